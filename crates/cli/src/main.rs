@@ -1,0 +1,2 @@
+//! The `tracewright` command.
+fn main() {}

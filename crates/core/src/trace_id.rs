@@ -1,0 +1,61 @@
+use core::fmt;
+
+/// The 7-bit identifier of a trace source on a CoreSight trace bus (ATB).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TraceId(u8);
+
+/// What an ID stands for, by its value (CoreSight architecture, "Trace ID values").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdClass {
+    /// 0x00: padding, carries no trace.
+    Null,
+    /// 0x01-0x6F: a trace source.
+    Source,
+    /// 0x7D: a trigger passed the formatter.
+    Trigger,
+    /// Every other value: reserved.
+    Reserved,
+}
+
+impl TraceId {
+    /// The null source: padding.
+    pub const NULL: Self = Self(0);
+
+    /// An ID from its 7-bit value; `None` above 0x7F.
+    pub const fn new(value: u8) -> Option<Self> {
+        if value < 0x80 { Some(Self(value)) } else { None }
+    }
+
+    /// An ID from the low seven bits of `value`, as ID registers hold it.
+    pub const fn from_low_bits(value: u8) -> Self {
+        Self(value & 0x7f)
+    }
+
+    /// The 7-bit value.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// What this value stands for.
+    pub const fn class(self) -> IdClass {
+        match self.0 {
+            0x00 => IdClass::Null,
+            0x01..=0x6f => IdClass::Source,
+            0x7d => IdClass::Trigger,
+            _ => IdClass::Reserved,
+        }
+    }
+}
+
+impl fmt::Debug for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceId({:#04x})", self.0)
+    }
+}
+
+/// `0x10`: two hex digits, as every tool of this field writes IDs.
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#04x}", self.0)
+    }
+}
