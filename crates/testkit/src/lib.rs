@@ -1,5 +1,9 @@
-//! What the tests of all crates share: a deterministic random source (more joins it as crates need it).
+//! What the tests of all crates share: a deterministic random source, generators of valid traces, and where the
+//! shared captures are.
 
+mod captures;
+pub mod etm;
 mod rng;
 
+pub use captures::{captures, skip};
 pub use rng::Rng;

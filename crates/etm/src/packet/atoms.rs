@@ -1,0 +1,153 @@
+use core::fmt;
+
+use super::Kind;
+
+/// A sequence of atoms, oldest first: each says of one P0 instruction whether it executed (E: a branch was
+/// taken) or not (N).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Atoms {
+    /// Bit 0 is the oldest atom; 1 is E.
+    pub bits: u32,
+    /// How many atoms: 0 to 24.
+    pub count: u8,
+}
+
+impl Atoms {
+    /// No atoms.
+    pub const NONE: Self = Self { bits: 0, count: 0 };
+
+    /// A single atom.
+    pub const fn one(taken: bool) -> Self {
+        Self { bits: taken as u32, count: 1 }
+    }
+
+    /// The atoms that an atom packet (headers 0xC0-0xFF) stands for.
+    #[inline]
+    pub(crate) fn of_packet(header: u8) -> Self {
+        PATTERNS[usize::from(header & 0x3f)]
+    }
+
+    /// The header of the atom packet that says exactly these atoms, if there is one. No two packets say the
+    /// same atoms, so it is unique.
+    pub fn header(self) -> Option<u8> {
+        let all = (1u32 << self.count.min(31)).wrapping_sub(1);
+        let bits = self.bits & all;
+        Some(match (self.count, bits) {
+            (1, _) => 0xf6 | bits as u8,
+            (2, _) => 0xd8 | bits as u8,
+            (3, _) => 0xf8 | bits as u8,
+            (4, 0b1110) => 0xdc,
+            (4, 0b0000) => 0xdd,
+            (4, 0b1010) => 0xde,
+            (4, 0b0101) => 0xdf,
+            (5, 0b11110) => 0xf5,
+            (5, 0b00000) => 0xd5,
+            (5, 0b01010) => 0xd6,
+            (5, 0b10101) => 0xd7,
+            (4..=24, _) if bits == all => 0xc0 | (self.count - 4),
+            (4..=24, _) if bits == all >> 1 => 0xe0 | (self.count - 4),
+            _ => return None,
+        })
+    }
+
+    /// The atoms, oldest first, true for E.
+    pub fn iter(self) -> impl Iterator<Item = bool> {
+        (0..self.count).map(move |i| self.bits >> i & 1 == 1)
+    }
+
+    /// Which of the six atom packet formats says these atoms.
+    pub(crate) fn kind(self) -> Kind {
+        // Four and five atoms are F4 and F5 unless they start with EEE, which only F6 does.
+        match self.count {
+            0 | 1 => Kind::AtomF1,
+            2 => Kind::AtomF2,
+            3 => Kind::AtomF3,
+            4 if self.bits & 0b111 != 0b111 => Kind::AtomF4,
+            5 if self.bits & 0b111 != 0b111 => Kind::AtomF5,
+            _ => Kind::AtomF6,
+        }
+    }
+}
+
+/// `EEN`: one letter an atom, oldest first.
+impl fmt::Display for Atoms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut letters = [0; 32];
+        let count = usize::from(self.count.min(32));
+        for (letter, taken) in letters.iter_mut().zip(self.iter()) {
+            *letter = if taken { b'E' } else { b'N' };
+        }
+        f.write_str(core::str::from_utf8(&letters[..count]).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Atoms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Atoms({self})")
+    }
+}
+
+/// The atoms of headers 0xC0 to 0xFF.
+static PATTERNS: [Atoms; 64] = {
+    let mut table = [Atoms::NONE; 64];
+    let mut i = 0;
+    while i < 64 {
+        table[i] = pattern(0xc0 | i as u8);
+        i += 1;
+    }
+    table
+};
+
+/// Section "Atom instruction trace packets": formats 1 to 6.
+const fn pattern(header: u8) -> Atoms {
+    let (bits, count) = match header {
+        0xf6..=0xf7 => (header as u32 & 1, 1),
+        0xd8..=0xdb => (header as u32 & 0b11, 2),
+        0xf8..=0xff => (header as u32 & 0b111, 3),
+        0xdc => (0b1110, 4),
+        0xdd => (0b0000, 4),
+        0xde => (0b1010, 4),
+        0xdf => (0b0101, 4),
+        0xf5 => (0b11110, 5),
+        0xd5 => (0b00000, 5),
+        0xd6 => (0b01010, 5),
+        0xd7 => (0b10101, 5),
+        // Format 6: 3 to 23 E's, then E or, with bit 5 set, N.
+        _ => {
+            let leading = (header & 0x1f) as u32 + 3;
+            let last = if header & 0x20 == 0 { 1 << leading } else { 0 };
+            (((1 << leading) - 1) | last, leading as u8 + 1)
+        }
+    };
+    Atoms { bits, count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn every_atom_header_and_its_atoms_are_one_to_one() {
+        for header in 0xc0..=0xff {
+            let atoms = Atoms::of_packet(header);
+            assert_eq!(atoms.header(), Some(header), "{header:#x} {atoms}");
+            assert_eq!(atoms.kind(), super::super::header::ungated_kind(header), "{header:#x} {atoms}");
+        }
+    }
+
+    #[test]
+    fn atoms_print_oldest_first() {
+        assert_eq!(Atoms::of_packet(0xdc).to_string(), "NEEE");
+        assert_eq!(Atoms::of_packet(0xf9).to_string(), "ENN");
+        assert_eq!(Atoms::of_packet(0xe0).to_string(), "EEEN");
+        assert_eq!(Atoms::of_packet(0xd4).to_string(), "E".repeat(24));
+    }
+
+    #[test]
+    fn patterns_without_a_packet_have_no_header() {
+        assert_eq!(Atoms { bits: 0b0011, count: 4 }.header(), None);
+        assert_eq!(Atoms::NONE.header(), None);
+        assert_eq!(Atoms { bits: 0, count: 25 }.header(), None);
+    }
+}

@@ -1,0 +1,104 @@
+use crate::params::Profile;
+
+/// An exception (section "Exception instruction trace packet").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exception {
+    /// The exception's number; what it means depends on the core's profile, see [`Exception::name`].
+    pub number: u16,
+    /// What the address packet that follows stands for (field EE).
+    pub return_address: ReturnAddress,
+    /// M-profile: a fault is pending (field P).
+    pub fault_pending: bool,
+}
+
+/// Field EE of an Exception packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ReturnAddress {
+    /// 00: reserved; ETE's forms without an address.
+    None,
+    /// 01: the next address is the preferred return address.
+    Follows,
+    /// 10: the next address is both the target of the last branch and the preferred return address.
+    FollowsAtTarget,
+    /// 11: reserved.
+    Reserved,
+}
+
+impl ReturnAddress {
+    pub(crate) const fn from_bits(ee: u8) -> Self {
+        match ee & 0b11 {
+            0b00 => Self::None,
+            0b01 => Self::Follows,
+            0b10 => Self::FollowsAtTarget,
+            _ => Self::Reserved,
+        }
+    }
+}
+
+impl Exception {
+    /// The exception's name on a core of this profile: `IRQ`, `SVC`, ... Interrupts with a number are named
+    /// by [`Exception::irq`]; what the architecture leaves open is `Reserved`.
+    pub fn name(&self, profile: Profile) -> &'static str {
+        let names: &[&str] = if profile == Profile::M { &M_PROFILE } else { &A_R_PROFILE };
+        names.get(usize::from(self.number)).copied().unwrap_or("Reserved")
+    }
+
+    /// M-profile: the external interrupt's number.
+    pub fn irq(&self, profile: Profile) -> Option<u16> {
+        match self.number {
+            0x10..=0x17 if profile == Profile::M => Some(self.number - 0x10),
+            0x208..=0x3ef if profile == Profile::M => Some(self.number - 0x200),
+            _ => None,
+        }
+    }
+}
+
+const A_R_PROFILE: [&str; 16] = [
+    "PE Reset",
+    "Debug Halt",
+    "Call",
+    "Trap",
+    "System Error",
+    "Reserved",
+    "Inst Debug",
+    "Data Debug",
+    "Reserved",
+    "Reserved",
+    "Alignment",
+    "Inst Fault",
+    "Data Fault",
+    "Reserved",
+    "IRQ",
+    "FIQ",
+];
+
+const M_PROFILE: [&str; 27] = [
+    "Reserved",
+    "PE Reset",
+    "NMI",
+    "HardFault",
+    "MemManage",
+    "BusFault",
+    "UsageFault",
+    "Reserved",
+    "Reserved",
+    "Reserved",
+    "Reserved",
+    "SVC",
+    "DebugMonitor",
+    "Reserved",
+    "PendSV",
+    "SysTick",
+    "IRQ0",
+    "IRQ1",
+    "IRQ2",
+    "IRQ3",
+    "IRQ4",
+    "IRQ5",
+    "IRQ6",
+    "IRQ7",
+    "DebugHalt",
+    "LazyFP Push",
+    "Lockup",
+];

@@ -1,0 +1,214 @@
+//! Packets in the words of OpenCSD 1.8.0's `trc_pkt_lister`, for people whose scripts read those.
+
+use core::fmt::{self, Write};
+
+use super::state::low_mask;
+use super::{
+    Address, Context, CycleCount, Exception, Kind, Packet, ReturnAddress, Security, Timestamp, TraceInfo,
+};
+use crate::{Params, Profile};
+
+/// Writes packets of one source in order. OpenCSD's text depends on packets before: how wide an address is
+/// printed, and which Trace Info was the first.
+#[derive(Clone, Debug)]
+pub struct Printer {
+    seen_trace_info: bool,
+    aarch64: bool,
+    /// Of each address history entry: printed with 16 digits rather than 8, and how many bits its packet told.
+    history: [(bool, u32); 3],
+}
+
+impl Default for Printer {
+    fn default() -> Self {
+        Self { seen_trace_info: false, aarch64: false, history: [(true, 0); 3] }
+    }
+}
+
+/// The rest of a line that starts with an error's name: what the header would have been.
+fn name_of_error(kind: Kind) -> Kind {
+    match kind {
+        // Headers that OpenCSD leaves out of its table when the configuration lacks them are plain
+        // reserved ones to it.
+        Kind::FunctionReturn
+        | Kind::Instrumentation
+        | Kind::TransactionStart
+        | Kind::TransactionCommit
+        | Kind::Ignore
+        | Kind::TimestampMarker
+        | Kind::Q
+        | Kind::SourceAddressExact
+        | Kind::SourceAddressShortIs0
+        | Kind::SourceAddressShortIs1
+        | Kind::SourceAddress32Is0
+        | Kind::SourceAddress32Is1
+        | Kind::SourceAddress64Is0
+        | Kind::SourceAddress64Is1 => Kind::Reserved,
+        _ => Kind::ReservedForConfig,
+    }
+}
+
+impl Printer {
+    /// Writes the text after the packet's bytes: `I_ATOM_F1 : Atom format 1.; E`.
+    pub fn write(&mut self, out: &mut impl Write, packet: &Packet, params: &Params) -> fmt::Result {
+        let kind = match packet {
+            Packet::ReservedForConfig { kind } => name_of_error(*kind),
+            _ => packet.kind(),
+        };
+        out.write_str(kind.opencsd_name())?;
+        out.write_str(" : ")?;
+        out.write_str(kind.opencsd_description())?;
+        self.details(out, packet, params)
+    }
+
+    fn details(&mut self, out: &mut impl Write, packet: &Packet, params: &Params) -> fmt::Result {
+        match *packet {
+            Packet::Atom(atoms) => write!(out, "; {atoms}"),
+            Packet::Address(address) | Packet::SourceAddress(address) => self.address(out, address),
+            Packet::AddressContext(address, context) => {
+                self.address(out, address)?;
+                self.context(out, context)
+            }
+            Packet::Context(context) => {
+                out.write_str("; ")?;
+                self.context(out, context)
+            }
+            Packet::ContextSame => out.write_str("; Ctxt: Same"),
+            Packet::TraceInfo(info) => self.trace_info(out, info, params),
+            Packet::Timestamp(Timestamp { value, cycles, .. }) => {
+                write!(out, "; Updated val = {value:#x}")?;
+                cycles.map_or(Ok(()), |cycles| write!(out, "; CC={cycles:#x}"))
+            }
+            Packet::CycleCount(CycleCount { commit, cycles, .. }) => {
+                write!(out, "; Count={:#x}", cycles.unwrap_or(0))?;
+                commit.map_or(Ok(()), |commit| write!(out, "; Commit({commit})"))
+            }
+            Packet::Exception(exception) => self::exception(out, exception, params.profile()),
+            Packet::PeReset | Packet::TransactionFailure => {
+                self.push((true, 64));
+                Ok(())
+            }
+            Packet::Commit(count) => write!(out, "; Commit({count})"),
+            Packet::CancelF1 { count, mispredict } => {
+                write!(out, "; Cancel({count}){}", if mispredict { ", Mispredict" } else { "" })
+            }
+            Packet::Mispredict(atoms) if atoms.count == 0 => out.write_str("; Mispredict"),
+            Packet::Mispredict(atoms) => write!(out, "; Atom: {atoms}, Mispredict"),
+            Packet::CancelF2(atoms) if atoms.count == 0 => out.write_str("; Cancel(1), Mispredict"),
+            Packet::CancelF2(atoms) => write!(out, "; Atom: {atoms}, Cancel(1), Mispredict"),
+            Packet::CancelF3 { atom, count } => {
+                write!(out, "; {}Cancel({count}), Mispredict", if atom { "Atom: E, " } else { "" })
+            }
+            Packet::Q(q) => {
+                match q.count {
+                    Some(count) => write!(out, "; Count({count})")?,
+                    None => out.write_str("; Count(Unknown)")?,
+                }
+                let Some(address) = q.address else { return Ok(()) };
+                if let Some(entry) = address.form.exact_entry() {
+                    write!(out, "; [{entry}]")?;
+                }
+                let (wide, bits) = self.push_address(address);
+                out.write_str("; Addr=")?;
+                value(out, address.value, wide, if bits < 64 { bits } else { 0 })
+            }
+            Packet::Instrumentation { el, value } => write!(out, "; EL{el}; Payload={value:#x}"),
+            Packet::ReservedForConfig { kind } if name_of_error(kind) == Kind::ReservedForConfig => {
+                write!(out, "[{}]", kind.opencsd_name())
+            }
+            Packet::Malformed { kind } | Packet::Incomplete { kind } => {
+                write!(out, "[{}]", kind.opencsd_name())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn trace_info(&mut self, out: &mut impl Write, info: TraceInfo, params: &Params) -> fmt::Result {
+        write!(out, "; INFO={:#x} {{ CC.{}", info.info & 0xff, u8::from(info.cycle_counting()))?;
+        if params.is_ete() {
+            write!(out, ", TSTATE.{}", u8::from(info.in_transaction()))?;
+        }
+        out.write_str(" }")?;
+        if info.cycle_counting() {
+            write!(out, "; CC_THRESHOLD={:#x}", info.cyct)?;
+        }
+        self.history = Self::default().history;
+        if !core::mem::replace(&mut self.seen_trace_info, true) {
+            if info.plctl & TraceInfo::SPEC != 0 {
+                write!(out, "; INIT SPEC DEPTH={}", info.spec)?;
+            }
+            out.write_str("; Decoder Sync point TINFO")?;
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, out: &mut impl Write, address: Address) -> fmt::Result {
+        if let Some(entry) = address.form.exact_entry() {
+            write!(out, ", [{entry}]")?;
+        }
+        let (wide, bits) = self.push_address(address);
+        out.write_str("; Addr=")?;
+        // Only short addresses show which part of them is new.
+        let short = address.form.exact_entry().is_none() && bits < 32;
+        value(out, address.value, wide, if short { bits } else { 0 })?;
+        if short { Ok(()) } else { out.write_str("; ") }
+    }
+
+    /// Mirrors the address history; returns the newest entry.
+    fn push_address(&mut self, address: Address) -> (bool, u32) {
+        let entry = match address.form.exact_entry() {
+            Some(entry) => self.history[usize::from(entry)],
+            None => match address.form.bits(address.is) {
+                64 => (true, 64),
+                32 => (self.aarch64, 32),
+                bits => (self.history[0].0, bits),
+            },
+        };
+        self.push(entry);
+        entry
+    }
+
+    fn push(&mut self, entry: (bool, u32)) {
+        self.history = [entry, self.history[0], self.history[1]];
+    }
+
+    fn context(&mut self, out: &mut impl Write, context: Context) -> fmt::Result {
+        self.aarch64 = context.is_aarch64();
+        let state = if self.aarch64 { "AArch64," } else { "AArch32, " };
+        let security = match context.security() {
+            Security::Secure => "S",
+            Security::NonSecure => "NS",
+            Security::Root => "Root",
+            Security::Realm => "Realm",
+        };
+        write!(out, "Ctxt: {state}EL{}, {security}; ", context.el())?;
+        if let Some(id) = context.context_id() {
+            write!(out, "CID={id:#010x}; ")?;
+        }
+        context.vmid().map_or(Ok(()), |vmid| write!(out, "VMID={vmid:#06x}; "))
+    }
+}
+
+fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fmt::Result {
+    match exception.irq(profile) {
+        Some(irq) => write!(out, ";  IRQ{irq};")?,
+        None => write!(out, ";  {};", exception.name(profile))?,
+    }
+    if profile == Profile::M && exception.fault_pending {
+        out.write_str(" Fault Pending;")?;
+    }
+    out.write_str(match exception.return_address {
+        ReturnAddress::Follows => " Ret Addr Follows;",
+        ReturnAddress::FollowsAtTarget => " Ret Addr Follows, Match Prev;",
+        ReturnAddress::None | ReturnAddress::Reserved => "",
+    })
+}
+
+/// An address, and in brackets its low bits if only `new_bits` of them were sent.
+fn value(out: &mut impl Write, value: u64, wide: bool, new_bits: u32) -> fmt::Result {
+    if wide {
+        write!(out, "0x{value:016X}")?
+    } else {
+        write!(out, "0x{:08X}", value as u32)?
+    }
+    if new_bits > 0 { write!(out, " ~[0x{:X}]", value & low_mask(new_bits)) } else { Ok(()) }
+}

@@ -1,0 +1,382 @@
+//! One packet from the front of a byte slice.
+
+use super::fields::{MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Stop};
+use super::{
+    ASYNC, Address, AddressForm, Atoms, ConditionalInstruction, ConditionalResult, Context, CycleCount,
+    Exception, InstructionSet, KeyedResult, Kind, Packet, Q, ReturnAddress, Timestamp, TraceInfo, TraceState,
+    header,
+};
+use crate::Params;
+
+use InstructionSet::{Is0, Is1};
+
+/// What the front of the bytes holds.
+pub(super) enum Read {
+    /// A packet of this many bytes.
+    Packet(Packet, usize),
+    /// The beginning of a packet.
+    More,
+    /// No packet: the error, and how many bytes it took to see that.
+    Bad(Packet, usize),
+}
+
+/// Reads one packet. `bytes` holds at least its header. `state` changes only when a whole packet is read.
+#[inline(always)]
+pub(super) fn read(bytes: &[u8], params: &Params, state: &mut TraceState) -> Read {
+    let header = bytes[0];
+    let kind = params.headers.kind(header);
+    let mut payload = Payload::after_header(bytes);
+    let p = &mut payload;
+    let packet = match kind {
+        Kind::AtomF1 | Kind::AtomF2 | Kind::AtomF3 | Kind::AtomF4 | Kind::AtomF5 | Kind::AtomF6 => {
+            Ok(Packet::Atom(Atoms::of_packet(header)))
+        }
+        Kind::AddressExact => Ok(Packet::Address(state.exact(header & 3))),
+        Kind::AddressShortIs0 => short(p, state, Is0).map(Packet::Address),
+        Kind::AddressShortIs1 => short(p, state, Is1).map(Packet::Address),
+        Kind::Address32Is0 => long32(p, Is0).map(|low| Packet::Address(low.apply(state))),
+        Kind::Address32Is1 => long32(p, Is1).map(|low| Packet::Address(low.apply(state))),
+        Kind::Address64Is0 => long64(p, Is0).map(|low| Packet::Address(low.apply(state))),
+        Kind::Address64Is1 => long64(p, Is1).map(|low| Packet::Address(low.apply(state))),
+        Kind::CycleCountF3 => Ok(Packet::CycleCount(cycle_count_f3(header, params, state))),
+        Kind::CycleCountF2 => cycle_count_f2(p, header, params, state),
+        Kind::CycleCountF1 => cycle_count_f1(p, header, params, state),
+        Kind::Event => Ok(Packet::Event(header & 0xf)),
+        _ => rare(p, header, kind, params, state),
+    };
+    match packet {
+        Ok(packet) if packet.kind().is_error() => Read::Bad(packet, payload.read),
+        Ok(packet) => Read::Packet(packet, payload.read),
+        Err(Stop::More) => Read::More,
+        Err(Stop::Bad) => Read::Bad(Packet::Malformed { kind }, payload.read),
+    }
+}
+
+/// The packets that make up little of any stream, kept out of the hot loop.
+#[inline(never)]
+fn rare(
+    p: &mut Payload<'_>,
+    header: u8,
+    kind: Kind,
+    params: &Params,
+    state: &mut TraceState,
+) -> Result<Packet, Stop> {
+    Ok(match kind {
+        Kind::Extension => extension(p)?,
+        Kind::TraceInfo => {
+            let info = trace_info(p)?;
+            state.trace_info(&info);
+            Packet::TraceInfo(info)
+        }
+        Kind::Timestamp => timestamp(p, header, params, state)?,
+        Kind::TraceOn => Packet::TraceOn,
+        Kind::FunctionReturn => Packet::FunctionReturn,
+        Kind::Exception => exception(p, params, state)?,
+        Kind::ExceptionReturn => Packet::ExceptionReturn,
+        Kind::Instrumentation => {
+            Packet::Instrumentation { el: p.byte()?, value: u64::from_le_bytes(p.array()?) }
+        }
+        Kind::TransactionStart => Packet::TransactionStart,
+        Kind::TransactionCommit => Packet::TransactionCommit,
+        Kind::NumberedDataSync => Packet::NumberedDataSync(header & 7),
+        Kind::UnnumberedDataSync => Packet::UnnumberedDataSync(header & 7),
+        Kind::Commit => Packet::Commit(p.continued(MAX_CONTINUED)?),
+        Kind::CancelF1 | Kind::CancelF1Mispredict => {
+            Packet::CancelF1 { count: p.continued(MAX_CONTINUED)?, mispredict: header & 1 == 1 }
+        }
+        Kind::Mispredict => Packet::Mispredict(resolved_atoms(header)),
+        Kind::CancelF2 => Packet::CancelF2(resolved_atoms(header)),
+        Kind::CancelF3 => Packet::CancelF3 { atom: header & 1 == 1, count: (header >> 1 & 3) + 2 },
+        Kind::ConditionalInstructionF1 => {
+            Packet::ConditionalInstruction(ConditionalInstruction::F1 { key: p.continued(MAX_CONTINUED)? })
+        }
+        Kind::ConditionalInstructionF2 => {
+            Packet::ConditionalInstruction(ConditionalInstruction::F2(header & 3))
+        }
+        Kind::ConditionalInstructionF3 => {
+            let byte = p.byte()?;
+            let (increments, same_key) = (byte >> 1 & 0x3f, byte & 1 == 1);
+            Packet::ConditionalInstruction(ConditionalInstruction::F3 { increments, same_key })
+        }
+        Kind::ConditionalFlush => Packet::ConditionalFlush,
+        Kind::ConditionalResultF1 => conditional_result_f1(p, header)?,
+        Kind::ConditionalResultF2 => Packet::ConditionalResult(ConditionalResult::F2 {
+            increment: 1 + (header >> 2 & 1),
+            token: header & 3,
+        }),
+        Kind::ConditionalResultF3 => Packet::ConditionalResult(ConditionalResult::F3 {
+            tokens: u16::from(header & 0xf) << 8 | u16::from(p.byte()?),
+        }),
+        Kind::ConditionalResultF4 => Packet::ConditionalResult(ConditionalResult::F4 { token: header & 3 }),
+        Kind::Ignore => Packet::Ignore,
+        Kind::Context if header & 1 == 0 => Packet::ContextSame,
+        Kind::Context => {
+            let context = context(p, params)?;
+            state.context(&context);
+            Packet::Context(context)
+        }
+        Kind::AddressContext32Is0 => address_context(p, params, state, long32, Is0)?,
+        Kind::AddressContext32Is1 => address_context(p, params, state, long32, Is1)?,
+        Kind::AddressContext64Is0 => address_context(p, params, state, long64, Is0)?,
+        Kind::AddressContext64Is1 => address_context(p, params, state, long64, Is1)?,
+        Kind::TimestampMarker => Packet::TimestampMarker,
+        Kind::Q => q(p, header, state)?,
+        Kind::SourceAddressExact => Packet::SourceAddress(state.exact(header & 3)),
+        Kind::SourceAddressShortIs0 => Packet::SourceAddress(short(p, state, Is0)?),
+        Kind::SourceAddressShortIs1 => Packet::SourceAddress(short(p, state, Is1)?),
+        Kind::SourceAddress32Is0 => Packet::SourceAddress(long32(p, Is0)?.apply(state)),
+        Kind::SourceAddress32Is1 => Packet::SourceAddress(long32(p, Is1)?.apply(state)),
+        Kind::SourceAddress64Is0 => Packet::SourceAddress(long64(p, Is0)?.apply(state)),
+        Kind::SourceAddress64Is1 => Packet::SourceAddress(long64(p, Is1)?.apply(state)),
+        Kind::ReservedForConfig => Packet::ReservedForConfig { kind: header::ungated_kind(header) },
+        _ => Packet::Reserved { header },
+    })
+}
+
+fn extension(p: &mut Payload<'_>) -> Result<Packet, Stop> {
+    match p.byte()? {
+        0x03 => Ok(Packet::Discard),
+        0x05 => Ok(Packet::Overflow),
+        0x00 => {
+            for expected in &ASYNC[2..] {
+                if p.byte()? != *expected {
+                    return Ok(Packet::Malformed { kind: Kind::Async });
+                }
+            }
+            Ok(Packet::Async)
+        }
+        _ => Err(Stop::Bad),
+    }
+}
+
+fn trace_info(p: &mut Payload<'_>) -> Result<TraceInfo, Stop> {
+    let plctl = p.byte()?;
+    if plctl & 0x80 != 0 {
+        let mut extension = 0;
+        while p.byte()? & 0x80 != 0 {
+            extension += 1;
+            if extension == MAX_PLCTL_EXTENSION {
+                return Err(Stop::Bad);
+            }
+        }
+    }
+    let mut info = TraceInfo { plctl: plctl & 0x1f, ..TraceInfo::default() };
+    for (bit, section) in info.sections_mut() {
+        if plctl & bit != 0 {
+            *section = p.continued(MAX_CONTINUED)?;
+        }
+    }
+    Ok(info)
+}
+
+fn timestamp(
+    p: &mut Payload<'_>,
+    header: u8,
+    params: &Params,
+    state: &mut TraceState,
+) -> Result<Packet, Stop> {
+    let (mut value, mut bytes) = (0, 0);
+    loop {
+        let byte = p.byte()?;
+        bytes += 1;
+        // The ninth byte has no continuation bit.
+        let bits = if bytes == 9 { byte } else { byte & 0x7f };
+        value |= u64::from(bits) << (7 * (bytes - 1));
+        if bytes == 9 || byte & 0x80 == 0 {
+            break;
+        }
+    }
+    let cycles = match header & 1 {
+        0 => None,
+        _ => Some(p.continued(MAX_COUNT)? & params.cycle_mask),
+    };
+    Ok(Packet::Timestamp(Timestamp { value: state.update_timestamp(value, bytes), bytes, cycles }))
+}
+
+fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Result<Packet, Stop> {
+    let first = p.byte()?;
+    let low = u16::from(first >> 1 & 0x1f);
+    let extended = first & 0x80 != 0;
+    // ETE's PE reset and transaction failure always have a third byte; it is fixed and says nothing.
+    if params.is_ete() && !extended && (low == 0x00 || low == 0x18) {
+        p.byte()?;
+        state.push_zero();
+        return Ok(if low == 0 { Packet::PeReset } else { Packet::TransactionFailure });
+    }
+    let second = if extended { p.byte()? } else { 0 };
+    if second & 0x80 != 0 {
+        return Err(Stop::Bad);
+    }
+    Ok(Packet::Exception(Exception {
+        number: low | u16::from(second & 0x1f) << 5,
+        return_address: ReturnAddress::from_bits(first >> 5 & 0b10 | first & 1),
+        fault_pending: second & 0x20 != 0,
+    }))
+}
+
+#[inline]
+fn cycle_count_f3(header: u8, params: &Params, state: &TraceState) -> CycleCount {
+    let commit = params.cycle_counts_commit.then_some(u32::from(header >> 2 & 3) + 1);
+    let cycles = state.cycle_threshold().wrapping_add(u32::from(header & 3));
+    CycleCount { format: 3, commit, cycles: Some(cycles) }
+}
+
+#[inline]
+fn cycle_count_f2(
+    p: &mut Payload<'_>,
+    header: u8,
+    params: &Params,
+    state: &TraceState,
+) -> Result<Packet, Stop> {
+    let byte = p.byte()?;
+    let commit = if !params.cycle_counts_commit {
+        None
+    } else if header & 1 == 0 {
+        Some(u32::from(byte >> 4) + 1)
+    } else {
+        // Counted back from the deepest speculation; fewer than none cannot be committed.
+        Some((u32::from(byte >> 4).wrapping_add(params.max_spec)).checked_sub(15).ok_or(Stop::Bad)?)
+    };
+    let cycles = state.cycle_threshold().wrapping_add(u32::from(byte & 0xf));
+    Ok(Packet::CycleCount(CycleCount { format: 2, commit, cycles: Some(cycles) }))
+}
+
+#[inline]
+fn cycle_count_f1(
+    p: &mut Payload<'_>,
+    header: u8,
+    params: &Params,
+    state: &TraceState,
+) -> Result<Packet, Stop> {
+    let commit = if params.cycle_counts_commit { Some(p.continued(MAX_CONTINUED)?) } else { None };
+    let cycles = match header & 1 {
+        0 => Some(state.cycle_threshold().wrapping_add(p.continued(MAX_COUNT)?)),
+        _ => None,
+    };
+    Ok(Packet::CycleCount(CycleCount { format: 1, commit, cycles }))
+}
+
+/// The atoms of Mispredict and Cancel format 2 packets.
+fn resolved_atoms(header: u8) -> Atoms {
+    match header & 3 {
+        0 => Atoms::NONE,
+        1 => Atoms::one(true),
+        2 => Atoms { bits: 0b11, count: 2 },
+        _ => Atoms::one(false),
+    }
+}
+
+fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet, Stop> {
+    let mut result = |ci| {
+        let byte = p.byte()?;
+        let low = u32::from(byte >> 4 & 7);
+        let high = if byte & 0x80 != 0 { p.continued(MAX_CONTINUED)? } else { 0 };
+        let key = high.checked_mul(8).ok_or(Stop::Bad)? | low;
+        Ok(KeyedResult { key, result: byte & 0xf, ci })
+    };
+    let first = result(header & 1 == 1)?;
+    let second = if header & 4 == 0 { Some(result(header & 2 == 2)?) } else { None };
+    Ok(Packet::ConditionalResult(ConditionalResult::F1(first, second)))
+}
+
+fn context(p: &mut Payload<'_>, params: &Params) -> Result<Context, Stop> {
+    let mut info = p.byte()?;
+    // A flag for an ID this trace unit does not have announces nothing.
+    if params.vmid_bytes == 0 {
+        info &= !Context::VMID;
+    }
+    if params.context_id_bytes == 0 {
+        info &= !Context::CONTEXT_ID;
+    }
+    let vmid = if info & Context::VMID != 0 { p.value(params.vmid_bytes)? } else { 0 };
+    let context_id = if info & Context::CONTEXT_ID != 0 { p.value(params.context_id_bytes)? } else { 0 };
+    Ok(Context { info, vmid, context_id })
+}
+
+fn address_context(
+    p: &mut Payload<'_>,
+    params: &Params,
+    state: &mut TraceState,
+    long: fn(&mut Payload<'_>, InstructionSet) -> Result<Low, Stop>,
+    is: InstructionSet,
+) -> Result<Packet, Stop> {
+    let low = long(p, is)?;
+    let context = context(p, params)?;
+    // The address first: it is relative to what came before the context.
+    let address = low.apply(state);
+    state.context(&context);
+    Ok(Packet::AddressContext(address, context))
+}
+
+/// Section "Q instruction trace packet": TYPE decides what follows, the address always first.
+fn q(p: &mut Payload<'_>, header: u8, state: &mut TraceState) -> Result<Packet, Stop> {
+    let low = match header & 0xf {
+        0x5 => Some(short_low(p, Is0)?),
+        0x6 => Some(short_low(p, Is1)?),
+        0xa => Some(long32(p, Is0)?),
+        0xb => Some(long32(p, Is1)?),
+        _ => None,
+    };
+    let count = if header & 0xf == 0xf { None } else { Some(p.continued(MAX_CONTINUED)?) };
+    let address = match header & 0xf {
+        entry @ 0x0..=0x2 => Some(state.exact(entry)),
+        _ => low.map(|low| low.apply(state)),
+    };
+    Ok(Packet::Q(Q { address, count }))
+}
+
+/// The low bits of an address, before the history has filled in the rest.
+struct Low {
+    bits: u64,
+    is: InstructionSet,
+    form: AddressForm,
+}
+
+impl Low {
+    #[inline]
+    fn apply(self, state: &mut TraceState) -> Address {
+        state.partial(self.bits, self.is, self.form)
+    }
+}
+
+#[inline]
+fn short(p: &mut Payload<'_>, state: &mut TraceState, is: InstructionSet) -> Result<Address, Stop> {
+    Ok(short_low(p, is)?.apply(state))
+}
+
+#[inline]
+fn short_low(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+    let first = p.byte()?;
+    let mut bits = u64::from(first & 0x7f);
+    let mut form = AddressForm::Short7;
+    if first & 0x80 != 0 {
+        bits |= u64::from(p.byte()?) << 7;
+        form = AddressForm::Short15;
+    }
+    Ok(Low { bits: bits << is.alignment_bits(), is, form })
+}
+
+#[inline]
+fn long32(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+    let bits = long_low(p.array()?, is);
+    Ok(Low { bits: bits.into(), is, form: AddressForm::Long32 })
+}
+
+#[inline]
+fn long64(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+    let low = long_low(p.array()?, is);
+    let high = u32::from_le_bytes(p.array()?);
+    Ok(Low { bits: u64::from(high) << 32 | u64::from(low), is, form: AddressForm::Long64 })
+}
+
+/// Address bits 31:0 of a long address. The first bytes have seven bits each (with IS1, only the first),
+/// then come whole bytes from bit 16 on.
+#[inline]
+fn long_low(bytes: [u8; 4], is: InstructionSet) -> u32 {
+    let [b0, b1, ..] = bytes.map(u32::from);
+    let upper = u32::from_le_bytes(bytes) & 0xffff_0000;
+    match is {
+        Is0 => upper | (b0 & 0x7f) << 2 | (b1 & 0x7f) << 9,
+        Is1 => upper | (b0 & 0x7f) << 1 | b1 << 8,
+    }
+}

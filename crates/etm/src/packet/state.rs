@@ -1,0 +1,137 @@
+use super::{Address, AddressForm, Context, InstructionSet, TraceInfo};
+
+/// The trace unit's compression registers, mirrored: what packets are relative to.
+///
+/// Parser and emitter keep one each; a stream is read right exactly as long as the two agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceState {
+    /// Address history, newest first. Bit 0 of an entry is its instruction set: instructions are at least
+    /// 2-byte aligned, so that bit is free.
+    history: [u64; 3],
+    /// Which bits above 31 a 32-bit address leaves as they are: all, or none in AArch32.
+    keep_upper: u64,
+    timestamp: u64,
+    cycle_threshold: u32,
+}
+
+impl Default for TraceState {
+    fn default() -> Self {
+        Self { history: [0; 3], keep_upper: !0 << 32, timestamp: 0, cycle_threshold: 0 }
+    }
+}
+
+impl TraceState {
+    /// History entry 0 to 2 as (address, instruction set), 0 the newest.
+    pub fn history(&self, entry: usize) -> (u64, InstructionSet) {
+        let packed = self.history[entry];
+        (packed & !1, instruction_set(packed))
+    }
+
+    /// The last timestamp.
+    pub fn timestamp(&self) -> u64 {
+        self.timestamp
+    }
+
+    /// The cycle count threshold: the smallest count a cycle count packet tells.
+    pub fn cycle_threshold(&self) -> u32 {
+        self.cycle_threshold
+    }
+
+    #[inline]
+    fn push(&mut self, packed: u64) {
+        self.history = [packed, self.history[0], self.history[1]];
+    }
+
+    #[inline]
+    pub(super) fn exact(&mut self, entry: u8) -> Address {
+        let packed = self.history[usize::from(entry.min(2))];
+        self.push(packed);
+        Address { value: packed & !1, is: instruction_set(packed), form: AddressForm::exact(entry) }
+    }
+
+    /// An address whose bits below `form.bits(is)` are `low` and whose other bits are as before.
+    #[inline]
+    pub(super) fn partial(&mut self, low: u64, is: InstructionSet, form: AddressForm) -> Address {
+        let value = self.history[0] & self.kept_mask(is, form) | low;
+        self.push(value | is as u64);
+        Address { value, is, form }
+    }
+
+    #[inline]
+    fn kept_mask(&self, is: InstructionSet, form: AddressForm) -> u64 {
+        match form {
+            AddressForm::Long32 => self.keep_upper,
+            AddressForm::Long64 => 0,
+            _ => !0 << form.bits(is),
+        }
+    }
+
+    /// Whether `address` in its form says what the history makes of it.
+    pub(super) fn can_say(&self, address: &Address) -> bool {
+        let Address { value, is, form } = *address;
+        if value & ((1 << is.alignment_bits()) - 1) != 0 {
+            return false;
+        }
+        match form.exact_entry() {
+            Some(entry) => self.history(entry.into()) == (value, is),
+            None => {
+                let upper = !low_mask(form.bits(is));
+                (self.history[0] & self.kept_mask(is, form)) & upper == value & upper
+            }
+        }
+    }
+
+    /// The shortest form that says an address now: an exact match, or the fewest bytes.
+    pub fn shortest(&self, value: u64, is: InstructionSet) -> Address {
+        use AddressForm::{Exact0, Exact1, Exact2, Long32, Long64, Short7, Short15};
+        let forms = [Exact0, Exact1, Exact2, Short7, Short15, Long32];
+        let say = |form| Address { value, is, form };
+        forms.into_iter().map(say).find(|address| self.can_say(address)).unwrap_or(say(Long64))
+    }
+
+    /// ETE: PE reset and transaction failure leave an address of zero behind.
+    pub(super) fn push_zero(&mut self) {
+        self.push(0);
+    }
+
+    pub(super) fn context(&mut self, context: &Context) {
+        self.keep_upper = if context.is_aarch64() { !0 << 32 } else { 0 };
+    }
+
+    pub(super) fn trace_info(&mut self, info: &TraceInfo) {
+        self.history = [0; 3];
+        self.timestamp = 0;
+        self.cycle_threshold = info.cyct;
+    }
+
+    /// Replaces the low bits of the timestamp by those of `value` that `bytes` payload bytes hold.
+    pub(super) fn update_timestamp(&mut self, value: u64, bytes: u8) -> u64 {
+        let mask = low_mask(timestamp_bits(bytes));
+        self.timestamp = self.timestamp & !mask | value & mask;
+        self.timestamp
+    }
+
+    /// Whether `bytes` payload bytes are enough to say `value`.
+    pub(super) fn can_say_timestamp(&self, value: u64, bytes: u8) -> bool {
+        (1..=9).contains(&bytes) && (self.timestamp ^ value) & !low_mask(timestamp_bits(bytes)) == 0
+    }
+
+    /// The fewest payload bytes that say timestamp `value` now.
+    pub fn timestamp_bytes(&self, value: u64) -> u8 {
+        (1..9).find(|&bytes| self.can_say_timestamp(value, bytes)).unwrap_or(9)
+    }
+}
+
+/// Seven bits a byte, but all eight of the ninth.
+const fn timestamp_bits(bytes: u8) -> u32 {
+    if bytes >= 9 { 64 } else { 7 * bytes as u32 }
+}
+
+pub(super) const fn low_mask(bits: u32) -> u64 {
+    if bits >= 64 { !0 } else { (1 << bits) - 1 }
+}
+
+#[inline]
+fn instruction_set(packed: u64) -> InstructionSet {
+    if packed & 1 == 0 { InstructionSet::Is0 } else { InstructionSet::Is1 }
+}
