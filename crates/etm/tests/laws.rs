@@ -1,5 +1,6 @@
 //! Laws of the packet level, over random configurations and valid random streams.
 
+use tracewright_etm::packet::bytewise::{StreamState, Trace, step, unrolled};
 use tracewright_etm::packet::{Packet, PacketBytes, Parser};
 use tracewright_etm::{Params, Registers};
 use tracewright_testkit::{Rng, etm};
@@ -164,4 +165,79 @@ fn damage_is_over_after_the_next_sync() {
 #[test]
 fn the_default_configuration_is_valid() {
     assert!(Params::new(&Registers::default()).is_ok());
+}
+
+/// Random bytes and valid streams with damage: what hardware must read the same as the parser.
+fn difficult_bytes(seed: u64) -> (Params, Vec<u8>) {
+    let mut stream = Stream::random(seed);
+    let mut bytes = stream.bytes();
+    for _ in 0..stream.rng.below(30) {
+        let at = stream.rng.below(bytes.len() as u64) as usize;
+        match stream.rng.below(3) {
+            0 => bytes[at] = stream.rng.next_u64() as u8,
+            1 => drop(bytes.splice(at..at, tracewright_etm::packet::ASYNC)),
+            _ => {
+                let len = stream.rng.below(20) as usize;
+                let garbage = stream.rng.bytes(len);
+                bytes.splice(at..at, garbage);
+            }
+        }
+    }
+    (stream.params, bytes)
+}
+
+/// The parser's packets with the position of their last byte, without what only the parser reports.
+fn packets_by_end(params: &Params, bytes: &[u8]) -> Vec<(usize, Packet)> {
+    let parsed = parse(params, [bytes]).into_iter();
+    let real = parsed.filter(|(.., p)| !matches!(p, Packet::NotSync { .. } | Packet::Incomplete { .. }));
+    real.map(|(offset, bytes, packet)| (offset as usize + bytes.len() - 1, packet)).collect()
+}
+
+#[test]
+fn the_bytewise_decoder_reads_the_same_packets() {
+    for seed in 0..SEEDS {
+        let (params, bytes) = difficult_bytes(seed);
+        let expected = packets_by_end(&params, &bytes);
+        let mut expected = expected.iter();
+        let (mut s, mut t) = (StreamState::default(), Trace::default());
+        for (i, &byte) in bytes.iter().enumerate() {
+            let packet;
+            (s, t, packet) = step(byte, s, t, &params);
+            let Some(packet) = packet else { continue };
+            let (end, expected) = expected.next().expect("a packet the parser did not see");
+            assert_eq!(packet, *expected, "seed {seed} byte {i}");
+            // The parser leaves the last zeros of a malformed packet to the search for an A-Sync.
+            let malformed = matches!(packet, Packet::Malformed { .. });
+            assert!(
+                i == *end || (malformed && bytes[end + 1..=i].iter().all(|&byte| byte == 0)),
+                "{i} {end}"
+            );
+        }
+        assert_eq!(expected.next(), None, "seed {seed}");
+    }
+}
+
+#[test]
+fn decoding_n_bytes_a_step_is_the_same_for_any_n() {
+    fn by<const U: usize>(params: &Params, bytes: &[u8]) -> Vec<(usize, Packet)> {
+        let (mut s, mut t) = (StreamState::default(), Trace::default());
+        let mut out = Vec::new();
+        for (i, chunk) in bytes.as_chunks::<U>().0.iter().enumerate() {
+            let packets;
+            (s, t, packets) = unrolled(*chunk, s, t, params);
+            out.extend(packets.iter().enumerate().filter_map(|(j, packet)| Some((i * U + j, (*packet)?))));
+        }
+        out
+    }
+    for seed in 0..SEEDS / 4 {
+        let (params, mut bytes) = difficult_bytes(seed);
+        bytes.truncate(bytes.len() / 120 * 120);
+        let one = by::<1>(&params, &bytes);
+        assert_eq!(by::<2>(&params, &bytes), one);
+        assert_eq!(by::<3>(&params, &bytes), one);
+        assert_eq!(by::<4>(&params, &bytes), one);
+        assert_eq!(by::<5>(&params, &bytes), one);
+        assert_eq!(by::<6>(&params, &bytes), one);
+        assert_eq!(by::<8>(&params, &bytes), one);
+    }
 }
