@@ -15,7 +15,7 @@
 //! let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00, 0xf7];
 //! let mut names = Vec::new();
 //! let mut parser = Parser::new(params);
-//! let mut sink = |_offset: u64, _bytes: &[u8], packet: Packet| names.push(packet.kind().name());
+//! let mut sink = |_offset: u64, _bytes: &[u8], packet: &Packet| names.push(packet.kind().name());
 //! parser.feed(&bytes[..5], &mut sink); // any split gives the same packets
 //! parser.feed(&bytes[5..], &mut sink);
 //! parser.finish(&mut sink);

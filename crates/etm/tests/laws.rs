@@ -32,7 +32,7 @@ impl Stream {
 fn parse<'a>(params: &Params, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Packet)> {
     let mut parser = Parser::new(params.clone());
     let mut out = Vec::new();
-    let mut sink = |offset, bytes: &[u8], packet| out.push((offset, bytes.to_vec(), packet));
+    let mut sink = |offset, bytes: &[u8], packet: &Packet| out.push((offset, bytes.to_vec(), *packet));
     for chunk in chunks {
         parser.feed(chunk, &mut sink);
     }

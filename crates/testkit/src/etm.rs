@@ -219,3 +219,82 @@ fn address(rng: &mut Rng, state: &TraceState, form: AddressForm) -> Address {
     let value = state.history(0).0 & !mask | rng.sized(bits);
     Address { value: value & (!0 << is.alignment_bits()), is, form }
 }
+
+/// The registers of a trace unit with branch broadcasting, cycle counting, events and timestamps on: the most
+/// bytes a core can make.
+pub fn broadcast_registers() -> Registers {
+    Registers {
+        trcconfigr: 1 | 1 << 3 | 1 << 4 | 1 << 11,
+        trctraceidr: 0x10,
+        // TRCBB, TRCCCI, RETSTACK, four events, 48-bit timestamps, COMMOPT = 1.
+        trcidr0: 0x2600_0ea1,
+        ..Registers::default()
+    }
+}
+
+/// The worst case for a packet reader: a core that branches all the time with branch broadcasting and cycle counting on.
+/// Nearly every packet is a byte or two, and no two neighbours are of one kind. About `len` bytes.
+pub fn worst_case(seed: u64, len: usize) -> Vec<u8> {
+    let params = Params::new(&broadcast_registers()).unwrap_or_else(|error| panic!("{error}"));
+    let mut g = Generator::new(params, Rng::new(seed));
+    let mut bytes = Vec::with_capacity(len + 64);
+    let targets: Vec<u64> = (0..64).map(|_| 0x40_0000 + (g.rng.below(1 << 18) << 2)).collect();
+    let mut next_sync = 0;
+    let mut time = 0x1000_0000;
+    while bytes.len() < len {
+        if bytes.len() >= next_sync {
+            next_sync = bytes.len() + 4096;
+            let info = TraceInfo {
+                plctl: TraceInfo::INFO | TraceInfo::CYCT,
+                info: 1,
+                cyct: 4,
+                ..TraceInfo::default()
+            };
+            let start = Address { value: targets[0], is: InstructionSet::Is0, form: AddressForm::Long64 };
+            let context = Context::new(0, true, Security::NonSecure);
+            time += g.rng.below(5000);
+            let timestamp = |state: &TraceState| {
+                Packet::Timestamp(Timestamp { value: time, bytes: state.timestamp_bytes(time), cycles: None })
+            };
+            for packet in [Packet::Async, Packet::TraceInfo(info), Packet::AddressContext(start, context)] {
+                bytes.extend_from_slice(&g.say(packet).1);
+            }
+            let timestamp = timestamp(g.trace_state());
+            bytes.extend_from_slice(&g.say(timestamp).1);
+        }
+        // A loop returns to one of the last targets; a call goes near; now and then far.
+        let target = match g.rng.below(16) {
+            0..=6 => g.trace_state().history(g.rng.clone().below(3) as usize).0,
+            7..=11 => g.trace_state().history(0).0 & !0x1ff | g.rng.below(128) << 2,
+            12..=14 => g.trace_state().history(0).0 & !0x1_ffff | g.rng.below(1 << 15) << 2,
+            _ => *g.rng.clone().pick(&targets),
+        };
+        g.rng.next_u64();
+        let not_taken = if g.rng.one_in(3) { g.rng.below(3) as u8 } else { 0 };
+        let atoms = Atoms { bits: 1 << not_taken, count: not_taken + 1 };
+        let address = g.trace_state().shortest(target, InstructionSet::Is0);
+        bytes.extend_from_slice(&g.say(Packet::Atom(atoms)).1);
+        bytes.extend_from_slice(&g.say(Packet::Address(address)).1);
+        let above = match g.rng.below(20) {
+            0..=9 => g.rng.below(4),
+            10..=12 => 4 + g.rng.below(12),
+            13 => 16 + g.rng.sized(10),
+            14 => {
+                let events = 1 + g.rng.below(15) as u8;
+                bytes.extend_from_slice(&g.say(Packet::Event(events)).1);
+                continue;
+            }
+            _ => continue,
+        } as u32;
+        let format = if above < 4 {
+            3
+        } else if above < 16 {
+            2
+        } else {
+            1
+        };
+        let cycles = Some(g.trace_state().cycle_threshold() + above);
+        bytes.extend_from_slice(&g.say(Packet::CycleCount(CycleCount { format, commit: None, cycles })).1);
+    }
+    bytes
+}

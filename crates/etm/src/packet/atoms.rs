@@ -56,18 +56,29 @@ impl Atoms {
     }
 
     /// Which of the six atom packet formats says these atoms.
+    #[inline]
     pub(crate) fn kind(self) -> Kind {
         // Four and five atoms are F4 and F5 unless they start with EEE, which only F6 does.
-        match self.count {
-            0 | 1 => Kind::AtomF1,
-            2 => Kind::AtomF2,
-            3 => Kind::AtomF3,
-            4 if self.bits & 0b111 != 0b111 => Kind::AtomF4,
-            5 if self.bits & 0b111 != 0b111 => Kind::AtomF5,
-            _ => Kind::AtomF6,
-        }
+        let f6 = u8::from(self.bits & 0b111 == 0b111) << 5;
+        KINDS[usize::from((self.count | f6) & 0x3f)]
     }
 }
+
+/// By number of atoms, plus 32 if the first three are E.
+static KINDS: [Kind; 64] = {
+    let mut table = [Kind::AtomF6; 64];
+    let mut f6 = 0;
+    while f6 < 64 {
+        table[f6] = Kind::AtomF1;
+        table[f6 + 1] = Kind::AtomF1;
+        table[f6 + 2] = Kind::AtomF2;
+        table[f6 + 3] = Kind::AtomF3;
+        f6 += 32;
+    }
+    table[4] = Kind::AtomF4;
+    table[5] = Kind::AtomF5;
+    table
+};
 
 /// `EEN`: one letter an atom, oldest first.
 impl fmt::Display for Atoms {

@@ -1,18 +1,42 @@
 //! Reading a packet's payload fields.
 
-/// Why a field could not be read.
+use super::{Kind, Packet};
+
+/// Why a packet could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The packet goes on after the bytes at hand.
+    /// It goes on after the bytes at hand.
     More,
     /// No such packet exists.
-    Bad,
+    Bad(Fault),
+}
+
+/// What is wrong with bytes that are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A header no version defines.
+    Reserved(u8),
+    /// A header that this configuration does not have.
+    ReservedForConfig(Kind),
+    /// A header and bytes that cannot follow it.
+    Malformed(Kind),
+}
+
+impl From<Fault> for Packet {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Reserved(header) => Self::Reserved { header },
+            Fault::ReservedForConfig(kind) => Self::ReservedForConfig { kind },
+            Fault::Malformed(kind) => Self::Malformed { kind },
+        }
+    }
 }
 
 /// The bytes of a packet, read from the front.
 #[derive(Debug)]
 pub(super) struct Payload<'a> {
     bytes: &'a [u8],
+    kind: Kind,
     /// Bytes read so far, the header included.
     pub(super) read: usize,
 }
@@ -20,8 +44,14 @@ pub(super) struct Payload<'a> {
 impl<'a> Payload<'a> {
     /// The payload after the one-byte header at the front of `packet`.
     #[inline]
-    pub(super) fn after_header(packet: &'a [u8]) -> Self {
-        Self { bytes: packet, read: 1 }
+    pub(super) fn after_header(packet: &'a [u8], kind: Kind) -> Self {
+        Self { bytes: packet, kind, read: 1 }
+    }
+
+    /// The bytes read so far cannot be.
+    #[cold]
+    pub(super) fn bad(&self) -> Stop {
+        Stop::Bad(Fault::Malformed(self.kind))
     }
 
     #[inline]
@@ -46,16 +76,17 @@ impl<'a> Payload<'a> {
 
     /// A value in continuation bytes: seven bits each, bit 7 says that another follows, at most `max`
     /// bytes and 32 bits.
+    #[inline]
     pub(super) fn continued(&mut self, max: u32) -> Result<u32, Stop> {
         let mut value = 0;
         for i in 0..max {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << (7 * i);
             if byte & 0x80 == 0 {
-                return u32::try_from(value).map_err(|_| Stop::Bad);
+                return u32::try_from(value).map_err(|_| self.bad());
             }
         }
-        Err(Stop::Bad)
+        Err(self.bad())
     }
 }
 

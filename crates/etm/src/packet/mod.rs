@@ -12,6 +12,7 @@ mod emit;
 mod exception;
 mod fields;
 mod header;
+mod hot;
 mod kind;
 pub mod opencsd;
 mod parser;

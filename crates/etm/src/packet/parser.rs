@@ -1,5 +1,7 @@
 //! Packets from a byte stream.
 
+use super::fields::{Fault, Stop};
+use super::hot;
 use super::read::{Read, read};
 use super::search::Search;
 use super::{ASYNC, MAX_PACKET, Packet, TraceState};
@@ -9,15 +11,15 @@ use crate::Params;
 pub trait Sink {
     /// A packet that began at stream position `offset`; `bytes` are all its bytes (none for
     /// [`Packet::NotSync`], which may stand for gigabytes; see [`Sink::skipped`]).
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: Packet);
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
 
     /// Bytes passed over while searching an A-Sync, in pieces; a [`Packet::NotSync`] follows at their end.
     fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
 }
 
-impl<F: FnMut(u64, &[u8], Packet)> Sink for F {
-    #[inline]
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: Packet) {
+impl<F: FnMut(u64, &[u8], &Packet)> Sink for F {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         self(offset, bytes, packet);
     }
 }
@@ -114,7 +116,7 @@ impl Parser {
             search.finish(self.position, |offset, bytes| sink.skipped(offset, bytes));
             let len = self.position - search.from;
             if len > 0 {
-                sink.packet(search.from, &[], Packet::NotSync { len });
+                sink.packet(search.from, &[], &Packet::NotSync { len });
             }
         }
         if self.carried > 0 {
@@ -123,7 +125,7 @@ impl Parser {
                 [0, 0, ..] => super::Kind::Async,
                 _ => self.params.headers.kind(bytes[0]),
             };
-            sink.packet(self.position - self.carried as u64, bytes, Packet::Incomplete { kind });
+            sink.packet(self.position - self.carried as u64, bytes, &Packet::Incomplete { kind });
             self.carried = 0;
         }
         self.search = Some(Search::new(self.position, 0));
@@ -137,39 +139,42 @@ impl Parser {
         let start = self.position + used as u64 - ASYNC.len() as u64;
         let len = start - search.from;
         if len > 0 {
-            sink.packet(search.from, &[], Packet::NotSync { len });
+            sink.packet(search.from, &[], &Packet::NotSync { len });
         }
-        sink.packet(start, &ASYNC, Packet::Async);
+        sink.packet(start, &ASYNC, &Packet::Async);
         self.search = None;
         used
     }
 
-    /// The hot loop: all packets that lie whole in `bytes`; the start of one that does not is carried over.
+    /// All packets that lie whole in `bytes`; the start of one that does not is carried over.
     fn packets(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let mut at = 0;
-        while at < bytes.len() {
+        loop {
+            at = hot::run(bytes, at, self.position, &self.params, &mut self.state, sink);
             let rest = &bytes[at..];
+            if rest.is_empty() {
+                return at;
+            }
             let offset = self.position + at as u64;
             match read(rest, &self.params, &mut self.state) {
-                Read::Packet(packet, len) => {
-                    sink.packet(offset, &rest[..len], packet);
+                Read { packet: Ok(packet), len } => {
+                    sink.packet(offset, &rest[..len], &packet);
                     at += len;
                 }
-                Read::More => {
+                Read { packet: Err(Stop::More), .. } => {
                     self.carry[..rest.len()].copy_from_slice(rest);
                     self.carried = rest.len();
                     return bytes.len();
                 }
-                Read::Bad(error, len) => {
+                Read { packet: Err(Stop::Bad(fault)), len } => {
                     at += len;
-                    self.bad(offset, &rest[..len], error, sink);
+                    self.bad(offset, &rest[..len], fault, sink);
                     if self.search.is_some() {
-                        break;
+                        return at;
                     }
                 }
             }
         }
-        at
     }
 
     /// Completes the carried packet with the first of `bytes`.
@@ -180,18 +185,18 @@ impl Parser {
         let start = self.position - carried as u64;
         let carry = self.carry;
         match read(&carry[..carried + taken], &self.params, &mut self.state) {
-            Read::More => {
+            Read { packet: Err(Stop::More), .. } => {
                 self.carried += taken;
                 taken
             }
-            Read::Packet(packet, len) => {
+            Read { packet: Ok(packet), len } => {
                 self.carried = 0;
-                sink.packet(start, &carry[..len], packet);
+                sink.packet(start, &carry[..len], &packet);
                 len - carried
             }
-            Read::Bad(error, len) => {
+            Read { packet: Err(Stop::Bad(fault)), len } => {
                 self.carried = 0;
-                self.bad(start, &carry[..len], error, sink);
+                self.bad(start, &carry[..len], fault, sink);
                 len - carried
             }
         }
@@ -199,14 +204,15 @@ impl Parser {
 
     /// Reports `bytes` as no packet and decides where to go on.
     #[cold]
-    fn bad(&mut self, offset: u64, bytes: &[u8], error: Packet, sink: &mut impl Sink) {
+    fn bad(&mut self, offset: u64, bytes: &[u8], fault: Fault, sink: &mut impl Sink) {
+        let error = Packet::from(fault);
         match self.resync {
-            Resync::NextByte => sink.packet(offset, bytes, error),
+            Resync::NextByte => sink.packet(offset, bytes, &error),
             Resync::NextAsync => {
                 // Zeros at its end may be the first of an A-Sync: leave those to the search.
                 let zeros = bytes[1..].iter().rev().take_while(|&&byte| byte == 0).count();
                 let len = bytes.len() - zeros;
-                sink.packet(offset, &bytes[..len], error);
+                sink.packet(offset, &bytes[..len], &error);
                 self.search = Some(Search::new(offset + len as u64, zeros as u64));
             }
         }

@@ -1,6 +1,6 @@
 //! One packet from the front of a byte slice.
 
-use super::fields::{MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Stop};
+use super::fields::{Fault, MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Stop};
 use super::{
     ASYNC, Address, AddressForm, Atoms, ConditionalInstruction, ConditionalResult, Context, CycleCount,
     Exception, InstructionSet, KeyedResult, Kind, Packet, Q, ReturnAddress, Timestamp, TraceInfo, TraceState,
@@ -11,50 +11,24 @@ use crate::Params;
 use InstructionSet::{Is0, Is1};
 
 /// What the front of the bytes holds.
-pub(super) enum Read {
-    /// A packet of this many bytes.
-    Packet(Packet, usize),
-    /// The beginning of a packet.
-    More,
-    /// No packet: the error, and how many bytes it took to see that.
-    Bad(Packet, usize),
+pub(super) struct Read {
+    /// The packet, or why there is none.
+    pub(super) packet: Result<Packet, Stop>,
+    /// How many bytes were read for that.
+    pub(super) len: usize,
 }
 
 /// Reads one packet. `bytes` holds at least its header. `state` changes only when a whole packet is read.
-#[inline(always)]
+#[inline]
 pub(super) fn read(bytes: &[u8], params: &Params, state: &mut TraceState) -> Read {
     let header = bytes[0];
     let kind = params.headers.kind(header);
-    let mut payload = Payload::after_header(bytes);
-    let p = &mut payload;
-    let packet = match kind {
-        Kind::AtomF1 | Kind::AtomF2 | Kind::AtomF3 | Kind::AtomF4 | Kind::AtomF5 | Kind::AtomF6 => {
-            Ok(Packet::Atom(Atoms::of_packet(header)))
-        }
-        Kind::AddressExact => Ok(Packet::Address(state.exact(header & 3))),
-        Kind::AddressShortIs0 => short(p, state, Is0).map(Packet::Address),
-        Kind::AddressShortIs1 => short(p, state, Is1).map(Packet::Address),
-        Kind::Address32Is0 => long32(p, Is0).map(|low| Packet::Address(low.apply(state))),
-        Kind::Address32Is1 => long32(p, Is1).map(|low| Packet::Address(low.apply(state))),
-        Kind::Address64Is0 => long64(p, Is0).map(|low| Packet::Address(low.apply(state))),
-        Kind::Address64Is1 => long64(p, Is1).map(|low| Packet::Address(low.apply(state))),
-        Kind::CycleCountF3 => Ok(Packet::CycleCount(cycle_count_f3(header, params, state))),
-        Kind::CycleCountF2 => cycle_count_f2(p, header, params, state),
-        Kind::CycleCountF1 => cycle_count_f1(p, header, params, state),
-        Kind::Event => Ok(Packet::Event(header & 0xf)),
-        _ => rare(p, header, kind, params, state),
-    };
-    match packet {
-        Ok(packet) if packet.kind().is_error() => Read::Bad(packet, payload.read),
-        Ok(packet) => Read::Packet(packet, payload.read),
-        Err(Stop::More) => Read::More,
-        Err(Stop::Bad) => Read::Bad(Packet::Malformed { kind }, payload.read),
-    }
+    let mut payload = Payload::after_header(bytes, kind);
+    let packet = packet(&mut payload, header, kind, params, state);
+    Read { packet, len: payload.read }
 }
 
-/// The packets that make up little of any stream, kept out of the hot loop.
-#[inline(never)]
-fn rare(
+fn packet(
     p: &mut Payload<'_>,
     header: u8,
     kind: Kind,
@@ -62,6 +36,20 @@ fn rare(
     state: &mut TraceState,
 ) -> Result<Packet, Stop> {
     Ok(match kind {
+        Kind::AtomF1 | Kind::AtomF2 | Kind::AtomF3 | Kind::AtomF4 | Kind::AtomF5 | Kind::AtomF6 => {
+            Packet::Atom(Atoms::of_packet(header))
+        }
+        Kind::AddressExact => Packet::Address(state.exact(header & 3)),
+        Kind::AddressShortIs0 => Packet::Address(short(p, Is0)?.apply(state)),
+        Kind::AddressShortIs1 => Packet::Address(short(p, Is1)?.apply(state)),
+        Kind::Address32Is0 => Packet::Address(long32(p, Is0)?.apply(state)),
+        Kind::Address32Is1 => Packet::Address(long32(p, Is1)?.apply(state)),
+        Kind::Address64Is0 => Packet::Address(long64(p, Is0)?.apply(state)),
+        Kind::Address64Is1 => Packet::Address(long64(p, Is1)?.apply(state)),
+        Kind::CycleCountF3 => Packet::CycleCount(cycle_count_f3(header, params, state)),
+        Kind::CycleCountF2 => Packet::CycleCount(cycle_count_f2(p, header, params, state)?),
+        Kind::CycleCountF1 => Packet::CycleCount(cycle_count_f1(p, header, params, state)?),
+        Kind::Event => Packet::Event(header & 0xf),
         Kind::Extension => extension(p)?,
         Kind::TraceInfo => {
             let info = trace_info(p)?;
@@ -122,14 +110,17 @@ fn rare(
         Kind::TimestampMarker => Packet::TimestampMarker,
         Kind::Q => q(p, header, state)?,
         Kind::SourceAddressExact => Packet::SourceAddress(state.exact(header & 3)),
-        Kind::SourceAddressShortIs0 => Packet::SourceAddress(short(p, state, Is0)?),
-        Kind::SourceAddressShortIs1 => Packet::SourceAddress(short(p, state, Is1)?),
+        Kind::SourceAddressShortIs0 => Packet::SourceAddress(short(p, Is0)?.apply(state)),
+        Kind::SourceAddressShortIs1 => Packet::SourceAddress(short(p, Is1)?.apply(state)),
         Kind::SourceAddress32Is0 => Packet::SourceAddress(long32(p, Is0)?.apply(state)),
         Kind::SourceAddress32Is1 => Packet::SourceAddress(long32(p, Is1)?.apply(state)),
         Kind::SourceAddress64Is0 => Packet::SourceAddress(long64(p, Is0)?.apply(state)),
         Kind::SourceAddress64Is1 => Packet::SourceAddress(long64(p, Is1)?.apply(state)),
-        Kind::ReservedForConfig => Packet::ReservedForConfig { kind: header::ungated_kind(header) },
-        _ => Packet::Reserved { header },
+        Kind::ReservedForConfig => {
+            return Err(Stop::Bad(Fault::ReservedForConfig(header::ungated_kind(header))));
+        }
+        // Kinds that are no header of their own cannot be in the table.
+        _ => return Err(Stop::Bad(Fault::Reserved(header))),
     })
 }
 
@@ -140,12 +131,12 @@ fn extension(p: &mut Payload<'_>) -> Result<Packet, Stop> {
         0x00 => {
             for expected in &ASYNC[2..] {
                 if p.byte()? != *expected {
-                    return Ok(Packet::Malformed { kind: Kind::Async });
+                    return Err(Stop::Bad(Fault::Malformed(Kind::Async)));
                 }
             }
             Ok(Packet::Async)
         }
-        _ => Err(Stop::Bad),
+        _ => Err(p.bad()),
     }
 }
 
@@ -156,7 +147,7 @@ fn trace_info(p: &mut Payload<'_>) -> Result<TraceInfo, Stop> {
         while p.byte()? & 0x80 != 0 {
             extension += 1;
             if extension == MAX_PLCTL_EXTENSION {
-                return Err(Stop::Bad);
+                return Err(p.bad());
             }
         }
     }
@@ -205,7 +196,7 @@ fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Re
     }
     let second = if extended { p.byte()? } else { 0 };
     if second & 0x80 != 0 {
-        return Err(Stop::Bad);
+        return Err(p.bad());
     }
     Ok(Packet::Exception(Exception {
         number: low | u16::from(second & 0x1f) << 5,
@@ -227,7 +218,7 @@ fn cycle_count_f2(
     header: u8,
     params: &Params,
     state: &TraceState,
-) -> Result<Packet, Stop> {
+) -> Result<CycleCount, Stop> {
     let byte = p.byte()?;
     let commit = if !params.cycle_counts_commit {
         None
@@ -235,10 +226,10 @@ fn cycle_count_f2(
         Some(u32::from(byte >> 4) + 1)
     } else {
         // Counted back from the deepest speculation; fewer than none cannot be committed.
-        Some((u32::from(byte >> 4).wrapping_add(params.max_spec)).checked_sub(15).ok_or(Stop::Bad)?)
+        Some((u32::from(byte >> 4).wrapping_add(params.max_spec)).checked_sub(15).ok_or_else(|| p.bad())?)
     };
     let cycles = state.cycle_threshold().wrapping_add(u32::from(byte & 0xf));
-    Ok(Packet::CycleCount(CycleCount { format: 2, commit, cycles: Some(cycles) }))
+    Ok(CycleCount { format: 2, commit, cycles: Some(cycles) })
 }
 
 #[inline]
@@ -247,13 +238,13 @@ fn cycle_count_f1(
     header: u8,
     params: &Params,
     state: &TraceState,
-) -> Result<Packet, Stop> {
+) -> Result<CycleCount, Stop> {
     let commit = if params.cycle_counts_commit { Some(p.continued(MAX_CONTINUED)?) } else { None };
     let cycles = match header & 1 {
         0 => Some(state.cycle_threshold().wrapping_add(p.continued(MAX_COUNT)?)),
         _ => None,
     };
-    Ok(Packet::CycleCount(CycleCount { format: 1, commit, cycles }))
+    Ok(CycleCount { format: 1, commit, cycles })
 }
 
 /// The atoms of Mispredict and Cancel format 2 packets.
@@ -271,7 +262,7 @@ fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet, Stop
         let byte = p.byte()?;
         let low = u32::from(byte >> 4 & 7);
         let high = if byte & 0x80 != 0 { p.continued(MAX_CONTINUED)? } else { 0 };
-        let key = high.checked_mul(8).ok_or(Stop::Bad)? | low;
+        let key = high.checked_mul(8).ok_or_else(|| p.bad())? | low;
         Ok(KeyedResult { key, result: byte & 0xf, ci })
     };
     let first = result(header & 1 == 1)?;
@@ -311,8 +302,8 @@ fn address_context(
 /// Section "Q instruction trace packet": TYPE decides what follows, the address always first.
 fn q(p: &mut Payload<'_>, header: u8, state: &mut TraceState) -> Result<Packet, Stop> {
     let low = match header & 0xf {
-        0x5 => Some(short_low(p, Is0)?),
-        0x6 => Some(short_low(p, Is1)?),
+        0x5 => Some(short(p, Is0)?),
+        0x6 => Some(short(p, Is1)?),
         0xa => Some(long32(p, Is0)?),
         0xb => Some(long32(p, Is1)?),
         _ => None,
@@ -340,12 +331,7 @@ impl Low {
 }
 
 #[inline]
-fn short(p: &mut Payload<'_>, state: &mut TraceState, is: InstructionSet) -> Result<Address, Stop> {
-    Ok(short_low(p, is)?.apply(state))
-}
-
-#[inline]
-fn short_low(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+fn short(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
     let first = p.byte()?;
     let mut bits = u64::from(first & 0x7f);
     let mut form = AddressForm::Short7;

@@ -38,6 +38,21 @@ impl TraceState {
     }
 
     #[inline]
+    pub(super) fn packed_history(&self) -> [u64; 3] {
+        self.history
+    }
+
+    #[inline]
+    pub(super) fn set_packed_history(&mut self, history: [u64; 3]) {
+        self.history = history;
+    }
+
+    #[inline]
+    pub(super) fn keep_upper(&self) -> u64 {
+        self.keep_upper
+    }
+
+    #[inline]
     fn push(&mut self, packed: u64) {
         self.history = [packed, self.history[0], self.history[1]];
     }

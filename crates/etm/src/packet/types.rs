@@ -334,7 +334,7 @@ pub struct Q {
 
 impl Packet {
     /// The packet's kind.
-    #[inline]
+    #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self {
             Self::Async => Kind::Async,

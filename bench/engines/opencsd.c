@@ -1,0 +1,421 @@
+/*
+ * Benchmark engine: OpenCSD (Debian's libopencsd-dev, 1.3.3) through its C API.
+ *
+ *   cc -O2 -Wall -Wextra -Werror -o opencsd opencsd.c -lopencsd_c_api -lopencsd
+ *   opencsd MODE FILE [--repeat N] [--digest] [--fsync | --hsync] [--source SPEC]...
+ *     SPEC = ID,PROTO,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]
+ *            PROTO is etm4 or ete, everything else hexadecimal (0x is optional)
+ *
+ * Modes
+ *   frames     16-byte CoreSight frames taken apart, no packets. A sink that adds up lengths hangs on every
+ *              trace ID 0x01-0x6f: the time is the deformatter's unpacking and one call for each run of bytes
+ *              it hands out (a run never crosses a frame, so it has at most 15). --source is ignored.
+ *   formatted  the same frames, with an ETMv4/ETE packet processor on each --source.
+ *   source     FILE is one source's own bytes: no frames, exactly one --source.
+ *
+ * FILE is read into memory, then fed N times as one trace whose indices run on. `ns` is the time of feeding
+ * alone, end of trace included. Frames are taken as memory-aligned (ETB, ETR) unless --fsync (TPIU with full
+ * syncs) or --hsync (full and half syncs) is given. The library's trace index has 32 bits; that bounds N.
+ *
+ * One line of JSON comes out:
+ *   {"engine","version","mode","bytes" (fed),"ns","packets","kinds":{NAME:count},"ids":{ID:bytes},"digest"}
+ * `kinds` is empty in `frames`, `ids` in the other modes; `digest` is there with --digest only. The packet sink
+ * sees I_NOT_SYNC once until synchronised; listings show one for every 8 bytes skipped.
+ *
+ * Digest (of a second, untimed pass): each source has a 64-bit FNV-1a (offset basis 0xcbf29ce484222325, prime
+ * 0x100000001b3); the digest is the XOR over all sources that hashed anything. In `frames` a source hashes its
+ * bytes. Otherwise it hashes nine bytes for each packet of these classes, in trace order: the class, then a
+ * little-endian u64. All other packets hash nothing.
+ *   1  I_ATOM_F1..F6   atom count << 32 | atoms, the oldest in bit 0, E = 1. Not the atoms inside mispredict
+ *                      and cancel packets.
+ *   2  I_ADDR_*, I_SRC_ADDR_* and I_SCR_ADDR_L_32IS0: the address, with the bits that the packet leaves out
+ *                      taken from the last address. A 32-bit form leaves out none unless the context is known
+ *                      to be AArch64; the context that comes in the same packet is not yet known. Trace Info
+ *                      sets the last address to 0. Addresses inside Q packets are not hashed, but are "last" too.
+ *   3  I_TIMESTAMP     the timestamp, bits left out likewise taken from the last one, but 0 in the first after
+ *                      a Trace Info. Not the cycle count in the same packet.
+ *   4  I_CCNT_F1..F3   the cycle count with the threshold added; 0 where the packet says "unknown".
+ *   5  I_EXCEPT        the exception number, 10 bits. Not I_PE_RESET, I_TRANS_FAIL.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <opencsd/c_api/opencsd_c_api.h>
+
+#define FNV_BASIS 0xcbf29ce484222325u
+#define FNV_PRIME 0x100000001b3u
+#define MAX_ID 0x6f /* trace IDs go from 0x01 to here; the others are reserved */
+#define KINDS 0x800 /* a power of two above every ocsd_etmv4_i_pkt_type */
+
+enum { NONE, ATOM, ADDR, TIME, CYCLES, EXCEPTION }; /* what the digest makes of a packet */
+
+struct kind {
+    const char *name;
+    uint8_t class;
+};
+#define ETM(name, class) [ETM4_PKT_I_##name] = { "I_" #name, class }
+#define ETE(name, class) [ETE_PKT_I_##name] = { "I_" #name, class }
+
+/* Names are trc_pkt_lister's, its "SCR" included. */
+static const struct kind kinds[KINDS] = {
+    [ETM4_PKT_I_NOTSYNC] = { "I_NOT_SYNC", NONE },
+    ETM(INCOMPLETE_EOT, NONE), ETM(NO_ERR_TYPE, NONE), ETM(BAD_SEQUENCE, NONE), ETM(BAD_TRACEMODE, NONE),
+    ETM(RESERVED, NONE), ETM(RESERVED_CFG, NONE), ETM(EXTENSION, NONE),
+    ETM(ASYNC, NONE), ETM(DISCARD, NONE), ETM(OVERFLOW, NONE), ETM(TRACE_INFO, NONE), ETM(TRACE_ON, NONE),
+    ETM(TIMESTAMP, TIME), ETE(TS_MARKER, NONE), ETM(FUNC_RET, NONE), ETM(EXCEPT, EXCEPTION),
+    ETM(EXCEPT_RTN, NONE), ETE(PE_RESET, NONE),
+    ETE(COMMIT_WIN_MV, NONE), ETE(TRANS_ST, NONE), ETE(TRANS_COMMIT, NONE), ETE(TRANS_FAIL, NONE),
+    ETM(CCNT_F1, CYCLES), ETM(CCNT_F2, CYCLES), ETM(CCNT_F3, CYCLES),
+    ETM(NUM_DS_MKR, NONE), ETM(UNNUM_DS_MKR, NONE),
+    ETM(COMMIT, NONE), ETM(CANCEL_F1, NONE), ETM(CANCEL_F1_MISPRED, NONE), ETM(MISPREDICT, NONE),
+    ETM(CANCEL_F2, NONE), ETM(CANCEL_F3, NONE),
+    ETM(COND_I_F1, NONE), ETM(COND_I_F2, NONE), ETM(COND_I_F3, NONE), ETM(COND_FLUSH, NONE),
+    ETM(COND_RES_F1, NONE), ETM(COND_RES_F2, NONE), ETM(COND_RES_F3, NONE), ETM(COND_RES_F4, NONE),
+    ETM(IGNORE, NONE), ETM(EVENT, NONE), ETM(CTXT, NONE), ETM(Q, NONE),
+    ETM(ADDR_CTXT_L_32IS0, ADDR), ETM(ADDR_CTXT_L_32IS1, ADDR),
+    ETM(ADDR_CTXT_L_64IS0, ADDR), ETM(ADDR_CTXT_L_64IS1, ADDR),
+    ETM(ADDR_MATCH, ADDR), ETM(ADDR_S_IS0, ADDR), ETM(ADDR_S_IS1, ADDR),
+    ETM(ADDR_L_32IS0, ADDR), ETM(ADDR_L_32IS1, ADDR), ETM(ADDR_L_64IS0, ADDR), ETM(ADDR_L_64IS1, ADDR),
+    ETE(SRC_ADDR_MATCH, ADDR), ETE(SRC_ADDR_S_IS0, ADDR), ETE(SRC_ADDR_S_IS1, ADDR),
+    [ETE_PKT_I_SRC_ADDR_L_32IS0] = { "I_SCR_ADDR_L_32IS0", ADDR }, ETE(SRC_ADDR_L_32IS1, ADDR),
+    ETE(SRC_ADDR_L_64IS0, ADDR), ETE(SRC_ADDR_L_64IS1, ADDR),
+    ETM(ATOM_F1, ATOM), ETM(ATOM_F2, ATOM), ETM(ATOM_F3, ATOM), ETM(ATOM_F4, ATOM), ETM(ATOM_F5, ATOM),
+    ETM(ATOM_F6, ATOM),
+};
+
+enum mode { FRAMES, FORMATTED, SOURCE };
+static const char *const mode_names[] = { "frames", "formatted", "source" };
+
+struct source {
+    ocsd_etmv4_cfg config;
+    uint8_t id;
+    uint64_t bytes; /* in `frames` only */
+    uint64_t hash;
+};
+static struct source sources[MAX_ID];
+static size_t source_count;
+static uint64_t counts[KINDS];
+static bool hashing; /* this pass makes the digest */
+
+__attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("opencsd: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+static void check(ocsd_err_t err, const char *what)
+{
+    char text[256] = "";
+    if (err == OCSD_OK)
+        return;
+    ocsd_err_str(err, text, sizeof text);
+    die("cannot %s: %s", what, text);
+}
+
+static void hash_byte(struct source *source, uint8_t byte)
+{
+    source->hash = (source->hash ^ byte) * FNV_PRIME;
+}
+
+/* ---- packets ---- */
+
+static ocsd_datapath_resp_t count_packet(const void *context, const ocsd_datapath_op_t op,
+                                         const ocsd_trc_index_t index, const void *packet)
+{
+    (void)context, (void)index;
+    if (op == OCSD_OP_DATA)
+        counts[((const ocsd_etmv4_i_pkt *)packet)->type & (KINDS - 1)]++;
+    return OCSD_RESP_CONT;
+}
+
+static ocsd_datapath_resp_t hash_packet(const void *context, const ocsd_datapath_op_t op,
+                                        const ocsd_trc_index_t index, const void *packet)
+{
+    const ocsd_etmv4_i_pkt *p = packet;
+    uint8_t class = op == OCSD_OP_DATA ? kinds[p->type & (KINDS - 1)].class : NONE;
+    uint64_t value = 0;
+
+    (void)index;
+    switch (class) {
+    case NONE:
+        return OCSD_RESP_CONT;
+    case ATOM:
+        value = (uint64_t)p->atom.num << 32 | (p->atom.En_bits & ((UINT64_C(1) << p->atom.num) - 1));
+        break;
+    case ADDR:
+        value = p->v_addr.val;
+        break;
+    case TIME:
+        value = p->ts.timestamp;
+        break;
+    case CYCLES:
+        value = p->cycle_count;
+        break;
+    case EXCEPTION:
+        value = p->exception_info.exceptionType;
+        break;
+    }
+    hash_byte((struct source *)context, class);
+    for (int shift = 0; shift < 64; shift += 8)
+        hash_byte((struct source *)context, (uint8_t)(value >> shift));
+    return OCSD_RESP_CONT;
+}
+
+static void attach_packets(dcd_tree_handle_t tree, struct source *source)
+{
+    FnDefPktDataIn callback = hashing ? hash_packet : count_packet;
+    unsigned char id;
+    check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_PACKET_PROC, &source->config, &id),
+          "create packet processor");
+    check(ocsd_dt_attach_packet_callback(tree, id, OCSD_C_API_CB_PKT_SINK, (void *)callback, source),
+          "attach packet callback");
+}
+
+/* ---- frames: byte sinks, which the C API takes as custom decoders ---- */
+
+#define BYTE_SINK "BYTE_SINK"
+
+static ocsd_datapath_resp_t take_bytes(const void *handle, const ocsd_datapath_op_t op, const ocsd_trc_index_t index,
+                                       const uint32_t size, const uint8_t *data, uint32_t *used)
+{
+    struct source *source = (struct source *)handle;
+    (void)index;
+    if (op == OCSD_OP_DATA) {
+        source->bytes += size;
+        for (uint32_t i = 0; hashing && i < size; i++)
+            hash_byte(source, data[i]);
+        *used = size;
+    }
+    return OCSD_RESP_CONT;
+}
+
+static void ignore_monitors(const void *handle, const int flags)
+{
+    (void)handle, (void)flags;
+}
+
+static ocsd_err_t sink_id(const void *config, unsigned char *id)
+{
+    *id = ((const struct source *)config)->id;
+    return OCSD_OK;
+}
+
+static ocsd_err_t create_sink(const int flags, const void *config, const ocsd_extern_dcd_cb_fns *library,
+                              ocsd_extern_dcd_inst_t *sink)
+{
+    static char name[] = BYTE_SINK;
+    (void)flags, (void)library;
+    sink->fn_data_in = take_bytes;
+    sink->fn_update_pkt_mon = ignore_monitors;
+    sink->decoder_handle = (void *)config;
+    sink->p_decoder_name = name;
+    return sink_id(config, &sink->cs_id);
+}
+
+static ocsd_err_t destroy_sink(const void *handle)
+{
+    (void)handle;
+    return OCSD_OK;
+}
+
+static void prepare_sinks(void)
+{
+    static ocsd_extern_dcd_fact_t factory = {
+        .createDecoder = create_sink, .destroyDecoder = destroy_sink, .csidFromConfig = sink_id,
+    };
+    check(ocsd_register_custom_decoder(BYTE_SINK, &factory), "register byte sink");
+    for (source_count = 0; source_count < MAX_ID; source_count++)
+        sources[source_count] = (struct source){ .id = (uint8_t)(source_count + 1) };
+}
+
+/* ---- one pass over the trace ---- */
+
+/* Sends one operation, and flushes for as long as something downstream asks to wait. */
+static void push(dcd_tree_handle_t tree, ocsd_datapath_op_t op, ocsd_trc_index_t index, uint32_t size,
+                 const uint8_t *data, uint32_t *used)
+{
+    ocsd_datapath_resp_t response = ocsd_dt_process_data(tree, op, index, size, data, used);
+    while (OCSD_DATA_RESP_IS_WAIT(response))
+        response = ocsd_dt_process_data(tree, OCSD_OP_FLUSH, 0, 0, NULL, NULL);
+    if (OCSD_DATA_RESP_IS_FATAL(response)) {
+        char text[512] = "";
+        uint8_t id;
+        ocsd_get_last_err(&index, &id, text, sizeof text);
+        die("datapath response %d: %s", (int)response, text);
+    }
+}
+
+/* A block may be as long as the index reaches, so the whole buffer goes in at once. Returns nanoseconds. */
+static int64_t feed(dcd_tree_handle_t tree, const uint8_t *data, uint32_t size, unsigned long repeat)
+{
+    struct timespec start, stop;
+    ocsd_trc_index_t index = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (repeat--) {
+        for (uint32_t done = 0, used; done < size; done += used, index += used) {
+            used = 0;
+            push(tree, OCSD_OP_DATA, index, size - done, data + done, &used);
+            if (used == 0)
+                die("no progress at index %" OCSD_TRC_IDX_STR, index);
+        }
+    }
+    push(tree, OCSD_OP_EOT, 0, 0, NULL, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &stop);
+    return (int64_t)(stop.tv_sec - start.tv_sec) * 1000000000 + (stop.tv_nsec - start.tv_nsec);
+}
+
+static int64_t pass(enum mode mode, uint32_t syncs, const uint8_t *data, uint32_t size, unsigned long repeat)
+{
+    bool single = mode == SOURCE;
+    dcd_tree_handle_t tree = ocsd_create_dcd_tree(single ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED,
+                                                  single ? 0 : syncs);
+    if (tree == C_API_INVALID_TREE_HANDLE)
+        die("cannot create the decode tree");
+    for (size_t i = 0; i < source_count; i++) {
+        unsigned char id;
+        sources[i].hash = FNV_BASIS;
+        if (mode != FRAMES)
+            attach_packets(tree, &sources[i]);
+        else
+            check(ocsd_dt_create_decoder(tree, BYTE_SINK, OCSD_CREATE_FLG_PACKET_PROC, &sources[i], &id),
+                  "create byte sink");
+    }
+    int64_t ns = feed(tree, data, size, repeat);
+    ocsd_destroy_dcd_tree(tree);
+    return ns;
+}
+
+/* ---- command line, input, output ---- */
+
+/*
+ * 1.3.3 makes an ETE packet processor but refuses to attach a callback to it from C (OCSD_ERR_NO_PROTOCOL). It is
+ * the ETMv4 one all the same: the same class, told by the architecture version that it reads ETE. So an ETE source
+ * is set up as ETMv4 whose TRCIDR1 carries the version from TRCDEVARCH (ARCHVER, REVISION), as the library does
+ * inside. Architecture and profile matter to the packet processor for M-class only; A-class is assumed.
+ */
+static void add_source(const char *spec)
+{
+    struct source source = { .config = { .arch_ver = ARCH_V8, .core_prof = profile_CortexA } };
+    ocsd_etmv4_cfg *c = &source.config;
+    unsigned devarch = 0x47705a13;
+    char protocol[5] = "";
+    int end = 0;
+
+    sscanf(spec, "%x,%4[a-z0-9],%x,%x,%x,%x,%x%n,%x%n", &c->reg_traceidr, protocol, &c->reg_configr, &c->reg_idr0,
+           &c->reg_idr1, &c->reg_idr2, &c->reg_idr8, &end, &devarch, &end);
+    if (end == 0 || spec[end] != '\0' || c->reg_traceidr > MAX_ID || source_count == MAX_ID)
+        die("bad --source '%s'", spec);
+    if (strcmp(protocol, "ete") == 0)
+        c->reg_idr1 = (c->reg_idr1 & ~0xff0u) | (devarch >> 12 & 0xf) << 8 | (devarch >> 16 & 0xf) << 4;
+    else if (strcmp(protocol, "etm4") != 0)
+        die("unknown protocol in --source '%s'", spec);
+    sources[source_count++] = source;
+}
+
+static uint8_t *read_file(const char *path, uint32_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END) != 0)
+        die("cannot open %s", path);
+    long length = ftell(file);
+    if (length <= 0 || (unsigned long)length > UINT32_MAX)
+        die("%s: empty, or too long for a 32-bit index", path);
+    /* The deformatter compares words with the sync patterns and may look past a short tail. */
+    uint8_t *data = calloc((size_t)length + 16, 1);
+    rewind(file);
+    if (!data || fread(data, 1, (size_t)length, file) != (size_t)length)
+        die("cannot read %s", path);
+    fclose(file);
+    *size = (uint32_t)length;
+    return data;
+}
+
+static void print_count(const char *name, uint64_t count, bool *first)
+{
+    if (count)
+        printf("%s\"%s\":%" PRIu64, *first ? "" : ",", name, count);
+    *first = *first && !count;
+}
+
+static void print_answer(void)
+{
+    uint64_t packets = 0;
+    bool first = true;
+
+    for (size_t i = 0; i < KINDS; i++)
+        packets += counts[i];
+    printf("\"packets\":%" PRIu64 ",\"kinds\":{", packets);
+    for (size_t i = 0; i < KINDS; i++)
+        print_count(kinds[i].name ? kinds[i].name : "I_UNKNOWN", counts[i], &first);
+    printf("},\"ids\":{");
+    first = true;
+    for (size_t i = 0; i < source_count; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "0x%02x", sources[i].id);
+        print_count(id, sources[i].bytes, &first);
+    }
+    printf("}");
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t syncs = OCSD_DFRMTR_FRAME_MEM_ALIGN, size = 0;
+    unsigned long repeat = 1;
+    bool digest = false;
+    int mode = FRAMES;
+
+    while (argc > 2 && mode <= SOURCE && strcmp(argv[1], mode_names[mode]) != 0)
+        mode++;
+    if (argc <= 2 || mode > SOURCE)
+        die("usage: opencsd frames|formatted|source FILE [--repeat N] [--digest] [--fsync|--hsync]\n"
+            "  [--source ID,etm4|ete,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]]...");
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "--digest") == 0)
+            digest = true;
+        else if (strcmp(argv[i], "--fsync") == 0)
+            syncs = OCSD_DFRMTR_HAS_FSYNCS;
+        else if (strcmp(argv[i], "--hsync") == 0)
+            syncs = OCSD_DFRMTR_HAS_FSYNCS | OCSD_DFRMTR_HAS_HSYNCS;
+        else if (strcmp(argv[i], "--repeat") == 0 && i + 1 < argc)
+            repeat = strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--source") == 0 && i + 1 < argc)
+            add_source(argv[++i]);
+        else
+            die("unknown or incomplete option '%s'", argv[i]);
+    }
+    if (mode == FRAMES)
+        prepare_sinks();
+    else if (source_count == 0 || (mode == SOURCE && source_count != 1))
+        die("%s needs %s --source", mode_names[mode], mode == SOURCE ? "exactly one" : "at least one");
+    uint8_t *data = read_file(argv[2], &size);
+    if (repeat == 0 || repeat > UINT32_MAX / size)
+        die("--repeat must be 1 to %" PRIu32 " for this file", UINT32_MAX / size);
+
+    ocsd_def_errlog_init(OCSD_ERR_SEV_ERROR, 0); /* keep the last error, print none: printing would be timed */
+    int64_t ns = pass(mode, syncs, data, size, repeat);
+
+    printf("{\"engine\":\"opencsd\",\"version\":\"%s\",\"mode\":\"%s\",\"bytes\":%" PRIu64 ",\"ns\":%" PRId64 ",",
+           ocsd_get_version_str(), mode_names[mode], (uint64_t)size * repeat, ns);
+    print_answer();
+    if (digest) {
+        uint64_t total = 0;
+        hashing = true;
+        pass(mode, syncs, data, size, repeat);
+        for (size_t i = 0; i < source_count; i++)
+            total ^= sources[i].hash == FNV_BASIS ? 0 : sources[i].hash;
+        printf(",\"digest\":\"%016" PRIx64 "\"", total);
+    }
+    printf("}\n");
+    free(data);
+    return 0; /* without ocsd_deregister_decoders: 1.3.3 frees its decoders twice there */
+}

@@ -1,0 +1,103 @@
+//! The parser's hot loop: the few packets that make up nearly all of any stream.
+//!
+//! Everything here is read once more, in its general form, in `read.rs`; tests hold the two together. What makes this
+//! form fast: one 8-byte load holds a whole packet, the address history stays in CPU registers (in memory, each
+//! packet would wait for the last one's store), and the lengths of short addresses are computed, not
+//! branched on, since no predictor learns them. All headers here exist in every configuration.
+
+use super::parser::Sink;
+use super::{Address, AddressForm, Atoms, CycleCount, InstructionSet, Packet, TraceState};
+use crate::Params;
+
+use InstructionSet::{Is0, Is1};
+
+/// Reads packets from `bytes[at..]` as long as they are of a common kind and not too near the end. Returns where
+/// the first other packet starts. `position` is the stream position of `bytes[0]`.
+#[inline(always)]
+pub(super) fn run(
+    bytes: &[u8],
+    mut at: usize,
+    position: u64,
+    params: &Params,
+    state: &mut TraceState,
+    sink: &mut impl Sink,
+) -> usize {
+    let [mut h0, mut h1, mut h2] = state.packed_history();
+    let keep_upper = state.keep_upper();
+    let threshold = state.cycle_threshold();
+    let commits = params.cycle_counts_commit;
+    while let Some(window) = bytes[at..].first_chunk::<8>() {
+        let word = u64::from_le_bytes(*window);
+        let header = word as u8;
+        let offset = position + at as u64;
+        if header >= 0xc0 {
+            sink.packet(offset, &window[..1], &Packet::Atom(Atoms::of_packet(header)));
+            at += 1;
+            continue;
+        }
+        let (packed, is, form, len) = match header {
+            0x90 => (h0, set(h0), AddressForm::Exact0, 1),
+            0x91 => (h1, set(h1), AddressForm::Exact1, 1),
+            0x92 => (h2, set(h2), AddressForm::Exact2, 1),
+            0x95 => short(word, h0, Is0),
+            0x96 => short(word, h0, Is1),
+            0x9a => long32(word, h0 & keep_upper, Is0),
+            0x9b => long32(word, h0 & keep_upper, Is1),
+            0x10..=0x1f => {
+                let commit = commits.then_some(u32::from(header >> 2 & 3) + 1);
+                let cycles = Some(threshold.wrapping_add(u32::from(header & 3)));
+                let count = CycleCount { format: 3, commit, cycles };
+                sink.packet(offset, &window[..1], &Packet::CycleCount(count));
+                at += 1;
+                continue;
+            }
+            0x0c | 0x0d if !commits || header & 1 == 0 => {
+                let commit = commits.then_some(((word >> 12) as u32 & 0xf) + 1);
+                let cycles = Some(threshold.wrapping_add((word >> 8) as u32 & 0xf));
+                let count = CycleCount { format: 2, commit, cycles };
+                sink.packet(offset, &window[..2], &Packet::CycleCount(count));
+                at += 2;
+                continue;
+            }
+            0x71..=0x7f => {
+                sink.packet(offset, &window[..1], &Packet::Event(header & 0xf));
+                at += 1;
+                continue;
+            }
+            _ => break,
+        };
+        [h0, h1, h2] = [packed, h0, h1];
+        sink.packet(offset, &window[..len], &Packet::Address(Address { value: packed & !1, is, form }));
+        at += len;
+    }
+    state.set_packed_history([h0, h1, h2]);
+    at
+}
+
+#[inline(always)]
+fn set(packed: u64) -> InstructionSet {
+    if packed & 1 == 0 { Is0 } else { Is1 }
+}
+
+/// A short address in `word`, header included: one payload byte, or two if bit 7 of the first is set.
+#[inline(always)]
+fn short(word: u64, base: u64, is: InstructionSet) -> (u64, InstructionSet, AddressForm, usize) {
+    let align = is.alignment_bits();
+    let two = word >> 15 & 1;
+    let low = word >> 8 & 0x7f | word >> 9 & 0x7f80 & two.wrapping_neg();
+    let kept = base & (!0 << (7 + 8 * two as u32 + align));
+    let form = if two == 0 { AddressForm::Short7 } else { AddressForm::Short15 };
+    (kept | low << align | is as u64, is, form, 2 + two as usize)
+}
+
+/// A 32-bit address in `word`, header included; `upper` has the bits above 31.
+#[inline(always)]
+fn long32(word: u64, upper: u64, is: InstructionSet) -> (u64, InstructionSet, AddressForm, usize) {
+    let first = (word >> 8 & 0x7f) << is.alignment_bits();
+    let second = match is {
+        Is0 => (word >> 16 & 0x7f) << 9,
+        Is1 => word >> 8 & 0xff00,
+    };
+    let rest = word >> 8 & 0xffff_0000;
+    (upper | rest | second | first | is as u64, is, AddressForm::Long32, 5)
+}
