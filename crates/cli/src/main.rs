@@ -1,2 +1,54 @@
-//! The `tracewright` command.
-fn main() {}
+//! The `tracewright` command: one file per verb.
+
+mod args;
+mod info;
+mod output;
+mod packets;
+mod progress;
+mod reader;
+mod stats;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::output::{Outcome, report};
+
+/// See every instruction a processor executed.
+///
+/// tracewright reads processor traces: CoreSight frames, ETMv4 and ETE packets. CAPTURE is an Arm trace-snapshot
+/// folder, or a raw trace file described with --format and --source.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_STATUS)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXIT_STATUS: &str = "Exit status: 0 good; 1 the capture or its trace had errors (they are printed); 2 bad usage, or nothing \
+could be read.";
+
+#[derive(Subcommand)]
+enum Verb {
+    Info(info::Opts),
+    Packets(packets::Opts),
+    Stats(stats::Opts),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().verb {
+        Verb::Info(opts) => info::run(&opts),
+        Verb::Packets(opts) => packets::run(&opts),
+        Verb::Stats(opts) => stats::run(&opts),
+    };
+    match outcome {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::HadErrors) => ExitCode::from(1),
+        // A reader that has seen enough (`| head`) is no error.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&format!("error: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}

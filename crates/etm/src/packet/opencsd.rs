@@ -8,20 +8,13 @@ use super::{
 };
 use crate::{Params, Profile};
 
-/// Writes packets of one source in order. OpenCSD's text depends on packets before: how wide an address is
-/// printed, and which Trace Info was the first.
-#[derive(Clone, Debug)]
+/// Writes packets of one source in order. OpenCSD's text depends on packets before: which Trace Info was the first,
+/// and, for an exact match, how many bits the packet told that brought the address.
+#[derive(Clone, Debug, Default)]
 pub struct Printer {
     seen_trace_info: bool,
-    aarch64: bool,
-    /// Of each address history entry: printed with 16 digits rather than 8, and how many bits its packet told.
-    history: [(bool, u32); 3],
-}
-
-impl Default for Printer {
-    fn default() -> Self {
-        Self { seen_trace_info: false, aarch64: false, history: [(true, 0); 3] }
-    }
+    /// Of each address history entry: how many bits its packet told.
+    history: [u32; 3],
 }
 
 /// The rest of a line that starts with an error's name: what the header would have been.
@@ -66,11 +59,11 @@ impl Printer {
             Packet::Address(address) | Packet::SourceAddress(address) => self.address(out, address),
             Packet::AddressContext(address, context) => {
                 self.address(out, address)?;
-                self.context(out, context)
+                self::context(out, context)
             }
             Packet::Context(context) => {
                 out.write_str("; ")?;
-                self.context(out, context)
+                self::context(out, context)
             }
             Packet::ContextSame => out.write_str("; Ctxt: Same"),
             Packet::TraceInfo(info) => self.trace_info(out, info, params),
@@ -84,7 +77,7 @@ impl Printer {
             }
             Packet::Exception(exception) => self::exception(out, exception, params.profile()),
             Packet::PeReset | Packet::TransactionFailure => {
-                self.push((true, 64));
+                self.push(64);
                 Ok(())
             }
             Packet::Commit(count) => write!(out, "; Commit({count})"),
@@ -107,9 +100,9 @@ impl Printer {
                 if let Some(entry) = address.form.exact_entry() {
                     write!(out, "; [{entry}]")?;
                 }
-                let (wide, bits) = self.push_address(address);
+                let bits = self.push_address(address);
                 out.write_str("; Addr=")?;
-                value(out, address.value, wide, if bits < 64 { bits } else { 0 })
+                value(out, address.value, if bits < 64 { bits } else { 0 })
             }
             Packet::Instrumentation { el, value } => write!(out, "; EL{el}; Payload={value:#x}"),
             Packet::ReservedForConfig { kind } if name_of_error(kind) == Kind::ReservedForConfig => {
@@ -131,7 +124,7 @@ impl Printer {
         if info.cycle_counting() {
             write!(out, "; CC_THRESHOLD={:#x}", info.cyct)?;
         }
-        self.history = Self::default().history;
+        self.history = [0; 3];
         if !core::mem::replace(&mut self.seen_trace_info, true) {
             if info.plctl & TraceInfo::SPEC != 0 {
                 write!(out, "; INIT SPEC DEPTH={}", info.spec)?;
@@ -145,47 +138,42 @@ impl Printer {
         if let Some(entry) = address.form.exact_entry() {
             write!(out, ", [{entry}]")?;
         }
-        let (wide, bits) = self.push_address(address);
+        let bits = self.push_address(address);
         out.write_str("; Addr=")?;
         // Only short addresses show which part of them is new.
         let short = address.form.exact_entry().is_none() && bits < 32;
-        value(out, address.value, wide, if short { bits } else { 0 })?;
+        value(out, address.value, if short { bits } else { 0 })?;
         if short { Ok(()) } else { out.write_str("; ") }
     }
 
     /// Mirrors the address history; returns the newest entry.
-    fn push_address(&mut self, address: Address) -> (bool, u32) {
-        let entry = match address.form.exact_entry() {
+    fn push_address(&mut self, address: Address) -> u32 {
+        let bits = match address.form.exact_entry() {
             Some(entry) => self.history[usize::from(entry)],
-            None => match address.form.bits(address.is) {
-                64 => (true, 64),
-                32 => (self.aarch64, 32),
-                bits => (self.history[0].0, bits),
-            },
+            None => address.form.bits(address.is),
         };
-        self.push(entry);
-        entry
+        self.push(bits);
+        bits
     }
 
-    fn push(&mut self, entry: (bool, u32)) {
-        self.history = [entry, self.history[0], self.history[1]];
+    fn push(&mut self, bits: u32) {
+        self.history = [bits, self.history[0], self.history[1]];
     }
+}
 
-    fn context(&mut self, out: &mut impl Write, context: Context) -> fmt::Result {
-        self.aarch64 = context.is_aarch64();
-        let state = if self.aarch64 { "AArch64," } else { "AArch32, " };
-        let security = match context.security() {
-            Security::Secure => "S",
-            Security::NonSecure => "NS",
-            Security::Root => "Root",
-            Security::Realm => "Realm",
-        };
-        write!(out, "Ctxt: {state}EL{}, {security}; ", context.el())?;
-        if let Some(id) = context.context_id() {
-            write!(out, "CID={id:#010x}; ")?;
-        }
-        context.vmid().map_or(Ok(()), |vmid| write!(out, "VMID={vmid:#06x}; "))
+fn context(out: &mut impl Write, context: Context) -> fmt::Result {
+    let state = if context.is_aarch64() { "AArch64," } else { "AArch32, " };
+    let security = match context.security() {
+        Security::Secure => "S",
+        Security::NonSecure => "NS",
+        Security::Root => "Root",
+        Security::Realm => "Realm",
+    };
+    write!(out, "Ctxt: {state}EL{}, {security}; ", context.el())?;
+    if let Some(id) = context.context_id() {
+        write!(out, "CID={id:#010x}; ")?;
     }
+    context.vmid().map_or(Ok(()), |vmid| write!(out, "VMID={vmid:#06x}; "))
 }
 
 fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fmt::Result {
@@ -204,11 +192,7 @@ fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fm
 }
 
 /// An address, and in brackets its low bits if only `new_bits` of them were sent.
-fn value(out: &mut impl Write, value: u64, wide: bool, new_bits: u32) -> fmt::Result {
-    if wide {
-        write!(out, "0x{value:016X}")?
-    } else {
-        write!(out, "0x{:08X}", value as u32)?
-    }
+fn value(out: &mut impl Write, value: u64, new_bits: u32) -> fmt::Result {
+    write!(out, "0x{value:016X}")?;
     if new_bits > 0 { write!(out, " ~[0x{:X}]", value & low_mask(new_bits)) } else { Ok(()) }
 }

@@ -81,6 +81,15 @@ impl Parser {
         self.position
     }
 
+    /// Stream position from which on bytes are still to be reported: the start of an unfinished packet, or of
+    /// zeros that may become an A-Sync. A [`Packet::NotSync`] still to come may begin earlier.
+    pub fn unfinished(&self) -> u64 {
+        match &self.search {
+            Some(search) => search.reported,
+            None => self.position - self.carried as u64,
+        }
+    }
+
     /// The mirrored compression registers.
     pub fn trace_state(&self) -> &TraceState {
         &self.state

@@ -8,7 +8,7 @@ pub(super) struct Search {
     /// Zeros seen just now.
     zeros: u64,
     /// Up to where passed-over bytes have been handed to the sink.
-    reported: u64,
+    pub(super) reported: u64,
 }
 
 const ZEROS: u64 = 11;

@@ -1,0 +1,173 @@
+//! `tracewright info`: what a capture holds.
+
+mod words;
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::json;
+use tracewright_core::TraceId;
+use tracewright_input::{BufferFormat, Capture, Protocol, Source};
+
+use crate::args::CaptureArgs;
+use crate::output::{Error, Outcome, report_problems, stdout};
+
+/// Show what a capture holds: sources and what their registers mean, trace buffers, memory images.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tracewright info samples/loop
+  tracewright info juno/ --json | jq .sources[].id")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let capture = opts.capture.open()?;
+    let outcome = report_problems(&capture.problems);
+    let mut out = stdout();
+    if opts.json {
+        writeln!(out, "{}", json(&capture))?;
+    } else {
+        text(&mut out, &capture)?;
+    }
+    out.flush()?;
+    Ok(outcome)
+}
+
+fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
+    writeln!(out, "capture {}", capture.path.display())?;
+    if let Some(description) = &capture.description {
+        writeln!(out, "  {description}")?;
+    }
+    for source in &capture.sources {
+        let id = source.id().map_or("unknown".into(), |id| id.to_string());
+        writeln!(out, "\nsource {} (ID {id}): {}", source.name, protocol(source))?;
+        if let Some((name, kind)) = &source.core {
+            writeln!(out, "  traces {name} ({kind})")?;
+        }
+        for (register, words) in words::explain(source) {
+            let mut first = true;
+            for line in wrap(&words.join(", "), 58) {
+                writeln!(out, "  {:<18}  {line}", if first { register.as_str() } else { "" })?;
+                first = false;
+            }
+        }
+    }
+    for buffer in &capture.buffers {
+        let size = buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
+        let names: Vec<_> = buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
+        writeln!(out, "\nbuffer {}: {size}, {}", buffer.name, format_words(buffer.format))?;
+        writeln!(out, "  file     {}", buffer.path.display())?;
+        for (i, line) in wrap(&names.join(", "), 68).iter().enumerate() {
+            writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
+        }
+    }
+    if !capture.memory.is_empty() {
+        let total: u64 = capture.memory.iter().map(|dump| dump.length).sum();
+        writeln!(out, "\nmemory: {} regions, {total} bytes", capture.memory.len())?;
+        for dump in capture.memory.iter().take(MOST_REGIONS) {
+            let file = dump.path.file_name().unwrap_or_default().to_string_lossy();
+            let end = dump.address.saturating_add(dump.length);
+            writeln!(out, "  {:#018x}..{end:#018x}  {:<5}  {file}", dump.address, dump.space.to_string())?;
+        }
+        if capture.memory.len() > MOST_REGIONS {
+            writeln!(out, "  and {} more (all with --json)", capture.memory.len() - MOST_REGIONS)?;
+        }
+    }
+    Ok(())
+}
+
+/// Memory regions shown one by one.
+const MOST_REGIONS: usize = 12;
+
+fn json(capture: &Capture) -> serde_json::Value {
+    let sources = capture.sources.iter().map(|source| {
+        let registers: serde_json::Map<_, _> = source
+            .registers
+            .iter()
+            .map(|(name, value)| (name.clone(), format!("{value:#x}").into()))
+            .collect();
+        let words: serde_json::Map<_, _> =
+            words::explain(source).into_iter().map(|(name, words)| (name, words.into())).collect();
+        json!({
+            "name": source.name,
+            "id": source.id().map(TraceId::get),
+            "protocol": protocol(source),
+            "supported": matches!(source.protocol, Protocol::Etm(_)),
+            "core": source.core.as_ref().map(|(name, kind)| json!({"name": name, "type": kind})),
+            "registers": registers,
+            "meaning": words,
+        })
+    });
+    let buffers = capture.buffers.iter().map(|buffer| {
+        let names: Vec<_> = buffer.sources.iter().map(|&source| &capture.sources[source].name).collect();
+        json!({
+            "name": buffer.name,
+            "file": buffer.path.display().to_string(),
+            "bytes": buffer.path.metadata().map(|file| file.len()).ok(),
+            "format": format_words(buffer.format),
+            "sources": names,
+        })
+    });
+    let memory = capture.memory.iter().map(|dump| {
+        json!({
+            "file": dump.path.display().to_string(),
+            "address": format!("{:#x}", dump.address),
+            "length": dump.length,
+            "offset": dump.offset,
+            "space": dump.space.to_string(),
+        })
+    });
+    json!({
+        "capture": capture.path.display().to_string(),
+        "description": capture.description,
+        "sources": sources.collect::<Vec<_>>(),
+        "buffers": buffers.collect::<Vec<_>>(),
+        "memory": memory.collect::<Vec<_>>(),
+        "problems": capture.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+fn protocol(source: &Source) -> String {
+    match &source.protocol {
+        Protocol::Etm(params) => {
+            let (major, minor) = params.version();
+            if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
+        }
+        Protocol::Unsupported(name, _) => format!("{name} (tracewright cannot read it yet)"),
+    }
+}
+
+fn format_words(format: BufferFormat) -> &'static str {
+    match format {
+        BufferFormat::CoreSight => "CoreSight frames",
+        BufferFormat::CoreSightFsync => "CoreSight frames with frame syncs",
+        BufferFormat::CoreSightHsync => "CoreSight frames with frame and half syncs",
+        BufferFormat::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
+        BufferFormat::SourceData => "one source, unframed",
+    }
+}
+
+/// Lines of at most `width` characters, broken at blanks.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last().map_or(0, String::len);
+        if line > 0 && line + 1 + word.len() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

@@ -1,0 +1,164 @@
+//! `tracewright packets`: every packet of a capture.
+
+mod json;
+mod opencsd;
+mod text;
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use tracewright_core::TraceId;
+use tracewright_etm::packet::{Kind, Packet, Resync};
+use tracewright_frames::Lost;
+use tracewright_input::{BufferFormat, Capture};
+
+use crate::args::{CaptureArgs, SelectArgs};
+use crate::output::{Error, Outcome, report, report_problems, stdout};
+use crate::reader::{self, Place, SourceId, Visitor};
+
+/// Show every packet of a capture, in file order.
+///
+/// Columns: offset in the trace file, trace ID, bytes, what they say. After bytes that are no packet, reading goes on
+/// at the next A-Sync, and what was passed over is shown as one line.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tracewright packets samples/loop                    every packet
+  tracewright packets juno/ --id 0x10 | less          one source
+  tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
+  tracewright packets juno/ --style opencsd           the lines of OpenCSD's trc_pkt_lister
+  tracewright packets etb.bin --format coresight --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    /// One JSON object per line.
+    #[arg(long, conflicts_with = "style")]
+    json: bool,
+
+    /// Whose words.
+    #[arg(long, value_enum, default_value_t = Style::Tracewright)]
+    style: Style,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// Ours.
+    Tracewright,
+    /// The lines of OpenCSD 1.8.0's trc_pkt_lister (first buffer only unless --buffer says more).
+    Opencsd,
+}
+
+/// What prints packets of one style.
+trait Printer {
+    /// Before a buffer's packets.
+    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &tracewright_input::Buffer) -> std::io::Result<()>;
+    /// A packet.
+    fn packet(
+        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet,
+    ) -> std::io::Result<()>;
+    /// Bytes passed over while not synchronised.
+    fn skipped(
+        &mut self, _out: &mut impl Write, _source: &SourceId<'_>, _place: Place, _bytes: &[u8],
+    ) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// Bytes that belong to no source.
+    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> std::io::Result<()>;
+    /// After a buffer's packets.
+    fn end(&mut self, _out: &mut impl Write, _ids: &[TraceId], _bytes: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    match (opts.json, opts.style) {
+        (true, _) => print(opts, json::Json::default()),
+        (_, Style::Tracewright) => print(opts, text::Text::default()),
+        (_, Style::Opencsd) => print(opts, opencsd::OpenCsd::default()),
+    }
+}
+
+fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
+    let capture = opts.capture.open()?;
+    let mut outcome = report_problems(&capture.problems);
+    let opencsd = opts.style == Style::Opencsd;
+    let resync = if opencsd { Resync::NextByte } else { Resync::NextAsync };
+    let options = reader::Options { resync, ..reader::Options::default() };
+    let mut visitor = Print { out: stdout(), printer, unread: [0; 0x80], errors: 0, failed: Ok(()) };
+    for buffer in opts.select.buffers(&capture, opencsd)? {
+        visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
+        let read = reader::read(&capture, buffer, options, &|id| opts.select.wants(id), &mut visitor)?;
+        visitor.failed?;
+        visitor.failed = Ok(());
+        let framed = buffer.format != BufferFormat::SourceData;
+        let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
+        let ids: Vec<_> = if framed { ids.filter(|&id| opts.select.wants(id)).collect() } else { vec![TraceId::NULL] };
+        visitor.printer.end(&mut visitor.out, &ids, read)?;
+        visitor.out.flush()?;
+        report_unread(&capture, &buffer.name, &mut visitor.unread);
+    }
+    outcome = outcome.and(Outcome::from_errors(visitor.errors));
+    Ok(outcome)
+}
+
+/// Says which sources of a buffer were passed over because nothing here can read them.
+pub fn report_unread(capture: &Capture, buffer: &str, unread: &mut [u64; 0x80]) {
+    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread.iter_mut()) {
+        if *len > 0 {
+            let source = capture.sources.iter().find(|source| source.id() == Some(id));
+            let what = match source.map(|source| (&source.name, &source.protocol)) {
+                Some((name, tracewright_input::Protocol::Unsupported(protocol, _))) => {
+                    format!("{name} speaks {protocol}, which tracewright cannot read yet")
+                }
+                Some((name, _)) => format!("{name} is not listed for this buffer"),
+                None => "the capture describes no source with this ID".into(),
+            };
+            report(&format!("{buffer}: {len} bytes of trace ID {id} not read: {what}"));
+        }
+        *len = 0;
+    }
+}
+
+struct Print<W, P> {
+    out: W,
+    printer: P,
+    unread: [u64; 0x80],
+    errors: u64,
+    failed: std::io::Result<()>,
+}
+
+impl<W: Write, P: Printer> Visitor for Print<W, P> {
+    fn packet(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet) {
+        let kind = packet.kind();
+        // A ring buffer starts anywhere and stops anywhere: neither is an error.
+        self.errors += u64::from(kind.is_error() && kind != Kind::NotSync && kind != Kind::Incomplete);
+        if self.failed.is_ok() {
+            self.failed = self.printer.packet(&mut self.out, source, place, bytes, packet);
+        }
+    }
+
+    fn skipped(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8]) {
+        if self.failed.is_ok() {
+            self.failed = self.printer.skipped(&mut self.out, source, place, bytes);
+        }
+    }
+
+    fn lost(&mut self, lost: &Lost) {
+        self.errors += u64::from(reader::is_damage(lost));
+        if self.failed.is_ok() {
+            self.failed = self.printer.lost(&mut self.out, lost);
+        }
+    }
+
+    fn unread(&mut self, id: TraceId, len: u64) {
+        self.unread[usize::from(id.get())] += len;
+    }
+
+    fn is_done(&self) -> bool {
+        self.failed.is_err()
+    }
+}

@@ -1,0 +1,21 @@
+//! A progress bar on standard error, when a person is watching and it takes a while.
+
+use std::io::{IsTerminal, stderr, stdout};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Below this a bar would only flash.
+const WORTH_IT: u64 = 32 << 20;
+
+/// A bar over `len` bytes; invisible when nobody would see it or it would disturb text on the same screen.
+pub fn bar(len: u64, what: &str) -> ProgressBar {
+    if len < WORTH_IT || !stderr().is_terminal() || stdout().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}");
+    let bar = ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr_with_hz(5));
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    style.map_or(bar.clone(), |style| bar.with_style(style))
+}
