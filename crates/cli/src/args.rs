@@ -64,7 +64,8 @@ impl CaptureArgs {
     pub fn open(&self) -> Result<Capture, Error> {
         if self.capture.is_dir() {
             if self.format.is_some() || !self.sources.is_empty() {
-                let message = "--format and --source describe raw trace files; a snapshot folder describes itself";
+                let message =
+                    "--format and --source describe raw trace files; a snapshot folder describes itself";
                 return Err(Error::Message(message.into()));
             }
             return Ok(Capture::open(&self.capture)?);
@@ -72,7 +73,9 @@ impl CaptureArgs {
         let Some(format) = self.format else {
             let path = self.capture.display();
             let message = if self.capture.exists() || self.capture.as_os_str() == "-" {
-                format!("{path} is a raw trace file: say how it is packed with --format, and its sources with --source")
+                format!(
+                    "{path} is a raw trace file: say how it is packed with --format, and its sources with --source"
+                )
             } else {
                 format!("{path}: no such file or folder")
             };

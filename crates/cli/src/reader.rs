@@ -73,7 +73,10 @@ pub fn is_damage(lost: &Lost) -> bool {
 
 /// Reads all of a buffer. Returns its length.
 pub fn read(
-    capture: &Capture, buffer: &Buffer, options: Options, wants: &dyn Fn(TraceId) -> bool,
+    capture: &Capture,
+    buffer: &Buffer,
+    options: Options,
+    wants: &dyn Fn(TraceId) -> bool,
     visitor: &mut impl Visitor,
 ) -> Result<u64, Error> {
     let mut lanes = Lanes::new(capture, buffer, options, wants, visitor);
@@ -157,7 +160,10 @@ struct Lane<'a> {
 
 impl<'a, V: Visitor> Lanes<'a, V> {
     fn new(
-        capture: &'a Capture, buffer: &Buffer, options: Options, wants: &'a dyn Fn(TraceId) -> bool,
+        capture: &'a Capture,
+        buffer: &Buffer,
+        options: Options,
+        wants: &'a dyn Fn(TraceId) -> bool,
         visitor: &'a mut V,
     ) -> Self {
         let framed = buffer.format != BufferFormat::SourceData;
@@ -175,7 +181,13 @@ impl<'a, V: Visitor> Lanes<'a, V> {
             let id = if framed { params.id() } else { TraceId::NULL };
             let source = SourceId { index, id, source, params };
             let parser = Parser::new(params.clone()).with_resync(options.resync);
-            lanes.push(Lane { source, parser, offsets: OffsetMap::new(), gathered: Vec::new(), skipped_from: None });
+            lanes.push(Lane {
+                source,
+                parser,
+                offsets: OffsetMap::new(),
+                gathered: Vec::new(),
+                skipped_from: None,
+            });
         }
         Self { lanes, by_id, dstream: false, unordered: options.unordered, wants, visitor }
     }
@@ -206,7 +218,9 @@ impl<'a, V: Visitor> Lanes<'a, V> {
 impl<'a> Lane<'a> {
     /// The parser, and a sink for it.
     fn split<'l, V: Visitor>(
-        &'l mut self, dstream: bool, visitor: &'l mut V,
+        &'l mut self,
+        dstream: bool,
+        visitor: &'l mut V,
     ) -> (&'l mut Parser, Framed<'l, 'a, V>) {
         let Self { source, parser, offsets, skipped_from, .. } = self;
         (parser, Framed { source, offsets, skipped_from, dstream, visitor })

@@ -97,7 +97,8 @@ impl SourceCount {
 
     /// Kinds that occur, most bytes first.
     fn kinds(&self) -> Vec<(Kind, u64, u64)> {
-        let rows = Kind::ALL.iter().map(|&kind| (kind, self.packets[kind as usize], self.bytes[kind as usize]));
+        let rows =
+            Kind::ALL.iter().map(|&kind| (kind, self.packets[kind as usize], self.bytes[kind as usize]));
         let mut rows: Vec<_> = rows.filter(|&(_, packets, _)| packets > 0).collect();
         rows.sort_by_key(|&(kind, _, bytes)| (std::cmp::Reverse(bytes), kind));
         rows
@@ -155,13 +156,22 @@ impl Count {
 
     fn errors(&self) -> u64 {
         let packets = self.sources.iter().map(|source| {
-            [Kind::Reserved, Kind::ReservedForConfig, Kind::Malformed].iter().map(|&kind| source.packets[kind as usize]).sum::<u64>()
+            [Kind::Reserved, Kind::ReservedForConfig, Kind::Malformed]
+                .iter()
+                .map(|&kind| source.packets[kind as usize])
+                .sum::<u64>()
         });
         let lost = self.lost.iter().filter(|lost| reader::is_damage(lost)).count() as u64;
         packets.sum::<u64>() + lost + self.lost_more
     }
 
-    fn text(&self, out: &mut impl Write, capture: &Capture, buffer: &Buffer, read: u64) -> std::io::Result<()> {
+    fn text(
+        &self,
+        out: &mut impl Write,
+        capture: &Capture,
+        buffer: &Buffer,
+        read: u64,
+    ) -> std::io::Result<()> {
         writeln!(out, "buffer {}: {read} bytes", buffer.name)?;
         for lost in &self.lost {
             writeln!(out, "  {lost}")?;
@@ -176,20 +186,38 @@ impl Count {
             let source = &capture.sources[index];
             let (packets, bytes) = count.total();
             let id = source.id().map_or("??".into(), |id| id.to_string());
-            writeln!(out, "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {} of the buffer", source.name, percent(bytes, read))?;
+            writeln!(
+                out,
+                "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {} of the buffer",
+                source.name,
+                percent(bytes, read)
+            )?;
             if packets == 0 {
                 continue;
             }
             match count.syncs.range() {
                 Some((least, mean, most)) => {
-                    writeln!(out, "  {} A-Syncs, {least} to {most} bytes apart, {mean} on average", count.syncs.seen)?;
+                    writeln!(
+                        out,
+                        "  {} A-Syncs, {least} to {most} bytes apart, {mean} on average",
+                        count.syncs.seen
+                    )?;
                 }
-                None => writeln!(out, "  {} A-Sync{}", count.syncs.seen, if count.syncs.seen == 1 { "" } else { "s" })?,
+                None => writeln!(
+                    out,
+                    "  {} A-Sync{}",
+                    count.syncs.seen,
+                    if count.syncs.seen == 1 { "" } else { "s" }
+                )?,
             }
             writeln!(out, "  {:<28}{:>12}{:>9}{:>14}{:>9}", "kind", "packets", "", "bytes", "")?;
             for (kind, of_kind, bytes_of_kind) in count.kinds() {
                 let (packet_share, byte_share) = (percent(of_kind, packets), percent(bytes_of_kind, bytes));
-                writeln!(out, "  {:<28}{of_kind:>12}{packet_share:>9}{bytes_of_kind:>14}{byte_share:>9}", kind.name())?;
+                writeln!(
+                    out,
+                    "  {:<28}{of_kind:>12}{packet_share:>9}{bytes_of_kind:>14}{byte_share:>9}",
+                    kind.name()
+                )?;
             }
         }
         Ok(())
@@ -217,9 +245,11 @@ impl Count {
                 "kinds": kinds,
             })
         });
-        let lost: Vec<_> = self.lost.iter().map(|lost| {
-            json!({"offset": lost.offset, "len": lost.len, "reason": lost.reason.to_string()})
-        }).collect();
+        let lost: Vec<_> = self
+            .lost
+            .iter()
+            .map(|lost| json!({"offset": lost.offset, "len": lost.len, "reason": lost.reason.to_string()}))
+            .collect();
         json!({
             "buffer": buffer.name,
             "bytes": read,

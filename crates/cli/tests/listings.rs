@@ -163,7 +163,15 @@ fn no_listing_is_forgotten() {
         let file = entry.unwrap().file_name().into_string().unwrap();
         let name = file.strip_suffix(".ppl.xz").unwrap();
         // No ETMv4 or ETE packets in these.
-        let other = ["Snowball", "TC2", "itm_only_csformat", "stm-issue-27", "stm_only", "stm_only-2", "tc2-ptm-rstk-t32"];
+        let other = [
+            "Snowball",
+            "TC2",
+            "itm_only_csformat",
+            "stm-issue-27",
+            "stm_only",
+            "stm_only-2",
+            "tc2-ptm-rstk-t32",
+        ];
         // Raw frames only: compared in the frames crate.
         let frames = ["a55-test-tpiu"];
         if !other.contains(&name) && !frames.contains(&name) {

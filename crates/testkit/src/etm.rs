@@ -17,14 +17,22 @@ pub fn registers(rng: &mut Rng) -> Registers {
         *rng.pick(if minor == 0 && protocol == Protocol::Etm4 { &[0, 1][..] } else { &[0, 1, 2, 4] });
     let context_id_size = *rng.pick(&[0, 4]);
     let cycle_size = rng.below(9) as u32;
+    let mut trcconfigr = rng.next_u64() as u32;
+    let mut trcidr0 = rng.next_u64() as u32;
+    // Data trace goes with loads and stores as P0 elements.
+    if rng.one_in(2) {
+        trcconfigr |= 0b11 << 1 | 1 << 16;
+        trcidr0 |= 0b11 << 1 | 0b11 << 3;
+    } else {
+        trcconfigr &= !(0b11 << 1 | 0b11 << 16);
+    }
     Registers {
         protocol,
         profile: *rng.pick(&[Profile::A, Profile::R, Profile::M]),
         architecture: *rng.pick(&[Architecture::V7, Architecture::V8]),
-        // Reserved and size-free bits may be anything.
-        trcconfigr: rng.next_u64() as u32,
+        trcconfigr,
         trctraceidr: 1 + rng.below(0x6f) as u32,
-        trcidr0: rng.next_u64() as u32,
+        trcidr0,
         trcidr1: 0x4100_f003 | 0x400 | minor << 4,
         trcidr2: 0x8 | context_id_size << 5 | vmid_size << 10 | cycle_size << 25,
         trcidr8: *rng.pick(&[0, 0, 1, 4, 15, 16, 32, 78, 128]),
@@ -50,8 +58,16 @@ impl Generator {
 
     /// A random packet that can be said now, and its bytes. Everything the configuration has occurs.
     pub fn packet(&mut self) -> (Packet, PacketBytes) {
+        self.packet_if(|_, _| true)
+    }
+
+    /// A random packet that can be said now and that `wanted` agrees to, given the compression registers before it.
+    pub fn packet_if(&mut self, wanted: impl Fn(&Packet, &TraceState) -> bool) -> (Packet, PacketBytes) {
         loop {
             let packet = random_packet(&mut self.rng, self.emitter.trace_state());
+            if !wanted(&packet, self.emitter.trace_state()) {
+                continue;
+            }
             if let Ok(bytes) = self.emitter.emit(&packet) {
                 return (packet, bytes);
             }

@@ -60,8 +60,10 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         }
     }
     for buffer in &capture.buffers {
-        let size = buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
-        let names: Vec<_> = buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
+        let size =
+            buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
+        let names: Vec<_> =
+            buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
         writeln!(out, "\nbuffer {}: {size}, {}", buffer.name, format_words(buffer.format))?;
         writeln!(out, "  file     {}", buffer.path.display())?;
         for (i, line) in wrap(&names.join(", "), 68).iter().enumerate() {

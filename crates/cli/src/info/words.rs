@@ -64,8 +64,14 @@ fn config(value: u32, ete: bool) -> Vec<String> {
         7 => "all conditional instructions",
         _ => "conditional tracing (reserved mode)",
     };
-    let q = ["", "Q elements with counts", "Q elements (reserved mode)", "Q elements"][bits(value, 14, 13) as usize];
-    on.extend([p0, if ete { "" } else { conditional }, q].iter().filter(|words| !words.is_empty()).map(ToString::to_string));
+    let q = ["", "Q elements with counts", "Q elements (reserved mode)", "Q elements"]
+        [bits(value, 14, 13) as usize];
+    on.extend(
+        [p0, if ete { "" } else { conditional }, q]
+            .iter()
+            .filter(|words| !words.is_empty())
+            .map(ToString::to_string),
+    );
     vec![if on.is_empty() { "instruction trace only".into() } else { format!("on: {}", on.join(", ")) }]
 }
 

@@ -27,7 +27,12 @@ impl Printer for Json {
     }
 
     fn packet(
-        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet,
+        &mut self,
+        out: &mut impl Write,
+        source: &SourceId<'_>,
+        place: Place,
+        bytes: &[u8],
+        packet: &Packet,
     ) -> io::Result<()> {
         let Self { buffer, line } = self;
         line.clear();
@@ -45,7 +50,10 @@ impl Printer for Json {
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
         let Lost { offset, len, reason } = lost;
         let buffer = &self.buffer;
-        writeln!(out, r#"{{"buffer":{buffer},"offset":{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#)
+        writeln!(
+            out,
+            r#"{{"buffer":{buffer},"offset":{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#
+        )
     }
 }
 
@@ -141,9 +149,9 @@ fn trace_info(line: &mut String, info: &TraceInfo) -> std::fmt::Result {
         (TraceInfo::CYCT, "cyct", info.cyct),
         (TraceInfo::WNDW, "wndw", info.wndw),
     ];
-    sections.iter().try_for_each(|&(bit, name, value)| {
-        number(line, name, (info.plctl & bit != 0).then_some(value))
-    })
+    sections
+        .iter()
+        .try_for_each(|&(bit, name, value)| number(line, name, (info.plctl & bit != 0).then_some(value)))
 }
 
 fn number(line: &mut String, name: &str, value: Option<u32>) -> std::fmt::Result {

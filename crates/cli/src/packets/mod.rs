@@ -54,14 +54,28 @@ enum Style {
 /// What prints packets of one style.
 trait Printer {
     /// Before a buffer's packets.
-    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &tracewright_input::Buffer) -> std::io::Result<()>;
+    fn buffer(
+        &mut self,
+        out: &mut impl Write,
+        capture: &Capture,
+        buffer: &tracewright_input::Buffer,
+    ) -> std::io::Result<()>;
     /// A packet.
     fn packet(
-        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet,
+        &mut self,
+        out: &mut impl Write,
+        source: &SourceId<'_>,
+        place: Place,
+        bytes: &[u8],
+        packet: &Packet,
     ) -> std::io::Result<()>;
     /// Bytes passed over while not synchronised.
     fn skipped(
-        &mut self, _out: &mut impl Write, _source: &SourceId<'_>, _place: Place, _bytes: &[u8],
+        &mut self,
+        _out: &mut impl Write,
+        _source: &SourceId<'_>,
+        _place: Place,
+        _bytes: &[u8],
     ) -> std::io::Result<()> {
         Ok(())
     }
@@ -96,7 +110,8 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
         visitor.failed = Ok(());
         let framed = buffer.format != BufferFormat::SourceData;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
-        let ids: Vec<_> = if framed { ids.filter(|&id| opts.select.wants(id)).collect() } else { vec![TraceId::NULL] };
+        let ids: Vec<_> =
+            if framed { ids.filter(|&id| opts.select.wants(id)).collect() } else { vec![TraceId::NULL] };
         visitor.printer.end(&mut visitor.out, &ids, read)?;
         visitor.out.flush()?;
         report_unread(&capture, &buffer.name, &mut visitor.unread);

@@ -23,7 +23,16 @@ pub struct OpenCsd {
 }
 
 impl OpenCsd {
-    fn line(&mut self, out: &mut impl Write, id: TraceId, place: Place, bytes: &[u8], source: usize, params: &tracewright_etm::Params, packet: &Packet) -> io::Result<()> {
+    fn line(
+        &mut self,
+        out: &mut impl Write,
+        id: TraceId,
+        place: Place,
+        bytes: &[u8],
+        source: usize,
+        params: &tracewright_etm::Params,
+        packet: &Packet,
+    ) -> io::Result<()> {
         let line = &mut self.line;
         line.clear();
         let _ = write!(line, "Idx:{}; ID:{:x}; [", place.opencsd_index, id.get());
@@ -63,7 +72,12 @@ impl Printer for OpenCsd {
     }
 
     fn packet(
-        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet,
+        &mut self,
+        out: &mut impl Write,
+        source: &SourceId<'_>,
+        place: Place,
+        bytes: &[u8],
+        packet: &Packet,
     ) -> io::Result<()> {
         self.flush_skipped(out, source)?;
         if packet.kind() == Kind::NotSync {
@@ -74,7 +88,11 @@ impl Printer for OpenCsd {
 
     /// OpenCSD shows skipped bytes eight at a time, a zero always at the start of a line.
     fn skipped(
-        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8],
+        &mut self,
+        out: &mut impl Write,
+        source: &SourceId<'_>,
+        place: Place,
+        bytes: &[u8],
     ) -> io::Result<()> {
         for (i, &byte) in bytes.iter().enumerate() {
             let len = self.pending[source.index].1.len();

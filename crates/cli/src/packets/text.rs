@@ -26,7 +26,12 @@ impl Printer for Text {
     }
 
     fn packet(
-        &mut self, out: &mut impl Write, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet,
+        &mut self,
+        out: &mut impl Write,
+        source: &SourceId<'_>,
+        place: Place,
+        bytes: &[u8],
+        packet: &Packet,
     ) -> io::Result<()> {
         write!(out, "{:#10x}  {:02x}  ", place.offset, source.id.get())?;
         let mut lines = bytes.chunks(BYTES);

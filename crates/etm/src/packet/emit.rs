@@ -244,7 +244,7 @@ impl Emitter {
         let Exception { number, return_address, fault_pending } = exception;
         // In an ETE these two numbers have packets of their own.
         let own_packet = self.params.is_ete() && (number == 0x00 || number == 0x18);
-        if number > 0x3ff || (own_packet && !fault_pending) {
+        if number > 0x3ff || own_packet {
             return Err(EmitError::Value);
         }
         let ee = return_address as u8;

@@ -131,7 +131,10 @@ impl Gate {
                 r.profile == Profile::M && r.architecture >= Architecture::V8 && version >= 0x42
             }
             Self::DataTrace => !ete && field(r.trcidr0, 4, 3) == 0b11 && field(r.trcconfigr, 17, 16) != 0,
-            Self::Conditional => !ete && field(r.trcidr0, 6, 6) == 1 && field(r.trcconfigr, 10, 8) != 0,
+            // COND modes 4 to 6 are reserved: nothing is traced.
+            Self::Conditional => {
+                !ete && field(r.trcidr0, 6, 6) == 1 && matches!(field(r.trcconfigr, 10, 8), 1..=3 | 7)
+            }
             Self::Q => field(r.trcidr0, 16, 15) != 0,
         }
     }

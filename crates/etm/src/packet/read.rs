@@ -188,20 +188,22 @@ fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Re
     let first = p.byte()?;
     let low = u16::from(first >> 1 & 0x1f);
     let extended = first & 0x80 != 0;
-    // ETE's PE reset and transaction failure always have a third byte; it is fixed and says nothing.
-    if params.is_ete() && !extended && (low == 0x00 || low == 0x18) {
-        p.byte()?;
-        state.push_zero();
-        return Ok(if low == 0 { Packet::PeReset } else { Packet::TransactionFailure });
-    }
-    let second = if extended { p.byte()? } else { 0 };
-    if second & 0x80 != 0 {
+    // ETE's PE reset and transaction failure have a third byte, whatever C says.
+    let ete_own = |number| params.is_ete() && matches!(number, 0x00 | 0x18);
+    let third = if extended || ete_own(low) { p.byte()? } else { 0 };
+    let high = if extended { third } else { 0 };
+    if high & 0x80 != 0 {
         return Err(p.bad());
     }
+    let number = low | u16::from(high & 0x1f) << 5;
+    if ete_own(number) {
+        state.push_zero();
+        return Ok(if number == 0 { Packet::PeReset } else { Packet::TransactionFailure });
+    }
     Ok(Packet::Exception(Exception {
-        number: low | u16::from(second & 0x1f) << 5,
+        number,
         return_address: ReturnAddress::from_bits(first >> 5 & 0b10 | first & 1),
-        fault_pending: second & 0x20 != 0,
+        fault_pending: high & 0x20 != 0,
     }))
 }
 

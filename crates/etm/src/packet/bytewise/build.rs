@@ -1,6 +1,6 @@
 //! A packet from its fields.
 
-use super::layout::{address_len, has_context, is_ete_exception, is_of};
+use super::layout::{address_len, exception_number, has_context, is_of};
 use super::{Field, StreamState, Trace};
 use crate::Params;
 use crate::packet::{
@@ -39,23 +39,22 @@ pub(super) fn packet(s: &StreamState, t: &mut Trace, params: &Params) -> Option<
         }
         Kind::TraceOn => Packet::TraceOn,
         Kind::FunctionReturn => Packet::FunctionReturn,
-        Kind::Exception if is_ete_exception(t, params) => {
-            t.state.push_zero();
-            match t.get(F::ExceptionLow) >> 1 & 0x1f {
-                0 => Packet::PeReset,
-                _ => Packet::TransactionFailure,
-            }
-        }
         Kind::Exception => {
             let (low, high) = (t.get(F::ExceptionLow) as u8, t.get(F::ExceptionHigh) as u8);
-            if high & 0x80 != 0 {
+            if low & high & 0x80 != 0 {
                 return None;
             }
-            Packet::Exception(Exception {
-                number: u16::from(high & 0x1f) << 5 | u16::from(low >> 1 & 0x1f),
-                return_address: ReturnAddress::from_bits(low >> 5 & 2 | low & 1),
-                fault_pending: high & 0x20 != 0,
-            })
+            match exception_number(t, params) {
+                (number, true) => {
+                    t.state.push_zero();
+                    if number == 0 { Packet::PeReset } else { Packet::TransactionFailure }
+                }
+                (number, false) => Packet::Exception(Exception {
+                    number,
+                    return_address: ReturnAddress::from_bits(low >> 5 & 2 | low & 1),
+                    fault_pending: high & 0x20 != 0,
+                }),
+            }
         }
         Kind::ExceptionReturn => Packet::ExceptionReturn,
         Kind::Instrumentation => {

@@ -99,12 +99,16 @@ pub(super) fn next_field(s: &StreamState, t: &Trace, params: &Params) -> Next {
 }
 
 fn has_third_byte(t: &Trace, params: &Params) -> bool {
-    t.get(Field::ExceptionLow) & 0x80 != 0 || is_ete_exception(t, params)
+    let low = t.get(Field::ExceptionLow);
+    low & 0x80 != 0 || params.is_ete() && matches!(low >> 1 & 0x1f, 0x00 | 0x18)
 }
 
-pub(super) fn is_ete_exception(t: &Trace, params: &Params) -> bool {
-    let low = t.get(Field::ExceptionLow);
-    params.is_ete() && low & 0x80 == 0 && matches!(low >> 1 & 0x1f, 0x00 | 0x18)
+/// The exception's number, and whether an ETE has a packet of its own for it.
+pub(super) fn exception_number(t: &Trace, params: &Params) -> (u16, bool) {
+    let (low, high) = (t.get(Field::ExceptionLow) as u16, t.get(Field::ExceptionHigh) as u16);
+    let high = if low & 0x80 != 0 { high & 0x1f } else { 0 };
+    let number = high << 5 | low >> 1 & 0x1f;
+    (number, params.is_ete() && matches!(number, 0x00 | 0x18))
 }
 
 pub(super) fn has_context(kind: Kind) -> bool {
