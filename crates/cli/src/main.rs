@@ -19,7 +19,7 @@ use crate::output::{Outcome, report};
 /// tracewright reads processor traces: CoreSight frames, ETMv4 and ETE packets. CAPTURE is an Arm trace-snapshot
 /// folder, or a raw trace file described with --format and --source.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_STATUS)]
+#[command(version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is no error.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            report(&format!("error: {error}"));
+            report(&error.to_string());
             ExitCode::from(2)
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run};
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use crate::output::Error;
 use crate::progress;
@@ -47,8 +47,6 @@ pub struct SourceId<'a> {
     pub index: usize,
     /// Its trace ID as printed: 0 in buffers without frames.
     pub id: TraceId,
-    /// The source.
-    pub source: &'a Source,
     /// Its parameters.
     pub params: &'a tracewright_etm::Params,
 }
@@ -172,14 +170,13 @@ impl<'a, V: Visitor> Lanes<'a, V> {
         let mut by_id = [None; 0x80];
         let mut lanes = Vec::new();
         for &index in sources {
-            let source = &capture.sources[index];
-            let Protocol::Etm(params) = &source.protocol else { continue };
+            let Protocol::Etm(params) = &capture.sources[index].protocol else { continue };
             if !wants(params.id()) || lanes.len() >= 0x80 {
                 continue;
             }
             by_id[usize::from(params.id().get())] = Some(lanes.len() as u8);
             let id = if framed { params.id() } else { TraceId::NULL };
-            let source = SourceId { index, id, source, params };
+            let source = SourceId { index, id, params };
             let parser = Parser::new(params.clone()).with_resync(options.resync);
             lanes.push(Lane {
                 source,

@@ -10,14 +10,14 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Outcome, report, report_problems, stdout};
+use crate::output::{Error, Outcome, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::{self, Place, SourceId, Visitor};
 
 /// Count packets and bytes: by source, by kind, and how far apart synchronisation points are.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tracewright stats samples/loop
+  tracewright stats samples/two-cores
   tracewright stats juno/ --id 0x10
   tracewright stats juno/ --json | jq .sources[].packets")]
 pub struct Opts {
@@ -264,6 +264,3 @@ impl Count {
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
-
-#[allow(unused_imports)]
-use report as _;

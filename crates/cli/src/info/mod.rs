@@ -15,7 +15,7 @@ use crate::output::{Error, Outcome, report_problems, stdout};
 /// Show what a capture holds: sources and what their registers mean, trace buffers, memory images.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tracewright info samples/loop
+  tracewright info samples/two-cores
   tracewright info juno/ --json | jq .sources[].id")]
 pub struct Opts {
     #[command(flatten)]

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Kind, Packet, Resync};
 use tracewright_frames::Lost;
-use tracewright_input::{BufferFormat, Capture};
+use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Outcome, report, report_problems, stdout};
@@ -22,7 +22,7 @@ use crate::reader::{self, Place, SourceId, Visitor};
 /// at the next A-Sync, and what was passed over is shown as one line.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tracewright packets samples/loop                    every packet
+  tracewright packets samples/two-cores                  every packet
   tracewright packets juno/ --id 0x10 | less          one source
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd           the lines of OpenCSD's trc_pkt_lister
@@ -122,19 +122,28 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
 
 /// Says which sources of a buffer were passed over because nothing here can read them.
 pub fn report_unread(capture: &Capture, buffer: &str, unread: &mut [u64; 0x80]) {
-    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread.iter_mut()) {
-        if *len > 0 {
-            let source = capture.sources.iter().find(|source| source.id() == Some(id));
-            let what = match source.map(|source| (&source.name, &source.protocol)) {
-                Some((name, tracewright_input::Protocol::Unsupported(protocol, _))) => {
-                    format!("{name} speaks {protocol}, which tracewright cannot read yet")
-                }
-                Some((name, _)) => format!("{name} is not listed for this buffer"),
-                None => "the capture describes no source with this ID".into(),
-            };
-            report(&format!("{buffer}: {len} bytes of trace ID {id} not read: {what}"));
+    let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
+    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread.iter_mut()).filter(|(_, len)| **len > 0) {
+        let source = capture.sources.iter().find(|source| source.id() == Some(id));
+        match source.map(|source| (&source.name, &source.protocol)) {
+            Some((name, Protocol::Unsupported(protocol, _))) => report(&format!(
+                "{buffer}: {len} bytes of {name} (ID {id}) not read: it speaks {protocol}, which tracewright cannot read yet"
+            )),
+            _ => {
+                strangers.push(id);
+                stranger_bytes += *len;
+            }
         }
         *len = 0;
+    }
+    if !strangers.is_empty() {
+        let ids: Vec<_> = strangers.iter().take(4).map(ToString::to_string).collect();
+        let more =
+            if strangers.len() > 4 { format!(" and {} more", strangers.len() - 4) } else { String::new() };
+        report(&format!(
+            "{buffer}: {stranger_bytes} bytes not read: no source of this buffer has their trace ID ({}{more})",
+            ids.join(", ")
+        ));
     }
 }
 

@@ -8,13 +8,15 @@ use tracewright_input::{Buffer, Capture};
 use super::Printer;
 use crate::reader::{Place, SourceId};
 
-/// Bytes shown on a line; longer packets go on in the next.
-const BYTES: usize = 8;
+/// Bytes shown on a line; the rest goes on in the next.
+const BYTES: usize = 6;
+/// Columns left for words on a line of 80.
+const WORDS: usize = 45;
 
-/// `offset id bytes packet`, 80 columns wide for nearly all packets.
+/// `offset id bytes packet`, at most 80 columns wide.
 #[derive(Default)]
 pub struct Text {
-    details: String,
+    words: String,
 }
 
 impl Printer for Text {
@@ -22,7 +24,7 @@ impl Printer for Text {
         if capture.buffers.len() > 1 {
             writeln!(out, "buffer {} ({})", buffer.name, buffer.path.display())?;
         }
-        writeln!(out, "{:>10}  id  {:<23}  packet", "offset", "bytes")
+        writeln!(out, "{:>10}  id  {:<17}  packet", "offset", "bytes")
     }
 
     fn packet(
@@ -33,35 +35,61 @@ impl Printer for Text {
         bytes: &[u8],
         packet: &Packet,
     ) -> io::Result<()> {
+        self.words.clear();
+        self.words.push_str(packet.kind().name());
+        let name = self.words.len();
+        self.words.push_str(": ");
+        let details = self.words.len();
+        let _ = write!(self.words, "{}", packet.details(source.params));
+        if self.words.len() == details {
+            self.words.truncate(name);
+        }
         write!(out, "{:#10x}  {:02x}  ", place.offset, source.id.get())?;
-        let mut lines = bytes.chunks(BYTES);
-        hex(out, lines.next().unwrap_or_default())?;
-        write!(out, "  {}", packet.kind().name())?;
-        self.details.clear();
-        if write!(self.details, "{}", packet.details(source.params)).is_ok() && !self.details.is_empty() {
-            write!(out, ": {}", self.details)?;
-        }
-        out.write_all(b"\n")?;
-        for line in lines {
+        let (mut bytes, mut words) = (bytes, self.words.as_str());
+        loop {
+            let (now, later) = bytes.split_at(bytes.len().min(BYTES));
+            let (words_now, words_later) = split_words(words);
+            hex(out, now, !words_now.is_empty())?;
+            writeln!(out, "{words_now}")?;
+            (bytes, words) = (later, words_later);
+            if bytes.is_empty() && words.is_empty() {
+                return Ok(());
+            }
             write!(out, "{:16}", "")?;
-            hex(out, line)?;
-            out.write_all(b"\n")?;
         }
-        Ok(())
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
-        writeln!(out, "{:#10x}  --  {:23}  Lost: {} bytes, {}", lost.offset, "", lost.len, lost.reason)
+        let mut words = format!("Lost: {} bytes, {}", lost.len, lost.reason);
+        write!(out, "{:#10x}  --  {:19}", lost.offset, "")?;
+        loop {
+            let (now, later) = split_words(&words);
+            writeln!(out, "{now}")?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            write!(out, "{:35}", "")?;
+            words = later.to_owned();
+        }
     }
 }
 
-/// Two digits a byte, padded to a full line unless nothing would follow.
-fn hex(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+/// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
+fn split_words(words: &str) -> (&str, &str) {
+    let Some((head, _)) = words.char_indices().nth(WORDS).map(|(end, _)| words.split_at(end)) else {
+        return (words, "");
+    };
+    let at = head.rfind(", ").map(|comma| comma + 1).or(head.rfind(' ')).unwrap_or(head.len());
+    (&words[..at], words[at..].trim_start())
+}
+
+/// Two digits a byte, padded if words follow.
+fn hex(out: &mut impl Write, bytes: &[u8], pad: bool) -> io::Result<()> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut line = [b' '; BYTES * 3 - 1];
+    let mut line = [b' '; BYTES * 3 + 1];
     for (i, byte) in bytes.iter().enumerate().take(BYTES) {
         line[3 * i] = DIGITS[usize::from(byte >> 4)];
         line[3 * i + 1] = DIGITS[usize::from(byte & 0xf)];
     }
-    out.write_all(&line)
+    out.write_all(if pad { &line } else { &line[..(3 * bytes.len()).saturating_sub(1)] })
 }
