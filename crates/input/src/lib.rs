@@ -1,1 +1,48 @@
-//! Work in progress.
+//! Captures on disk: in goes a folder or a file as a tool or a debugger left it, out comes what a decoder needs
+//! to know: which trace buffers there are, which sources wrote to them and how those were configured, which core
+//! each of them traced, and what was in memory.
+//!
+//! Today that is the Arm **trace snapshot**: a folder with `snapshot.ini`, a file for each device, `trace.ini`, and
+//! binary files with memory and trace ([`Snapshot::open`], [`SnapshotWriter`]).
+//!
+//! Captures come from many tools and are often edited by hand, so reading does not fail: it gives all that could be
+//! read, and beside it a list of [`Problem`]s, each with file, line and what to do. Input is not trusted: any bytes
+//! are fine, and memory is bounded by the size of the text files, which itself is bounded. The files a snapshot names
+//! may be anywhere. Their bytes are not loaded here; nothing is decoded here either.
+//!
+//! ```
+//! use tracewright_input::snapshot::{BufferFormat, Protocol};
+//! use tracewright_input::{MemorySpace, Snapshot, SnapshotWriter};
+//!
+//! # fn main() -> Result<(), tracewright_input::Problem> {
+//! let dir = std::env::temp_dir().join(format!("tracewright-doc-{}", std::process::id()));
+//! let mut writer = SnapshotWriter::create(&dir)?;
+//! let core = writer.core("cpu_0", "Cortex-A53", &[])?;
+//! let etm = writer.source("ETM_0", "ETM4", &[("TRCTRACEIDR", 0x10)])?;
+//! writer.dump(core, 0x8000_0000, MemorySpace::ANY, &[0x1f, 0x20, 0x03, 0xd5][..])?;
+//! let buffer = writer.buffer("ETB_0", BufferFormat::SourceData, &[0x04][..])?;
+//! writer.connect(etm, buffer, Some(core))?;
+//! writer.finish()?;
+//!
+//! let snapshot = Snapshot::open(&dir)?;
+//! let source = snapshot.buffers[0].sources[0];
+//! assert_eq!(snapshot.devices[source.device].protocol(), Some(Protocol::Etm4));
+//! assert_eq!(snapshot.devices[source.device].register("TRCTRACEIDR"), Some(0x10));
+//! assert_eq!(source.core, Some(core));
+//! assert_eq!(snapshot.devices[core].dumps[0].length, 4);
+//! assert!(snapshot.problems.is_empty());
+//! # std::fs::remove_dir_all(&dir).ok();
+//! # Ok(())
+//! # }
+//! ```
+
+mod capture;
+pub mod ini;
+mod problem;
+mod raw;
+pub mod snapshot;
+
+pub use capture::{Buffer, BufferFormat, Capture, Protocol, Source};
+pub use problem::{Problem, Severity};
+pub use raw::RawSource;
+pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

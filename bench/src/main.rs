@@ -1,0 +1,115 @@
+//! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run.
+//!
+//! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
+//! is wrong has no time. `--check` runs each entry once on little data, as a test.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod answer;
+mod inputs;
+mod opencsd;
+mod ours;
+
+use std::process::ExitCode;
+
+use crate::inputs::Input;
+use crate::opencsd::OpenCsd;
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Frames to each source's bytes.
+    Frames,
+    /// One source's bytes to packets.
+    Packets,
+    /// Frames to packets.
+    Both,
+}
+
+impl Layer {
+    const ALL: [Self; 3] = [Self::Frames, Self::Packets, Self::Both];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Frames => "deframe",
+            Self::Packets => "packets",
+            Self::Both => "deframe + packets",
+        }
+    }
+}
+
+/// Rounds; the best of each engine counts, since noise only ever adds.
+const ROUNDS: usize = 7;
+/// Bytes an engine reads in a round.
+const ROUND_BYTES: usize = 64 << 20;
+
+fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args().skip(1).collect();
+    let check = args.iter().any(|arg| arg == "--check");
+    let only = args.iter().find(|arg| !arg.starts_with('-'));
+    let opencsd = OpenCsd::build();
+    if let Err(why) = &opencsd {
+        eprintln!("skipped: OpenCSD: {why}");
+    }
+    let (rounds, round_bytes) = if check { (1, 0) } else { (ROUNDS, ROUND_BYTES) };
+    println!("| input | layer | memcpy MB/s | OpenCSD MB/s | tracewright MB/s | of memcpy | x OpenCSD |");
+    println!("|---|---|--:|--:|--:|--:|--:|");
+    let mut entries = 0;
+    for input in inputs::all().into_iter().filter(|input| only.is_none_or(|only| input.name.contains(only))) {
+        for layer in Layer::ALL {
+            match measure(&input, layer, opencsd.as_ref().ok(), rounds, round_bytes) {
+                Ok(row) => println!("{row}"),
+                Err(wrong) => {
+                    eprintln!("{} {}: {wrong}", input.name, layer.name());
+                    return ExitCode::FAILURE;
+                }
+            }
+            entries += 1;
+        }
+    }
+    println!("{entries} passed, 0 failed");
+    ExitCode::SUCCESS
+}
+
+/// One row of the table; `Err` when an answer is wrong.
+fn measure(
+    input: &Input,
+    layer: Layer,
+    opencsd: Option<&OpenCsd>,
+    rounds: usize,
+    round_bytes: usize,
+) -> Result<String, String> {
+    let bytes = input.bytes(layer);
+    let repeat = (round_bytes / bytes.len()).max(1);
+    // First the answers, on one pass over the input.
+    let (_, answer) = ours::run(input, layer, 1);
+    answer.check(&input.answer(layer), "tracewright")?;
+    if let Some(opencsd) = opencsd {
+        let (_, theirs) = opencsd.run(input, layer, 1, true)?;
+        theirs.check(&answer, "OpenCSD against tracewright")?;
+    }
+    // Then the times, engines taking turns.
+    let mut best: [Option<u64>; 3] = [None; 3];
+    let mut time = |engine: usize, ns: u64| best[engine] = Some(best[engine].map_or(ns, |best| best.min(ns)));
+    for _ in 0..rounds {
+        time(0, ours::memcpy(bytes, repeat));
+        if let Some(opencsd) = opencsd {
+            time(1, opencsd.run(input, layer, repeat, false)?.0);
+        }
+        time(2, ours::run(input, layer, repeat).0);
+    }
+    let rate = |ns: Option<u64>| ns.map(|ns| (bytes.len() * repeat) as f64 * 1e3 / ns.max(1) as f64);
+    let [memcpy, theirs, ours] = best.map(rate);
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
+    let ratio = |rival: Option<f64>| Some(ours? / rival?);
+    Ok(format!(
+        "| {} | {} | {} | {} | {} | {} | {} |",
+        input.name,
+        layer.name(),
+        number(memcpy, 0),
+        number(theirs, 0),
+        number(ours, 0),
+        number(ratio(memcpy), 2),
+        number(ratio(theirs), 1),
+    ))
+}

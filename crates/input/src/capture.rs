@@ -1,0 +1,242 @@
+//! A capture, whatever it is on disk: sources that speak a protocol, and buffers that hold their bytes.
+
+use std::path::{Path, PathBuf};
+
+use tracewright_core::TraceId;
+use tracewright_etm as etm;
+
+use crate::raw::{ETM_REGISTERS, RawSource};
+use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
+use crate::{Architecture, CoreKind, Problem, Profile};
+
+/// A recording: what was traced, and the files its trace is in.
+#[derive(Debug)]
+pub struct Capture {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What its maker says about it.
+    pub description: Option<String>,
+    /// All trace sources.
+    pub sources: Vec<Source>,
+    /// All trace buffers.
+    pub buffers: Vec<Buffer>,
+    /// Memory contents that came along; a region that several cores name is here once.
+    pub memory: Vec<Dump>,
+    /// What was wrong with it. Reading went on without.
+    pub problems: Vec<Problem>,
+}
+
+/// A trace source.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name in the capture.
+    pub name: String,
+    /// The core it traces, as name and type.
+    pub core: Option<(String, String)>,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Its registers as the capture gives them.
+    pub registers: Vec<(String, u64)>,
+}
+
+/// What a source speaks.
+#[derive(Clone, Debug)]
+pub enum Protocol {
+    /// ETMv4 or ETE instruction trace.
+    Etm(Box<etm::Params>),
+    /// A protocol tracewright cannot read yet: its name in the capture, and its trace ID if the registers tell it.
+    Unsupported(String, Option<TraceId>),
+}
+
+/// A file with trace bytes.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Its name in the capture.
+    pub name: String,
+    /// The file; `-` is standard input.
+    pub path: PathBuf,
+    /// How the bytes are packed.
+    pub format: BufferFormat,
+    /// Which of the capture's sources wrote into it.
+    pub sources: Vec<usize>,
+}
+
+/// How trace bytes are packed in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferFormat {
+    /// Memory-aligned CoreSight frames.
+    CoreSight,
+    /// CoreSight frames with frame syncs.
+    CoreSightFsync,
+    /// CoreSight frames with frame syncs and half syncs.
+    CoreSightHsync,
+    /// CoreSight frames with frame syncs in DSTREAM blocks.
+    DstreamCoreSight,
+    /// One source's bytes, without frames.
+    SourceData,
+}
+
+impl From<snapshot::BufferFormat> for BufferFormat {
+    fn from(format: snapshot::BufferFormat) -> Self {
+        match format {
+            snapshot::BufferFormat::CoreSight => Self::CoreSight,
+            snapshot::BufferFormat::DstreamCoreSight => Self::DstreamCoreSight,
+            snapshot::BufferFormat::SourceData => Self::SourceData,
+        }
+    }
+}
+
+impl Source {
+    /// The source's ID on the trace bus.
+    pub fn id(&self) -> Option<TraceId> {
+        match &self.protocol {
+            Protocol::Etm(params) => Some(params.id()),
+            Protocol::Unsupported(_, id) => *id,
+        }
+    }
+
+    /// A register's value, by its exact name.
+    pub fn register(&self, name: &str) -> Option<u64> {
+        self.registers.iter().find(|(register, _)| register == name).map(|&(_, value)| value)
+    }
+}
+
+impl Capture {
+    /// Opens a snapshot folder.
+    ///
+    /// # Errors
+    /// When there is no snapshot to be read at all; lesser faults are in [`Capture::problems`].
+    pub fn open(path: &Path) -> Result<Self, Problem> {
+        let Snapshot { description, devices, buffers, mut problems, .. } = Snapshot::open(path)?;
+        let core_of = |device: usize| {
+            let sources = buffers.iter().flat_map(|buffer| &buffer.sources);
+            let core = sources.filter(|source| source.device == device).find_map(|source| source.core)?;
+            devices.get(core)
+        };
+        let mut sources = Vec::new();
+        let mut source_of_device = vec![None; devices.len()];
+        for (index, device) in devices.iter().enumerate() {
+            if device.class == DeviceClass::TraceSource {
+                match source(device, core_of(index)) {
+                    Ok(source) => {
+                        source_of_device[index] = Some(sources.len());
+                        sources.push(source);
+                    }
+                    Err(problem) => problems.push(problem),
+                }
+            }
+        }
+        let buffers = buffers.iter().map(|buffer| Buffer {
+            name: buffer.name.clone(),
+            path: buffer.path.clone(),
+            format: buffer.format.into(),
+            sources: buffer
+                .sources
+                .iter()
+                .filter_map(|source| source_of_device.get(source.device).copied().flatten())
+                .collect(),
+        });
+        let mut memory: Vec<Dump> = Vec::new();
+        let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
+        for dump in devices.iter().flat_map(|device| &device.dumps) {
+            if !memory.iter().any(|other| place(other) == place(dump)) {
+                memory.push(dump.clone());
+            }
+        }
+        let buffers = buffers.collect();
+        Ok(Self { path: path.into(), description, sources, buffers, memory, problems })
+    }
+
+    /// A raw trace file that says nothing about itself.
+    ///
+    /// # Errors
+    /// When the sources given contradict each other or the format.
+    pub fn raw(path: &Path, format: BufferFormat, sources: &[RawSource]) -> Result<Self, Problem> {
+        let problem = |message: &str| Err(Problem::file_error(path, message));
+        if sources.is_empty() {
+            return problem("no source given: a trace cannot be read without its source's registers");
+        }
+        if format == BufferFormat::SourceData && sources.len() > 1 {
+            return problem("several sources given for a file that holds only one source's bytes");
+        }
+        let mut ids: Vec<_> = sources.iter().map(|source| source.params.id()).collect();
+        ids.sort_unstable();
+        if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+            return problem("two sources with one trace ID");
+        }
+        let sources = sources.iter().enumerate().map(|(i, raw)| Source {
+            name: format!("source{i}"),
+            core: raw.core.clone().map(|core| (format!("core{i}"), core)),
+            protocol: Protocol::Etm(raw.params.clone().into()),
+            registers: raw.registers.clone(),
+        });
+        let sources: Vec<_> = sources.collect();
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let buffer = Buffer { name, path: path.into(), format, sources: (0..sources.len()).collect() };
+        let (memory, problems) = (Vec::new(), Vec::new());
+        Ok(Self { path: path.into(), description: None, sources, buffers: vec![buffer], memory, problems })
+    }
+}
+
+fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
+    let protocol = match device.protocol() {
+        Some(snapshot::Protocol::Etm4) => {
+            Protocol::Etm(etm_params(device, core, etm::Protocol::Etm4)?.into())
+        }
+        Some(snapshot::Protocol::Ete) => Protocol::Etm(etm_params(device, core, etm::Protocol::Ete)?.into()),
+        _ => Protocol::Unsupported(device.kind.clone(), other_id(device)),
+    };
+    let registers = device.registers.iter();
+    Ok(Source {
+        name: device.name.clone(),
+        core: core.map(|core| (core.name.clone(), core.kind.clone())),
+        protocol,
+        registers: registers.filter_map(|register| Some((register.name.clone(), register.value?))).collect(),
+    })
+}
+
+/// The trace ID of a source whose protocol we do not read.
+fn other_id(device: &Device) -> Option<TraceId> {
+    let low = |name| device.register(name).map(|value| TraceId::from_low_bits(value as u8));
+    let stimulus = |name| device.register(name).map(|value| TraceId::from_low_bits((value >> 16) as u8));
+    low("ETMTRACEIDR").or_else(|| stimulus("STMTCSR")).or_else(|| stimulus("ITMTCR"))
+}
+
+fn etm_params(
+    device: &Device,
+    core: Option<&Device>,
+    protocol: etm::Protocol,
+) -> Result<etm::Params, Problem> {
+    let mut registers = etm::Registers { protocol, ..etm::Registers::default() };
+    let mut missing = Vec::new();
+    for register in ETM_REGISTERS {
+        match device.register(register.name) {
+            Some(value) => *(register.field)(&mut registers) = value as u32,
+            None if register.mandatory => missing.push(register.name),
+            None => {}
+        }
+    }
+    if !missing.is_empty() {
+        let message =
+            format!("{}: register {} missing: the source cannot be read", device.name, missing.join(", "));
+        return Err(Problem::file_error(&device.file, message));
+    }
+    // A core of unknown type is taken for an Armv8-A; the snapshot's reader has said so.
+    if let Some(kind) = core.and_then(Device::core_kind) {
+        (registers.profile, registers.architecture) = for_etm(kind);
+    }
+    etm::Params::new(&registers).map_err(|error| {
+        Problem::file_error(&device.file, format!("{}: {error}: the source cannot be read", device.name))
+    })
+}
+
+/// What the packet level needs to know of a core.
+pub(crate) fn for_etm(kind: CoreKind) -> (etm::Profile, etm::Architecture) {
+    let profile = match kind.profile {
+        Profile::A => etm::Profile::A,
+        Profile::R => etm::Profile::R,
+        Profile::M => etm::Profile::M,
+    };
+    let is_v7 = kind.architecture == Architecture::V7;
+    (profile, if is_v7 { etm::Architecture::V7 } else { etm::Architecture::V8 })
+}

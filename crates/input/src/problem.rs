@@ -1,0 +1,153 @@
+//! What a reader found wrong, and where.
+
+use std::error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How much a [`Problem`] costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something was skipped: what it describes is missing from the result.
+    Error,
+    /// Everything was read, but perhaps not as its author meant it.
+    Warning,
+}
+
+/// One thing that is wrong with a file, in words for the person who can repair it.
+///
+/// Its text is `path:line: error: message`, the form editors and terminals turn into a link.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// How much it costs.
+    pub severity: Severity,
+    /// The file the problem is in (for a missing file: the file that names it).
+    pub file: PathBuf,
+    /// The line, counted from 1; `None` when the whole file is meant.
+    pub line: Option<u32>,
+    /// What was expected, what was found, what follows from it.
+    pub message: String,
+}
+
+impl Problem {
+    /// An error about a whole file.
+    pub fn file_error(file: &Path, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, file: file.to_owned(), line: None, message: message.into() }
+    }
+
+    /// A warning about a whole file.
+    pub fn file_warning(file: &Path, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::file_error(file, message) }
+    }
+}
+
+impl Problem {
+    /// Whether something was skipped for it.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, "{line}:")?;
+        }
+        write!(f, " {}: {}", self.severity, self.message)
+    }
+}
+
+impl error::Error for Problem {}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// The most problems one list holds: a binary file taken for an ini file must not fill the memory.
+const MOST: usize = 1000;
+
+/// Collects the problems of one file into the list of the whole capture.
+pub(crate) struct Log<'a> {
+    file: &'a Path,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn new(file: &'a Path, problems: &'a mut Vec<Problem>) -> Self {
+        Self { file, problems }
+    }
+
+    /// `line` is a number, or `None` for the file as a whole.
+    pub(crate) fn error(&mut self, line: impl Into<Option<u32>>, message: impl Into<String>) {
+        self.push(Severity::Error, line.into(), message.into());
+    }
+
+    pub(crate) fn warning(&mut self, line: u32, message: impl Into<String>) {
+        self.push(Severity::Warning, Some(line), message.into());
+    }
+
+    fn push(&mut self, severity: Severity, line: Option<u32>, message: String) {
+        let (severity, line, message) = match self.problems.len() {
+            0..MOST => (severity, line, message),
+            // Said once, so that a cut list never passes for a whole one.
+            MOST => (Severity::Error, None, format!("more than {MOST} problems: the rest is not listed")),
+            _ => return,
+        };
+        self.problems.push(Problem { severity, file: self.file.to_owned(), line, message });
+    }
+}
+
+/// Text from a file as a message shows it: in quotes, odd characters escaped, cut to a readable length.
+pub(crate) fn quote(text: &str) -> String {
+    const LENGTH: usize = 60;
+    match text.char_indices().nth(LENGTH) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}...", text.get(..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_problem_is_a_link() {
+        let mut problems = Vec::new();
+        let mut log = Log::new(Path::new("a/trace.ini"), &mut problems);
+        log.error(7, "no buffer");
+        log.warning(8, "two cores");
+        log.error(None, "empty");
+        let text: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        assert_eq!(
+            text,
+            [
+                "a/trace.ini:7: error: no buffer",
+                "a/trace.ini:8: warning: two cores",
+                "a/trace.ini: error: empty"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_is_bounded_and_says_that_it_was_cut() {
+        let mut problems = Vec::new();
+        let mut log = Log::new(Path::new("x.ini"), &mut problems);
+        (0..5000).for_each(|line| log.warning(line, "odd"));
+        assert_eq!(problems.len(), MOST + 1);
+        assert_eq!(
+            problems[MOST].to_string(),
+            "x.ini: error: more than 1000 problems: the rest is not listed"
+        );
+    }
+
+    #[test]
+    fn quoted_text_is_short_and_printable() {
+        assert_eq!(quote("a\tb"), r#""a\tb""#);
+        assert_eq!(quote(&"é".repeat(1000)), format!("\"{}\"...", "é".repeat(60)));
+    }
+}

@@ -1,0 +1,112 @@
+//! Sources given on the command line, for trace files that say nothing about themselves.
+
+use std::str::FromStr;
+
+use tracewright_etm::{Params, Protocol, Registers};
+
+use crate::CoreKind;
+use crate::capture::for_etm;
+
+/// A source as a person describes it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`.
+#[derive(Clone, Debug)]
+pub struct RawSource {
+    /// Its parameters.
+    pub params: Params,
+    /// The traced core's type.
+    pub core: Option<String>,
+    /// The registers given.
+    pub registers: Vec<(String, u64)>,
+}
+
+/// A register that ETMv4 and ETE sources have.
+pub(crate) struct EtmRegister {
+    pub(crate) name: &'static str,
+    /// Whether a capture must give it.
+    pub(crate) mandatory: bool,
+    pub(crate) field: fn(&mut Registers) -> &mut u32,
+}
+
+pub(crate) const ETM_REGISTERS: &[EtmRegister] = &[
+    EtmRegister { name: "TRCCONFIGR", mandatory: true, field: |registers| &mut registers.trcconfigr },
+    EtmRegister { name: "TRCTRACEIDR", mandatory: true, field: |registers| &mut registers.trctraceidr },
+    EtmRegister { name: "TRCIDR0", mandatory: true, field: |registers| &mut registers.trcidr0 },
+    EtmRegister { name: "TRCIDR1", mandatory: false, field: |registers| &mut registers.trcidr1 },
+    EtmRegister { name: "TRCIDR2", mandatory: true, field: |registers| &mut registers.trcidr2 },
+    EtmRegister { name: "TRCIDR8", mandatory: false, field: |registers| &mut registers.trcidr8 },
+    EtmRegister { name: "TRCDEVARCH", mandatory: false, field: |registers| &mut registers.trcdevarch },
+];
+
+impl FromStr for RawSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',');
+        let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "etm4" => Protocol::Etm4,
+            "ete" => Protocol::Ete,
+            other => return Err(format!("protocol {other:?}: expected etm4 or ete")),
+        };
+        let mut registers = Registers { protocol, ..Registers::default() };
+        let (mut core, mut given) = (None, Vec::new());
+        for part in parts {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
+            if name.eq_ignore_ascii_case("core") {
+                let kind = CoreKind::of(value).ok_or_else(|| {
+                    format!(
+                        "core type {value:?} is not known; a pattern like ARMv8-A or ARMv8-M does as well"
+                    )
+                })?;
+                (registers.profile, registers.architecture) = for_etm(kind);
+                core = Some(value.to_owned());
+                continue;
+            }
+            let name = if name.eq_ignore_ascii_case("id") {
+                "TRCTRACEIDR".into()
+            } else {
+                name.to_ascii_uppercase()
+            };
+            let register = ETM_REGISTERS.iter().find(|register| register.name == name).ok_or_else(|| {
+                let names: Vec<_> = ETM_REGISTERS.iter().map(|register| register.name).collect();
+                format!("{name}: expected id, core or one of {}", names.join(", "))
+            })?;
+            let number =
+                parse_u32(value).ok_or_else(|| format!("{name}={value}: expected a 32-bit number"))?;
+            *(register.field)(&mut registers) = number;
+            given.push((name, number.into()));
+        }
+        let params = Params::new(&registers).map_err(|error| error.to_string())?;
+        Ok(Self { params, core, registers: given })
+    }
+}
+
+fn parse_u32(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_protocol_and_registers() {
+        let source: RawSource = "ete,id=0x21,TRCCONFIGR=0x1,trcidr8=4".parse().unwrap();
+        assert!(source.params.is_ete());
+        assert_eq!(source.params.id().get(), 0x21);
+        assert_eq!(source.registers.last(), Some(&("TRCIDR8".into(), 4)));
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        let error = |text: &str| text.parse::<RawSource>().unwrap_err();
+        assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4 or ete");
+        assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
+        assert_eq!(error("etm4,TRCIDR0=banana"), "TRCIDR0=banana: expected a 32-bit number");
+        assert!(error("etm4,TRCIDR99=1").starts_with("TRCIDR99: expected id, core or one of TRCCONFIGR"));
+        assert!(error("etm4,core=Z80").starts_with("core type \"Z80\" is not known"));
+        assert_eq!(error("etm4,TRCIDR2=0x60"), "TRCIDR2.CIDSIZE is 0x3, expected 0 or 4");
+    }
+}

@@ -1,0 +1,202 @@
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::text;
+use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
+use crate::ini;
+use crate::problem::{Problem, quote};
+
+/// Writes a snapshot folder, which OpenCSD's tools open too.
+///
+/// Memory and trace go to disk as they come; [`finish`](Self::finish) writes the text files and proves them by
+/// reading them back. Before that the folder has no `snapshot.ini`, so a half-written one is not taken for good.
+///
+/// Errors are [`Problem`]s that name the file that could not be written.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    /// What reading the folder will give, but for line numbers.
+    snapshot: Snapshot,
+}
+
+impl SnapshotWriter {
+    /// Starts a snapshot in the folder `dir`, which is made if it is not there. Files of an earlier snapshot that
+    /// are in the way are overwritten.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, or an old `snapshot.ini` in it not be removed.
+    pub fn create(dir: &Path) -> Result<Self, Problem> {
+        let failed = |error: io::Error| Problem::file_error(dir, format!("cannot write here ({error})"));
+        fs::create_dir_all(dir).map_err(failed)?;
+        match fs::remove_file(dir.join("snapshot.ini")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        Ok(Self {
+            snapshot: Snapshot {
+                dir: dir.to_owned(),
+                version: "1.0".to_owned(),
+                description: None,
+                devices: Vec::new(),
+                buffers: Vec::new(),
+                problems: Vec::new(),
+            },
+        })
+    }
+
+    /// Sets the description: one line of free text.
+    ///
+    /// # Errors
+    /// When an ini file cannot hold the text.
+    pub fn describe(&mut self, text: &str) -> Result<(), Problem> {
+        self.snapshot.description = Some(self.value("description", text)?);
+        Ok(())
+    }
+
+    /// Adds a core: a unique name, a [type](super::CoreKind::of), registers. Gives its number.
+    ///
+    /// # Errors
+    /// When an ini file cannot hold one of the texts.
+    pub fn core(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
+        self.device(DeviceClass::Core, name, kind, registers)
+    }
+
+    /// Adds a trace source: a unique name, a [type](super::Protocol::of), registers. Gives its number.
+    ///
+    /// # Errors
+    /// When an ini file cannot hold one of the texts.
+    pub fn source(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
+        self.device(DeviceClass::TraceSource, name, kind, registers)
+    }
+
+    /// Adds memory that device number `device` saw: all that `bytes` gives, from `address` on.
+    ///
+    /// # Errors
+    /// When there is no such device, or the bytes cannot be read or written.
+    pub fn dump(
+        &mut self,
+        device: usize,
+        address: u64,
+        space: MemorySpace,
+        bytes: impl Read,
+    ) -> Result<(), Problem> {
+        let Some(number) = self.snapshot.devices.get(device).map(|device| device.dumps.len()) else {
+            return Err(self.no_device(device));
+        };
+        let (path, length) = self.copy(&format!("dump_{device}_{number}.bin"), bytes)?;
+        let dumps = &mut self.snapshot.devices[device].dumps;
+        dumps.push(Dump { path, address, length, offset: 0, space, line: 0 });
+        Ok(())
+    }
+
+    /// Adds a trace buffer with all that `bytes` gives: a unique name, a format. Gives its number.
+    ///
+    /// # Errors
+    /// When an ini file cannot hold the name, or the bytes cannot be read or written.
+    pub fn buffer(&mut self, name: &str, format: BufferFormat, bytes: impl Read) -> Result<usize, Problem> {
+        let name = self.value("buffer name", name)?;
+        let number = self.snapshot.buffers.len();
+        let (path, size) = self.copy(&format!("buffer_{number}.bin"), bytes)?;
+        self.snapshot.buffers.push(Buffer { name, path, size, format, sources: Vec::new() });
+        Ok(number)
+    }
+
+    /// Says that source number `source` wrote to buffer number `buffer` what it saw of core number `core`. A
+    /// source writes to one buffer; a core may have several sources.
+    ///
+    /// # Errors
+    /// When there is no such buffer or device.
+    pub fn connect(&mut self, source: usize, buffer: usize, core: Option<usize>) -> Result<(), Problem> {
+        for device in [Some(source), core].into_iter().flatten() {
+            if device >= self.snapshot.devices.len() {
+                return Err(self.no_device(device));
+            }
+        }
+        let missing = Problem::file_error(&self.snapshot.dir, format!("no buffer has number {buffer}"));
+        let buffer = self.snapshot.buffers.get_mut(buffer).ok_or(missing)?;
+        buffer.sources.push(SourceRef { device: source, core });
+        Ok(())
+    }
+
+    /// Writes the text files, reads the folder and gives what was read, which has no problems.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or for the first thing that makes the folder a bad snapshot: names used
+    /// twice, memory that overlaps, unknown types, empty or unconnected buffers...
+    pub fn finish(mut self) -> Result<Snapshot, Problem> {
+        for device in &mut self.snapshot.devices {
+            let text = text::device(device);
+            write(&device.file, &text)?;
+        }
+        let dir = &self.snapshot.dir;
+        write(&dir.join("trace.ini"), &text::trace(&self.snapshot))?;
+        write(&dir.join("snapshot.ini"), &text::snapshot(&self.snapshot))?;
+        let read = Snapshot::open(dir)?;
+        match read.problems.first() {
+            Some(problem) => Err(problem.clone()),
+            None if read != self.snapshot => {
+                Err(Problem::file_error(dir, "what was written reads back as something else"))
+            }
+            None => Ok(read),
+        }
+    }
+
+    fn device(
+        &mut self,
+        class: DeviceClass,
+        name: &str,
+        kind: &str,
+        registers: &[(&str, u64)],
+    ) -> Result<usize, Problem> {
+        let number = self.snapshot.devices.len();
+        let (name, kind) = (self.key("device name", name)?, self.value("device type", kind)?);
+        let registers = registers
+            .iter()
+            .map(|&(name, value)| {
+                let name = self.key("register name", name)?;
+                Ok(Register { name, value: Some(value), text: format!("{value:#010x}"), line: 0 })
+            })
+            .collect::<Result<_, Problem>>()?;
+        let file = self.snapshot.dir.join(format!("device_{number}.ini"));
+        self.snapshot.devices.push(Device { name, class, kind, file, registers, dumps: Vec::new() });
+        Ok(number)
+    }
+
+    /// `text`, if an ini file gives it back as the value of a key.
+    fn value(&self, what: &str, text: &str) -> Result<String, Problem> {
+        let special = |c: char| c.is_control() || ";#".contains(c);
+        if text.is_empty() || text.trim() != text || ini::unquote(text) != text || text.contains(special) {
+            let message = format!("{what} {} cannot be written to an ini file", quote(text));
+            return Err(Problem::file_error(&self.snapshot.dir, message));
+        }
+        Ok(text.to_owned())
+    }
+
+    /// `text`, if an ini file gives it back as a key.
+    fn key(&self, what: &str, text: &str) -> Result<String, Problem> {
+        if text.contains(['=', '[', '(']) {
+            let message = format!("{what} {} cannot be the key of an ini file", quote(text));
+            return Err(Problem::file_error(&self.snapshot.dir, message));
+        }
+        self.value(what, text)
+    }
+
+    fn no_device(&self, device: usize) -> Problem {
+        Problem::file_error(&self.snapshot.dir, format!("no device has number {device}"))
+    }
+
+    fn copy(&self, name: &str, mut bytes: impl Read) -> Result<(PathBuf, u64), Problem> {
+        let path = self.snapshot.dir.join(name);
+        let copied = File::create(&path).and_then(|mut file| io::copy(&mut bytes, &mut file));
+        let size = copied.map_err(|error| not_written(&path, &error))?;
+        Ok((path, size))
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Problem> {
+    fs::write(path, text).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Problem {
+    Problem::file_error(path, format!("cannot be written ({error})"))
+}

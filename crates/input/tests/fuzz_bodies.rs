@@ -1,0 +1,122 @@
+//! Readers fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+
+mod support;
+
+use std::path::Path;
+
+use support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
+use tracewright_input::ini;
+use tracewright_testkit::Rng;
+
+/// Any bytes as an ini file: what comes out is in order and made of what went in.
+pub fn ini_file(bytes: &[u8]) {
+    let mut problems = Vec::new();
+    let sections = ini::parse(Path::new("fuzz.ini"), bytes, &mut problems);
+    let lines = bytes.split(|&byte| byte == b'\n').count();
+    let mut last = 0;
+    for section in &sections {
+        assert!(last < section.line, "sections out of order");
+        last = section.line;
+        for entry in &section.entries {
+            assert!(last < entry.line, "entries out of order");
+            assert!(!entry.key.is_empty() && entry.key == entry.key.trim());
+            last = entry.line;
+            let _ = ini::number(&entry.value);
+        }
+    }
+    assert!(last as usize <= lines);
+    for problem in &problems {
+        assert!(problem.line.is_none_or(|line| line >= 1 && line as usize <= lines), "{problem}");
+    }
+}
+
+/// Any bytes as the four files of a snapshot, one after another with a zero byte between: opening it never fails, and
+/// what it gives holds together.
+pub fn snapshot_folder(bytes: &[u8]) {
+    let mut folder = Folder::snapshot();
+    for (name, part) in
+        ["cpu_0.ini", "etm_0.ini", "trace.ini", "snapshot.ini"].iter().zip(bytes.split(|&b| b == 0))
+    {
+        folder = folder.with(name, part);
+    }
+    let snapshot = folder.open();
+    for device in &snapshot.devices {
+        for dump in &device.dumps {
+            assert!(dump.length > 0 && dump.address.checked_add(dump.length - 1) == Some(dump.last()));
+            let size = std::fs::metadata(&dump.path).map_or(0, |metadata| metadata.len());
+            assert!(dump.offset.checked_add(dump.length).is_some_and(|end| end <= size));
+        }
+    }
+    for source in snapshot.buffers.iter().flat_map(|buffer| &buffer.sources) {
+        assert!(snapshot.devices[source.device].class.name() == "trace_source");
+        assert!(source.core.is_none_or(|core| snapshot.devices[core].class.name() == "core"));
+    }
+    assert!(snapshot.problems.len() <= 1001);
+}
+
+/// Good text with some bytes changed, lost, doubled, and lines swapped in.
+fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
+    let snippets: [&[u8]; 12] = [
+        b"\n",
+        b"[",
+        b"]",
+        b"=",
+        b"\"",
+        b";",
+        b"\r\n",
+        b"\xff",
+        b"\n[dump9]\nfile=memory.bin\naddress=0xfff8\nlength=9",
+        b"\nspace=EL1N",
+        b"0xffffffffffffffff",
+        b"\n[buffer0]\n",
+    ];
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..rng.below(6) {
+        let at = rng.below(bytes.len() as u64 + 1) as usize;
+        match rng.below(3) {
+            0 => drop(bytes.splice(at..at, rng.pick(&snippets).iter().copied())),
+            1 => drop(bytes.drain(at..bytes.len().min(at + rng.below(8) as usize))),
+            _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+#[test]
+fn random_bytes_as_ini() {
+    let mut rng = Rng::new(2);
+    for _ in 0..5000 {
+        let length = rng.sized(10) as usize;
+        let bytes = rng.bytes(length);
+        ini_file(&bytes);
+        // Few different bytes make many lines, sections and keys.
+        let few: Vec<u8> = bytes.iter().map(|byte| b"\n\n[]=a b;\"\xe9"[*byte as usize % 11]).collect();
+        ini_file(&few);
+    }
+}
+
+#[test]
+fn damaged_snapshots() {
+    let mut rng = Rng::new(3);
+    for round in 0..1500 {
+        let parts = [CORE, SOURCE, TRACE, SNAPSHOT];
+        let parts = parts.map(|text| if round % 10 == 0 { rng.bytes(200) } else { damaged(&mut rng, text) });
+        snapshot_folder(&parts.join(&0));
+    }
+}
+
+/// Reading takes time in proportion to the text, whatever it says.
+#[test]
+fn large_files_are_read_in_time() {
+    let mut core = CORE.to_owned();
+    let mut trace = "[trace_buffers]\nbuffers=".to_owned();
+    for number in 0..20_000 {
+        core += &format!("[dump]\nfile=memory.bin\naddress={:#x}\n", number * 8 % 77_777);
+        trace += &format!("b{number},");
+    }
+    for number in 0..20_000 {
+        trace += &format!("\n[b{number}]\nname=n{number}");
+    }
+    snapshot_folder(&[core, SOURCE.to_owned(), trace, SNAPSHOT.to_owned()].map(String::into_bytes).join(&0));
+}
