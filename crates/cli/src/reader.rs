@@ -177,7 +177,7 @@ impl<'a, V: Visitor> Lanes<'a, V> {
             by_id[usize::from(params.id().get())] = Some(lanes.len() as u8);
             let id = if framed { params.id() } else { TraceId::NULL };
             let source = SourceId { index, id, params };
-            let parser = Parser::new(params.clone()).with_resync(options.resync);
+            let parser = Parser::new((**params).clone()).with_resync(options.resync);
             lanes.push(Lane {
                 source,
                 parser,

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Kind, Packet, Resync};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
+use tracewright_input::{BufferFormat, Capture, Protocol};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Outcome, report, report_problems, stdout};

@@ -36,9 +36,11 @@ pub(super) fn run(
             continue;
         }
         let (packed, is, form, len) = match header {
-            0x90 => (h0, set(h0), AddressForm::Exact0, 1),
-            0x91 => (h1, set(h1), AddressForm::Exact1, 1),
-            0x92 => (h2, set(h2), AddressForm::Exact2, 1),
+            0x90..=0x92 => {
+                let entry = if header == 0x91 { h1 } else { h0 };
+                let entry = if header == 0x92 { h2 } else { entry };
+                (entry, set(entry), EXACT[usize::from(header & 3)], 1)
+            }
             0x95 => short(word, h0, Is0),
             0x96 => short(word, h0, Is1),
             0x9a => long32(word, h0 & keep_upper, Is0),
@@ -73,6 +75,10 @@ pub(super) fn run(
     state.set_packed_history([h0, h1, h2]);
     at
 }
+
+/// By the low header bits; the last is never used.
+const EXACT: [AddressForm; 4] =
+    [AddressForm::Exact0, AddressForm::Exact1, AddressForm::Exact2, AddressForm::Exact2];
 
 #[inline(always)]
 fn set(packed: u64) -> InstructionSet {

@@ -53,7 +53,7 @@ impl fmt::Display for Details<'_> {
             Packet::Address(address) | Packet::SourceAddress(address) => address.fmt(f),
             Packet::Q(q) => q.fmt(f),
             Packet::Atom(atoms) => atoms.fmt(f),
-            Packet::NotSync { len } => write!(f, "{len} bytes before the next A-Sync skipped"),
+            Packet::NotSync { len } => write!(f, "{len} bytes skipped"),
             Packet::Reserved { header } => write!(f, "header {header:#04x} is not defined"),
             Packet::ReservedForConfig { kind } => {
                 write!(f, "{} is not in this trace unit's configuration", kind.name())

@@ -1,0 +1,135 @@
+//! Damaged captures: reported with the place, read on after, exit status 1; never a panic.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tracewright_testkit::Rng;
+
+const SOURCES: [&str; 4] = [
+    "--source",
+    "etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0x18d1,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f422",
+    "--source",
+    "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13",
+];
+
+fn sample() -> Vec<u8> {
+    fs::read(sample_dir().join("buffer_0.bin")).unwrap()
+}
+
+fn sample_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/two-cores")
+}
+
+/// Runs a verb on trace bytes given by standard input.
+fn run(verb: &str, format: &str, bytes: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args([verb, "-", "--format", format])
+        .args(SOURCES)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn good_bytes_by_pipe_are_good() {
+    let output = run("packets", "coresight", &sample());
+    assert_eq!(output.status.code(), Some(0));
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("packets").arg(sample_dir()).output().unwrap();
+    assert_eq!(text(&output), text(&listed));
+}
+
+#[test]
+fn a_truncated_file_says_where_it_ends() {
+    let bytes = sample();
+    let output = run("packets", "coresight", &bytes[..bytes.len() - 5]);
+    assert_eq!(output.status.code(), Some(1));
+    let last = text(&output);
+    assert!(last.contains("Lost: 11 bytes, input ends inside a frame"), "{last}");
+}
+
+#[test]
+fn a_bad_frame_costs_what_comes_before_the_next_sync() {
+    let mut bytes = sample();
+    // 0xff at an even position is ID 0x7f, which no source has.
+    bytes[64] = 0xff;
+    let output = run("packets", "coresight", &bytes);
+    assert_eq!(output.status.code(), Some(1));
+    let text = text(&output);
+    assert!(text.contains("0x40  --"), "{text}");
+    assert!(text.contains("source ID 0x7f inside a frame"), "{text}");
+    assert!(text.contains("Not Synchronised"), "{text}");
+    // The second A-Sync of source 0x10 brings it back.
+    assert!(text.contains("0xf2  10  0d ff"), "{text}");
+}
+
+#[test]
+fn a_perf_barrier_separates_two_recordings() {
+    let mut bytes = sample();
+    bytes.extend([0xff, 0xff, 0xff, 0x7f].repeat(4));
+    bytes.extend(sample());
+    let output = run("packets", "coresight", &bytes);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert_eq!(text(&output).matches("A-Sync\n").count(), 6);
+}
+
+#[test]
+fn the_wrong_format_is_told() {
+    // A trace port's stream taken for memory-aligned frames.
+    let mut bytes = vec![0xff, 0xff, 0xff, 0x7f];
+    bytes.extend(sample());
+    let output = run("packets", "coresight", &bytes);
+    assert_eq!(output.status.code(), Some(1));
+    let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("the input seems to be a stream with syncs"), "{words}");
+    assert_eq!(run("packets", "fsync", &bytes).status.code(), Some(0));
+}
+
+#[test]
+fn nothing_panics() {
+    let mut rng = Rng::new(1);
+    for round in 0..60 {
+        let mut bytes = sample();
+        for _ in 0..rng.below(20) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] = rng.next_u64() as u8;
+        }
+        bytes.truncate(rng.below(300) as usize);
+        for format in ["coresight", "fsync", "hsync", "dstream"] {
+            for verb in ["packets", "stats"] {
+                let output = run(verb, format, &bytes);
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(matches!(output.status.code(), Some(0 | 1)), "round {round} {format}: {stderr}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(["packets", "-", "--format", "coresight"])
+        .args(SOURCES)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    // Enough output that it must notice; it may stop reading before we stop writing.
+    let _ = (0..2000).try_for_each(|_| stdin.write_all(&sample()));
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
