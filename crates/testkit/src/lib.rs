@@ -1,6 +1,7 @@
 //! What the tests of all crates share: a deterministic random source, generators of valid traces, and where the
 //! shared captures are.
 
+pub mod broadcast;
 mod captures;
 pub mod etm;
 mod rng;

@@ -2,11 +2,14 @@
 
 use tracewright_input::{Protocol, Source};
 
-/// Each register that decides how the trace is read, with what its fields mean.
+/// What a register's value means, in words; the flag says whether the source is an ETE.
+type Words = fn(u32, bool) -> Vec<String>;
+
+/// Each register that decides how the trace is read, as name and value, with what its fields mean.
 pub fn explain(source: &Source) -> Vec<(String, Vec<String>)> {
     let Protocol::Etm(params) = &source.protocol else { return Vec::new() };
     let ete = params.is_ete();
-    let rows: [(&str, fn(u32, bool) -> Vec<String>); 5] = [
+    let rows: &[(&str, Words)] = &[
         ("TRCCONFIGR", config),
         ("TRCIDR0", id0),
         ("TRCIDR1", |value, _| vec![format!("ETMv{}.{}", bits(value, 11, 8), bits(value, 7, 4))]),
@@ -18,15 +21,11 @@ pub fn explain(source: &Source) -> Vec<(String, Vec<String>)> {
             }]
         }),
     ];
+    // An ETE tells its version in TRCDEVARCH, not here.
     let rows = rows.iter().filter(|(name, _)| !(ete && *name == "TRCIDR1"));
     rows.filter_map(|(name, words)| {
         let value = source.register(name)? as u32;
-        Some((format!("{name:<10} {value:#x}"), words(value, ete)))
-    })
-    .map(|(register, words)| {
-        // Name and value are aligned only when the value is short.
-        let register = register.split_whitespace().collect::<Vec<_>>().join(" ");
-        (register, words)
+        Some((format!("{name} {value:#x}"), words(value, ete)))
     })
     .collect()
 }

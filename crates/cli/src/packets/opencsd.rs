@@ -26,21 +26,19 @@ impl OpenCsd {
     fn line(
         &mut self,
         out: &mut impl Write,
-        id: TraceId,
+        source: &SourceId<'_>,
         place: Place,
         bytes: &[u8],
-        source: usize,
-        params: &tracewright_etm::Params,
         packet: &Packet,
     ) -> io::Result<()> {
         let line = &mut self.line;
         line.clear();
-        let _ = write!(line, "Idx:{}; ID:{:x}; [", place.opencsd_index, id.get());
+        let _ = write!(line, "Idx:{}; ID:{:x}; [", place.opencsd_index, source.id.get());
         for byte in bytes {
             let _ = write!(line, "0x{byte:02x} ");
         }
         line.push_str("];\t");
-        let _ = self.printers[source].write(line, packet, params);
+        let _ = self.printers[source.index].write(line, packet, source.params);
         line.push('\n');
         out.write_all(line.as_bytes())
     }
@@ -51,7 +49,7 @@ impl OpenCsd {
             return Ok(());
         }
         let packet = Packet::NotSync { len: bytes.len() as u64 };
-        self.line(out, source.id, place, &bytes, source.index, source.params, &packet)
+        self.line(out, source, place, &bytes, &packet)
     }
 }
 
@@ -83,7 +81,7 @@ impl Printer for OpenCsd {
         if packet.kind() == Kind::NotSync {
             return Ok(());
         }
-        self.line(out, source.id, place, bytes, source.index, source.params, packet)
+        self.line(out, source, place, bytes, packet)
     }
 
     /// OpenCSD shows skipped bytes eight at a time, a zero always at the start of a line.

@@ -16,7 +16,7 @@ use InstructionSet::{Is0, Is1};
 #[inline(always)]
 pub(super) fn run(
     bytes: &[u8],
-    mut at: usize,
+    at: usize,
     position: u64,
     params: &Params,
     state: &mut TraceState,
@@ -26,52 +26,50 @@ pub(super) fn run(
     let keep_upper = state.keep_upper();
     let threshold = state.cycle_threshold();
     let commits = params.cycle_counts_commit;
-    while let Some(window) = bytes[at..].first_chunk::<8>() {
+    let end = position + bytes.len() as u64;
+    let mut rest = bytes.get(at..).unwrap_or_default();
+    while let Some(window) = rest.first_chunk::<8>() {
         let word = u64::from_le_bytes(*window);
         let header = word as u8;
-        let offset = position + at as u64;
+        let offset = end - rest.len() as u64;
         if header >= 0xc0 {
             sink.packet(offset, &window[..1], &Packet::Atom(Atoms::of_packet(header)));
-            at += 1;
-            continue;
+            rest = &rest[1..];
+        } else if header & 0xf0 == 0x90 {
+            let (packed, is, form, len) = match header & 0xf {
+                0x5 => short(word, h0, Is0),
+                0xa => long32(word, h0 & keep_upper, Is0),
+                0x0..=0x2 => {
+                    let entry = if header == 0x91 { h1 } else { h0 };
+                    let entry = if header == 0x92 { h2 } else { entry };
+                    (entry, set(entry), EXACT[usize::from(header & 3)], 1)
+                }
+                0x6 => short(word, h0, Is1),
+                0xb => long32(word, h0 & keep_upper, Is1),
+                _ => break,
+            };
+            [h0, h1, h2] = [packed, h0, h1];
+            sink.packet(offset, &window[..len], &Packet::Address(Address { value: packed & !1, is, form }));
+            rest = &rest[len..];
+        } else {
+            let (count, len) = match header {
+                0x10..=0x1f => {
+                    let commit = commits.then_some(u32::from(header >> 2 & 3) + 1);
+                    let cycles = Some(threshold.wrapping_add(u32::from(header & 3)));
+                    (CycleCount { format: 3, commit, cycles }, 1)
+                }
+                0x0c | 0x0d if !commits || header == 0x0c => {
+                    let commit = commits.then_some(((word >> 12) as u32 & 0xf) + 1);
+                    let cycles = Some(threshold.wrapping_add((word >> 8) as u32 & 0xf));
+                    (CycleCount { format: 2, commit, cycles }, 2)
+                }
+                _ => break,
+            };
+            sink.packet(offset, &window[..len], &Packet::CycleCount(count));
+            rest = &rest[len..];
         }
-        let (packed, is, form, len) = match header {
-            0x90..=0x92 => {
-                let entry = if header == 0x91 { h1 } else { h0 };
-                let entry = if header == 0x92 { h2 } else { entry };
-                (entry, set(entry), EXACT[usize::from(header & 3)], 1)
-            }
-            0x95 => short(word, h0, Is0),
-            0x96 => short(word, h0, Is1),
-            0x9a => long32(word, h0 & keep_upper, Is0),
-            0x9b => long32(word, h0 & keep_upper, Is1),
-            0x10..=0x1f => {
-                let commit = commits.then_some(u32::from(header >> 2 & 3) + 1);
-                let cycles = Some(threshold.wrapping_add(u32::from(header & 3)));
-                let count = CycleCount { format: 3, commit, cycles };
-                sink.packet(offset, &window[..1], &Packet::CycleCount(count));
-                at += 1;
-                continue;
-            }
-            0x0c | 0x0d if !commits || header & 1 == 0 => {
-                let commit = commits.then_some(((word >> 12) as u32 & 0xf) + 1);
-                let cycles = Some(threshold.wrapping_add((word >> 8) as u32 & 0xf));
-                let count = CycleCount { format: 2, commit, cycles };
-                sink.packet(offset, &window[..2], &Packet::CycleCount(count));
-                at += 2;
-                continue;
-            }
-            0x71..=0x7f => {
-                sink.packet(offset, &window[..1], &Packet::Event(header & 0xf));
-                at += 1;
-                continue;
-            }
-            _ => break,
-        };
-        [h0, h1, h2] = [packed, h0, h1];
-        sink.packet(offset, &window[..len], &Packet::Address(Address { value: packed & !1, is, form }));
-        at += len;
     }
+    let at = bytes.len() - rest.len();
     state.set_packed_history([h0, h1, h2]);
     at
 }

@@ -1,0 +1,55 @@
+use core::fmt;
+
+/// Bytes of the input that could not be given to a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// File offset of the first lost byte.
+    pub offset: u64,
+    /// Bytes of the file from the first to the last lost one. Zero when damage shows although every byte was
+    /// used.
+    pub len: u64,
+    /// Why.
+    pub reason: LostReason,
+}
+
+/// Why bytes were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LostReason {
+    /// No FSYNC seen yet, so that it is not known where frames begin.
+    NoSync,
+    /// Data before the first ID byte, at the start or after a loss.
+    NoSource,
+    /// ID 0x7F inside a frame: no source has it, so this is no frame.
+    ReservedId,
+    /// An FSYNC in the middle of a frame.
+    CutFrame,
+    /// The input ended inside a frame.
+    Truncated,
+    /// FSYNCs between frames that should have none; only whole frames of them, a barrier, are expected there.
+    StraySync,
+}
+
+/// `20 bytes lost: input ends inside a frame (at offset 0x1f0)`
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offset, len, reason } = self;
+        let plural = if *len == 1 { "" } else { "s" };
+        write!(f, "{len} byte{plural} lost: {reason} (at offset {offset:#x})")
+    }
+}
+
+impl fmt::Display for LostReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSync => "no frame sync seen yet",
+            Self::NoSource => "data before the first source ID",
+            Self::ReservedId => "source ID 0x7f inside a frame",
+            Self::CutFrame => "frame cut short by a frame sync",
+            Self::Truncated => "input ends inside a frame",
+            Self::StraySync => {
+                "frame syncs that are no barrier: the input seems to be a stream with syncs, not memory-aligned frames"
+            }
+        })
+    }
+}

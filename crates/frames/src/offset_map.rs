@@ -1,0 +1,160 @@
+use alloc::vec::Vec;
+
+use crate::Run;
+
+/// Where the bytes of one source's stream came from: position in the stream to [`Run`] and file offset.
+///
+/// Runs are pushed as they come. Positions that are no longer needed can be [forgotten](Self::forget_before),
+/// so that the map of an endless stream stays small.
+#[derive(Clone, Debug, Default)]
+pub struct OffsetMap {
+    /// Ordered by position, without holes.
+    entries: Vec<Entry>,
+    /// Position behind the last run.
+    end: u64,
+    /// The entry found last: positions are mostly looked up in increasing order.
+    cursor: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    position: u64,
+    run: Run,
+}
+
+impl OffsetMap {
+    /// An empty map, at position 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends the next `len` bytes of the stream. A run that just goes on costs nothing.
+    pub fn push(&mut self, run: Run, len: u64) {
+        // Runs are only ever split between frames, which spares all others the arithmetic.
+        let goes_on = |last: &Entry| run.lane == 0 && last.run.after(self.end - last.position) == run;
+        if len > 0 && !self.entries.last().is_some_and(goes_on) {
+            self.entries.push(Entry { position: self.end, run });
+        }
+        self.end += len;
+    }
+
+    /// Position behind the last byte pushed.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The runs, each with the stream position of its first byte.
+    pub fn runs(&self) -> impl Iterator<Item = (u64, Run)> {
+        self.entries.iter().map(|entry| (entry.position, entry.run))
+    }
+
+    /// The run that the byte at `position` belongs to, from that byte on; `None` if it was forgotten or has
+    /// not been pushed yet.
+    pub fn run_at(&mut self, position: u64) -> Option<Run> {
+        if position >= self.end {
+            return None;
+        }
+        let begins_by =
+            |index: usize| self.entries.get(index).is_some_and(|entry| entry.position <= position);
+        if !begins_by(self.cursor) || begins_by(self.cursor + 2) {
+            let after = self.entries.partition_point(|entry| entry.position <= position);
+            self.cursor = after.checked_sub(1)?;
+        } else if begins_by(self.cursor + 1) {
+            self.cursor += 1;
+        }
+        let Entry { position: start, run } = *self.entries.get(self.cursor)?;
+        Some(run.after(position - start))
+    }
+
+    /// File offset of the byte at `position`.
+    pub fn offset_of(&mut self, position: u64) -> Option<u64> {
+        self.run_at(position).map(|run| run.offset)
+    }
+
+    /// What OpenCSD's tools print as the `Idx` of the byte at `position`; see [`Run::opencsd_index_of`].
+    pub fn opencsd_index_of(&mut self, position: u64) -> Option<u64> {
+        self.run_at(position).map(|run| run.opencsd_index_of(0))
+    }
+
+    /// Says that positions before this one will not be asked for any more. Their runs are forgotten in
+    /// batches.
+    pub fn forget_before(&mut self, position: u64) {
+        let after = self.entries.partition_point(|entry| entry.position <= position);
+        let old = if position >= self.end { after } else { after.saturating_sub(1) };
+        // Moving the rest down is cheap only if it is the smaller part.
+        if 2 * old >= self.entries.len() {
+            self.entries.drain(..old);
+            self.cursor = self.cursor.saturating_sub(old);
+        }
+    }
+
+    /// Forgets everything; the next run pushed is at `position`.
+    pub(crate) fn restart(&mut self, position: u64) {
+        self.entries.clear();
+        self.cursor = 0;
+        self.end = position;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::TraceId;
+    use tracewright_testkit::Rng;
+
+    use super::*;
+
+    fn run(lane: u8, slip: u32, offset: u64) -> Run {
+        Run { id: TraceId::from_low_bits(0x10), lane, slip, offset }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_one_entry() {
+        let mut map = OffsetMap::new();
+        map.push(run(3, 1, 3), 12);
+        map.push(run(0, 0, 16), 150);
+        assert_eq!(map.runs().count(), 1);
+        map.push(run(0, 0, 180), 15);
+        assert_eq!(map.runs().count(), 2);
+        assert_eq!(map.offset_of(12 + 150), Some(180));
+        assert_eq!(map.opencsd_index_of(11), Some(13));
+        assert_eq!(map.opencsd_index_of(12), Some(16));
+    }
+
+    #[test]
+    fn lookups_in_any_order_agree_with_a_list() {
+        let mut rng = Rng::new(7);
+        let mut map = OffsetMap::new();
+        let (mut offsets, mut forgotten, mut offset) = (alloc::vec![], 0, 0);
+        for _ in 0..2_000 {
+            offset += 1 + rng.below(40);
+            let (run, len) = (run(rng.below(15) as u8, 0, offset), rng.below(60));
+            map.push(run, len);
+            offsets.extend((0..len).map(|i| run.offset_of(i)));
+            offset = run.offset_of(len);
+            assert_eq!(map.offset_of(map.end()), None);
+            for _ in 0..rng.below(6) {
+                let position = forgotten + rng.below(map.end() - forgotten + 1);
+                assert_eq!(map.offset_of(position), offsets.get(position as usize).copied());
+            }
+            if rng.one_in(10) {
+                forgotten += rng.below(map.end() - forgotten + 1);
+                map.forget_before(forgotten);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_if_the_past_is_forgotten() {
+        let mut map = OffsetMap::new();
+        for i in 0..1_000 {
+            map.push(run(0, 0, 100 * i), 10);
+            map.forget_before(10 * i.saturating_sub(20));
+            assert!(map.runs().count() <= 44);
+            assert_eq!(map.offset_of(10 * i.saturating_sub(20)), Some(100 * i.saturating_sub(20)));
+        }
+        map.forget_before(10_000);
+        assert_eq!((map.runs().count(), map.offset_of(9_999)), (0, None));
+        map.push(run(0, 0, 200_000), 1);
+        assert_eq!(map.offset_of(10_000), Some(200_000));
+    }
+}

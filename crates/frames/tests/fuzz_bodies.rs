@@ -1,0 +1,146 @@
+//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+
+use tracewright_core::TraceId;
+use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, Sink};
+use tracewright_testkit::Rng;
+
+/// Checks what it is told against the input, and keeps what must not depend on chunking.
+#[derive(Default)]
+struct Checker<'a> {
+    input: &'a [u8],
+    /// Nothing may be told about the bytes before this offset any more.
+    done: u64,
+    told: Vec<(u64, u8)>,
+    losses: Vec<Lost>,
+    resets: Vec<u64>,
+}
+
+impl Sink for Checker<'_> {
+    fn data(&mut self, run: Run, bytes: &[u8]) {
+        assert!(!bytes.is_empty() && run.lane < 15 && run.id != TraceId::NULL);
+        for (i, &byte) in (0..).zip(bytes) {
+            let offset = run.offset_of(i);
+            assert!(offset >= self.done && run.opencsd_index_of(i) <= offset);
+            // Bit 0 comes from the auxiliary byte.
+            assert_eq!(self.input[offset as usize] & 0xfe, byte & 0xfe);
+            self.done = offset + 1;
+            self.told.push((offset << 8 | u64::from(byte), run.id.get()));
+        }
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        assert!(lost.offset >= self.done && lost.offset + lost.len <= self.input.len() as u64, "{lost}");
+        self.done = lost.offset + lost.len;
+        self.losses.push(lost);
+    }
+
+    fn reset(&mut self, offset: u64) {
+        assert!(offset >= self.done);
+        self.done = offset;
+        self.resets.push(offset);
+    }
+}
+
+/// Any bytes in any chunking: no panic, offsets in order and true, and the same result as in one piece. The
+/// first byte chooses the format, the second one the chunks.
+pub fn deframe(data: &[u8]) {
+    let &[choice, chunk, ref input @ ..] = data else { return };
+    let format = [Format::Aligned, Format::Fsync, Format::FsyncHsync][usize::from(choice % 3)];
+    let is_dstream = choice & 0x80 != 0;
+    let told = |chunk: usize| {
+        let mut checker = Checker { input, ..Checker::default() };
+        let mut deframer = Deframer::new(format);
+        let mut blocks = DstreamBlocks::new();
+        for piece in input.chunks(chunk) {
+            if is_dstream {
+                blocks.feed(piece, &mut deframer, &mut checker);
+            } else {
+                deframer.feed(piece, &mut checker);
+            }
+        }
+        deframer.finish(&mut checker);
+        assert_eq!(deframer.offset(), input.len() as u64);
+        (checker.told, checker.losses, checker.resets)
+    };
+    assert_eq!(told(1 + usize::from(chunk)), told(usize::MAX));
+}
+
+/// Any sequence of pushes and flushes: what was framed comes back. Each step is an ID (high bit: flush after
+/// it), a length, and that many bytes.
+pub fn frame(data: &[u8]) {
+    let &[fsync_every, hsync_every, ref steps @ ..] = data else { return };
+    let options = Options {
+        fsync_every: u32::from(fsync_every).try_into().ok(),
+        hsync_every: u32::from(hsync_every).try_into().ok(),
+    };
+    let format = match options {
+        Options { hsync_every: Some(_), .. } => Format::FsyncHsync,
+        Options { fsync_every: Some(_), .. } => Format::Fsync,
+        Options { fsync_every: None, hsync_every: None } => Format::Aligned,
+    };
+    let mut framer = Framer::new(options);
+    let (mut stream, mut sent) = (Vec::new(), vec![Vec::new(); 128]);
+    let mut steps = steps;
+    while let &[id, len, ref rest @ ..] = steps {
+        let (bytes, rest) = rest.split_at(usize::from(len % 40).min(rest.len()));
+        let source = TraceId::from_low_bits(id);
+        if framer.push(source, bytes, &mut stream).is_ok() && source != TraceId::NULL {
+            sent[usize::from(source.get())].extend(bytes);
+        }
+        if id & 0x80 != 0 {
+            framer.flush(&mut stream);
+        }
+        steps = rest;
+    }
+    framer.flush(&mut stream);
+
+    let mut collected = Collector(vec![Vec::new(); 128]);
+    let mut deframer = Deframer::new(format);
+    deframer.feed(&stream, &mut collected);
+    deframer.finish(&mut collected);
+    assert_eq!(collected.0, sent);
+}
+
+struct Collector(Vec<Vec<u8>>);
+
+impl Sink for Collector {
+    fn data(&mut self, run: Run, bytes: &[u8]) {
+        self.0[usize::from(run.id.get())].extend(bytes);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        panic!("{lost}");
+    }
+
+    fn reset(&mut self, offset: u64) {
+        panic!("a barrier at {offset:#x}");
+    }
+}
+
+/// Random bytes, in half of the inputs mostly such that make syncs and ID bytes.
+fn random_input(rng: &mut Rng) -> Vec<u8> {
+    let len = rng.sized(12) as usize;
+    let mut input = rng.bytes(len);
+    if rng.one_in(2) {
+        for byte in input.iter_mut().skip(2) {
+            *byte = *rng.pick(&[0xff, 0xff, 0xff, 0x7f, 0x7f, 0x00, 0x21, 0x22, *byte]);
+        }
+    }
+    input
+}
+
+#[test]
+fn deframing_anything() {
+    let mut rng = Rng::new(31);
+    for _ in 0..5_000 {
+        deframe(&random_input(&mut rng));
+    }
+}
+
+#[test]
+fn framing_anything() {
+    let mut rng = Rng::new(32);
+    for _ in 0..5_000 {
+        frame(&random_input(&mut rng));
+    }
+}

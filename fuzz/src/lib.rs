@@ -1,0 +1,26 @@
+//! The fuzz bodies of all crates by name, for the one fuzz binary. They live beside the crates' tests, which run each
+//! some thousands of times.
+//!
+//! At length: `FUZZ=packets cargo +nightly fuzz run any --features libfuzzer`.
+
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etm/tests/fuzz_bodies.rs"]
+mod etm;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/frames/tests/fuzz_bodies.rs"]
+mod frames;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/input/tests/fuzz_bodies.rs"]
+mod input;
+
+/// A fuzz body: takes any bytes, panics if something is wrong.
+pub type Body = fn(&[u8]);
+
+/// All bodies by name.
+pub const BODIES: &[(&str, Body)] = &[
+    ("packets", etm::packets),
+    ("deframe", frames::deframe),
+    ("frame", frames::frame),
+    ("ini", input::ini_file),
+    ("snapshot", input::snapshot_folder),
+];
