@@ -45,19 +45,27 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     if let Some(description) = &capture.description {
         writeln!(out, "  {description}")?;
     }
+    let mut explained: Vec<(&str, _)> = Vec::new();
     for source in &capture.sources {
         let id = source.id().map_or("unknown".into(), |id| id.to_string());
         writeln!(out, "\nsource {} (ID {id}): {}", source.name, protocol(source))?;
         if let Some((name, kind)) = &source.core {
             writeln!(out, "  traces {name} ({kind})")?;
         }
-        for (register, words) in words::explain(source) {
-            let mut first = true;
-            for line in wrap(&words.join(", "), 58) {
-                writeln!(out, "  {:<18}  {line}", if first { register.as_str() } else { "" })?;
-                first = false;
+        let registers = words::explain(source);
+        // A chip has many alike: say it once.
+        if let Some((name, _)) =
+            explained.iter().find(|(_, other)| !registers.is_empty() && *other == registers)
+        {
+            writeln!(out, "  registers as {name}")?;
+            continue;
+        }
+        for (register, words) in &registers {
+            for (i, line) in wrap(&words.join(", "), 58).iter().enumerate() {
+                writeln!(out, "  {:<18}  {line}", if i == 0 { register.as_str() } else { "" })?;
             }
         }
+        explained.push((source.name.as_str(), registers));
     }
     for buffer in &capture.buffers {
         let size =
