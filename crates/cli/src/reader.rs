@@ -207,7 +207,7 @@ impl<'a, V: Visitor> Lanes<'a, V> {
         for lane in &mut self.lanes {
             lane.parse_gathered(self.visitor);
             let (parser, mut sink) = lane.split(self.dstream, self.visitor);
-            parser.reset(&mut sink);
+            parser.finish(&mut sink);
         }
     }
 }

@@ -126,6 +126,7 @@ fn every_byte_is_accounted_for_once() {
 
 #[test]
 fn damage_is_over_after_the_next_sync() {
+    let mut recovered = 0;
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         let params = Params::new(&etm::registers(&mut rng)).unwrap();
@@ -141,25 +142,22 @@ fn damage_is_over_after_the_next_sync() {
                 _ => bytes.insert(at, rng.next_u64() as u8),
             }
         }
-        // The packet cut by the second part's A-Sync may swallow its zeros; a 0xff byte cannot be swallowed
-        // into a later valid A-Sync, so leave a gap that no payload is long enough to cross.
-        bytes.extend([0xff; 32]);
         let start = bytes.len() as u64;
         bytes.extend(second.iter().flat_map(|(_, bytes)| bytes.to_vec()));
         let parsed = parse(&params, [&bytes[..]]);
-        let after: Vec<Packet> =
-            parsed.iter().filter(|(offset, ..)| *offset >= start).map(|(.., packet)| *packet).collect();
-        let expected: Vec<Packet> = second.iter().map(|(packet, _)| *packet).collect();
-        // A damaged context can leave the reader in another state for 32-bit addresses; Trace Info restarts
-        // all else, so compare up to the first packet that depends on it.
-        let context = |packet: &Packet| matches!(packet, Packet::Context(_) | Packet::AddressContext(..));
-        let upto = expected
+        // A damaged packet may take so many of the A-Sync's bytes that it is lost; then the rest is one gap.
+        let taken = parsed
             .iter()
-            .position(|packet| packet.address().is_some() && !context(packet))
-            .unwrap_or(expected.len());
-        assert_eq!(after[..upto], expected[..upto], "seed {seed}");
-        assert_eq!(after.len(), expected.len(), "seed {seed}");
+            .any(|(offset, bytes, _)| *offset < start && offset + bytes.len() as u64 >= start + 12);
+        let after = parsed.iter().filter(|(offset, bytes, _)| offset + bytes.len() as u64 > start + 11);
+        let after: Vec<Packet> = after.map(|(.., packet)| *packet).collect();
+        let expected: Vec<Packet> = second.iter().map(|(packet, _)| *packet).collect();
+        if !taken {
+            assert_eq!(after, expected, "seed {seed}");
+            recovered += 1;
+        }
     }
+    assert!(recovered > SEEDS * 9 / 10, "{recovered} of {SEEDS}");
 }
 
 #[test]

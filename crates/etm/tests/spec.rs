@@ -165,9 +165,9 @@ fn cycle_counts() {
             ("0f 07", &["Cycle Count F1: unknown, commit 7"]),
         ],
     );
-    // Fewer than none cannot be committed.
+    // With too small a MAXSPEC, or none, the count is below zero; the packet is still whole.
     let shallow = Registers { trcidr8: 4, ..commits };
-    check_with(&shallow, "0d 02", &["Malformed: Cycle Count F2 with bytes that cannot follow it"], false);
+    check(&shallow, &[("0d 02", &["Cycle Count F2: 2 cycles, commit -11"])]);
 }
 
 #[test]
@@ -370,4 +370,15 @@ fn gates() {
     {
         assert!(closed(&etm4(), header) && closed(&ete(), header), "{header}");
     }
+}
+
+#[test]
+fn an_async_that_a_cut_packet_took_zeros_of() {
+    // A 32-bit address, cut after its first byte, takes three zeros of the A-Sync.
+    check_with(
+        &etm4(),
+        "9a 01 00 00 00 00 00 00 00 00 00 00 00 80 01 00 f7",
+        &["Address 32 IS0: 0x4", "A-Sync", "Trace Info: cycle counting off", "Atom F1: E"],
+        false,
+    );
 }

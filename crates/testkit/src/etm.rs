@@ -125,7 +125,7 @@ fn random_packet(rng: &mut Rng, state: &TraceState) -> Packet {
         15 => Packet::TransactionCommit,
         16..=18 => {
             let format = 1 + rng.below(3) as u8;
-            let commit = rng.one_in(2).then(|| rng.sized([32, 7, 3][usize::from(format) - 1]) as u32);
+            let commit = rng.one_in(2).then(|| rng.sized([32, 7, 3][usize::from(format) - 1]) as i64);
             let above = rng.sized([20, 4, 2][usize::from(format) - 1]) as u32;
             let cycles = (format != 1 || !rng.one_in(4)).then(|| state.cycle_threshold().wrapping_add(above));
             Packet::CycleCount(CycleCount { format, commit, cycles })

@@ -154,7 +154,7 @@ fn trace_info(line: &mut String, info: &TraceInfo) -> std::fmt::Result {
         .try_for_each(|&(bit, name, value)| number(line, name, (info.plctl & bit != 0).then_some(value)))
 }
 
-fn number(line: &mut String, name: &str, value: Option<u32>) -> std::fmt::Result {
+fn number(line: &mut String, name: &str, value: Option<impl std::fmt::Display>) -> std::fmt::Result {
     value.map_or(Ok(()), |value| write!(line, r#","{name}":{value}"#))
 }
 

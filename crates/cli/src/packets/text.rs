@@ -76,6 +76,9 @@ impl Printer for Text {
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
 fn split_words(words: &str) -> (&str, &str) {
+    if words.len() <= WORDS {
+        return (words, "");
+    }
     let Some((head, _)) = words.char_indices().nth(WORDS).map(|(end, _)| words.split_at(end)) else {
         return (words, "");
     };

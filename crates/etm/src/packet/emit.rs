@@ -3,7 +3,7 @@
 //! Two laws tie the two: reading what was emitted gives the packet back, and emitting what was read gives the
 //! bytes back, when they were canonical. Not canonical, though readable: continuation fields with needless
 //! zero groups, a Trace Info control byte with extensions or undefined bits, an exception number below 32 without
-//! P in the three-byte form, undefined bits in exception, context, conditional and short Q payloads, cycle count
+//! P in the three-byte form, undefined bits in exception, instrumentation, context, conditional and short Q payloads, cycle count
 //! bits that TRCIDR0.COMMOPT or TRCIDR2.CCSIZE make meaningless, Cycle Count format 2 counting back from
 //! MAXSPEC where counting up would do, and ID flags in a context for IDs that TRCIDR2 says do not exist.
 
@@ -166,7 +166,7 @@ impl Emitter {
             Packet::ExceptionReturn => one(0x07),
             Packet::Instrumentation { el, value } => {
                 let mut out = PacketBytes::new(0x09);
-                out.push(el);
+                out.push(in_range(el, 0..=3)?);
                 out.extend(&value.to_le_bytes());
                 Ok(out)
             }
@@ -276,26 +276,28 @@ impl Emitter {
         match (format, above) {
             (1, _) => {
                 let mut out = PacketBytes::new(0x0e | u8::from(above.is_none()));
-                commit.into_iter().for_each(|commit| out.continued(commit));
+                if let Some(commit) = commit {
+                    out.continued(commit.try_into().map_err(|_| EmitError::Value)?);
+                }
                 above.into_iter().for_each(|above| out.continued(above));
                 if above.unwrap_or(0) >= 1 << 20 { Err(EmitError::Value) } else { Ok(out) }
             }
             (2, Some(above @ 0..=15)) => {
                 // Without commits, hardware says "none": counting back from a depth of zero.
                 let commit = commit.unwrap_or(0);
-                let back = commit.wrapping_sub(self.params.max_spec).wrapping_add(15);
+                let back = commit - i64::from(self.params.max_spec) + 15;
                 let (header, nibble) = match commit {
                     1..=16 => (0x0c, commit - 1),
                     _ if !self.params.cycle_counts_commit => (0x0d, 15),
-                    _ if back <= 15 => (0x0d, back),
+                    _ if (0..=15).contains(&back) => (0x0d, back),
                     _ => return Err(EmitError::Value),
                 };
                 let mut out = PacketBytes::new(header);
-                out.push((nibble << 4 | above) as u8);
+                out.push((nibble as u8) << 4 | above as u8);
                 Ok(out)
             }
             (3, Some(above @ 0..=3)) => match commit.unwrap_or(1) {
-                commit @ 1..=4 => Ok(PacketBytes::new(0x10 | ((commit - 1) << 2 | above) as u8)),
+                commit @ 1..=4 => Ok(PacketBytes::new(0x10 | (commit as u8 - 1) << 2 | above as u8)),
                 _ => Err(EmitError::Value),
             },
             _ => Err(EmitError::Value),

@@ -54,7 +54,7 @@ impl Exception {
     }
 }
 
-const A_R_PROFILE: [&str; 16] = [
+const A_R_PROFILE: [&str; 24] = [
     "PE Reset",
     "Debug Halt",
     "Call",
@@ -71,7 +71,17 @@ const A_R_PROFILE: [&str; 16] = [
     "Reserved",
     "IRQ",
     "FIQ",
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
+    IMPLEMENTATION_DEFINED,
 ];
+
+const IMPLEMENTATION_DEFINED: &str = "Implementation Defined";
 
 const M_PROFILE: [&str; 27] = [
     "Reserved",
@@ -81,7 +91,7 @@ const M_PROFILE: [&str; 27] = [
     "MemManage",
     "BusFault",
     "UsageFault",
-    "Reserved",
+    "SecureFault",
     "Reserved",
     "Reserved",
     "Reserved",

@@ -54,12 +54,12 @@ pub(super) fn run(
         } else {
             let (count, len) = match header {
                 0x10..=0x1f => {
-                    let commit = commits.then_some(u32::from(header >> 2 & 3) + 1);
+                    let commit = commits.then_some(i64::from(header >> 2 & 3) + 1);
                     let cycles = Some(threshold.wrapping_add(u32::from(header & 3)));
                     (CycleCount { format: 3, commit, cycles }, 1)
                 }
                 0x0c | 0x0d if !commits || header == 0x0c => {
-                    let commit = commits.then_some(((word >> 12) as u32 & 0xf) + 1);
+                    let commit = commits.then_some((word >> 12 & 0xf) as i64 + 1);
                     let cycles = Some(threshold.wrapping_add((word >> 8) as u32 & 0xf));
                     (CycleCount { format: 2, commit, cycles }, 2)
                 }

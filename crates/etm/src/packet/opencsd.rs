@@ -179,7 +179,14 @@ fn context(out: &mut impl Write, context: Context) -> fmt::Result {
 fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fmt::Result {
     match exception.irq(profile) {
         Some(irq) => write!(out, ";  IRQ{irq};")?,
-        None => write!(out, ";  {};", exception.name(profile))?,
+        None => {
+            // Numbers OpenCSD has no name for.
+            let name = match exception.name(profile) {
+                "SecureFault" | "Implementation Defined" => "Reserved",
+                name => name,
+            };
+            write!(out, ";  {name};")?;
+        }
     }
     if profile == Profile::M && exception.fault_pending {
         out.write_str(" Fault Pending;")?;

@@ -4,13 +4,14 @@ use super::fields::{Fault, Stop};
 use super::hot;
 use super::read::{Read, read};
 use super::search::Search;
-use super::{ASYNC, MAX_PACKET, Packet, TraceState};
+use super::{ASYNC, Kind, MAX_PACKET, Packet, TraceState};
 use crate::Params;
 
 /// What takes packets.
 pub trait Sink {
     /// A packet that began at stream position `offset`; `bytes` are all its bytes (none for
-    /// [`Packet::NotSync`], which may stand for gigabytes; see [`Sink::skipped`]).
+    /// [`Packet::NotSync`], which may stand for gigabytes, see [`Sink::skipped`]; fewer than twelve for an A-Sync whose
+    /// first zeros were taken by a packet that was cut short).
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
 
     /// Bytes passed over while searching an A-Sync, in pieces; a [`Packet::NotSync`] follows at their end.
@@ -48,6 +49,9 @@ pub struct Parser {
     /// The bytes of a packet whose end has not come yet.
     carry: [u8; MAX_PACKET],
     carried: usize,
+    /// How many bytes before the carried ones, and before the next to be fed, are zero (eleven are enough to know).
+    carry_zeros: u8,
+    zeros: u8,
     state: TraceState,
 }
 
@@ -61,6 +65,8 @@ impl Parser {
             search: Some(Search::new(0, 0)),
             carry: [0; MAX_PACKET],
             carried: 0,
+            carry_zeros: 0,
+            zeros: 0,
             state: TraceState::default(),
         }
     }
@@ -95,31 +101,24 @@ impl Parser {
         &self.state
     }
 
-    /// Forgets everything but the position: the bytes that come do not continue those before.
-    /// What was unfinished is reported to `sink` as at the end of a stream.
-    pub fn reset(&mut self, sink: &mut impl Sink) {
-        self.finish(sink);
-        self.state = TraceState::default();
-    }
-
     /// Takes the next bytes of the stream.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let used = if self.search.is_some() {
-                self.find_async(rest, sink)
+        let mut at = 0;
+        while at < bytes.len() {
+            at = if self.search.is_some() {
+                self.find_async(bytes, at, sink)
             } else if self.carried > 0 {
-                self.finish_carried(rest, sink)
+                self.finish_carried(bytes, at, sink)
             } else {
-                self.packets(rest, sink)
+                self.packets(bytes, at, sink)
             };
-            self.position += used as u64;
-            rest = &rest[used..];
         }
+        self.zeros = self.zeros_before(bytes, bytes.len());
+        self.position += bytes.len() as u64;
     }
 
     /// Ends the stream: an unfinished packet is reported as incomplete, a search as not synchronised. Bytes
-    /// fed afterwards are a new stream.
+    /// fed afterwards are a new stream, whose positions go on.
     pub fn finish(&mut self, sink: &mut impl Sink) {
         if let Some(search) = &mut self.search {
             search.finish(self.position, |offset, bytes| sink.skipped(offset, bytes));
@@ -131,33 +130,37 @@ impl Parser {
         if self.carried > 0 {
             let bytes = &self.carry[..self.carried];
             let kind = match bytes {
-                [0, 0, ..] => super::Kind::Async,
+                [0, 0, ..] => Kind::Async,
                 _ => self.params.headers.kind(bytes[0]),
             };
             sink.packet(self.position - self.carried as u64, bytes, &Packet::Incomplete { kind });
             self.carried = 0;
         }
         self.search = Some(Search::new(self.position, 0));
+        self.state = TraceState::default();
+        self.zeros = 0;
     }
 
-    fn find_async(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
-        let Some(search) = &mut self.search else { return 0 };
-        let Some(used) = search.run(self.position, bytes, |offset, bytes| sink.skipped(offset, bytes)) else {
+    /// Searches an A-Sync from `bytes[at]` on. Returns where reading goes on, as the next two do.
+    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl Sink) -> usize {
+        let Some(search) = &mut self.search else { return at };
+        let position = self.position + at as u64;
+        let Some(used) = search.run(position, &bytes[at..], |offset, bytes| sink.skipped(offset, bytes))
+        else {
             return bytes.len();
         };
-        let start = self.position + used as u64 - ASYNC.len() as u64;
+        let start = position + used as u64 - ASYNC.len() as u64;
         let len = start - search.from;
         if len > 0 {
             sink.packet(search.from, &[], &Packet::NotSync { len });
         }
         sink.packet(start, &ASYNC, &Packet::Async);
         self.search = None;
-        used
+        at + used
     }
 
-    /// All packets that lie whole in `bytes`; the start of one that does not is carried over.
-    fn packets(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
-        let mut at = 0;
+    /// All packets that lie whole in `bytes[at..]`; the start of one that does not is carried over.
+    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl Sink) -> usize {
         loop {
             at = hot::run(bytes, at, self.position, &self.params, &mut self.state, sink);
             let rest = &bytes[at..];
@@ -173,11 +176,12 @@ impl Parser {
                 Read { packet: Err(Stop::More), .. } => {
                     self.carry[..rest.len()].copy_from_slice(rest);
                     self.carried = rest.len();
+                    self.carry_zeros = self.zeros_before(bytes, at);
                     return bytes.len();
                 }
                 Read { packet: Err(Stop::Bad(fault)), len } => {
+                    self.bad(offset, &rest[..len], self.zeros_before(bytes, at), fault, sink);
                     at += len;
-                    self.bad(offset, &rest[..len], fault, sink);
                     if self.search.is_some() {
                         return at;
                     }
@@ -186,44 +190,55 @@ impl Parser {
         }
     }
 
-    /// Completes the carried packet with the first of `bytes`.
-    fn finish_carried(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+    /// Completes the carried packet with the bytes from `bytes[at]` on.
+    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl Sink) -> usize {
         let carried = self.carried;
-        let taken = bytes.len().min(MAX_PACKET - carried);
-        self.carry[carried..carried + taken].copy_from_slice(&bytes[..taken]);
-        let start = self.position - carried as u64;
+        let taken = (bytes.len() - at).min(MAX_PACKET - carried);
+        self.carry[carried..carried + taken].copy_from_slice(&bytes[at..at + taken]);
+        let start = self.position + at as u64 - carried as u64;
         let carry = self.carry;
-        match read(&carry[..carried + taken], &self.params, &mut self.state) {
-            Read { packet: Err(Stop::More), .. } => {
+        let Read { packet, len } = read(&carry[..carried + taken], &self.params, &mut self.state);
+        match packet {
+            Err(Stop::More) => {
                 self.carried += taken;
-                taken
+                return at + taken;
             }
-            Read { packet: Ok(packet), len } => {
-                self.carried = 0;
-                sink.packet(start, &carry[..len], &packet);
-                len - carried
-            }
-            Read { packet: Err(Stop::Bad(fault)), len } => {
-                self.carried = 0;
-                self.bad(start, &carry[..len], fault, sink);
-                len - carried
-            }
+            Ok(packet) => sink.packet(start, &carry[..len], &packet),
+            Err(Stop::Bad(fault)) => self.bad(start, &carry[..len], self.carry_zeros, fault, sink),
         }
+        self.carried = 0;
+        at + len - carried
     }
 
-    /// Reports `bytes` as no packet and decides where to go on.
+    /// How many bytes just before `bytes[at]` are zero, up to eleven; bytes of earlier chunks count.
+    fn zeros_before(&self, bytes: &[u8], at: usize) -> u8 {
+        let zeros = bytes[..at].iter().rev().take(11).take_while(|&&byte| byte == 0).count();
+        let all = zeros == at;
+        (zeros as u8 + if all { self.zeros } else { 0 }).min(11)
+    }
+
+    /// Reports `bytes` as no packet and decides where to go on. `zeros` bytes before them are zero.
     #[cold]
-    fn bad(&mut self, offset: u64, bytes: &[u8], fault: Fault, sink: &mut impl Sink) {
+    fn bad(&mut self, offset: u64, bytes: &[u8], zeros: u8, fault: Fault, sink: &mut impl Sink) {
         let error = Packet::from(fault);
-        match self.resync {
-            Resync::NextByte => sink.packet(offset, bytes, &error),
-            Resync::NextAsync => {
-                // Zeros at its end may be the first of an A-Sync: leave those to the search.
-                let zeros = bytes[1..].iter().rev().take_while(|&&byte| byte == 0).count();
-                let len = bytes.len() - zeros;
-                sink.packet(offset, &bytes[..len], &error);
-                self.search = Some(Search::new(offset + len as u64, zeros as u64));
-            }
+        if self.resync == Resync::NextByte {
+            sink.packet(offset, bytes, &error);
+            return;
         }
+        // Eleven zeros and 0x80 are nothing but an A-Sync, also where a packet that was cut short has taken
+        // the first of the zeros for its own.
+        if fault == Fault::Malformed(Kind::Async)
+            && let [rest @ .., 0x80] = bytes
+            && rest.iter().all(|&byte| byte == 0)
+            && usize::from(zeros) + rest.len() >= 11
+        {
+            sink.packet(offset, bytes, &Packet::Async);
+            return;
+        }
+        // Zeros at its end may be the first of an A-Sync: leave those to the search.
+        let last_zeros = bytes[1..].iter().rev().take_while(|&&byte| byte == 0).count();
+        let len = bytes.len() - last_zeros;
+        sink.packet(offset, &bytes[..len], &error);
+        self.search = Some(Search::new(offset + len as u64, last_zeros as u64));
     }
 }

@@ -62,7 +62,7 @@ fn packet(
         Kind::Exception => exception(p, params, state)?,
         Kind::ExceptionReturn => Packet::ExceptionReturn,
         Kind::Instrumentation => {
-            Packet::Instrumentation { el: p.byte()?, value: u64::from_le_bytes(p.array()?) }
+            Packet::Instrumentation { el: p.byte()? & 3, value: u64::from_le_bytes(p.array()?) }
         }
         Kind::TransactionStart => Packet::TransactionStart,
         Kind::TransactionCommit => Packet::TransactionCommit,
@@ -192,9 +192,6 @@ fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Re
     let ete_own = |number| params.is_ete() && matches!(number, 0x00 | 0x18);
     let third = if extended || ete_own(low) { p.byte()? } else { 0 };
     let high = if extended { third } else { 0 };
-    if high & 0x80 != 0 {
-        return Err(p.bad());
-    }
     let number = low | u16::from(high & 0x1f) << 5;
     if ete_own(number) {
         state.push_zero();
@@ -209,7 +206,7 @@ fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Re
 
 #[inline]
 fn cycle_count_f3(header: u8, params: &Params, state: &TraceState) -> CycleCount {
-    let commit = params.cycle_counts_commit.then_some(u32::from(header >> 2 & 3) + 1);
+    let commit = params.cycle_counts_commit.then_some(i64::from(header >> 2 & 3) + 1);
     let cycles = state.cycle_threshold().wrapping_add(u32::from(header & 3));
     CycleCount { format: 3, commit, cycles: Some(cycles) }
 }
@@ -222,13 +219,11 @@ fn cycle_count_f2(
     state: &TraceState,
 ) -> Result<CycleCount, Stop> {
     let byte = p.byte()?;
-    let commit = if !params.cycle_counts_commit {
-        None
-    } else if header & 1 == 0 {
-        Some(u32::from(byte >> 4) + 1)
-    } else {
-        // Counted back from the deepest speculation; fewer than none cannot be committed.
-        Some((u32::from(byte >> 4).wrapping_add(params.max_spec)).checked_sub(15).ok_or_else(|| p.bad())?)
+    let commit = match (params.cycle_counts_commit, header & 1) {
+        (false, _) => None,
+        (true, 0) => Some(i64::from(byte >> 4) + 1),
+        // Counted back from the deepest speculation.
+        (true, _) => Some(i64::from(byte >> 4) + i64::from(params.max_spec) - 15),
     };
     let cycles = state.cycle_threshold().wrapping_add(u32::from(byte & 0xf));
     Ok(CycleCount { format: 2, commit, cycles: Some(cycles) })
@@ -241,7 +236,7 @@ fn cycle_count_f1(
     params: &Params,
     state: &TraceState,
 ) -> Result<CycleCount, Stop> {
-    let commit = if params.cycle_counts_commit { Some(p.continued(MAX_CONTINUED)?) } else { None };
+    let commit = if params.cycle_counts_commit { Some(p.continued(MAX_CONTINUED)?.into()) } else { None };
     let cycles = match header & 1 {
         0 => Some(state.cycle_threshold().wrapping_add(p.continued(MAX_COUNT)?)),
         _ => None,

@@ -114,9 +114,8 @@ impl TraceState {
     }
 
     pub(super) fn trace_info(&mut self, info: &TraceInfo) {
-        self.history = [0; 3];
-        self.timestamp = 0;
-        self.cycle_threshold = info.cyct;
+        // What was before does not matter from here on, so that reading can start at any Trace Info.
+        *self = Self { cycle_threshold: info.cyct, ..Self::default() };
     }
 
     /// Replaces the low bits of the timestamp by those of `value` that `bytes` payload bytes hold.

@@ -183,8 +183,9 @@ pub struct Timestamp {
 pub struct CycleCount {
     /// Format 1, 2 or 3.
     pub format: u8,
-    /// P0 elements committed; `None` where cycle counts do not commit (TRCIDR0.COMMOPT = 1).
-    pub commit: Option<u32>,
+    /// P0 elements committed; `None` where cycle counts do not commit (TRCIDR0.COMMOPT = 1). Below zero when a
+    /// format 2 packet counts back from a MAXSPEC that is too small: TRCIDR8 is wrong or missing.
+    pub commit: Option<i64>,
     /// Cycles since the last cycle count; `None` when the trace unit does not know.
     pub cycles: Option<u32>,
 }

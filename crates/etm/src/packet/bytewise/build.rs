@@ -41,9 +41,6 @@ pub(super) fn packet(s: &StreamState, t: &mut Trace, params: &Params) -> Option<
         Kind::FunctionReturn => Packet::FunctionReturn,
         Kind::Exception => {
             let (low, high) = (t.get(F::ExceptionLow) as u8, t.get(F::ExceptionHigh) as u8);
-            if low & high & 0x80 != 0 {
-                return None;
-            }
             match exception_number(t, params) {
                 (number, true) => {
                     t.state.push_zero();
@@ -58,29 +55,26 @@ pub(super) fn packet(s: &StreamState, t: &mut Trace, params: &Params) -> Option<
         }
         Kind::ExceptionReturn => Packet::ExceptionReturn,
         Kind::Instrumentation => {
-            Packet::Instrumentation { el: t.get(F::El) as u8, value: t.get(F::Instrumentation) }
+            Packet::Instrumentation { el: t.get(F::El) as u8 & 3, value: t.get(F::Instrumentation) }
         }
         Kind::TransactionStart => Packet::TransactionStart,
         Kind::TransactionCommit => Packet::TransactionCommit,
         Kind::CycleCountF1 => Packet::CycleCount(CycleCount {
             format: 1,
-            commit: params.cycle_counts_commit.then(|| t.get32(F::Commit)),
+            commit: params.cycle_counts_commit.then(|| t.get32(F::Commit).into()),
             cycles: (h & 1 == 0).then(|| threshold.wrapping_add(t.get32(F::Cycles))),
         }),
         Kind::CycleCountF2 => {
             let byte = t.get32(F::Byte);
-            let counted = if h & 1 == 0 {
-                Some((byte >> 4) + 1)
-            } else {
-                (byte >> 4).wrapping_add(params.max_spec).checked_sub(15)
-            };
-            let commit = if params.cycle_counts_commit { Some(counted?) } else { None };
+            let nibble = i64::from(byte >> 4);
+            let counted = if h & 1 == 0 { nibble + 1 } else { nibble - 15 + i64::from(params.max_spec) };
+            let commit = params.cycle_counts_commit.then_some(counted);
             let cycles = Some(threshold.wrapping_add(byte & 0xf));
             Packet::CycleCount(CycleCount { format: 2, commit, cycles })
         }
         Kind::CycleCountF3 => Packet::CycleCount(CycleCount {
             format: 3,
-            commit: params.cycle_counts_commit.then_some(u32::from(h >> 2 & 3) + 1),
+            commit: params.cycle_counts_commit.then_some(i64::from(h >> 2 & 3) + 1),
             cycles: Some(threshold.wrapping_add(u32::from(h & 3))),
         }),
         Kind::NumberedDataSync => Packet::NumberedDataSync(h & 7),

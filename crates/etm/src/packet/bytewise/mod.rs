@@ -4,8 +4,8 @@
 //! payload bytes are left) and the *trace state* T (compression registers, and the fields of the packet under
 //! way) are updated after every byte, whatever the packet boundaries are, so that any number of copies of D can be
 //! chained ([`unrolled`]) to take that many bytes a step. [`Parser`](super::Parser) is the fast way in software; this
-//! is the reference for hardware, and the naive twin the parser is tested against. It shares nothing with
-//! the parser but the header map and the compression registers.
+//! is the reference for hardware, and the naive twin the parser is tested against. It shares with the parser the
+//! header map, the atom patterns and the compression registers, not the reading of bytes.
 //!
 //! After bytes that are no packet it searches the next A-Sync, as the parser does by default.
 
@@ -28,6 +28,8 @@ pub struct StreamState {
     index: u8,
     /// Zero bytes just seen, the header not counted: they may become an A-Sync.
     zeros: u8,
+    /// Zero bytes just seen, wherever packets begin.
+    run: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ enum Field {
 impl Default for StreamState {
     fn default() -> Self {
         let (kind, field) = (Kind::NotSync, Field::None);
-        Self { mode: Mode::Search, header: 0, kind, field, index: 0, zeros: 0 }
+        Self { mode: Mode::Search, header: 0, kind, field, index: 0, zeros: 0, run: 0 }
     }
 }
 
@@ -112,17 +114,27 @@ pub fn step(
     mut t: Trace,
     params: &Params,
 ) -> (StreamState, Trace, Option<Packet>) {
+    let run = s.run;
+    s.run = if byte == 0 { run.saturating_add(1) } else { 0 };
     let packet = match s.mode {
         Mode::Search => search(byte, &mut s),
         Mode::Header => {
             t.fields = [0; _];
             let kind = params.kind(byte);
-            s = StreamState { header: byte, kind, ..StreamState::default() };
+            s = StreamState { header: byte, kind, run: s.run, ..StreamState::default() };
             advance(&mut s, &mut t, params)
         }
         Mode::Fixed(_) | Mode::Continued(_) => {
             s.zeros = if byte == 0 { s.zeros + 1 } else { 0 };
-            payload(byte, &mut s, &mut t, params)
+            let packet = payload(byte, &mut s, &mut t, params);
+            // Eleven zeros and 0x80 are an A-Sync, also if a packet that was cut short took the first zeros.
+            match packet {
+                Some(Packet::Malformed { kind: Kind::Async }) if byte == 0x80 && run >= 11 => {
+                    s.mode = Mode::Header;
+                    Some(Packet::Async)
+                }
+                packet => packet,
+            }
         }
     };
     (s, t, packet)
