@@ -103,11 +103,29 @@ impl SelectArgs {
         self.ids.is_empty() || self.ids.contains(&id)
     }
 
-    /// The buffers wanted. `first_only`: without --buffer, only the first, as OpenCSD's tools do.
+    /// Fails if a trace ID is asked for that no source has.
+    fn check_ids(&self, capture: &Capture) -> Result<(), Error> {
+        let known: Vec<_> = capture.sources.iter().filter_map(tracewright_input::Source::id).collect();
+        match self.ids.iter().find(|id| !known.contains(id)) {
+            None => Ok(()),
+            Some(id) => {
+                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+                let message = format!("no source has trace ID {id}; there are {}", known.join(", "));
+                Err(Error::Message(message))
+            }
+        }
+    }
+
+    /// The buffers wanted: those that hold a wanted source. `first_only`: without --buffer, only the first, as OpenCSD's tools do.
     pub fn buffers<'a>(&self, capture: &'a Capture, first_only: bool) -> Result<Vec<&'a Buffer>, Error> {
+        self.check_ids(capture)?;
+        let holds = |buffer: &&Buffer| {
+            let mut ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
+            self.ids.is_empty() || ids.any(|id| self.wants(id))
+        };
         let wanted = match self.buffer.as_deref() {
             None if first_only => capture.buffers.iter().take(1).collect(),
-            None | Some("all") => capture.buffers.iter().collect(),
+            None | Some("all") => capture.buffers.iter().filter(holds).collect(),
             Some(name) => capture.buffers.iter().filter(|buffer| buffer.name == name).collect::<Vec<_>>(),
         };
         if wanted.is_empty() {

@@ -14,9 +14,9 @@ use clap::{Parser, Subcommand};
 
 use crate::output::{Outcome, report};
 
-/// See every instruction a processor executed.
+/// Read, explain and make processor traces.
 ///
-/// tracewright reads processor traces: CoreSight frames, ETMv4 and ETE packets. CAPTURE is an Arm trace-snapshot
+/// Today: CoreSight frames, ETMv4 and ETE packets. CAPTURE is an Arm trace-snapshot
 /// folder, or a raw trace file described with --format and --source.
 #[derive(Parser)]
 #[command(version, max_term_width = 80, after_help = EXIT_STATUS)]

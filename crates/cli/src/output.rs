@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use tracewright_input::Problem;
+use tracewright_input::{Problem, Subject};
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +74,22 @@ pub fn report(line: &str) {
     let _ = writeln!(io::stderr(), "tracewright: {line}");
 }
 
+/// What of a capture a verb needs to be whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Trace only: missing memory is worth a word, no more.
+    Trace,
+    /// Everything.
+    All,
+}
+
 /// Reports a capture's problems; says whether any was an error.
-pub fn report_problems(problems: &[Problem]) -> Outcome {
+pub fn report_problems(problems: &[Problem], needs: Needs) -> Outcome {
+    let mut errors = 0;
     for problem in problems {
+        let matters = problem.subject == Subject::Trace || needs == Needs::All;
+        errors += u64::from(problem.is_error() && matters);
         report(&problem.to_string());
     }
-    Outcome::from_errors(problems.iter().filter(|problem| problem.is_error()).count() as u64)
+    Outcome::from_errors(errors)
 }

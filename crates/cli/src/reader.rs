@@ -9,14 +9,16 @@ use tracewright_etm::packet::{Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run};
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
-use crate::output::Error;
+use crate::output::{Error, report};
 use crate::progress;
 
 /// Bytes read from a file at once.
 const CHUNK: usize = 1 << 20;
+/// Bytes gathered of a source before they are parsed, where order does not matter.
+const GATHER: usize = 1 << 16;
 
 /// Where a packet began.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Offset in the file.
     pub offset: u64,
@@ -24,14 +26,16 @@ pub struct Place {
     pub opencsd_index: u64,
 }
 
-/// What takes a buffer's packets, in file order.
+/// What takes a buffer's packets, in the order in which they end in the file.
 pub trait Visitor {
     /// A packet of `source`, which ends here; it began at `place`.
     fn packet(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet);
-    /// Bytes of `source` passed over while it is not synchronised.
+    /// Bytes of `source` passed over while it is not synchronised, neighbours in the file.
     fn skipped(&mut self, _source: &SourceId<'_>, _place: Place, _bytes: &[u8]) {}
     /// Bytes that could be given to no source.
     fn lost(&mut self, _lost: &Lost) {}
+    /// What follows does not continue what came before, for any source.
+    fn reset(&mut self, _offset: u64) {}
     /// Bytes of a source that nothing here can read.
     fn unread(&mut self, _id: TraceId, _len: u64) {}
     /// Whether to stop: nobody is interested in more.
@@ -45,8 +49,10 @@ pub trait Visitor {
 pub struct SourceId<'a> {
     /// Its index in the capture.
     pub index: usize,
-    /// Its trace ID as printed: 0 in buffers without frames.
+    /// Its trace ID.
     pub id: TraceId,
+    /// Whether the buffer has frames, in which its bytes carry the ID.
+    pub framed: bool,
     /// Its parameters.
     pub params: &'a tracewright_etm::Params,
 }
@@ -56,36 +62,42 @@ pub struct SourceId<'a> {
 pub struct Options {
     /// What to do after bytes that are no packet.
     pub resync: Resync,
-    /// Packets of different sources may come out of file order and without their places: faster, since each source's
-    /// bytes are gathered before they are parsed.
+    /// Packets of different sources may come out of file order and with places that are positions in the source's stream:
+    /// faster, since each source's bytes are gathered before they are parsed.
     pub unordered: bool,
 }
-
-/// Bytes gathered of a source before they are parsed.
-const GATHER: usize = 1 << 16;
 
 /// Whether bytes were lost inside a stream. That it starts in the middle of something is normal.
 pub fn is_damage(lost: &Lost) -> bool {
     !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource)
 }
 
-/// Reads all of a buffer. Returns its length.
+/// What reading a buffer came to.
+#[derive(Debug)]
+pub struct Summary {
+    /// Bytes read.
+    pub bytes: u64,
+    /// Reasons why nothing could be made of the buffer or of a source, already reported.
+    pub failures: u64,
+}
+
+/// Reads all of a buffer, and reports what it could make nothing of.
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
     options: Options,
     wants: &dyn Fn(TraceId) -> bool,
     visitor: &mut impl Visitor,
-) -> Result<u64, Error> {
+) -> Result<Summary, Error> {
+    let input = Input::open(&buffer.path)?;
     let mut lanes = Lanes::new(capture, buffer, options, wants, visitor);
     let format = match buffer.format {
         BufferFormat::SourceData => {
-            let read = for_each_chunk(&buffer.path, |chunk| {
+            let bytes = input.for_each_chunk(|chunk| {
                 lanes.unframed(chunk);
                 !lanes.visitor.is_done()
             })?;
-            lanes.finish();
-            return Ok(read);
+            return Ok(lanes.finish(capture, buffer, bytes));
         }
         BufferFormat::CoreSight => Format::Aligned,
         BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Format::Fsync,
@@ -93,8 +105,7 @@ pub fn read(
     };
     let mut deframer = Deframer::new(format);
     let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
-    lanes.dstream = blocks.is_some();
-    let read = for_each_chunk(&buffer.path, |chunk| {
+    let bytes = input.for_each_chunk(|chunk| {
         match &mut blocks {
             Some(blocks) => blocks.feed(chunk, &mut deframer, &mut lanes),
             None => deframer.feed(chunk, &mut lanes),
@@ -102,37 +113,52 @@ pub fn read(
         !lanes.visitor.is_done()
     })?;
     deframer.finish(&mut lanes);
-    lanes.finish();
-    Ok(read)
+    Ok(lanes.finish(capture, buffer, bytes))
 }
 
-/// Calls `f` with the file's bytes, piece by piece, until it returns false; shows progress. Returns how many there were.
-fn for_each_chunk(path: &Path, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
-    let cannot = |error: io::Error| Error::Message(format!("{}: cannot read: {error}", path.display()));
-    let mut file: Box<dyn Read> = match path.to_str() {
-        Some("-") => Box::new(io::stdin().lock()),
-        _ => Box::new(File::open(path).map_err(cannot)?),
-    };
-    let len = path.metadata().map_or(0, |metadata| metadata.len());
-    let bar = progress::bar(len, &path.file_name().unwrap_or_default().to_string_lossy());
-    let mut chunk = vec![0; CHUNK];
-    let mut total = 0;
-    loop {
-        match file.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => {
-                total += read as u64;
-                if !f(&chunk[..read]) {
-                    break;
-                }
-                bar.inc(read as u64);
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(cannot(error)),
-        }
+/// A trace file, or standard input.
+pub struct Input<'a> {
+    path: &'a Path,
+    file: Box<dyn Read>,
+}
+
+impl<'a> Input<'a> {
+    /// Opens it.
+    pub fn open(path: &'a Path) -> Result<Self, Error> {
+        let file: Box<dyn Read> = match path.to_str() {
+            Some("-") => Box::new(io::stdin().lock()),
+            _ => Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?),
+        };
+        Ok(Self { path, file })
     }
-    bar.finish_and_clear();
-    Ok(total)
+
+    /// Calls `f` with the bytes, piece by piece, until it returns false; shows progress. Returns how many there were.
+    fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
+        let len = self.path.metadata().map_or(0, |metadata| metadata.len());
+        let bar = progress::bar(len, &self.path.file_name().unwrap_or_default().to_string_lossy());
+        let mut chunk = vec![0; CHUNK];
+        let mut total = 0;
+        loop {
+            match self.file.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => {
+                    total += read as u64;
+                    if !f(&chunk[..read]) {
+                        break;
+                    }
+                    bar.inc(read as u64);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(cannot_read(self.path, &error)),
+            }
+        }
+        bar.finish_and_clear();
+        Ok(total)
+    }
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> Error {
+    Error::Message(format!("{}: cannot read: {error}", path.display()))
 }
 
 /// The sources of one buffer, each with its parser.
@@ -140,8 +166,13 @@ struct Lanes<'a, V> {
     lanes: Vec<Lane<'a>>,
     /// By trace ID: which lane.
     by_id: [Option<u8>; 0x80],
+    framed: bool,
     dstream: bool,
     unordered: bool,
+    /// Whether any frame was read.
+    any_frame: bool,
+    /// The ID of an unframed buffer's source, if nothing here can read it.
+    unreadable: Option<TraceId>,
     wants: &'a dyn Fn(TraceId) -> bool,
     visitor: &'a mut V,
 }
@@ -154,6 +185,8 @@ struct Lane<'a> {
     gathered: Vec<u8>,
     /// Where the bytes passed over since the last packet began.
     skipped_from: Option<Place>,
+    /// Whether an A-Sync was found.
+    synchronised: bool,
 }
 
 impl<'a, V: Visitor> Lanes<'a, V> {
@@ -165,74 +198,123 @@ impl<'a, V: Visitor> Lanes<'a, V> {
         visitor: &'a mut V,
     ) -> Self {
         let framed = buffer.format != BufferFormat::SourceData;
+        let mut lanes = Self {
+            lanes: Vec::new(),
+            by_id: [None; 0x80],
+            framed,
+            dstream: buffer.format == BufferFormat::DstreamCoreSight,
+            unordered: options.unordered,
+            any_frame: false,
+            unreadable: None,
+            wants,
+            visitor,
+        };
         // An unframed buffer holds a single source's bytes: the first one's.
-        let sources = buffer.sources.iter().take(if framed { usize::MAX } else { 1 });
-        let mut by_id = [None; 0x80];
-        let mut lanes = Vec::new();
-        for &index in sources {
-            let Protocol::Etm(params) = &capture.sources[index].protocol else { continue };
-            if !wants(params.id()) || lanes.len() >= 0x80 {
+        for &index in buffer.sources.iter().take(if framed { usize::MAX } else { 1 }) {
+            let source = &capture.sources[index];
+            let Protocol::Etm(params) = &source.protocol else {
+                lanes.unreadable = Some(source.id().unwrap_or(TraceId::NULL));
                 continue;
+            };
+            let id = params.id();
+            if wants(id) && lanes.by_id[usize::from(id.get())].is_none() {
+                lanes.by_id[usize::from(id.get())] = Some(lanes.lanes.len() as u8);
+                lanes.lanes.push(Lane {
+                    source: SourceId { index, id, framed, params },
+                    parser: Parser::new((**params).clone()).with_resync(options.resync),
+                    offsets: OffsetMap::new(),
+                    gathered: Vec::new(),
+                    skipped_from: None,
+                    synchronised: false,
+                });
             }
-            by_id[usize::from(params.id().get())] = Some(lanes.len() as u8);
-            let id = if framed { params.id() } else { TraceId::NULL };
-            let source = SourceId { index, id, params };
-            let parser = Parser::new((**params).clone()).with_resync(options.resync);
-            lanes.push(Lane {
-                source,
-                parser,
-                offsets: OffsetMap::new(),
-                gathered: Vec::new(),
-                skipped_from: None,
-            });
         }
-        Self { lanes, by_id, dstream: false, unordered: options.unordered, wants, visitor }
+        lanes
     }
 
     fn unframed(&mut self, bytes: &[u8]) {
-        if let Some(Lane { source, parser, .. }) = self.lanes.first_mut() {
-            parser.feed(bytes, &mut Unframed { source, visitor: self.visitor });
+        match (self.lanes.first_mut(), self.unreadable) {
+            (Some(lane), _) => {
+                let (parser, mut sink) = lane.unframed(self.visitor);
+                parser.feed(bytes, &mut sink);
+            }
+            (None, Some(id)) => self.visitor.unread(id, bytes.len() as u64),
+            (None, None) => {}
         }
     }
 
-    fn finish(&mut self) {
+    /// Ends all streams.
+    fn end_streams(&mut self) {
         for lane in &mut self.lanes {
             lane.parse_gathered(self.visitor);
-            let (parser, mut sink) = lane.split(self.dstream, self.visitor);
-            parser.finish(&mut sink);
+            if self.framed && !self.unordered {
+                let (parser, mut sink) = lane.framed(self.dstream, self.visitor);
+                parser.finish(&mut sink);
+            } else {
+                let (parser, mut sink) = lane.unframed(self.visitor);
+                parser.finish(&mut sink);
+            }
         }
     }
 
-    fn reset_all(&mut self) {
-        for lane in &mut self.lanes {
-            lane.parse_gathered(self.visitor);
-            let (parser, mut sink) = lane.split(self.dstream, self.visitor);
-            parser.finish(&mut sink);
+    /// Ends all streams and says what nothing could be made of.
+    fn finish(mut self, capture: &Capture, buffer: &Buffer, bytes: u64) -> Summary {
+        self.end_streams();
+        let mut failures = Vec::new();
+        if bytes == 0 {
+            failures.push("is empty".to_owned());
+        } else if self.framed && !self.any_frame && !self.visitor.is_done() {
+            failures.push(match buffer.format {
+                BufferFormat::CoreSight => "holds no data of any source".to_owned(),
+                _ => format!(
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                ),
+            });
         }
+        for lane in self.lanes.iter().filter(|lane| !lane.synchronised && lane.parser.position() > 0) {
+            let (name, bytes) = (&capture.sources[lane.source.index].name, lane.parser.position());
+            failures.push(format!(
+                "{name} (ID {}): no A-Sync in {bytes} bytes, nothing could be read",
+                lane.source.id
+            ));
+        }
+        for failure in &failures {
+            report(&format!("{}: {failure}", buffer.name));
+        }
+        Summary { bytes, failures: failures.len() as u64 }
     }
 }
 
 impl<'a> Lane<'a> {
-    /// The parser, and a sink for it.
-    fn split<'l, V: Visitor>(
+    /// The parser, and a sink for it that knows places in a framed file.
+    fn framed<'l, V: Visitor>(
         &'l mut self,
         dstream: bool,
         visitor: &'l mut V,
     ) -> (&'l mut Parser, Framed<'l, 'a, V>) {
-        let Self { source, parser, offsets, skipped_from, .. } = self;
-        (parser, Framed { source, offsets, skipped_from, dstream, visitor })
+        let Self { source, parser, offsets, skipped_from, synchronised, .. } = self;
+        (parser, Framed { source, offsets, skipped_from, synchronised, dstream, visitor })
+    }
+
+    /// The parser, and a sink for it that takes stream positions for places.
+    fn unframed<'l, V: Visitor>(&'l mut self, visitor: &'l mut V) -> (&'l mut Parser, Unframed<'l, 'a, V>) {
+        let Self { source, parser, synchronised, .. } = self;
+        (parser, Unframed { source, synchronised, visitor })
     }
 
     fn parse_gathered<V: Visitor>(&mut self, visitor: &mut V) {
-        let Self { source, parser, gathered, .. } = self;
-        parser.feed(gathered, &mut Unframed { source, visitor });
-        gathered.clear();
+        let gathered = std::mem::take(&mut self.gathered);
+        let (parser, mut sink) = self.unframed(visitor);
+        parser.feed(&gathered, &mut sink);
+        self.gathered = gathered;
+        self.gathered.clear();
     }
 }
 
 impl<V: Visitor> tracewright_frames::Sink for Lanes<'_, V> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
-        let Some(lane) = self.by_id[usize::from(run.id.get())] else {
+        self.any_frame = true;
+        let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
             if (self.wants)(run.id) {
                 self.visitor.unread(run.id, bytes.len() as u64);
             }
@@ -247,7 +329,7 @@ impl<V: Visitor> tracewright_frames::Sink for Lanes<'_, V> {
             return;
         }
         lane.offsets.push(run, bytes.len() as u64);
-        let (parser, mut sink) = lane.split(self.dstream, self.visitor);
+        let (parser, mut sink) = lane.framed(self.dstream, self.visitor);
         parser.feed(bytes, &mut sink);
         lane.offsets.forget_before(lane.parser.unfinished());
     }
@@ -257,23 +339,27 @@ impl<V: Visitor> tracewright_frames::Sink for Lanes<'_, V> {
         // Bytes of any source may be among those lost inside the stream: a packet that straddles the hole would be
         // made of bytes that do not belong together.
         if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
-            self.reset_all();
+            self.end_streams();
         }
     }
 
-    fn reset(&mut self, _offset: u64) {
-        self.reset_all();
+    fn reset(&mut self, offset: u64) {
+        self.end_streams();
+        self.visitor.reset(offset);
     }
 }
 
 /// Packets of a buffer without frames: stream positions are file offsets.
 struct Unframed<'l, 'a, V> {
     source: &'l SourceId<'a>,
+    synchronised: &'l mut bool,
     visitor: &'l mut V,
 }
 
 impl<V: Visitor> Sink for Unframed<'_, '_, V> {
+    #[inline]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
+        *self.synchronised |= *packet == Packet::Async;
         self.visitor.packet(self.source, Place { offset, opencsd_index: offset }, bytes, packet);
     }
 
@@ -287,32 +373,49 @@ struct Framed<'l, 'a, V> {
     source: &'l SourceId<'a>,
     offsets: &'l mut OffsetMap,
     skipped_from: &'l mut Option<Place>,
+    synchronised: &'l mut bool,
     dstream: bool,
     visitor: &'l mut V,
 }
 
 impl<V> Framed<'_, '_, V> {
-    fn place(&mut self, position: u64) -> Place {
-        let Some(run) = self.offsets.run_at(position) else { return Place::default() };
+    /// The place of a position, and how many positions from there on lie side by side in one frame at least.
+    fn place(&mut self, position: u64) -> Option<(Place, usize)> {
+        let run = self.offsets.run_at(position)?;
         let counted = if self.dstream { DstreamBlocks::payload_offset(run.offset) } else { run.offset };
-        Place { offset: run.offset, opencsd_index: counted.saturating_sub(run.slip.into()) }
+        let opencsd_index = counted.saturating_sub(run.slip.into());
+        Some((Place { offset: run.offset, opencsd_index }, 15usize.saturating_sub(run.lane.into()).max(1)))
     }
 }
 
 impl<V: Visitor> Sink for Framed<'_, '_, V> {
+    #[inline]
     fn packet(&mut self, position: u64, bytes: &[u8], packet: &Packet) {
+        *self.synchronised |= *packet == Packet::Async;
         // What was skipped may have begun gigabytes ago; the map does not go back that far.
         let skipped_from = self.skipped_from.take();
         let place = match packet {
-            Packet::NotSync { .. } => skipped_from.unwrap_or_default(),
-            _ => self.place(position),
+            Packet::NotSync { .. } => skipped_from,
+            _ => self.place(position).map(|(place, _)| place),
         };
-        self.visitor.packet(self.source, place, bytes, packet);
+        debug_assert!(place.is_some(), "no place for {packet:?} at {position}");
+        if let Some(place) = place {
+            self.visitor.packet(self.source, place, bytes, packet);
+        }
     }
 
-    fn skipped(&mut self, position: u64, bytes: &[u8]) {
-        let place = self.place(position);
-        self.skipped_from.get_or_insert(place);
-        self.visitor.skipped(self.source, place, bytes);
+    fn skipped(&mut self, mut position: u64, mut bytes: &[u8]) {
+        while let Some((place, side_by_side)) = self.place(position) {
+            self.skipped_from.get_or_insert(place);
+            // Zeros may have been held back over several runs: take those one by one.
+            let len = if bytes.first() == Some(&0) { 1 } else { side_by_side };
+            let (now, later) = bytes.split_at(len.min(bytes.len()));
+            self.visitor.skipped(self.source, place, now);
+            position += now.len() as u64;
+            bytes = later;
+            if bytes.is_empty() {
+                return;
+            }
+        }
     }
 }

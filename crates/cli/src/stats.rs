@@ -7,10 +7,10 @@ use serde_json::json;
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Kind, Packet};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, Capture};
+use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Outcome, report_problems, stdout};
+use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::{self, Place, SourceId, Visitor};
 
@@ -19,7 +19,7 @@ use crate::reader::{self, Place, SourceId, Visitor};
 #[command(after_help = "Examples:
   tracewright stats samples/two-cores
   tracewright stats juno/ --id 0x10
-  tracewright stats juno/ --json | jq .sources[].packets")]
+  tracewright stats juno/ --json | jq '.sources[].packets'")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -35,20 +35,25 @@ pub struct Opts {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let mut outcome = report_problems(&capture.problems);
+    let mut outcome = report_problems(&capture.problems, Needs::Trace);
     let mut out = stdout();
+    let mut another = false;
     for buffer in opts.select.buffers(&capture, false)? {
-        let mut count = Count::new(capture.sources.len());
+        let mut count = Count::new(capture.sources.len(), buffer);
         let options = reader::Options { unordered: true, ..reader::Options::default() };
         let read = reader::read(&capture, buffer, options, &|id| opts.select.wants(id), &mut count)?;
+        count.wanted.retain(|&source| capture.sources[source].id().is_none_or(|id| opts.select.wants(id)));
         if opts.json {
-            writeln!(out, "{}", count.json(&capture, buffer, read))?;
+            writeln!(out, "{}", count.json(&capture, buffer, read.bytes))?;
         } else {
-            count.text(&mut out, &capture, buffer, read)?;
+            if std::mem::replace(&mut another, true) {
+                writeln!(out)?;
+            }
+            count.text(&mut out, &capture, buffer, read.bytes)?;
         }
         out.flush()?;
-        report_unread(&capture, &buffer.name, &mut count.unread);
-        outcome = outcome.and(Outcome::from_errors(count.errors()));
+        report_unread(&capture, buffer, &count.unread);
+        outcome = outcome.and(Outcome::from_errors(count.errors() + read.failures));
     }
     Ok(outcome)
 }
@@ -57,9 +62,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 struct Count {
     /// By source index.
     sources: Vec<SourceCount>,
+    /// The sources to show.
+    wanted: Vec<usize>,
+    /// By trace ID: bytes nothing here can read.
     unread: [u64; 0x80],
+    /// The first losses; how many, and how many bytes, there were in all.
     lost: Vec<Lost>,
-    lost_more: u64,
+    losses: u64,
+    lost_bytes: u64,
+    damages: u64,
 }
 
 /// Losses shown one by one.
@@ -91,15 +102,18 @@ impl SourceCount {
         syncs: SyncDistance { seen: 0, least: u64::MAX, most: 0, total: 0 },
     };
 
+    /// Packets and bytes; skipped bytes are no packet.
     fn total(&self) -> (u64, u64) {
-        (self.packets.iter().sum(), self.bytes.iter().sum())
+        let packets: u64 = self.packets.iter().sum();
+        (packets - self.packets[Kind::NotSync as usize], self.bytes.iter().sum())
     }
 
-    /// Kinds that occur, most bytes first.
+    /// Kinds of packets that occur, most bytes first.
     fn kinds(&self) -> Vec<(Kind, u64, u64)> {
         let rows =
             Kind::ALL.iter().map(|&kind| (kind, self.packets[kind as usize], self.bytes[kind as usize]));
-        let mut rows: Vec<_> = rows.filter(|&(_, packets, _)| packets > 0).collect();
+        let mut rows: Vec<_> =
+            rows.filter(|&(kind, packets, _)| packets > 0 && kind != Kind::NotSync).collect();
         rows.sort_by_key(|&(kind, _, bytes)| (std::cmp::Reverse(bytes), kind));
         rows
     }
@@ -139,9 +153,10 @@ impl Visitor for Count {
     fn lost(&mut self, lost: &Lost) {
         if self.lost.len() < MOST_LOSSES {
             self.lost.push(*lost);
-        } else {
-            self.lost_more += 1;
         }
+        self.losses += 1;
+        self.lost_bytes += lost.len;
+        self.damages += u64::from(reader::is_damage(lost));
     }
 
     fn unread(&mut self, id: TraceId, len: u64) {
@@ -150,19 +165,30 @@ impl Visitor for Count {
 }
 
 impl Count {
-    fn new(sources: usize) -> Self {
-        Self { sources: vec![SourceCount::NEW; sources], unread: [0; 0x80], lost: Vec::new(), lost_more: 0 }
+    fn new(sources: usize, buffer: &Buffer) -> Self {
+        Self {
+            sources: vec![SourceCount::NEW; sources],
+            wanted: buffer.sources.clone(),
+            unread: [0; 0x80],
+            lost: Vec::new(),
+            losses: 0,
+            lost_bytes: 0,
+            damages: 0,
+        }
     }
 
     fn errors(&self) -> u64 {
-        let packets = self.sources.iter().map(|source| {
-            [Kind::Reserved, Kind::ReservedForConfig, Kind::Malformed]
-                .iter()
-                .map(|&kind| source.packets[kind as usize])
-                .sum::<u64>()
-        });
-        let lost = self.lost.iter().filter(|lost| reader::is_damage(lost)).count() as u64;
-        packets.sum::<u64>() + lost + self.lost_more
+        let errors = [Kind::Reserved, Kind::ReservedForConfig, Kind::Malformed];
+        let of_source =
+            |source: &SourceCount| errors.iter().map(|&kind| source.packets[kind as usize]).sum::<u64>();
+        self.sources.iter().map(of_source).sum::<u64>() + self.damages
+    }
+
+    /// Bytes of a source that nothing here can read.
+    fn unread_of(&self, source: &Source) -> Option<u64> {
+        let id = source.id().unwrap_or(TraceId::NULL);
+        let unsupported = matches!(source.protocol, Protocol::Unsupported(..));
+        unsupported.then(|| self.unread[usize::from(id.get())])
     }
 
     fn text(
@@ -172,90 +198,109 @@ impl Count {
         buffer: &Buffer,
         read: u64,
     ) -> std::io::Result<()> {
-        writeln!(out, "buffer {}: {read} bytes", buffer.name)?;
+        let name = if buffer.name == "-" { "standard input" } else { &buffer.name };
+        writeln!(out, "buffer {name}: {read} bytes")?;
         for lost in &self.lost {
             writeln!(out, "  {lost}")?;
         }
-        if self.lost_more > 0 {
-            writeln!(out, "  and {} more losses", self.lost_more)?;
+        if self.losses > self.lost.len() as u64 {
+            writeln!(out, "  {} losses in all, {} bytes", self.losses, self.lost_bytes)?;
         }
-        for (index, count) in self.sources.iter().enumerate() {
-            if !buffer.sources.contains(&index) {
-                continue;
-            }
+        for &index in &self.wanted {
             let source = &capture.sources[index];
-            let (packets, bytes) = count.total();
-            let id = source.id().map_or("??".into(), |id| id.to_string());
-            writeln!(
-                out,
-                "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {} of the buffer",
-                source.name,
-                percent(bytes, read)
-            )?;
-            if packets == 0 {
+            let id = source.id().map_or("unknown".into(), |id| id.to_string());
+            if let Some(unread) = self.unread_of(source) {
+                let share = percent(unread, read);
+                writeln!(out, "\nsource {} (ID {id}): {unread} bytes, {share} of the buffer", source.name)?;
+                writeln!(out, "  not read: tracewright cannot read {} yet", source.protocol_name())?;
                 continue;
             }
-            match count.syncs.range() {
-                Some((least, mean, most)) => {
-                    writeln!(
-                        out,
-                        "  {} A-Syncs, {least} to {most} bytes apart, {mean} on average",
-                        count.syncs.seen
-                    )?;
-                }
-                None => writeln!(
-                    out,
-                    "  {} A-Sync{}",
-                    count.syncs.seen,
-                    if count.syncs.seen == 1 { "" } else { "s" }
-                )?,
+            self.source_text(out, source, &id, &self.sources[index], read)?;
+        }
+        Ok(())
+    }
+
+    fn source_text(
+        &self,
+        out: &mut impl Write,
+        source: &Source,
+        id: &str,
+        count: &SourceCount,
+        read: u64,
+    ) -> std::io::Result<()> {
+        let (packets, bytes) = count.total();
+        let share = percent(bytes, read);
+        writeln!(
+            out,
+            "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {share} of the buffer",
+            source.name
+        )?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let skipped = count.bytes[Kind::NotSync as usize];
+        if skipped > 0 {
+            writeln!(out, "  {skipped} bytes skipped while not synchronised, {}", percent(skipped, bytes))?;
+        }
+        let seen = count.syncs.seen;
+        match count.syncs.range() {
+            Some((least, mean, most)) => {
+                writeln!(out, "  {seen} A-Syncs, {least} to {most} bytes apart, {mean} on average")?;
             }
-            writeln!(out, "  {:<28}{:>12}{:>9}{:>14}{:>9}", "kind", "packets", "", "bytes", "")?;
-            for (kind, of_kind, bytes_of_kind) in count.kinds() {
-                let (packet_share, byte_share) = (percent(of_kind, packets), percent(bytes_of_kind, bytes));
-                writeln!(
-                    out,
-                    "  {:<28}{of_kind:>12}{packet_share:>9}{bytes_of_kind:>14}{byte_share:>9}",
-                    kind.name()
-                )?;
-            }
+            None => writeln!(out, "  {seen} A-Sync{}", if seen == 1 { "" } else { "s" })?,
+        }
+        writeln!(out, "  {:<28}{:>12}{:>9}{:>14}{:>9}", "kind", "packets", "share", "bytes", "share")?;
+        for (kind, of_kind, bytes_of_kind) in count.kinds() {
+            let (packet_share, byte_share) = (percent(of_kind, packets), percent(bytes_of_kind, bytes));
+            let name = kind.name();
+            writeln!(out, "  {name:<28}{of_kind:>12}{packet_share:>9}{bytes_of_kind:>14}{byte_share:>9}")?;
         }
         Ok(())
     }
 
     fn json(&self, capture: &Capture, buffer: &Buffer, read: u64) -> serde_json::Value {
-        let sources = self.sources.iter().enumerate().filter(|(index, _)| buffer.sources.contains(index));
-        let sources = sources.map(|(index, count)| {
-            let source = &capture.sources[index];
+        let sources = self.wanted.iter().map(|&index| {
+            let (source, count) = (&capture.sources[index], &self.sources[index]);
             let (packets, bytes) = count.total();
-            let kinds: serde_json::Map<_, _> = count
-                .kinds()
-                .into_iter()
-                .map(|(kind, packets, bytes)| (kind.name().to_owned(), json!({"packets": packets, "bytes": bytes})))
+            let unread = self.unread_of(source);
+            let kinds = count.kinds().into_iter();
+            let kinds: serde_json::Map<_, _> = kinds
+                .map(|(kind, packets, bytes)| {
+                    (kind.name().into(), json!({"packets": packets, "bytes": bytes}))
+                })
                 .collect();
             let range = count.syncs.range();
             json!({
                 "name": source.name,
                 "id": source.id().map(TraceId::get),
+                "protocol": source.protocol_name(),
                 "packets": packets,
-                "bytes": bytes,
-                "share": bytes as f64 / (read.max(1)) as f64,
+                "bytes": unread.unwrap_or(bytes),
+                "unread_bytes": unread.unwrap_or(0),
+                "skipped_bytes": count.bytes[Kind::NotSync as usize],
+                "share": unread.unwrap_or(bytes) as f64 / (read.max(1)) as f64,
                 "syncs": count.syncs.seen,
-                "sync_distance": range.map(|(least, mean, most)| json!({"least": least, "mean": mean, "most": most})),
+                "sync_distance":
+                    range.map(|(least, mean, most)| json!({"least": least, "mean": mean, "most": most})),
                 "kinds": kinds,
             })
         });
-        let lost: Vec<_> = self
+        let lost = self
             .lost
             .iter()
-            .map(|lost| json!({"offset": lost.offset, "len": lost.len, "reason": lost.reason.to_string()}))
-            .collect();
+            .map(|lost| json!({"offset": lost.offset, "len": lost.len, "reason": lost.reason.to_string()}));
+        let known: Vec<_> =
+            buffer.sources.iter().filter_map(|&source| capture.sources[source].id()).collect();
+        let strangers = (0..).map(TraceId::from_low_bits).zip(&self.unread);
+        let strangers = strangers.filter(|(id, len)| **len > 0 && !known.contains(id));
         json!({
             "buffer": buffer.name,
             "bytes": read,
             "sources": sources.collect::<Vec<_>>(),
-            "lost": lost,
-            "lost_more": self.lost_more,
+            "other_ids": strangers.map(|(id, len)| json!({"id": id.get(), "bytes": len})).collect::<Vec<_>>(),
+            "losses": self.losses,
+            "lost_bytes": self.lost_bytes,
+            "lost": lost.collect::<Vec<_>>(),
         })
     }
 }

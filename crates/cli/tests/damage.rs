@@ -81,6 +81,7 @@ fn a_perf_barrier_separates_two_recordings() {
     let output = run("packets", "coresight", &bytes);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert_eq!(text(&output).matches("A-Sync\n").count(), 6);
+    assert!(text(&output).contains("0x100  --                     Barrier"), "{}", text(&output));
 }
 
 #[test]
@@ -132,4 +133,76 @@ fn a_closed_pipe_is_quiet() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+/// An A-Sync and a Trace Info, then `rest`.
+fn stream(rest: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 11];
+    bytes.extend([0x80, 0x01, 0x00]);
+    bytes.extend(rest);
+    bytes
+}
+
+/// Runs `packets` on one unframed source.
+fn run_source(bytes: &[u8], more: &[&str]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(["packets", "-", "--format", "source", "--source", "etm4,id=0x22"])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn what_is_unfinished_at_the_end_has_its_offset() {
+    let output = run_source(&stream(&[0xf7, 0xf7, 0x9a, 0x01]), &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output).contains("0x10  22  9a 01"), "{}", text(&output));
+    let output = run_source(&stream(&[0xf7, 0x08, 0x11, 0x11, 0x11, 0, 0, 0]), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("0x10  22                     Not Synchronised: 6 bytes skipped"),
+        "{}",
+        text(&output)
+    );
+    let output = run_source(&stream(&[0xf7, 0xf7, 0x9a, 0x01]), &["--style", "opencsd"]);
+    assert!(text(&output).contains("Idx:16; ID:0; [0x9a 0x01 ];\tI_INCOMPLETE_EOT"), "{}", text(&output));
+}
+
+#[test]
+fn bytes_that_nothing_can_be_made_of_are_an_error() {
+    let stderr = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let output = run_source(&[0x11; 500], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("source0 (ID 0x22): no A-Sync in 500 bytes"), "{}", stderr(&output));
+    let output = run_source(&[], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is empty"), "{}", stderr(&output));
+    let output = run("stats", "fsync", &sample());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no frame sync in 256 bytes"), "{}", stderr(&output));
+}
+
+#[test]
+fn packets_and_stats_agree_on_what_is_damage() {
+    // Frames without an ID after each barrier: nobody's bytes, but no damage.
+    let mut bytes = sample();
+    for _ in 0..8 {
+        bytes.extend([0xff, 0xff, 0xff, 0x7f].repeat(4));
+        bytes.extend([0; 16]);
+    }
+    assert_eq!(run("packets", "coresight", &bytes).status.code(), Some(0));
+    assert_eq!(run("stats", "coresight", &bytes).status.code(), Some(0));
+}
+
+#[test]
+fn an_id_nobody_has_is_a_usage_error() {
+    let output = run_source(&stream(&[]), &["--id", "16"]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr, "tracewright: no source has trace ID 0x10; there are 0x22\n");
 }

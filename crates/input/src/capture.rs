@@ -1,5 +1,6 @@
 //! A capture, whatever it is on disk: sources that speak a protocol, and buffers that hold their bytes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::TraceId;
@@ -95,6 +96,17 @@ impl Source {
         }
     }
 
+    /// What it speaks, in words: `ETMv4.2`, `ETE 1.0`, or the capture's own word.
+    pub fn protocol_name(&self) -> String {
+        match &self.protocol {
+            Protocol::Etm(params) => {
+                let (major, minor) = params.version();
+                if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
+            }
+            Protocol::Unsupported(name, _) => name.clone(),
+        }
+    }
+
     /// A register's value, by its exact name.
     pub fn register(&self, name: &str) -> Option<u64> {
         self.registers.iter().find(|(register, _)| register == name).map(|&(_, value)| value)
@@ -126,24 +138,28 @@ impl Capture {
                 }
             }
         }
-        let buffers = buffers.iter().map(|buffer| Buffer {
-            name: buffer.name.clone(),
-            path: buffer.path.clone(),
-            format: buffer.format.into(),
-            sources: buffer
-                .sources
-                .iter()
-                .filter_map(|source| source_of_device.get(source.device).copied().flatten())
-                .collect(),
-        });
-        let mut memory: Vec<Dump> = Vec::new();
-        let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
-        for dump in devices.iter().flat_map(|device| &device.dumps) {
-            if !memory.iter().any(|other| place(other) == place(dump)) {
-                memory.push(dump.clone());
-            }
+        let buffers: Vec<_> = buffers
+            .iter()
+            .map(|buffer| {
+                // Without frames the bytes are the first source's, whether it can be read or not.
+                let unframed = buffer.format == snapshot::BufferFormat::SourceData;
+                let all = buffer.sources.iter().take(if unframed { 1 } else { usize::MAX });
+                let sources = all.filter_map(|source| source_of_device.get(source.device).copied().flatten());
+                Buffer {
+                    name: buffer.name.clone(),
+                    path: buffer.path.clone(),
+                    format: buffer.format.into(),
+                    sources: sources.collect(),
+                }
+            })
+            .collect();
+        for buffer in &buffers {
+            problems.extend(same_id(path, buffer, &sources));
         }
-        let buffers = buffers.collect();
+        let mut seen = HashSet::new();
+        let dumps = devices.into_iter().flat_map(|device| device.dumps);
+        let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
+        let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
         Ok(Self { path: path.into(), description, sources, buffers, memory, problems })
     }
 
@@ -159,10 +175,15 @@ impl Capture {
         if format == BufferFormat::SourceData && sources.len() > 1 {
             return problem("several sources given for a file that holds only one source's bytes");
         }
-        let mut ids: Vec<_> = sources.iter().map(|source| source.params.id()).collect();
-        ids.sort_unstable();
-        if ids.windows(2).any(|pair| pair[0] == pair[1]) {
-            return problem("two sources with one trace ID");
+        let mut ids = HashSet::new();
+        for source in sources {
+            let id = source.params.id();
+            if format != BufferFormat::SourceData && !(0x01..=0x6f).contains(&id.get()) {
+                return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
+            }
+            if !ids.insert(id) {
+                return problem(&format!("two sources with trace ID {id}"));
+            }
         }
         let sources = sources.iter().enumerate().map(|(i, raw)| Source {
             name: format!("source{i}"),
@@ -176,6 +197,23 @@ impl Capture {
         let (memory, problems) = (Vec::new(), Vec::new());
         Ok(Self { path: path.into(), description: None, sources, buffers: vec![buffer], memory, problems })
     }
+}
+
+/// A problem for each source of a buffer that has the trace ID of one before it: their bytes cannot be told apart.
+fn same_id<'a>(
+    path: &'a Path,
+    buffer: &'a Buffer,
+    sources: &'a [Source],
+) -> impl Iterator<Item = Problem> + use<'a> {
+    buffer.sources.iter().enumerate().filter_map(move |(i, &source)| {
+        let id = sources[source].id()?;
+        let first = buffer.sources[..i].iter().find(|&&other| sources[other].id() == Some(id))?;
+        let (name, first) = (&sources[source].name, &sources[*first].name);
+        Some(Problem::file_error(
+            path,
+            format!("{name} has the trace ID {id} of {first}: all is read as {first}'s"),
+        ))
+    })
 }
 
 fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {

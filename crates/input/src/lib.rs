@@ -43,6 +43,6 @@ mod raw;
 pub mod snapshot;
 
 pub use capture::{Buffer, BufferFormat, Capture, Protocol, Source};
-pub use problem::{Problem, Severity};
+pub use problem::{Problem, Severity, Subject};
 pub use raw::RawSource;
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

@@ -13,6 +13,15 @@ pub enum Severity {
     Warning,
 }
 
+/// What a [`Problem`] is about: who needs no memory images need not care about theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// Sources, buffers, or the capture as a whole.
+    Trace,
+    /// Memory images.
+    Memory,
+}
+
 /// One thing that is wrong with a file, in words for the person who can repair it.
 ///
 /// Its text is `path:line: error: message`, the form editors and terminals turn into a link.
@@ -20,6 +29,8 @@ pub enum Severity {
 pub struct Problem {
     /// How much it costs.
     pub severity: Severity,
+    /// What it is about.
+    pub subject: Subject,
     /// The file the problem is in (for a missing file: the file that names it).
     pub file: PathBuf,
     /// The line, counted from 1; `None` when the whole file is meant.
@@ -31,16 +42,15 @@ pub struct Problem {
 impl Problem {
     /// An error about a whole file.
     pub fn file_error(file: &Path, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, file: file.to_owned(), line: None, message: message.into() }
+        let (severity, subject) = (Severity::Error, Subject::Trace);
+        Self { severity, subject, file: file.to_owned(), line: None, message: message.into() }
     }
 
     /// A warning about a whole file.
     pub fn file_warning(file: &Path, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::file_error(file, message) }
     }
-}
 
-impl Problem {
     /// Whether something was skipped for it.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -74,12 +84,18 @@ const MOST: usize = 1000;
 /// Collects the problems of one file into the list of the whole capture.
 pub(crate) struct Log<'a> {
     file: &'a Path,
+    subject: Subject,
     problems: &'a mut Vec<Problem>,
 }
 
 impl<'a> Log<'a> {
     pub(crate) fn new(file: &'a Path, problems: &'a mut Vec<Problem>) -> Self {
-        Self { file, problems }
+        Self { file, subject: Subject::Trace, problems }
+    }
+
+    /// The same list, for problems with memory images.
+    pub(crate) fn memory(&mut self) -> Log<'_> {
+        Log { file: self.file, subject: Subject::Memory, problems: self.problems }
     }
 
     /// `line` is a number, or `None` for the file as a whole.
@@ -98,7 +114,8 @@ impl<'a> Log<'a> {
             MOST => (Severity::Error, None, format!("more than {MOST} problems: the rest is not listed")),
             _ => return,
         };
-        self.problems.push(Problem { severity, file: self.file.to_owned(), line, message });
+        let (subject, file) = (self.subject, self.file.to_owned());
+        self.problems.push(Problem { severity, subject, file, line, message });
     }
 }
 

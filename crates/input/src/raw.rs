@@ -48,9 +48,15 @@ impl FromStr for RawSource {
         };
         let mut registers = Registers { protocol, ..Registers::default() };
         let (mut core, mut given) = (None, Vec::new());
+        let mut seen = Vec::new();
         for part in parts {
             let (name, value) =
                 part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
+            let (name, value) = (name.trim(), value.trim());
+            if seen.iter().any(|other: &String| other.eq_ignore_ascii_case(name)) {
+                return Err(format!("{name} is given twice"));
+            }
+            seen.push(name.to_owned());
             if name.eq_ignore_ascii_case("core") {
                 let kind = CoreKind::of(value).ok_or_else(|| {
                     format!(
@@ -61,19 +67,21 @@ impl FromStr for RawSource {
                 core = Some(value.to_owned());
                 continue;
             }
-            let name = if name.eq_ignore_ascii_case("id") {
-                "TRCTRACEIDR".into()
-            } else {
-                name.to_ascii_uppercase()
-            };
-            let register = ETM_REGISTERS.iter().find(|register| register.name == name).ok_or_else(|| {
+            if name.eq_ignore_ascii_case("id") {
+                let id = parse_u32(value).filter(|id| *id < 0x80);
+                registers.trctraceidr = id.ok_or_else(|| format!("id={value}: expected 0x01 to 0x6f"))?;
+                given.push(("TRCTRACEIDR".to_owned(), registers.trctraceidr.into()));
+                continue;
+            }
+            let upper = name.to_ascii_uppercase();
+            let register = ETM_REGISTERS.iter().find(|register| register.name == upper).ok_or_else(|| {
                 let names: Vec<_> = ETM_REGISTERS.iter().map(|register| register.name).collect();
                 format!("{name}: expected id, core or one of {}", names.join(", "))
             })?;
             let number =
                 parse_u32(value).ok_or_else(|| format!("{name}={value}: expected a 32-bit number"))?;
             *(register.field)(&mut registers) = number;
-            given.push((name, number.into()));
+            given.push((upper, number.into()));
         }
         let params = Params::new(&registers).map_err(|error| error.to_string())?;
         Ok(Self { params, core, registers: given })
@@ -104,6 +112,9 @@ mod tests {
         let error = |text: &str| text.parse::<RawSource>().unwrap_err();
         assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4 or ete");
         assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
+        assert_eq!(error("etm4,id=zz"), "id=zz: expected 0x01 to 0x6f");
+        assert_eq!(error("etm4,id=0x80"), "id=0x80: expected 0x01 to 0x6f");
+        assert_eq!(error("etm4,id=1, ID=2"), "ID is given twice");
         assert_eq!(error("etm4,TRCIDR0=banana"), "TRCIDR0=banana: expected a 32-bit number");
         assert!(error("etm4,TRCIDR99=1").starts_with("TRCIDR99: expected id, core or one of TRCCONFIGR"));
         assert!(error("etm4,core=Z80").starts_with("core type \"Z80\" is not known"));

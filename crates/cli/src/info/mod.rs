@@ -10,13 +10,13 @@ use tracewright_core::TraceId;
 use tracewright_input::{BufferFormat, Capture, Protocol, Source};
 
 use crate::args::CaptureArgs;
-use crate::output::{Error, Outcome, report_problems, stdout};
+use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 
 /// Show what a capture holds: sources and what their registers mean, trace buffers, memory images.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tracewright info samples/two-cores
-  tracewright info juno/ --json | jq .sources[].id")]
+  tracewright info juno/ --json | jq '.sources[].id'")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -29,7 +29,7 @@ pub struct Opts {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let outcome = report_problems(&capture.problems);
+    let outcome = report_problems(&capture.problems, Needs::All);
     let mut out = stdout();
     if opts.json {
         writeln!(out, "{}", json(&capture))?;
@@ -43,7 +43,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     writeln!(out, "capture {}", capture.path.display())?;
     if let Some(description) = &capture.description {
-        writeln!(out, "  {description}")?;
+        for (i, line) in wrap(description, 65).iter().enumerate() {
+            writeln!(out, "  {:<11}  {line}", if i == 0 { "description" } else { "" })?;
+        }
     }
     let mut explained: Vec<(&str, _)> = Vec::new();
     for source in &capture.sources {
@@ -72,7 +74,8 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
-        writeln!(out, "\nbuffer {}: {size}, {}", buffer.name, format_words(buffer.format))?;
+        writeln!(out, "\nbuffer {}: {size}", buffer.name)?;
+        writeln!(out, "  format   {}", format_words(buffer.format))?;
         writeln!(out, "  file     {}", buffer.path.display())?;
         for (i, line) in wrap(&names.join(", "), 68).iter().enumerate() {
             writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
@@ -80,11 +83,14 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     }
     if !capture.memory.is_empty() {
         let total: u64 = capture.memory.iter().map(|dump| dump.length).sum();
-        writeln!(out, "\nmemory: {} regions, {total} bytes", capture.memory.len())?;
+        let plural = if capture.memory.len() == 1 { "" } else { "s" };
+        writeln!(out, "\nmemory: {} region{plural}, {total} bytes", capture.memory.len())?;
+        writeln!(out, "  {:<34}  {:<5}  file", "addresses", "space")?;
         for dump in capture.memory.iter().take(MOST_REGIONS) {
             let file = dump.path.file_name().unwrap_or_default().to_string_lossy();
             let end = dump.address.saturating_add(dump.length);
-            writeln!(out, "  {:#018x}..{end:#018x}  {:<5}  {file}", dump.address, dump.space.to_string())?;
+            let space = dump.space.to_string();
+            writeln!(out, "  {:#016x}..{end:#016x}  {space:<5}  {file}", dump.address)?;
         }
         if capture.memory.len() > MOST_REGIONS {
             writeln!(out, "  and {} more (all with --json)", capture.memory.len() - MOST_REGIONS)?;
@@ -103,12 +109,16 @@ fn json(capture: &Capture) -> serde_json::Value {
             .iter()
             .map(|(name, value)| (name.clone(), format!("{value:#x}").into()))
             .collect();
-        let words: serde_json::Map<_, _> =
-            words::explain(source).into_iter().map(|(name, words)| (name, words.into())).collect();
+        let words: serde_json::Map<_, _> = words::explain(source)
+            .into_iter()
+            .map(|(register, words)| {
+                (register.split(' ').next().unwrap_or_default().to_owned(), words.into())
+            })
+            .collect();
         json!({
             "name": source.name,
             "id": source.id().map(TraceId::get),
-            "protocol": protocol(source),
+            "protocol": source.protocol_name(),
             "supported": matches!(source.protocol, Protocol::Etm(_)),
             "core": source.core.as_ref().map(|(name, kind)| json!({"name": name, "type": kind})),
             "registers": registers,
@@ -145,13 +155,9 @@ fn json(capture: &Capture) -> serde_json::Value {
 }
 
 fn protocol(source: &Source) -> String {
-    match &source.protocol {
-        Protocol::Etm(params) => {
-            let (major, minor) = params.version();
-            if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
-        }
-        Protocol::Unsupported(name, _) => format!("{name} (tracewright cannot read it yet)"),
-    }
+    let unsupported = matches!(source.protocol, Protocol::Unsupported(..));
+    let note = if unsupported { " (tracewright cannot read it yet)" } else { "" };
+    format!("{}{note}", source.protocol_name())
 }
 
 fn format_words(format: BufferFormat) -> &'static str {

@@ -55,6 +55,10 @@ impl Printer for Json {
             r#"{{"buffer":{buffer},"offset":{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#
         )
     }
+
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
+        writeln!(out, r#"{{"buffer":{},"offset":{offset},"kind":"Barrier"}}"#, self.buffer)
+    }
 }
 
 /// The packet's own fields, each with a comma before it. All text here is ours and needs no escaping.

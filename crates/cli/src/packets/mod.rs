@@ -10,23 +10,24 @@ use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Kind, Packet, Resync};
 use tracewright_frames::Lost;
-use tracewright_input::{BufferFormat, Capture, Protocol};
+use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Outcome, report, report_problems, stdout};
+use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::reader::{self, Place, SourceId, Visitor};
 
-/// Show every packet of a capture, in file order.
+/// Show every packet of a capture.
 ///
-/// Columns: offset in the trace file, trace ID, bytes, what they say. After bytes that are no packet, reading goes on
-/// at the next A-Sync, and what was passed over is shown as one line.
+/// Columns: offset in the trace file, trace ID, bytes, what they say. A packet is shown when it ends, so with several
+/// sources offsets go back and forth a little. After bytes that are no packet, reading goes on at the next A-Sync, and
+/// what was passed over is shown as one line.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tracewright packets samples/two-cores                  every packet
-  tracewright packets juno/ --id 0x10 | less          one source
+  tracewright packets samples/two-cores
+  tracewright packets juno/ --id 0x10 | less
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
-  tracewright packets juno/ --style opencsd           the lines of OpenCSD's trc_pkt_lister
-  tracewright packets etb.bin --format coresight --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1")]
+  tracewright packets juno/ --style opencsd
+  tracewright packets etb.bin --format coresight --source etm4,id=0x10")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -38,14 +39,14 @@ pub struct Opts {
     #[arg(long, conflicts_with = "style")]
     json: bool,
 
-    /// Whose words.
+    /// How packets are worded.
     #[arg(long, value_enum, default_value_t = Style::Tracewright)]
     style: Style,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Style {
-    /// Ours.
+    /// For people: offsets in the file, names of the specification.
     Tracewright,
     /// The lines of OpenCSD 1.8.0's trc_pkt_lister (first buffer only unless --buffer says more).
     Opencsd,
@@ -54,12 +55,7 @@ enum Style {
 /// What prints packets of one style.
 trait Printer {
     /// Before a buffer's packets.
-    fn buffer(
-        &mut self,
-        out: &mut impl Write,
-        capture: &Capture,
-        buffer: &tracewright_input::Buffer,
-    ) -> std::io::Result<()>;
+    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> std::io::Result<()>;
     /// A packet.
     fn packet(
         &mut self,
@@ -82,9 +78,17 @@ trait Printer {
     /// Bytes that belong to no source.
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> std::io::Result<()>;
     /// After a buffer's packets.
-    fn end(&mut self, _out: &mut impl Write, _ids: &[TraceId], _bytes: u64) -> std::io::Result<()> {
+    fn end(
+        &mut self,
+        _out: &mut impl Write,
+        _buffer: &Buffer,
+        _ids: &[TraceId],
+        _bytes: u64,
+    ) -> std::io::Result<()> {
         Ok(())
     }
+    /// A barrier: what follows is a new recording.
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> std::io::Result<()>;
 }
 
 /// Runs the verb.
@@ -98,50 +102,54 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 
 fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let mut outcome = report_problems(&capture.problems);
+    let mut outcome = report_problems(&capture.problems, Needs::Trace);
     let opencsd = opts.style == Style::Opencsd;
     let resync = if opencsd { Resync::NextByte } else { Resync::NextAsync };
     let options = reader::Options { resync, ..reader::Options::default() };
     let mut visitor = Print { out: stdout(), printer, unread: [0; 0x80], errors: 0, failed: Ok(()) };
     for buffer in opts.select.buffers(&capture, opencsd)? {
+        // Nothing is printed about a file that cannot be opened.
+        drop(reader::Input::open(&buffer.path)?);
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
         let read = reader::read(&capture, buffer, options, &|id| opts.select.wants(id), &mut visitor)?;
         visitor.failed?;
         visitor.failed = Ok(());
-        let framed = buffer.format != BufferFormat::SourceData;
+        visitor.errors += read.failures;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
-        let ids: Vec<_> =
-            if framed { ids.filter(|&id| opts.select.wants(id)).collect() } else { vec![TraceId::NULL] };
-        visitor.printer.end(&mut visitor.out, &ids, read)?;
+        let ids: Vec<_> = ids.filter(|&id| opts.select.wants(id)).collect();
+        visitor.printer.end(&mut visitor.out, buffer, &ids, read.bytes)?;
         visitor.out.flush()?;
-        report_unread(&capture, &buffer.name, &mut visitor.unread);
+        report_unread(&capture, buffer, &visitor.unread);
+        visitor.unread = [0; 0x80];
     }
     outcome = outcome.and(Outcome::from_errors(visitor.errors));
     Ok(outcome)
 }
 
 /// Says which sources of a buffer were passed over because nothing here can read them.
-pub fn report_unread(capture: &Capture, buffer: &str, unread: &mut [u64; 0x80]) {
+pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: &[u64; 0x80]) {
+    let name = &buffer.name;
     let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
-    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread.iter_mut()).filter(|(_, len)| **len > 0) {
-        let source = capture.sources.iter().find(|source| source.id() == Some(id));
-        match source.map(|source| (&source.name, &source.protocol)) {
-            Some((name, Protocol::Unsupported(protocol, _))) => report(&format!(
-                "{buffer}: {len} bytes of {name} (ID {id}) not read: it speaks {protocol}, which tracewright cannot read yet"
+    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread).filter(|(_, len)| **len > 0) {
+        let mut sources = buffer.sources.iter().map(|&source| &capture.sources[source]);
+        match sources.find(|source| source.id().unwrap_or(TraceId::NULL) == id) {
+            Some(source) => report(&format!(
+                "{name}: {len} bytes of {} (ID {id}) not read: tracewright cannot read {} yet",
+                source.name,
+                source.protocol_name()
             )),
-            _ => {
+            None => {
                 strangers.push(id);
-                stranger_bytes += *len;
+                stranger_bytes += len;
             }
         }
-        *len = 0;
     }
     if !strangers.is_empty() {
         let ids: Vec<_> = strangers.iter().take(4).map(ToString::to_string).collect();
         let more =
             if strangers.len() > 4 { format!(" and {} more", strangers.len() - 4) } else { String::new() };
         report(&format!(
-            "{buffer}: {stranger_bytes} bytes not read: no source of this buffer has their trace ID ({}{more})",
+            "{name}: {stranger_bytes} bytes not read: no source of this buffer has trace ID {}{more}",
             ids.join(", ")
         ));
     }
@@ -175,6 +183,12 @@ impl<W: Write, P: Printer> Visitor for Print<W, P> {
         self.errors += u64::from(reader::is_damage(lost));
         if self.failed.is_ok() {
             self.failed = self.printer.lost(&mut self.out, lost);
+        }
+    }
+
+    fn reset(&mut self, offset: u64) {
+        if self.failed.is_ok() {
+            self.failed = self.printer.reset(&mut self.out, offset);
         }
     }
 

@@ -18,8 +18,19 @@ pub struct OpenCsd {
     /// By source index in the capture.
     printers: Vec<opencsd::Printer>,
     line: String,
-    /// Skipped bytes not yet printed, by source, with the place of the first.
-    pending: Vec<(Place, Vec<u8>)>,
+    /// By source: skipped bytes not yet printed.
+    skipped: Vec<Skipped>,
+}
+
+/// Skipped bytes of one source, gathered to lines as OpenCSD does.
+#[derive(Clone, Default)]
+struct Skipped {
+    bytes: Vec<u8>,
+    /// The line's index.
+    index: u64,
+    /// The index that follows the last full line: OpenCSD takes it for the next line's, though that may start in another
+    /// frame.
+    after_full: Option<u64>,
 }
 
 impl OpenCsd {
@@ -33,7 +44,9 @@ impl OpenCsd {
     ) -> io::Result<()> {
         let line = &mut self.line;
         line.clear();
-        let _ = write!(line, "Idx:{}; ID:{:x}; [", place.opencsd_index, source.id.get());
+        // Without frames OpenCSD knows no ID.
+        let id = if source.framed { source.id.get() } else { 0 };
+        let _ = write!(line, "Idx:{}; ID:{id:x}; [", place.opencsd_index);
         for byte in bytes {
             let _ = write!(line, "0x{byte:02x} ");
         }
@@ -44,19 +57,19 @@ impl OpenCsd {
     }
 
     fn flush_skipped(&mut self, out: &mut impl Write, source: &SourceId<'_>) -> io::Result<()> {
-        let (place, bytes) = std::mem::take(&mut self.pending[source.index]);
+        let Skipped { bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
         if bytes.is_empty() {
             return Ok(());
         }
-        let packet = Packet::NotSync { len: bytes.len() as u64 };
-        self.line(out, source, place, &bytes, &packet)
+        let place = Place { offset: index, opencsd_index: index };
+        self.line(out, source, place, &bytes, &Packet::NotSync { len: bytes.len() as u64 })
     }
 }
 
 impl Printer for OpenCsd {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
-        self.pending = vec![Default::default(); capture.sources.len()];
+        self.skipped = vec![Skipped::default(); capture.sources.len()];
         writeln!(out, "Using {} as trace source", buffer.name)?;
         let framed = buffer.format != BufferFormat::SourceData;
         for &source in &buffer.sources {
@@ -84,7 +97,8 @@ impl Printer for OpenCsd {
         self.line(out, source, place, bytes, packet)
     }
 
-    /// OpenCSD shows skipped bytes eight at a time, a zero always at the start of a line.
+    /// OpenCSD ends a line of skipped bytes at eight, and before a zero, with which an A-Sync might start; but not within
+    /// zeros, nor at the byte that ends them.
     fn skipped(
         &mut self,
         out: &mut impl Write,
@@ -93,16 +107,21 @@ impl Printer for OpenCsd {
         bytes: &[u8],
     ) -> io::Result<()> {
         for (i, &byte) in bytes.iter().enumerate() {
-            let len = self.pending[source.index].1.len();
-            if len == SKIPPED || (byte == 0 && len > 0) {
+            let index = place.opencsd_index + i as u64;
+            let after_zero = self.skipped[source.index].bytes.last() == Some(&0);
+            if byte == 0 && !after_zero {
                 self.flush_skipped(out, source)?;
             }
-            let (start, pending) = &mut self.pending[source.index];
-            if pending.is_empty() {
-                let offset = place.offset + i as u64;
-                *start = Place { offset, opencsd_index: place.opencsd_index + i as u64 };
+            let line = &mut self.skipped[source.index];
+            if line.bytes.is_empty() {
+                let after_full = line.after_full.take().filter(|_| byte != 0);
+                line.index = after_full.unwrap_or(index);
             }
-            pending.push(byte);
+            line.bytes.push(byte);
+            if byte != 0 && !after_zero && line.bytes.len() >= SKIPPED {
+                self.flush_skipped(out, source)?;
+                self.skipped[source.index].after_full = Some(index + 1);
+            }
         }
         Ok(())
     }
@@ -113,9 +132,15 @@ impl Printer for OpenCsd {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut impl Write, ids: &[TraceId], bytes: u64) -> io::Result<()> {
-        for id in ids {
-            writeln!(out, "ID:{:x}\tEND OF TRACE DATA", id.get())?;
+    fn reset(&mut self, _out: &mut impl Write, _offset: u64) -> io::Result<()> {
+        self.printers.fill(opencsd::Printer::default());
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut impl Write, buffer: &Buffer, ids: &[TraceId], bytes: u64) -> io::Result<()> {
+        let framed = buffer.format != BufferFormat::SourceData;
+        for id in ids.iter().take(if framed { usize::MAX } else { 1 }) {
+            writeln!(out, "ID:{:x}\tEND OF TRACE DATA", if framed { id.get() } else { 0 })?;
         }
         writeln!(out, "Trace Packet Lister : Trace buffer done, processed {bytes} bytes.")
     }

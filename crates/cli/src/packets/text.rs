@@ -60,17 +60,27 @@ impl Printer for Text {
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
-        let mut words = format!("Lost: {} bytes, {}", lost.len, lost.reason);
-        write!(out, "{:#10x}  --  {:19}", lost.offset, "")?;
-        loop {
-            let (now, later) = split_words(&words);
-            writeln!(out, "{now}")?;
-            if later.is_empty() {
-                return Ok(());
-            }
-            write!(out, "{:35}", "")?;
-            words = later.to_owned();
+        let plural = if lost.len == 1 { "" } else { "s" };
+        note(out, lost.offset, &format!("Lost: {} byte{plural}, {}", lost.len, lost.reason))
+    }
+
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
+        note(out, offset, "Barrier: another recording starts")
+    }
+}
+
+/// A line that belongs to no source.
+fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
+    write!(out, "{offset:#10x}  --  {:19}", "")?;
+    let mut words = words;
+    loop {
+        let (now, later) = split_words(words);
+        writeln!(out, "{now}")?;
+        if later.is_empty() {
+            return Ok(());
         }
+        write!(out, "{:35}", "")?;
+        words = later;
     }
 }
 

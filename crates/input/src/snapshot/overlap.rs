@@ -27,7 +27,7 @@ pub(super) fn resolve(devices: &mut [Device], problems: &mut Vec<Problem>) {
     for (&(device, index), run) in &conflicts {
         let (device, other) = (&devices[device], &devices[run.first_dump.0]);
         let (dump, other_dump) = (&device.dumps[index], &other.dumps[run.first_dump.1]);
-        Log::new(&device.file, problems).error(
+        Log::new(&device.file, problems).memory().error(
             dump.line,
             format!(
                 "{:#x}-{:#x} ({}) overlaps {:#x}-{:#x} of {} ({}:{}) and differs: skipped; \

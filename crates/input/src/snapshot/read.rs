@@ -14,8 +14,11 @@ const MAX_INI_BYTES: u64 = 4 << 20;
 
 pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
     let file = dir.join("snapshot.ini");
-    let bytes = read_ini(&file).map_err(|error| {
-        Problem::file_error(&file, format!("cannot be read ({error}): expected a trace snapshot folder"))
+    let bytes = read_ini(&file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Problem::file_error(dir, "not a trace snapshot folder: it has no snapshot.ini")
+        }
+        _ => Problem::file_error(&file, format!("cannot be read ({error})")),
     })?;
     let mut problems = Vec::new();
     let sections = ini::parse(&file, &bytes, &mut problems);
