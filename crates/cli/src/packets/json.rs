@@ -10,6 +10,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
+use super::line::Line;
 use crate::reader::{Place, SourceId};
 
 /// One object per line. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
@@ -17,7 +18,7 @@ use crate::reader::{Place, SourceId};
 #[derive(Default)]
 pub struct Json {
     buffer: String,
-    line: String,
+    line: Line,
 }
 
 impl Printer for Json {
@@ -36,15 +37,16 @@ impl Printer for Json {
     ) -> io::Result<()> {
         let Self { buffer, line } = self;
         line.clear();
-        let (offset, id, kind) = (place.offset, source.id.get(), packet.kind().name());
-        let _ = write!(line, r#"{{"buffer":{buffer},"offset":{offset},"id":{id},"kind":"{kind}","bytes":""#);
+        line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(place.offset);
+        line.text(r#","id":"#).decimal(source.id.get().into());
+        line.text(r#","kind":""#).text(packet.kind().name()).text(r#"","bytes":""#);
         for byte in bytes {
-            let _ = write!(line, "{byte:02x}");
+            line.hex_byte(*byte);
         }
-        line.push('"');
+        line.text("\"");
         let _ = fields(line, packet, source.params.profile());
-        line.push_str("}\n");
-        out.write_all(line.as_bytes())
+        line.text("}\n");
+        out.write_all(line.bytes())
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
@@ -62,7 +64,7 @@ impl Printer for Json {
 }
 
 /// The packet's own fields, each with a comma before it. All text here is ours and needs no escaping.
-fn fields(line: &mut String, packet: &Packet, profile: Profile) -> std::fmt::Result {
+fn fields(line: &mut Line, packet: &Packet, profile: Profile) -> std::fmt::Result {
     match packet {
         Packet::TraceInfo(info) => trace_info(line, info),
         Packet::Timestamp(timestamp) => {
@@ -136,7 +138,14 @@ fn fields(line: &mut String, packet: &Packet, profile: Profile) -> std::fmt::Res
             number(line, "count", q.count)?;
             q.address.map_or(Ok(()), |address| self::address(line, &address))
         }
-        Packet::Atom(atoms) => write!(line, r#","atoms":"{atoms}""#),
+        Packet::Atom(atoms) => {
+            line.text(r#","atoms":""#);
+            for taken in atoms.iter() {
+                line.text(if taken { "E" } else { "N" });
+            }
+            line.text("\"");
+            Ok(())
+        }
         Packet::NotSync { len } => write!(line, r#","len":{len}"#),
         Packet::ReservedForConfig { kind } | Packet::Malformed { kind } | Packet::Incomplete { kind } => {
             write!(line, r#","of":"{}""#, kind.name())
@@ -145,7 +154,7 @@ fn fields(line: &mut String, packet: &Packet, profile: Profile) -> std::fmt::Res
     }
 }
 
-fn trace_info(line: &mut String, info: &TraceInfo) -> std::fmt::Result {
+fn trace_info(line: &mut Line, info: &TraceInfo) -> std::fmt::Result {
     let sections = [
         (TraceInfo::INFO, "info", info.info),
         (TraceInfo::KEY, "key", info.key),
@@ -158,11 +167,11 @@ fn trace_info(line: &mut String, info: &TraceInfo) -> std::fmt::Result {
         .try_for_each(|&(bit, name, value)| number(line, name, (info.plctl & bit != 0).then_some(value)))
 }
 
-fn number(line: &mut String, name: &str, value: Option<impl std::fmt::Display>) -> std::fmt::Result {
+fn number(line: &mut Line, name: &str, value: Option<impl std::fmt::Display>) -> std::fmt::Result {
     value.map_or(Ok(()), |value| write!(line, r#","{name}":{value}"#))
 }
 
-fn address(line: &mut String, address: &Address) -> std::fmt::Result {
+fn address(line: &mut Line, address: &Address) -> std::fmt::Result {
     let is = if address.is == InstructionSet::Is0 { 0 } else { 1 };
     let form = match address.form {
         AddressForm::Exact0 => "exact0",
@@ -173,10 +182,12 @@ fn address(line: &mut String, address: &Address) -> std::fmt::Result {
         AddressForm::Long32 => "long32",
         AddressForm::Long64 => "long64",
     };
-    write!(line, r#","address":"{:#x}","is":{is},"form":"{form}""#, address.value)
+    line.text(r#","address":""#).hex(address.value, 0).text(r#"","is":"#).decimal(is);
+    line.text(r#","form":""#).text(form).text("\"");
+    Ok(())
 }
 
-fn context(line: &mut String, context: &Context) -> std::fmt::Result {
+fn context(line: &mut Line, context: &Context) -> std::fmt::Result {
     let (el, aarch64, security) = (context.el(), context.is_aarch64(), context.security());
     write!(line, r#","el":{el},"aarch64":{aarch64},"security":"{security}""#)?;
     number(line, "context_id", context.context_id())?;

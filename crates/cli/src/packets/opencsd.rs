@@ -7,6 +7,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use super::Printer;
+use super::line::Line;
 use crate::reader::{Place, SourceId};
 
 /// Skipped bytes OpenCSD shows in a line.
@@ -17,7 +18,7 @@ const SKIPPED: usize = 8;
 pub struct OpenCsd {
     /// By source index in the capture.
     printers: Vec<opencsd::Printer>,
-    line: String,
+    line: Line,
     /// By source: skipped bytes not yet printed.
     skipped: Vec<Skipped>,
 }
@@ -46,14 +47,16 @@ impl OpenCsd {
         line.clear();
         // Without frames OpenCSD knows no ID.
         let id = if source.framed { source.id.get() } else { 0 };
-        let _ = write!(line, "Idx:{}; ID:{id:x}; [", place.opencsd_index);
+        line.text("Idx:").decimal(place.opencsd_index).text("; ID:");
+        let _ = write!(line, "{id:x}");
+        line.text("; [");
         for byte in bytes {
-            let _ = write!(line, "0x{byte:02x} ");
+            line.text("0x").hex_byte(*byte).text(" ");
         }
-        line.push_str("];\t");
+        line.text("];\t");
         let _ = self.printers[source.index].write(line, packet, source.params);
-        line.push('\n');
-        out.write_all(line.as_bytes())
+        line.text("\n");
+        out.write_all(line.bytes())
     }
 
     fn flush_skipped(&mut self, out: &mut impl Write, source: &SourceId<'_>) -> io::Result<()> {

@@ -6,6 +6,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
+use super::line::Line;
 use crate::reader::{Place, SourceId};
 
 /// Bytes shown on a line; the rest goes on in the next.
@@ -17,6 +18,7 @@ const WORDS: usize = 45;
 #[derive(Default)]
 pub struct Text {
     words: String,
+    line: Line,
 }
 
 impl Printer for Text {
@@ -35,27 +37,40 @@ impl Printer for Text {
         bytes: &[u8],
         packet: &Packet,
     ) -> io::Result<()> {
-        self.words.clear();
-        self.words.push_str(packet.kind().name());
-        let name = self.words.len();
-        self.words.push_str(": ");
-        let details = self.words.len();
-        let _ = write!(self.words, "{}", packet.details(source.params));
-        if self.words.len() == details {
-            self.words.truncate(name);
+        let Self { words, line } = self;
+        words.clear();
+        words.push_str(packet.kind().name());
+        let name = words.len();
+        words.push_str(": ");
+        let details = words.len();
+        match packet {
+            Packet::Atom(atoms) => words.extend(atoms.iter().map(|taken| if taken { 'E' } else { 'N' })),
+            _ => {
+                let _ = write!(words, "{}", packet.details(source.params));
+            }
         }
-        write!(out, "{:#10x}  {:02x}  ", place.offset, source.id.get())?;
-        let (mut bytes, mut words) = (bytes, self.words.as_str());
+        if words.len() == details {
+            words.truncate(name);
+        }
+        line.clear();
+        line.hex(place.offset, 10).text("  ").hex_byte(source.id.get()).text("  ");
+        let (mut bytes, mut words) = (bytes, words.as_str());
         loop {
             let (now, later) = bytes.split_at(bytes.len().min(BYTES));
             let (words_now, words_later) = split_words(words);
-            hex(out, now, !words_now.is_empty())?;
-            writeln!(out, "{words_now}")?;
+            for (i, byte) in now.iter().enumerate() {
+                line.text(if i == 0 { "" } else { " " }).hex_byte(*byte);
+            }
+            if !words_now.is_empty() {
+                let width = (3 * now.len()).saturating_sub(1);
+                line.blanks(3 * BYTES + 1 - width).text(words_now);
+            }
+            line.text("\n");
             (bytes, words) = (later, words_later);
             if bytes.is_empty() && words.is_empty() {
-                return Ok(());
+                return out.write_all(line.bytes());
             }
-            write!(out, "{:16}", "")?;
+            line.blanks(16);
         }
     }
 
@@ -94,15 +109,4 @@ fn split_words(words: &str) -> (&str, &str) {
     };
     let at = head.rfind(", ").map(|comma| comma + 1).or(head.rfind(' ')).unwrap_or(head.len());
     (&words[..at], words[at..].trim_start())
-}
-
-/// Two digits a byte, padded if words follow.
-fn hex(out: &mut impl Write, bytes: &[u8], pad: bool) -> io::Result<()> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut line = [b' '; BYTES * 3 + 1];
-    for (i, byte) in bytes.iter().enumerate().take(BYTES) {
-        line[3 * i] = DIGITS[usize::from(byte >> 4)];
-        line[3 * i + 1] = DIGITS[usize::from(byte & 0xf)];
-    }
-    out.write_all(if pad { &line } else { &line[..(3 * bytes.len()).saturating_sub(1)] })
 }

@@ -80,15 +80,21 @@ static KINDS: [Kind; 64] = {
     table
 };
 
-/// `EEN`: one letter an atom, oldest first.
-impl fmt::Display for Atoms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Atoms {
+    /// Writes one letter an atom, oldest first.
+    pub(super) fn write(self, out: &mut impl fmt::Write) -> fmt::Result {
         let mut letters = [0; 32];
-        let count = usize::from(self.count.min(32));
         for (letter, taken) in letters.iter_mut().zip(self.iter()) {
             *letter = if taken { b'E' } else { b'N' };
         }
-        f.write_str(core::str::from_utf8(&letters[..count]).unwrap_or_default())
+        out.write_str(core::str::from_utf8(&letters[..usize::from(self.count.min(32))]).unwrap_or_default())
+    }
+}
+
+/// `EEN`: one letter an atom, oldest first.
+impl fmt::Display for Atoms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
     }
 }
 

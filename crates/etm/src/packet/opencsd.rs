@@ -55,7 +55,10 @@ impl Printer {
 
     fn details(&mut self, out: &mut impl Write, packet: &Packet, params: &Params) -> fmt::Result {
         match *packet {
-            Packet::Atom(atoms) => write!(out, "; {atoms}"),
+            Packet::Atom(atoms) => {
+                out.write_str("; ")?;
+                atoms.write(out)
+            }
             Packet::Address(address) | Packet::SourceAddress(address) => self.address(out, address),
             Packet::AddressContext(address, context) => {
                 self.address(out, address)?;
@@ -200,6 +203,10 @@ fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fm
 
 /// An address, and in brackets its low bits if only `new_bits` of them were sent.
 fn value(out: &mut impl Write, value: u64, new_bits: u32) -> fmt::Result {
-    write!(out, "0x{value:016X}")?;
+    // By hand: of all that is printed, addresses are most.
+    let digits: [u8; 16] =
+        core::array::from_fn(|i| b"0123456789ABCDEF"[(value >> (60 - 4 * i)) as usize & 0xf]);
+    out.write_str("0x")?;
+    out.write_str(core::str::from_utf8(&digits).unwrap_or_default())?;
     if new_bits > 0 { write!(out, " ~[0x{:X}]", value & low_mask(new_bits)) } else { Ok(()) }
 }
