@@ -38,9 +38,9 @@ impl Layer {
 }
 
 /// Rounds; the best of each engine counts, since noise only ever adds.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 15;
 /// Bytes an engine reads in a round.
-const ROUND_BYTES: usize = 64 << 20;
+const ROUND_BYTES: usize = 32 << 20;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();

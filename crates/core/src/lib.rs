@@ -6,4 +6,4 @@
 
 mod trace_id;
 
-pub use trace_id::{IdClass, TraceId};
+pub use trace_id::TraceId;

@@ -1,21 +1,10 @@
 use core::fmt;
 
 /// The 7-bit identifier of a trace source on a CoreSight trace bus (ATB).
+///
+/// 0x01 to 0x6F are sources; 0x00 is padding, 0x7D a trigger, the rest reserved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TraceId(u8);
-
-/// What an ID stands for, by its value (CoreSight architecture, "Trace ID values").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdClass {
-    /// 0x00: padding, carries no trace.
-    Null,
-    /// 0x01-0x6F: a trace source.
-    Source,
-    /// 0x7D: a trigger passed the formatter.
-    Trigger,
-    /// Every other value: reserved.
-    Reserved,
-}
 
 impl TraceId {
     /// The null source: padding.
@@ -34,16 +23,6 @@ impl TraceId {
     /// The 7-bit value.
     pub const fn get(self) -> u8 {
         self.0
-    }
-
-    /// What this value stands for.
-    pub const fn class(self) -> IdClass {
-        match self.0 {
-            0x00 => IdClass::Null,
-            0x01..=0x6f => IdClass::Source,
-            0x7d => IdClass::Trigger,
-            _ => IdClass::Reserved,
-        }
     }
 }
 

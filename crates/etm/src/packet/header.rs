@@ -13,13 +13,10 @@ use crate::registers::{Registers, field};
 
 /// A run of header values with one meaning.
 #[derive(Clone, Copy, Debug)]
-pub struct HeaderRow {
-    /// First header value.
-    pub first: u8,
-    /// Last header value.
-    pub last: u8,
-    /// What it stands for.
-    pub kind: Kind,
+struct HeaderRow {
+    first: u8,
+    last: u8,
+    kind: Kind,
     gate: Gate,
 }
 
@@ -50,7 +47,7 @@ const fn row(first: u8, last: u8, kind: Kind, gate: Gate) -> HeaderRow {
 }
 
 /// All headers of all versions. Values in no row are reserved.
-pub const HEADERS: &[HeaderRow] = &[
+const HEADERS: &[HeaderRow] = &[
     row(0x00, 0x00, Kind::Extension, Gate::Always),
     row(0x01, 0x01, Kind::TraceInfo, Gate::Always),
     row(0x02, 0x03, Kind::Timestamp, Gate::Always),

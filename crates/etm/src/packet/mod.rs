@@ -28,7 +28,6 @@ pub use emit::{EmitError, Emitter, PacketBytes};
 
 pub use exception::{Exception, ReturnAddress};
 pub(crate) use header::HeaderTable;
-pub use header::{HEADERS, HeaderRow};
 pub use kind::Kind;
 pub use parser::{Parser, Resync, Sink};
 pub use state::TraceState;

@@ -18,7 +18,9 @@ pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
         io::ErrorKind::NotFound => {
             Problem::file_error(dir, "not a trace snapshot folder: it has no snapshot.ini")
         }
-        _ => Problem::file_error(&file, format!("cannot be read ({error})")),
+        _ => {
+            Problem::file_error(&file, format!("cannot be read ({error}): expected a trace snapshot folder"))
+        }
     })?;
     let mut problems = Vec::new();
     let sections = ini::parse(&file, &bytes, &mut problems);
