@@ -25,7 +25,8 @@ pub struct CaptureArgs {
         value_name = "etm4|ete,NAME=VALUE,...",
         help_heading = "Raw trace files",
         long_help = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Names: id, core (the traced core's \
-type, e.g. Cortex-A53), and registers by their names. Registers left out have the values of an ETMv4.0 \
+type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
+(ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 \
 (ETE 1.0) with nothing optional; take them from your driver or debugger. Repeat for more sources.\n\
 Example: --source etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1,TRCIDR2=0x488"
     )]
@@ -72,7 +73,9 @@ impl CaptureArgs {
         }
         let Some(format) = self.format else {
             let path = self.capture.display();
-            let message = if self.capture.exists() || self.capture.as_os_str() == "-" {
+            let message = if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
+                format!("{path} belongs to a snapshot: give its folder")
+            } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
                     "{path} is a raw trace file: say how it is packed with --format, and its sources with --source"
                 )

@@ -7,7 +7,7 @@ use serde_json::json;
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Kind, Packet};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, Capture, Protocol, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
@@ -216,6 +216,16 @@ impl Count {
                 continue;
             }
             self.source_text(out, source, &id, &self.sources[index], read)?;
+        }
+        // With all sources shown, say where the rest went.
+        if buffer.format != BufferFormat::SourceData && self.wanted.len() == buffer.sources.len() {
+            let data: u64 = self.sources.iter().map(|count| count.total().1).sum();
+            let frames = read.saturating_sub(data + self.unread.iter().sum::<u64>() + self.lost_bytes);
+            writeln!(
+                out,
+                "\nframes: {frames} bytes of IDs, auxiliary bits and padding, {}",
+                percent(frames, read)
+            )?;
         }
         Ok(())
     }

@@ -5,8 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use support::listed;
 use tracewright_input::snapshot::{Buffer, Protocol};
@@ -97,13 +96,11 @@ const TABLE: [Row; 39] = [
 
 /// The captures, or `None`, and a line that says so, where there are none.
 fn captures(test: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
-    if root.is_dir() {
-        return Some(root);
+    let captures = tracewright_testkit::captures();
+    if captures.is_none() {
+        tracewright_testkit::skip(test, "no shared captures");
     }
-    // Not with a macro: its output would be hidden when the test passes.
-    writeln!(io::stderr(), "SKIPPED {test}: no {}", root.display()).ok();
-    None
+    captures
 }
 
 /// Name, format, size, then each source with its core.
