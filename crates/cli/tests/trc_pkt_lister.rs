@@ -1,6 +1,7 @@
 //! OpenCSD's own lister (Debian's `trc_pkt_lister`, 1.3.3) on what our emitter and framer write: kinds and values.
 //!
-//! Random configurations and packets, several sources in frames or one without, written as snapshot folders. Its text is
+//! Random configurations and packets, one source without frames or several in frames, with and without syncs, written as
+//! snapshot folders. Its text is
 //! older than the one `--style opencsd` prints, so indices, names and the values in the text are compared: numbers, atoms,
 //! contexts, exceptions. It shows no bytes, no conditional keys and tokens, no event and data-sync numbers, and not what a
 //! cycle count commits; those rest on `crates/etm/tests/spec.rs`. What 1.3.3 cannot read is left out of the streams, each
@@ -8,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -109,10 +111,55 @@ fn readable(packet: &Packet, last_timestamp: u64) -> bool {
     }
 }
 
-fn write_snapshot(dir: &Path, sources: &[Source], framed: bool, rng: &mut Rng) {
+/// How a stream is packed, as both tools are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Source,
+    Frames,
+    Fsync,
+    Hsync,
+}
+
+impl Packing {
+    fn framer(self, rng: &mut Rng) -> Framer {
+        let every = |rng: &mut Rng, most| NonZero::new(1 + rng.below(most) as u32);
+        let fsync_every = if matches!(self, Self::Fsync | Self::Hsync) { every(rng, 20) } else { None };
+        let hsync_every = if self == Self::Hsync { every(rng, 50) } else { None };
+        Framer::new(Options { fsync_every, hsync_every })
+    }
+
+    /// OpenCSD's option.
+    fn theirs(self) -> &'static [&'static str] {
+        match self {
+            Self::Source | Self::Frames => &[],
+            Self::Fsync => &["-tpiu"],
+            Self::Hsync => &["-tpiu_hsync"],
+        }
+    }
+
+    /// What we are told: a snapshot cannot say that there are syncs, so then the file and its sources.
+    fn ours(self, dir: &Path, sources: &[Source]) -> Vec<String> {
+        let format = match self {
+            Self::Source | Self::Frames => return vec![dir.to_str().unwrap().into()],
+            Self::Fsync => "fsync",
+            Self::Hsync => "hsync",
+        };
+        let file = dir.join("buffer_0.bin").to_str().unwrap().to_owned();
+        let mut args = vec![file, "--format".into(), format.into()];
+        for source in sources {
+            let kind = if source.registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
+            let registers: String =
+                source.registers().iter().map(|(name, value)| format!(",{name}={value}")).collect();
+            args.extend(["--source".into(), format!("{kind},core={}{registers}", source.core())]);
+        }
+        args
+    }
+}
+
+fn write_snapshot(dir: &Path, sources: &[Source], packing: Packing, rng: &mut Rng) {
     let mut writer = SnapshotWriter::create(dir).unwrap();
-    let bytes = if framed {
-        let mut framer = Framer::new(Options::default());
+    let bytes = if packing != Packing::Source {
+        let mut framer = packing.framer(rng);
         let mut out = Vec::new();
         let mut streams: Vec<(u8, Vec<u8>)> =
             sources.iter().map(|source| (source.registers.trctraceidr as u8, source.bytes())).collect();
@@ -127,7 +174,8 @@ fn write_snapshot(dir: &Path, sources: &[Source], framed: bool, rng: &mut Rng) {
     } else {
         sources[0].bytes()
     };
-    let format = if framed { BufferFormat::CoreSight } else { BufferFormat::SourceData };
+    let unframed = packing == Packing::Source;
+    let format = if unframed { BufferFormat::SourceData } else { BufferFormat::CoreSight };
     let buffer = writer.buffer("ETB_0", format, &bytes[..]).unwrap();
     for (i, source) in sources.iter().enumerate() {
         let core = writer.core(&format!("cpu_{i}"), source.core(), &[]).unwrap();
@@ -201,21 +249,24 @@ fn opencsd_reads_what_we_write() {
     let mut kinds = BTreeSet::new();
     while streams < STREAMS {
         let mut rng = Rng::new(seed);
-        let framed = !rng.one_in(4);
+        let packing = *rng.pick(&[Packing::Source, Packing::Frames, Packing::Fsync, Packing::Hsync]);
+        let framed = packing != Packing::Source;
         let count = if framed { 1 + rng.below(4) } else { 1 };
         let first_id = 1 + rng.below(0x60) as u8;
         let sources: Vec<_> = (0..count).map(|i| Source::random(&mut rng, first_id + i as u8)).collect();
         let scratch =
             Scratch(std::env::temp_dir().join(format!("tracewright-lister-{}-{seed}", std::process::id())));
-        write_snapshot(&scratch.0, &sources, framed, &mut rng);
+        write_snapshot(&scratch.0, &sources, packing, &mut rng);
 
         let theirs = Command::new("trc_pkt_lister")
             .args(["-ss_dir", scratch.0.to_str().unwrap(), "-logstdout"])
+            .args(packing.theirs())
             .current_dir(&scratch.0)
             .output()
             .unwrap();
         let ours = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-            .args(["packets", scratch.0.to_str().unwrap(), "--style", "opencsd"])
+            .args(["packets", "--style", "opencsd"])
+            .args(packing.ours(&scratch.0, &sources))
             .output()
             .unwrap();
         assert_eq!(ours.status.code(), Some(0), "seed {seed}: {}", String::from_utf8_lossy(&ours.stderr));
@@ -228,8 +279,12 @@ fn opencsd_reads_what_we_write() {
                 (theirs.iter().filter(|line| line.id == id), ours.iter().filter(|line| line.id == id));
             for (i, (packet, _)) in source.packets.iter().enumerate() {
                 let (their_line, our_line) = (theirs.next(), ours.next());
-                let context =
-                    || format!("seed {seed} ID {id:#x} packet {i} {packet:?} of {:?}", source.registers);
+                let context = || {
+                    format!(
+                        "seed {seed} {packing:?} ID {id:#x} packet {i} {packet:?} of {:?}",
+                        source.registers
+                    )
+                };
                 let our_line = our_line.unwrap_or_else(|| panic!("we end early: {}", context()));
                 kinds.insert(packet.kind());
                 assert_eq!(
