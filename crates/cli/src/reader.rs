@@ -28,8 +28,8 @@ pub struct Place {
 
 /// What takes a buffer's packets, in the order in which they end in the file.
 pub trait Visitor {
-    /// A packet of `source`, which ends here; it began at `place`.
-    fn packet(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet);
+    /// A packet, which ends here.
+    fn packet(&mut self, found: &Found<'_>);
     /// Bytes of `source` passed over while it is not synchronised, neighbours in the file.
     fn skipped(&mut self, _source: &SourceId<'_>, _place: Place, _bytes: &[u8]) {}
     /// Bytes that could be given to no source.
@@ -42,6 +42,19 @@ pub trait Visitor {
     fn is_done(&self) -> bool {
         false
     }
+}
+
+/// A packet, and where it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Whose it is.
+    pub source: &'a SourceId<'a>,
+    /// Where it began.
+    pub place: Place,
+    /// Its bytes; none for bytes passed over.
+    pub bytes: &'a [u8],
+    /// What they say.
+    pub packet: &'a Packet,
 }
 
 /// A source within a buffer.
@@ -360,7 +373,8 @@ impl<V: Visitor> Sink for Unframed<'_, '_, V> {
     #[inline]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         *self.synchronised |= *packet == Packet::Async;
-        self.visitor.packet(self.source, Place { offset, opencsd_index: offset }, bytes, packet);
+        let place = Place { offset, opencsd_index: offset };
+        self.visitor.packet(&Found { source: self.source, place, bytes, packet });
     }
 
     fn skipped(&mut self, offset: u64, bytes: &[u8]) {
@@ -400,7 +414,7 @@ impl<V: Visitor> Sink for Framed<'_, '_, V> {
         };
         debug_assert!(place.is_some(), "no place for {packet:?} at {position}");
         if let Some(place) = place {
-            self.visitor.packet(self.source, place, bytes, packet);
+            self.visitor.packet(&Found { source: self.source, place, bytes, packet });
         }
     }
 

@@ -12,7 +12,7 @@ use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 use crate::packets::report_unread;
-use crate::reader::{self, Place, SourceId, Visitor};
+use crate::reader::{self, Found, Visitor};
 
 /// Count packets and bytes: by source, by kind, and how far apart synchronisation points are.
 #[derive(Args)]
@@ -137,7 +137,8 @@ impl SyncDistance {
 
 impl Visitor for Count {
     #[inline]
-    fn packet(&mut self, source: &SourceId<'_>, _place: Place, bytes: &[u8], packet: &Packet) {
+    fn packet(&mut self, found: &Found<'_>) {
+        let Found { source, bytes, packet, .. } = *found;
         let count = &mut self.sources[source.index];
         let kind = packet.kind();
         let len = if let Packet::NotSync { len } = packet { *len } else { bytes.len() as u64 };

@@ -11,7 +11,7 @@ use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use super::line::Line;
-use crate::reader::{Place, SourceId};
+use crate::reader::Found;
 
 /// One object per line. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
 /// bits above 53.
@@ -27,15 +27,9 @@ impl Printer for Json {
         Ok(())
     }
 
-    fn packet(
-        &mut self,
-        out: &mut impl Write,
-        source: &SourceId<'_>,
-        place: Place,
-        bytes: &[u8],
-        packet: &Packet,
-    ) -> io::Result<()> {
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
         let Self { buffer, line } = self;
+        let Found { source, place, bytes, packet } = *found;
         line.clear();
         line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(place.offset);
         line.text(r#","id":"#).decimal(source.id.get().into());

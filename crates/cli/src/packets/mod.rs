@@ -9,13 +9,13 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
-use tracewright_etm::packet::{Kind, Packet, Resync};
+use tracewright_etm::packet::{Kind, Resync};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
-use crate::reader::{self, Place, SourceId, Visitor};
+use crate::reader::{self, Found, Place, SourceId, Visitor};
 
 /// Show every packet of a capture.
 ///
@@ -58,14 +58,7 @@ trait Printer {
     /// Before a buffer's packets.
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> std::io::Result<()>;
     /// A packet.
-    fn packet(
-        &mut self,
-        out: &mut impl Write,
-        source: &SourceId<'_>,
-        place: Place,
-        bytes: &[u8],
-        packet: &Packet,
-    ) -> std::io::Result<()>;
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> std::io::Result<()>;
     /// Bytes passed over while not synchronised.
     fn skipped(
         &mut self,
@@ -165,12 +158,12 @@ struct Print<W, P> {
 }
 
 impl<W: Write, P: Printer> Visitor for Print<W, P> {
-    fn packet(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8], packet: &Packet) {
-        let kind = packet.kind();
+    fn packet(&mut self, found: &Found<'_>) {
+        let kind = found.packet.kind();
         // A ring buffer starts anywhere and stops anywhere: neither is an error.
         self.errors += u64::from(kind.is_error() && kind != Kind::NotSync && kind != Kind::Incomplete);
         if self.failed.is_ok() {
-            self.failed = self.printer.packet(&mut self.out, source, place, bytes, packet);
+            self.failed = self.printer.packet(&mut self.out, found);
         }
     }
 

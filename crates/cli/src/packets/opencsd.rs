@@ -2,13 +2,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::TraceId;
-use tracewright_etm::packet::{Kind, Packet, opencsd};
+use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use super::Printer;
 use super::line::Line;
-use crate::reader::{Place, SourceId};
+use crate::reader::{Found, Place, SourceId};
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;
@@ -35,14 +35,8 @@ struct Skipped {
 }
 
 impl OpenCsd {
-    fn line(
-        &mut self,
-        out: &mut impl Write,
-        source: &SourceId<'_>,
-        place: Place,
-        bytes: &[u8],
-        packet: &Packet,
-    ) -> io::Result<()> {
+    fn line(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
+        let Found { source, place, bytes, packet } = *found;
         let line = &mut self.line;
         line.clear();
         // Without frames OpenCSD knows no ID.
@@ -65,7 +59,8 @@ impl OpenCsd {
             return Ok(());
         }
         let place = Place { offset: index, opencsd_index: index };
-        self.line(out, source, place, &bytes, &Packet::NotSync { len: bytes.len() as u64 })
+        let packet = &Packet::NotSync { len: bytes.len() as u64 };
+        self.line(out, &Found { source, place, bytes: &bytes, packet })
     }
 }
 
@@ -85,19 +80,13 @@ impl Printer for OpenCsd {
         Ok(())
     }
 
-    fn packet(
-        &mut self,
-        out: &mut impl Write,
-        source: &SourceId<'_>,
-        place: Place,
-        bytes: &[u8],
-        packet: &Packet,
-    ) -> io::Result<()> {
-        self.flush_skipped(out, source)?;
-        if packet.kind() == Kind::NotSync {
-            return Ok(());
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
+        self.flush_skipped(out, found.source)?;
+        match found.packet {
+            // Its bytes have been shown.
+            Packet::NotSync { .. } => Ok(()),
+            _ => self.line(out, found),
         }
-        self.line(out, source, place, bytes, packet)
     }
 
     /// OpenCSD ends a line of skipped bytes at eight, and before a zero, with which an A-Sync might start; but not within

@@ -7,7 +7,7 @@ use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use super::line::Line;
-use crate::reader::{Place, SourceId};
+use crate::reader::Found;
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;
@@ -29,15 +29,9 @@ impl Printer for Text {
         writeln!(out, "{:>10}  id  {:<17}  packet", "offset", "bytes")
     }
 
-    fn packet(
-        &mut self,
-        out: &mut impl Write,
-        source: &SourceId<'_>,
-        place: Place,
-        bytes: &[u8],
-        packet: &Packet,
-    ) -> io::Result<()> {
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
         let Self { words, line } = self;
+        let Found { source, place, bytes, packet } = *found;
         words.clear();
         words.push_str(packet.kind().name());
         let name = words.len();
