@@ -370,7 +370,7 @@ struct Unframed<'l, 'a, V> {
 }
 
 impl<V: Visitor> Sink for Unframed<'_, '_, V> {
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         *self.synchronised |= *packet == Packet::Async;
         let place = Place { offset, opencsd_index: offset };

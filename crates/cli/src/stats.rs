@@ -80,8 +80,6 @@ const MOST_LOSSES: usize = 5;
 struct SourceCount {
     packets: [u64; Kind::COUNT],
     bytes: [u64; Kind::COUNT],
-    /// Bytes since the last A-Sync began.
-    since_sync: u64,
     syncs: SyncDistance,
 }
 
@@ -89,6 +87,8 @@ struct SourceCount {
 #[derive(Clone, Default)]
 struct SyncDistance {
     seen: u64,
+    /// Position of the last.
+    last: u64,
     least: u64,
     most: u64,
     total: u64,
@@ -98,8 +98,7 @@ impl SourceCount {
     const NEW: Self = Self {
         packets: [0; Kind::COUNT],
         bytes: [0; Kind::COUNT],
-        since_sync: 0,
-        syncs: SyncDistance { seen: 0, least: u64::MAX, most: 0, total: 0 },
+        syncs: SyncDistance { seen: 0, last: 0, least: u64::MAX, most: 0, total: 0 },
     };
 
     /// Packets and bytes; skipped bytes are no packet.
@@ -120,13 +119,15 @@ impl SourceCount {
 }
 
 impl SyncDistance {
-    fn add(&mut self, distance: u64) {
+    fn add(&mut self, position: u64) {
         if self.seen > 0 {
+            let distance = position - self.last;
             self.least = self.least.min(distance);
             self.most = self.most.max(distance);
             self.total += distance;
         }
         self.seen += 1;
+        self.last = position;
     }
 
     /// Least, mean and most, if there are two A-Syncs.
@@ -136,19 +137,18 @@ impl SyncDistance {
 }
 
 impl Visitor for Count {
-    #[inline]
+    // Into the parser's loop, where each call knows its kind of packet.
+    #[inline(always)]
     fn packet(&mut self, found: &Found<'_>) {
-        let Found { source, bytes, packet, .. } = *found;
+        let Found { source, place, bytes, packet } = *found;
         let count = &mut self.sources[source.index];
         let kind = packet.kind();
         let len = if let Packet::NotSync { len } = packet { *len } else { bytes.len() as u64 };
         count.packets[kind as usize] += 1;
         count.bytes[kind as usize] += len;
         if kind == Kind::Async {
-            count.syncs.add(count.since_sync);
-            count.since_sync = 0;
+            count.syncs.add(place.offset);
         }
-        count.since_sync += len;
     }
 
     fn lost(&mut self, lost: &Lost) {
