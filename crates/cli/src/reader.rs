@@ -94,15 +94,15 @@ pub struct Summary {
     pub failures: u64,
 }
 
-/// Reads all of a buffer, and reports what it could make nothing of.
+/// Reads all of a buffer from `input`, its file, and reports what it could make nothing of.
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
+    input: Input<'_>,
     options: Options,
     wants: &dyn Fn(TraceId) -> bool,
     visitor: &mut impl Visitor,
 ) -> Result<Summary, Error> {
-    let input = Input::open(&buffer.path)?;
     let mut lanes = Lanes::new(capture, buffer, options, wants, visitor);
     let format = match buffer.format {
         BufferFormat::SourceData => {

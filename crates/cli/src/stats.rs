@@ -41,7 +41,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     for buffer in opts.select.buffers(&capture, false)? {
         let mut count = Count::new(capture.sources.len(), buffer);
         let options = reader::Options { unordered: true, ..reader::Options::default() };
-        let read = reader::read(&capture, buffer, options, &|id| opts.select.wants(id), &mut count)?;
+        let input = reader::Input::open(&buffer.path)?;
+        let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut count)?;
         count.wanted.retain(|&source| capture.sources[source].id().is_none_or(|id| opts.select.wants(id)));
         if opts.json {
             writeln!(out, "{}", count.json(&capture, buffer, read.bytes))?;
@@ -224,7 +225,7 @@ impl Count {
             let frames = read.saturating_sub(data + self.unread.iter().sum::<u64>() + self.lost_bytes);
             writeln!(
                 out,
-                "\nframes: {frames} bytes of IDs, auxiliary bits and padding, {}",
+                "\nframes: {frames} bytes of IDs, auxiliary bits, syncs and padding, {}",
                 percent(frames, read)
             )?;
         }

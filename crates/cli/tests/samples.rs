@@ -189,17 +189,7 @@ fn write_two_cores(dir: &Path) {
     for (i, (registers, _)) in sources.iter().enumerate() {
         let ete = registers.protocol == Protocol::Ete;
         let core = writer.core(&format!("cpu_{i}"), if ete { "ARMv9-A" } else { "Cortex-A53" }, &[]).unwrap();
-        let mut values = vec![
-            ("TRCCONFIGR", registers.trcconfigr.into()),
-            ("TRCTRACEIDR", registers.trctraceidr.into()),
-            ("TRCIDR0", registers.trcidr0.into()),
-            ("TRCIDR1", registers.trcidr1.into()),
-            ("TRCIDR2", registers.trcidr2.into()),
-            ("TRCIDR8", registers.trcidr8.into()),
-        ];
-        if ete {
-            values.push(("TRCDEVARCH", registers.trcdevarch.into()));
-        }
+        let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();
         let (name, kind) = if ete { (format!("ETE_{i}"), "ETE") } else { (format!("ETM_{i}"), "ETM4") };
         let source = writer.source(&name, kind, &values).unwrap();
         writer.connect(source, buffer, Some(core)).unwrap();

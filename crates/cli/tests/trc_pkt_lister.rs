@@ -76,19 +76,7 @@ impl Source {
     }
 
     fn registers(&self) -> Vec<(&'static str, u64)> {
-        let r = &self.registers;
-        let mut registers = vec![
-            ("TRCCONFIGR", r.trcconfigr.into()),
-            ("TRCTRACEIDR", r.trctraceidr.into()),
-            ("TRCIDR0", r.trcidr0.into()),
-            ("TRCIDR1", r.trcidr1.into()),
-            ("TRCIDR2", r.trcidr2.into()),
-            ("TRCIDR8", r.trcidr8.into()),
-        ];
-        if r.protocol == Protocol::Ete {
-            registers.push(("TRCDEVARCH", r.trcdevarch.into()));
-        }
-        registers
+        self.registers.named().map(|(name, value)| (name, value.into())).collect()
     }
 }
 

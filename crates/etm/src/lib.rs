@@ -35,4 +35,4 @@ mod params;
 mod registers;
 
 pub use params::{Architecture, Params, ParamsError, Profile, Protocol};
-pub use registers::Registers;
+pub use registers::{Registers, field};

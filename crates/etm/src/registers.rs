@@ -52,9 +52,24 @@ impl Registers {
     pub const DEFAULT_TRCIDR1: u32 = 0x4100_f403;
     /// What a reader takes for TRCDEVARCH when a capture leaves it out: ETE 1.0.
     pub const DEFAULT_TRCDEVARCH: u32 = 0x4770_5a13;
+
+    /// The registers by name, those that the protocol has.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let ete = self.protocol == Protocol::Ete;
+        let all = [
+            ("TRCCONFIGR", self.trcconfigr),
+            ("TRCTRACEIDR", self.trctraceidr),
+            ("TRCIDR0", self.trcidr0),
+            ("TRCIDR1", self.trcidr1),
+            ("TRCIDR2", self.trcidr2),
+            ("TRCIDR8", self.trcidr8),
+            ("TRCDEVARCH", self.trcdevarch),
+        ];
+        all.into_iter().take(if ete { 7 } else { 6 })
+    }
 }
 
 /// Bits `high..=low` of a register.
-pub(crate) const fn field(register: u32, high: u32, low: u32) -> u32 {
+pub const fn field(register: u32, high: u32, low: u32) -> u32 {
     (register >> low) & (u32::MAX >> (31 - (high - low)))
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use tracewright_core::TraceId;
 use tracewright_input::{BufferFormat, Capture, Protocol, Source};
 
+use self::words::Explained;
 use crate::args::CaptureArgs;
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 
@@ -62,9 +63,11 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             writeln!(out, "  registers as {name}")?;
             continue;
         }
-        for (register, words) in &registers {
-            for (i, line) in wrap(&words.join(", "), 58).iter().enumerate() {
-                writeln!(out, "  {:<18}  {line}", if i == 0 { register.as_str() } else { "" })?;
+        for Explained { register, value, verb, words } in &registers {
+            let name = format!("{register} {value:#x}");
+            let words = if words.is_empty() { "-".into() } else { format!("{verb}{}", words.join(", ")) };
+            for (i, line) in wrap(&words, 58).iter().enumerate() {
+                writeln!(out, "  {:<18}  {line}", if i == 0 { name.as_str() } else { "" })?;
             }
         }
         explained.push((source.name.as_str(), registers));
@@ -111,9 +114,7 @@ fn json(capture: &Capture) -> serde_json::Value {
             .collect();
         let words: serde_json::Map<_, _> = words::explain(source)
             .into_iter()
-            .map(|(register, words)| {
-                (register.split(' ').next().unwrap_or_default().to_owned(), words.into())
-            })
+            .map(|explained| (explained.register.to_owned(), explained.words.into()))
             .collect();
         json!({
             "name": source.name,

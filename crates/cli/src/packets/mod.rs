@@ -101,11 +101,18 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
     let resync = if opencsd { Resync::NextByte } else { Resync::NextAsync };
     let options = reader::Options { resync, ..reader::Options::default() };
     let mut visitor = Print { out: stdout(), printer, unread: [0; 0x80], errors: 0, failed: Ok(()) };
-    for buffer in opts.select.buffers(&capture, opencsd)? {
-        // Nothing is printed about a file that cannot be opened.
-        drop(reader::Input::open(&buffer.path)?);
+    let buffers = opts.select.buffers(&capture, opencsd)?;
+    if opencsd && opts.select.buffer.is_none() && capture.buffers.len() > 1 {
+        report(&format!(
+            "only the first of {} buffers is shown: --buffer all shows all",
+            capture.buffers.len()
+        ));
+    }
+    for buffer in buffers {
+        // Opened first: nothing is printed about a file that cannot be.
+        let input = reader::Input::open(&buffer.path)?;
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
-        let read = reader::read(&capture, buffer, options, &|id| opts.select.wants(id), &mut visitor)?;
+        let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut visitor)?;
         visitor.failed?;
         visitor.failed = Ok(());
         visitor.errors += read.failures;
