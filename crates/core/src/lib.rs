@@ -1,9 +1,19 @@
 //! The vocabulary every tracewright crate shares.
 //!
-//! Today that is little: the identifier a trace source carries on the trace bus. Blocks, elements and
-//! gaps join it when the first decoder needs them.
+//! A [`Block`] is a run of instructions that were executed; an [`Element`] is anything a decoder tells, blocks among
+//! them. Encoders take what decoders give.
 #![no_std]
 
+mod block;
+mod context;
+mod element;
+mod isa;
+mod space;
 mod trace_id;
 
+pub use block::{Block, Ended};
+pub use context::{Context, Security};
+pub use element::{Contradiction, Element, Exception, GapReason, TraceOn, Transaction};
+pub use isa::{Class, Flow, Isa, Role};
+pub use space::MemorySpace;
 pub use trace_id::TraceId;

@@ -31,9 +31,10 @@ pub(crate) use header::HeaderTable;
 pub use kind::Kind;
 pub use parser::{Parser, Resync, Sink};
 pub use state::TraceState;
+pub use tracewright_core::Security;
 pub use types::{
-    ConditionalInstruction, ConditionalResult, Context, CycleCount, KeyedResult, Packet, Q, Security,
-    Timestamp, TraceInfo,
+    ConditionalInstruction, ConditionalResult, Context, CycleCount, KeyedResult, Packet, Q, Timestamp,
+    TraceInfo,
 };
 
 /// No packet is longer: Trace Info with all five sections at five bytes each, and room for a control

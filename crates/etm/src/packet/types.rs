@@ -1,5 +1,7 @@
 //! Packets as values. Names are the spec's.
 
+use super::Security;
+
 use super::{Address, AddressForm, Atoms, Exception, Kind};
 
 /// One packet of the instruction stream, decompressed.
@@ -242,19 +244,6 @@ pub enum ConditionalResult {
         /// Result token, 0 to 2.
         token: u8,
     },
-}
-
-/// Security state of a context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Security {
-    /// Secure.
-    Secure,
-    /// Non-secure.
-    NonSecure,
-    /// Root (RME).
-    Root,
-    /// Realm (RME).
-    Realm,
 }
 
 /// Execution context (section "Context instruction trace packet").

@@ -8,7 +8,6 @@ mod device;
 mod kind;
 mod overlap;
 mod read;
-mod space;
 mod text;
 mod trace;
 mod write;
@@ -16,7 +15,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use kind::{Architecture, CoreKind, Profile, Protocol};
-pub use space::MemorySpace;
+pub use tracewright_core::MemorySpace;
 pub use write::SnapshotWriter;
 
 use crate::problem::Problem;

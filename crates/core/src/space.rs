@@ -1,6 +1,6 @@
-use std::fmt;
+use core::fmt;
 
-/// The memory spaces a dump belongs to: a set of exception level and security state pairs.
+/// A set of memory spaces, each an exception level and security state pair.
 ///
 /// One address may hold different bytes in different spaces. EL0 uses the space of EL1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,10 +51,10 @@ impl MemorySpace {
     pub const N: Self = Self(0x06);
     /// All realm spaces: EL1R, EL2R.
     pub const R: Self = Self(0x60);
-    /// Every space: what a dump without `space=` belongs to.
+    /// Every space: what memory belongs to of which nothing else is said.
     pub const ANY: Self = Self(0xff);
 
-    /// The space a snapshot calls `name`, in upper or lower case.
+    /// The space trace snapshots call `name`, in upper or lower case.
     pub fn from_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, space)| space)
     }
@@ -76,7 +76,7 @@ impl Default for MemorySpace {
     }
 }
 
-/// The name in a snapshot: `any`, `EL1N`, `S`.
+/// The name in trace snapshots: `any`, `EL1N`, `S`.
 impl fmt::Display for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(_, space)| space == self) {
@@ -94,6 +94,9 @@ impl fmt::Debug for MemorySpace {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+    use std::{format, string::ToString, vec::Vec};
+
     use super::*;
 
     #[test]

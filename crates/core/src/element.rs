@@ -1,0 +1,151 @@
+use crate::{Block, Context, Isa, MemorySpace};
+
+/// What a decoder tells, in the order in which it happened. One enum for all protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// Instructions ran.
+    Block(Block),
+    /// Instructions ran that no walk can tell: some path from `start`, then execution went on at `next`.
+    UnknownPath {
+        /// Where they began.
+        start: u64,
+        /// Where execution went on.
+        next: u64,
+        /// How many there were, if the trace says it.
+        count: Option<u32>,
+        /// Their instruction set at the start.
+        isa: Isa,
+    },
+    /// Execution goes on at this address; told where no program is at hand to tell more.
+    Target {
+        /// The address.
+        address: u64,
+        /// The instruction set there.
+        isa: Isa,
+    },
+    /// The state of the core from here on, and the instruction set.
+    Context(Context, Isa),
+    /// Tracing begins here: what ran before is unknown.
+    TraceOn(TraceOn),
+    /// An exception was taken.
+    Exception(Exception),
+    /// Return from an exception.
+    ExceptionReturn,
+    /// A global timestamp.
+    Timestamp {
+        /// Its value.
+        value: u64,
+        /// Cycles since the last cycle count, if it says so.
+        cycles: Option<u32>,
+    },
+    /// The point that a later timestamp refers to.
+    TimestampMarker,
+    /// Cycles since the last cycle count; `None`: the trace unit does not know.
+    Cycles(Option<u32>),
+    /// Trace events, one bit each.
+    Event(u8),
+    /// A value the program itself wrote into the trace.
+    Instrumentation {
+        /// Exception level of the instruction that wrote it.
+        level: u8,
+        /// The value.
+        value: u64,
+    },
+    /// A memory transaction.
+    Transaction(Transaction),
+    /// The trace says that instructions ran here, but no image has their code.
+    NoCode {
+        /// The first address that is not known.
+        address: u64,
+        /// Where it would have to be.
+        space: MemorySpace,
+    },
+    /// From here on trace is missing; a [`Gap`](Self::Gap) follows when it is known how much.
+    Lost(GapReason),
+    /// Between stream positions `from` and `to` nothing could be made of the trace.
+    Gap {
+        /// Why.
+        reason: GapReason,
+        /// Where it began.
+        from: u64,
+        /// Where decoding went on.
+        to: u64,
+    },
+    /// The trace ends.
+    End,
+}
+
+/// Why tracing begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceOn {
+    /// Tracing was switched on, or a filter let it through.
+    Normal,
+    /// The trace unit had overflowed.
+    Overflow,
+}
+
+/// An exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Exception {
+    /// Its number, with the meaning the protocol gives it.
+    pub number: u16,
+    /// Where execution goes on after it, if the trace says so.
+    pub return_address: Option<u64>,
+    /// Whether the return address is also where the last branch went: no instruction ran there.
+    pub at_target: bool,
+}
+
+/// What became of a memory transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transaction {
+    /// It was under way when the trace began.
+    Before,
+    /// It started.
+    Start,
+    /// It succeeded.
+    Commit,
+    /// It failed: what it did is undone.
+    Fail,
+}
+
+/// Why trace is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GapReason {
+    /// Nothing can be understood before the first synchronisation point.
+    Start,
+    /// The trace unit overflowed.
+    Overflow,
+    /// Tracing stopped and threw away what was not certain yet.
+    Discard,
+    /// Bytes that are no packet.
+    BadPacket,
+    /// Packets that contradict each other, or the program.
+    Contradiction(Contradiction),
+    /// The recording was interrupted here: what follows does not continue what came before.
+    Interrupted,
+}
+
+/// Packets that contradict each other, or the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Contradiction {
+    /// More elements committed than there are.
+    CommitBeyondDepth,
+    /// More elements cancelled than there are.
+    CancelBeyondDepth,
+    /// A return whose address is neither in the trace nor on the return stack.
+    ReturnStackEmpty,
+    /// A packet that cannot come here.
+    UnexpectedPacket,
+    /// A branch that has no condition was not taken.
+    NotTaken {
+        /// Its address.
+        address: u64,
+    },
+    /// No branch within a very long run of code.
+    NoBranch {
+        /// Where the walk began.
+        address: u64,
+    },
+}
