@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{
     Address, AddressForm, ConditionalInstruction, ConditionalResult, Context, CycleCount, Exception, Packet,
-    Q, ReturnAddress, Security, Timestamp, TraceInfo,
+    Q, ReturnAddress, Timestamp, TraceInfo,
 };
 use crate::{Params, Profile};
 
@@ -169,17 +169,6 @@ impl fmt::Display for Context {
             write!(f, ", context ID {id:#x}")?;
         }
         self.vmid().map_or(Ok(()), |vmid| write!(f, ", VMID {vmid:#x}"))
-    }
-}
-
-impl fmt::Display for Security {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Secure => "secure",
-            Self::NonSecure => "non-secure",
-            Self::Root => "root",
-            Self::Realm => "realm",
-        })
     }
 }
 
