@@ -30,6 +30,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod encode;
 pub mod packet;
 mod params;
 mod registers;

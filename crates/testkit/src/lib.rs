@@ -4,7 +4,11 @@
 pub mod broadcast;
 mod captures;
 pub mod etm;
+pub mod lister;
+pub mod program;
 mod rng;
+mod traced;
 
 pub use captures::{captures, skip};
 pub use rng::Rng;
+pub use traced::traced;
