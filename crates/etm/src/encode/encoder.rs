@@ -45,8 +45,8 @@ impl<T: for<'a> Extend<&'a u8>> Bytes for T {}
 /// }
 /// let sync = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00];
 /// assert_eq!(bytes[..14], sync);
-/// // Trace On, Address with Context, atoms E and N.
-/// assert_eq!(bytes[14..], [0x04, 0x82, 0x00, 0x08, 0, 0, 0x30, 0xd9]);
+/// // Trace On, Context, Address, atoms E and N.
+/// assert_eq!(bytes[14..], [0x04, 0x81, 0x30, 0x95, 0x80, 0x08, 0xd9]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Encoder {
@@ -227,7 +227,7 @@ impl Encoder {
             None if self.config.ete && number == 0 => self.say(&Packet::PeReset, out)?,
             // "There is none", says M profile with this address.
             None if self.config.m_profile => {
-                self.exception_packets(number, ReturnAddress::Follows, 0xffff_fffe, isa, out)?;
+                self.exception_packets(number, ReturnAddress::Follows, 0xffff_fffe, Isa::T32, out)?;
             }
             None => return Err(EmitError::Value),
             Some(address) => {

@@ -29,6 +29,9 @@ mod options;
 mod return_stack;
 mod speculation;
 
+#[cfg(test)]
+mod tests;
+
 pub use encoder::{Bytes, Encoder};
 pub use options::{Commits, Options};
 #[cfg(doc)]

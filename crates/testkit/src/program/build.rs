@@ -48,6 +48,9 @@ pub fn generate(rng: &mut Rng, size: usize) -> Program {
     Program { segments, ops, ends, kernel, choices }
 }
 
+/// How long functions are, about.
+const SIZE: usize = 80;
+
 /// Targets from here on are numbers of functions.
 const FUNCTION: u32 = 1 << 31;
 
@@ -66,18 +69,20 @@ struct Builder<'a> {
     choices: Vec<u32>,
     /// What the function being built is.
     current: Function,
+    /// Where it should end.
+    limit: usize,
 }
 
 impl<'a> Builder<'a> {
     fn new(rng: &'a mut Rng) -> Self {
         let current = Function { start: 0, leaf: false, kernel: false };
-        Self { rng, ops: Vec::new(), functions: Vec::new(), choices: Vec::new(), current }
+        Self { rng, ops: Vec::new(), functions: Vec::new(), choices: Vec::new(), current, limit: 0 }
     }
 
     /// Plans functions: every third is a leaf. Gives the numbers of the first and the one after the last.
     fn plan(&mut self, size: usize, kernel: bool) -> (usize, usize) {
         let first = self.functions.len();
-        let count = 2 + size / 60;
+        let count = 2 + size / SIZE;
         self.functions.extend((0..count).map(|i| Function { start: 0, leaf: i % 3 == 1, kernel }));
         (first, first + count)
     }
@@ -86,9 +91,8 @@ impl<'a> Builder<'a> {
         let (first, end) = self.plan(size, false);
         // The first runs forever.
         self.begin(first);
-        while self.ops.len() < 8 || self.ops.len() < size / (end - first) {
-            self.statement(0);
-        }
+        self.body(0);
+        self.body(0);
         self.ops.push(Op::Jump { target: 0 });
         for number in first + 1..end {
             self.begin(number);
@@ -108,6 +112,7 @@ impl<'a> Builder<'a> {
         }
         for vector in VECTORS {
             self.current = Function { start: 0, leaf: false, kernel: true };
+            self.limit = self.ops.len() + 20;
             self.ops[table + vector as usize] = Op::Jump { target: self.ops.len() as u32 };
             self.body(1);
             if self.rng.one_in(2) {
@@ -121,6 +126,7 @@ impl<'a> Builder<'a> {
     fn begin(&mut self, number: usize) {
         self.functions[number].start = self.ops.len() as u32;
         self.current = self.functions[number];
+        self.limit = self.ops.len() + self.rng.below(2 * SIZE as u64) as usize;
     }
 
     /// A function ends by returning or with a tail call.
@@ -139,8 +145,11 @@ impl<'a> Builder<'a> {
     }
 
     fn body(&mut self, nesting: u32) {
-        for _ in 0..1 + self.rng.below(if nesting == 0 { 8 } else { 3 }) {
+        for _ in 0..1 + self.rng.below(if nesting == 0 { 12 } else { 3 }) {
             self.statement(nesting);
+            if self.ops.len() > self.limit {
+                break;
+            }
         }
     }
 
@@ -189,7 +198,7 @@ impl<'a> Builder<'a> {
     }
 
     fn straight(&mut self) {
-        let len = 1 + self.rng.below(7) as usize;
+        let len = 1 + self.rng.below(10) as usize;
         self.ops.resize(self.ops.len() + len, Op::Plain);
     }
 
