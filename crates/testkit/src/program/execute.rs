@@ -1,4 +1,4 @@
-use tracewright_core::{Block, Context, Element, Ended, Exception, Isa, Security, TraceOn};
+use tracewright_core::{Block, Context, Element, Ended, Exception, GapReason, Isa, Security, TraceOn};
 
 use super::Program;
 use super::build::VECTORS;
@@ -20,6 +20,8 @@ pub struct Happenings {
     pub events: u32,
     /// Tracing stops, and goes on later.
     pub gaps: u32,
+    /// The trace unit overflows; tracing goes on later.
+    pub overflows: u32,
     /// Once in so many context switches the virtual machine changes too.
     pub machines: u32,
     /// The security state.
@@ -35,6 +37,7 @@ impl Default for Happenings {
             timestamps: 0,
             events: 0,
             gaps: 0,
+            overflows: 0,
             machines: 4,
             security: Security::NonSecure,
         }
@@ -59,6 +62,7 @@ pub struct Executor<'a> {
     time: u64,
     /// Blocks until tracing goes on; 0: it is on.
     off: u32,
+    overflown: bool,
     begun: bool,
 }
 
@@ -88,6 +92,7 @@ impl<'a> Executor<'a> {
             arrived: false,
             time: 0x1000,
             off: 0,
+            overflown: false,
             begun: false,
         }
     }
@@ -116,7 +121,8 @@ impl<'a> Executor<'a> {
     }
 
     fn trace_on(&mut self, sink: &mut impl FnMut(&Element)) {
-        sink(&Element::TraceOn(TraceOn::Normal));
+        sink(&Element::TraceOn(if self.overflown { TraceOn::Overflow } else { TraceOn::Normal }));
+        self.overflown = false;
         sink(&Element::Context(self.context, Isa::A64));
         self.arrived = false;
     }
@@ -277,13 +283,21 @@ impl<'a> Executor<'a> {
 
     /// Tracing stops after branches and goes on anywhere.
     fn switch_trace(&mut self, branch: bool, sink: &mut impl FnMut(&Element)) {
+        let Happenings { gaps, overflows, .. } = self.happenings;
         if self.off > 0 {
             self.off -= 1;
             if self.off == 0 {
                 self.trace_on(sink);
             }
-        } else if branch && self.happenings.gaps > 0 && self.rng.one_in(self.happenings.gaps.into()) {
-            self.off = 1 + self.rng.below(20) as u32;
+        } else if branch && gaps + overflows > 0 {
+            let lots = self.rng.next_u64();
+            self.overflown = lot(lots, overflows);
+            if self.overflown {
+                sink(&Element::Lost(GapReason::Overflow));
+            }
+            if self.overflown || lot(lots >> 16, gaps) {
+                self.off = 1 + (lots >> 32) as u32 % 20;
+            }
         }
     }
 }
