@@ -153,6 +153,7 @@ fn opencsd_lists_what_was_executed() {
         Kind::Context,
         Kind::AddressContext32Is0,
         Kind::AddressContext64Is0,
+        Kind::TimestampMarker,
         Kind::AddressExact,
         Kind::AddressShortIs0,
         Kind::Address32Is0,

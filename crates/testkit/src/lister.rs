@@ -120,7 +120,7 @@ fn element_of(text: &str) -> Option<Element> {
         },
         "CYCLE_COUNT" => Element::Cycles(after(rest, "[CC=").and_then(decimal).map(|cycles| cycles as u32)),
         "EVENT" => Element::Event(decimal(after(rest, "Numbered:")?)? as u8),
-        "TS_MARKER" => Element::TimestampMarker,
+        "SYNC_MARKER" if rest.contains("Timestamp marker") => Element::TimestampMarker,
         "MEMTRANS" => Element::Transaction(match rest.trim() {
             "Init" => Transaction::Before,
             "Start" => Transaction::Start,

@@ -56,6 +56,7 @@ impl Run {
             cycles: *rng.pick(&[2, 10]),
             cycle_threshold: *rng.pick(&[1, 4, 200]),
             timestamps: *rng.pick(&[5, 50]),
+            markers: registers.trcidr0 & 1 << 23 != 0,
             events: *rng.pick(&[0, 20]),
             gaps: *rng.pick(&[0, 50, 200]),
             overflows: if opencsd && counts_commit { 0 } else { *rng.pick(&[0, 0, 100]) },
@@ -150,8 +151,9 @@ fn registers(rng: &mut Rng, id: u8) -> Registers {
     let mut on = |bit: u32| (rng.below(2) as u32) << bit;
     // BB, CCI, CID, VMID, TS, RS.
     let trcconfigr = 1 | on(3) & on(3) | on(4) | on(6) | on(7) | on(11) | on(12);
-    // COMMOPT; in all TRCBB, TRCCCI, RETSTACK, four events, 64-bit timestamps.
-    let trcidr0 = 0x0800_0ea1 | on(29);
+    // TSMARK, COMMOPT; in all TRCBB, TRCCCI, RETSTACK, four events, 64-bit timestamps.
+    let has_markers = minor >= if protocol == Protocol::Etm4 { 6 } else { 1 };
+    let trcidr0 = 0x0800_0ea1 | u32::from(has_markers) * on(23) | on(29);
     // WFXMODE; in all 64-bit addresses, 32-bit context IDs, 20-bit cycle counts.
     let trcidr2 = 0x1000_0088 | on(31);
     let vmid_size = *rng.pick(if minor == 0 { &[1][..] } else { &[1, 2, 4] });

@@ -191,8 +191,10 @@ impl Encoder {
                 self.say(&Packet::Timestamp(Timestamp { value, bytes, cycles }), out)
             }
             Element::Cycles(cycles) if self.config.cycle_counts => self.cycles(cycles, out),
-            Element::Timestamp { .. } | Element::Cycles(_) => Ok(()),
-            Element::TimestampMarker => self.say_synced(&Packet::TimestampMarker, out),
+            Element::TimestampMarker if self.config.timestamp_markers => {
+                self.say_synced(&Packet::TimestampMarker, out)
+            }
+            Element::Timestamp { .. } | Element::TimestampMarker | Element::Cycles(_) => Ok(()),
             Element::Event(events) => self.say_synced(&Packet::Event(events), out),
             Element::Instrumentation { level, value } => {
                 self.say_synced(&Packet::Instrumentation { el: level, value }, out)

@@ -441,7 +441,8 @@ fn ete_only() {
         Element::TimestampMarker,
     ];
     let expected = [0x0a, 0xf6, 0x0b, 0x09, 0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 0, 0x88];
-    assert_eq!(bytes(&ete(0), &Options::default(), &transaction), expected);
+    let marked = Registers { trcidr0: 0x2880_0ea1, ..ete(TS) };
+    assert_eq!(bytes(&marked, &Options::default(), &transaction), expected);
     let reset = Element::Exception(Exception { number: 0, return_address: None, at_target: false });
     let out = bytes(&ete(0), &Options::default(), &[reset, cond(0x1000, 1, false)]);
     // An address of 0 is in the history then, before 0x1000.

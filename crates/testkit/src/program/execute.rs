@@ -16,6 +16,8 @@ pub struct Happenings {
     pub cycle_threshold: u32,
     /// Timestamps.
     pub timestamps: u32,
+    /// Each timestamp is of an earlier point, where a marker is.
+    pub markers: bool,
     /// Trace events.
     pub events: u32,
     /// Tracing stops, and goes on later.
@@ -35,6 +37,7 @@ impl Default for Happenings {
             cycles: 0,
             cycle_threshold: 4,
             timestamps: 0,
+            markers: false,
             events: 0,
             gaps: 0,
             overflows: 0,
@@ -60,6 +63,7 @@ pub struct Executor<'a> {
     /// Whether the last thing was a taken branch or an exception.
     arrived: bool,
     time: u64,
+    marked: bool,
     /// Blocks until tracing goes on; 0: it is on.
     off: u32,
     overflown: bool,
@@ -91,6 +95,7 @@ impl<'a> Executor<'a> {
             exceptions: Vec::new(),
             arrived: false,
             time: 0x1000,
+            marked: false,
             off: 0,
             overflown: false,
             begun: false,
@@ -262,7 +267,7 @@ impl<'a> Executor<'a> {
 
     /// What trace units tell beside the flow.
     fn besides(&mut self, say: &mut impl FnMut(Element)) {
-        let Happenings { cycles, cycle_threshold, timestamps, events, .. } = self.happenings;
+        let Happenings { cycles, cycle_threshold, timestamps, markers, events, .. } = self.happenings;
         if cycles == 0 && timestamps == 0 && events == 0 {
             return;
         }
@@ -271,7 +276,11 @@ impl<'a> Executor<'a> {
             let above = if lots >> 60 == 0 { self.rng.sized(16) } else { lots >> 50 & 0x1f };
             say(Element::Cycles((lots >> 55 != 0).then_some(cycle_threshold + above as u32)));
         }
-        if lot(lots >> 16, timestamps) {
+        if markers && !self.marked && lot(lots >> 16, timestamps) {
+            self.marked = true;
+            say(Element::TimestampMarker);
+        } else if lot(lots >> 16, timestamps) {
+            self.marked = false;
             self.time += self.rng.sized(24);
             let cycles = (lots >> 63 == 1).then(|| self.rng.sized(12) as u32);
             say(Element::Timestamp { value: self.time, cycles });
