@@ -66,7 +66,7 @@ fn write_snapshot(dir: &Path, program: &Program, runs: &[Run], rng: &mut Rng) {
 
 fn list(dir: &Path) -> String {
     let listing = Command::new("trc_pkt_lister")
-        .args(["-ss_dir", dir.to_str().unwrap(), "-decode_only", "-logstdout"])
+        .args(["-ss_dir", dir.to_str().unwrap(), "-decode_only", "-src_addr_n", "-logstdout"])
         .current_dir(dir)
         .output()
         .unwrap();
@@ -158,6 +158,9 @@ fn opencsd_lists_what_was_executed() {
         Kind::AddressShortIs0,
         Kind::Address32Is0,
         Kind::Address64Is0,
+        Kind::SourceAddressExact,
+        Kind::SourceAddressShortIs0,
+        Kind::SourceAddress32Is0,
         Kind::AtomF1,
         Kind::AtomF2,
         Kind::AtomF3,

@@ -34,7 +34,8 @@ pub enum Reader {
     /// OpenCSD 1.3.3, which has its limits:
     ///
     /// * It does not commit with cycle counts (TRCIDR0.COMMOPT = 0): what only they commit is missing where trace ends. So
-    ///   there are no overflows then, and the end is not compared (see [`Run::cycle_counts_commit`]).
+    ///   there are no overflows then, and the end is not compared (see [`Run::cycle_counts_commit`]). No source addresses
+    ///   either, since at the end of trace it does not count them among what is not committed.
     /// * It empties the return stack where it reads Trace Info, not where that comes in the order of commits. So all
     ///   is committed there, and where that cannot be done, as above, no Trace Info comes.
     /// * It takes elements that the first Trace Info says are not committed (SPEC) for ones that it will see. So reading starts
@@ -73,6 +74,7 @@ impl Run {
             commits: *rng.pick(&[Commits::AtMaxSpec, Commits::Implicit, Commits::Random(seed)]),
             commit_before_sync: (opencsd && return_stack) || rng.one_in(2),
             mispredict: rng.one_in(2).then_some(seed),
+            source_addresses: rng.one_in(2).then_some(seed).filter(|_| !(opencsd && counts_commit)),
         };
         let instructions = *rng.pick(&[200, 2000, 5000]);
         let executed = Executor::new(program, Rng::new(rng.next_u64()), happenings).elements(instructions);
@@ -153,7 +155,7 @@ fn registers(rng: &mut Rng, id: u8) -> Registers {
     let trcconfigr = 1 | on(3) & on(3) | on(4) | on(6) | on(7) | on(11) | on(12);
     // TSMARK, COMMOPT; in all TRCBB, TRCCCI, RETSTACK, four events, 64-bit timestamps.
     let has_markers = minor >= if protocol == Protocol::Etm4 { 6 } else { 1 };
-    let trcidr0 = 0x0800_0ea1 | u32::from(has_markers) * on(23) | on(29);
+    let trcidr0 = 0x0800_0ea1 | (u32::from(has_markers) * on(23)) | on(29);
     // WFXMODE; in all 64-bit addresses, 32-bit context IDs, 20-bit cycle counts.
     let trcidr2 = 0x1000_0088 | on(31);
     let vmid_size = *rng.pick(if minor == 0 { &[1][..] } else { &[1, 2, 4] });

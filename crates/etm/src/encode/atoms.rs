@@ -33,6 +33,11 @@ impl AtomQueue {
         self.count += 1;
     }
 
+    /// Takes back the newest atoms as far as they are N.
+    pub(super) fn forget_not_taken(&mut self) {
+        self.count = u64::BITS - self.bits.leading_zeros();
+    }
+
     /// The header of the next packet, if what comes later cannot make it longer.
     pub(super) fn settled(&mut self) -> Option<u8> {
         if self.count < Self::LONGEST { None } else { self.next() }

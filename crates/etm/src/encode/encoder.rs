@@ -7,6 +7,7 @@ use tracewright_core::{
 use super::atoms::AtomQueue;
 use super::config::Config;
 use super::options::Options;
+use super::random::Random;
 use super::return_stack::ReturnStack;
 use super::speculation::{Plan, Speculation};
 use crate::packet::{
@@ -56,6 +57,8 @@ pub struct Encoder {
     atoms: AtomQueue,
     stack: ReturnStack,
     speculation: Speculation,
+    /// Which branches are told by Source Address packets.
+    sources: Option<Random>,
     /// A reader has no synchronisation point yet, or trace is missing since the last.
     lost: bool,
     /// Bytes since the last synchronisation point, and how many there may be.
@@ -70,6 +73,8 @@ pub struct Encoder {
     address_due: bool,
     /// What a reader knows about where execution goes on.
     target: Target,
+    /// The return stack told where execution goes on since the last taken branch.
+    popped: bool,
     /// Instructions ran since the last P0 element: no address can be told here.
     in_run: bool,
     in_transaction: bool,
@@ -100,6 +105,7 @@ impl Encoder {
             atoms: AtomQueue::default(),
             stack: ReturnStack::new(options.return_stack),
             speculation: Speculation::new(config.max_spec, &options),
+            sources: options.source_addresses.filter(|_| config.ete).map(Random::new),
             lost: true,
             since_sync: 0,
             sync_every: options.sync_every.map_or(u64::MAX, |every: NonZero<u32>| every.get().into()),
@@ -114,6 +120,7 @@ impl Encoder {
             told: None,
             address_due: true,
             target: Target::Known,
+            popped: false,
             in_run: false,
             in_transaction: false,
             emitter: Emitter::new(params),
@@ -149,8 +156,13 @@ impl Encoder {
             return Ok(());
         };
         self.in_run = false;
-        self.atom(taken, out)?;
+        if self.sources.is_some() && block.ended == Ended::Taken {
+            self.branch(block, out)?;
+        } else {
+            self.atom(taken, out)?;
+        }
         if block.ended == Ended::Taken {
+            self.popped = false;
             let call = block.class.role == Role::Call;
             if call && self.config.return_stack {
                 self.stack.push(block.end, block.isa);
@@ -341,6 +353,24 @@ impl Encoder {
         Ok(())
     }
 
+    /// A taken branch, by an atom or by its address.
+    #[inline(never)]
+    fn branch(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
+        // See the option for why.
+        let by_atom = block.class.role == Role::ExceptionReturn || self.popped;
+        if by_atom || self.sources.as_mut().is_none_or(|sources| sources.below(4) != 0) {
+            return self.atom(true, out);
+        }
+        if self.config.max_spec == 0 {
+            self.atoms.forget_not_taken();
+        }
+        self.commit_due(out)?;
+        let source = self.emitter.trace_state().shortest(block.last(), instruction_set(block.isa));
+        self.say(&Packet::SourceAddress(source), out)?;
+        self.speculation.p0();
+        Ok(())
+    }
+
     /// The atom of a P0 instruction.
     #[inline]
     fn atom(&mut self, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
@@ -426,7 +456,10 @@ impl Encoder {
             || match self.target {
                 Target::Known => false,
                 Target::Taken => self.config.branch_broadcast,
-                Target::Indirect => self.config.branch_broadcast || !self.stack.pop_if(address, isa),
+                Target::Indirect => {
+                    self.popped = !self.config.branch_broadcast && self.stack.pop_if(address, isa);
+                    !self.popped
+                }
                 Target::Unknown => true,
             };
         self.target = Target::Known;

@@ -19,13 +19,14 @@
 //! With TRCIDR8.MAXSPEC above 0 the stream is speculative: [`Options`] say how often elements are committed and whether
 //! some of them are first told wrong.
 //!
-//! Limits: no conditional non-branch and no data tracing, no Source Address packets, and loads and stores are no P0
+//! Limits: no conditional non-branch and no data tracing, and loads and stores are no P0
 //! elements; a [`Registers`](crate::Registers) that switches those on gets a stream without them.
 
 mod atoms;
 mod config;
 mod encoder;
 mod options;
+mod random;
 mod return_stack;
 mod speculation;
 

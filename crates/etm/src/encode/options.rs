@@ -17,6 +17,10 @@ pub struct Options {
     /// Where TRCIDR8.MAXSPEC is above 0: tells some elements wrong and corrects them before they are committed, at random with
     /// this seed.
     pub mispredict: Option<u64>,
+    /// ETE: tells some taken branches by Source Address packets, at random with this seed. Where TRCIDR8.MAXSPEC is 0 the branches
+    /// before it that were not taken are told by it, too. Not exception returns and not what follows an address from
+    /// the return stack: OpenCSD 1.3.3 takes those for atoms only.
+    pub source_addresses: Option<u64>,
 }
 
 /// When P0 elements are committed.
@@ -39,6 +43,7 @@ impl Default for Options {
             commits: Commits::AtMaxSpec,
             commit_before_sync: false,
             mispredict: None,
+            source_addresses: None,
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::options::{Commits, Options};
+use super::random::Random;
 
 /// Which P0 elements a reader must still take for uncertain, and when that changes.
 #[derive(Clone, Debug)]
@@ -31,8 +32,8 @@ impl Speculation {
             max,
             depth: 0,
             commits: options.commits,
-            commits_random: Random(seed),
-            mispredicts: options.mispredict.filter(|_| max > 0).map(Random),
+            commits_random: Random::new(seed),
+            mispredicts: options.mispredict.filter(|_| max > 0).map(Random::new),
         }
     }
 
@@ -95,18 +96,5 @@ impl Speculation {
     /// A random number for what is told wrong.
     pub(super) fn whim(&mut self, below: u32) -> u32 {
         self.mispredicts.as_mut().map_or(0, |random| random.below(below))
-    }
-}
-
-/// SplitMix64.
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z >> 32) * u64::from(bound)) >> 32) as u32
     }
 }

@@ -8,6 +8,7 @@ use tracewright_core::{
     Transaction,
 };
 
+use super::random::Random;
 use super::{Commits, Encoder, Options};
 use crate::packet::{ASYNC, EmitError};
 use crate::{Profile, Protocol, Registers};
@@ -448,6 +449,31 @@ fn ete_only() {
     // An address of 0 is in the history then, before 0x1000.
     assert_eq!(out, [0x06, 0x01, 0x70, 0x91, 0xf6]);
     assert_eq!(encode(&etm(0), &Options::default(), &transaction), Err(EmitError::NotInConfiguration));
+}
+
+#[test]
+fn source_addresses() {
+    let options = |seed| Options { source_addresses: Some(seed), ..Options::default() };
+    // A seed whose first lot falls on the branch of each trace below.
+    let seed = (0..).find(|&seed| Random::new(seed).below(4) == 0).unwrap();
+    let registers = ete(RS);
+    let after = |elements: &[Element]| {
+        let start =
+            [Element::TraceOn(TraceOn::Normal), context(0), cond(0x1000, 1, false), Element::Event(1)];
+        let before = encode(&registers, &options(seed), &start).unwrap().len();
+        encode(&registers, &options(seed), &[&start, elements].concat()).unwrap().split_off(before)
+    };
+    // The branches before it that were not taken need no atoms.
+    let elements = [cond(0x1004, 1, false), cond(0x1008, 2, false), cond(0x1010, 2, true)];
+    assert_eq!(after(&elements), [0xb4, 0x05]);
+    // An ISB is not left out.
+    let elements = [block(0x1004, 1, Flow::Isb, Role::Jump, Ended::Through), call(0x1008)];
+    assert_eq!(after(&elements), [0xf7, 0xb4, 0x02]);
+    // An indirect branch still needs its address.
+    let elements = [indirect(0x1000, Role::Jump), cond(0x1040, 1, false)];
+    assert_eq!(after(&elements), [0xb0, 0x95, 0x10, 0xf6]);
+    let eret = [indirect(0x1004, Role::ExceptionReturn), cond(0x1040, 1, false)];
+    assert_eq!(after(&eret), [0xf7, 0x95, 0x10, 0xf6]);
 }
 
 #[test]
