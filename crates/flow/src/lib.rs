@@ -17,4 +17,4 @@ pub use graph::Graph;
 pub use instructions::{InBlock, Instructions};
 pub use node::{Node, NodeId, Stop};
 pub use return_stack::ReturnStack;
-pub use walker::{Rules, Stuck, Walker};
+pub use walker::{Rules, Snapshot, Stuck, Walker};

@@ -167,4 +167,4 @@ impl Node {
     }
 }
 
-const _: () = assert!(size_of::<Node>() == 48, "nodes are read at random: keep them small");
+const _: () = assert!(size_of::<Node>() == 40, "nodes are read at random: keep them small");

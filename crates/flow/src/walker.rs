@@ -31,6 +31,17 @@ pub struct Walker<'i> {
     may_push: bool,
 }
 
+/// The state of a [`Walker`]: two that are equal walk the same ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    address: Option<(u64, Isa)>,
+    space: MemorySpace,
+    /// Return addresses, the newest first.
+    returns: Vec<(u64, Isa, MemorySpace)>,
+    return_pending: bool,
+    may_push: bool,
+}
+
 /// What a trace unit does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -131,6 +142,18 @@ impl<'i> Walker<'i> {
             return Some((node.start(), node.isa()));
         }
         self.address
+    }
+
+    /// All that decides where it goes.
+    pub fn snapshot(&self) -> Snapshot {
+        let returns = self.returns.iter().map(|caller| self.graph.node(caller));
+        Snapshot {
+            address: self.address(),
+            space: self.space,
+            returns: returns.map(|caller| (caller.end(), caller.isa(), caller.space())).collect(),
+            return_pending: self.return_pending,
+            may_push: self.may_push,
+        }
     }
 
     /// Nothing is known: neither where execution is nor where it came from.

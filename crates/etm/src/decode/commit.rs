@@ -1,6 +1,6 @@
 //! What happened: moves the walker and tells elements.
 
-use tracewright_core::{Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, Sink, TraceOn, Transaction};
+use tracewright_core::{Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, Sink, TraceOn, Transaction};
 use tracewright_flow::Stuck;
 
 use super::decoder::Decoder;
@@ -62,6 +62,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn set_address(&mut self, address: Address) {
+        self.missing = None;
         self.walker.set_address(address.value, self.isa(address.is));
     }
 
@@ -147,6 +148,9 @@ impl Decoder<'_> {
             // What ran before is not known.
             _ => self.walker.set_address(source.value, isa),
         }
+        // The blocks so far, if they are to be told as one.
+        let mut joined: Option<Block> = None;
+        let join = self.options.join_source_walks;
         loop {
             let Some(node) = self.walker.here() else { return Ok(()) };
             let is_here = (node.start()..node.end()).contains(&source.value) && node.count() > 0;
@@ -163,8 +167,16 @@ impl Decoder<'_> {
             let mut returned = false;
             let result = self.walker.branch(taken, &mut |_, block| {
                 returned = block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken;
-                sink.block(offset, &block);
+                let start = joined.map_or(block.start, |joined| joined.start);
+                let count = joined.map_or(0, |joined| joined.count).saturating_add(block.count);
+                joined = Some(Block { start, count, ..block });
+                if !join {
+                    sink.block(offset, &block);
+                }
             });
+            if let (Some(joined), true) = (joined, join && (at_end || result.is_err())) {
+                sink.block(offset, &joined);
+            }
             if let Err(stuck) = result {
                 return self.stuck(offset, stuck, source.value, sink);
             }
@@ -200,6 +212,11 @@ impl Decoder<'_> {
         if !tail_chained {
             if at_target {
                 self.set_address(address);
+            } else if let (Some(missing), true) = (self.missing, self.options.repeat_no_code) {
+                if missing < address.value {
+                    let space = self.walker.space();
+                    sink.element(offset, &Element::NoCode { address: missing, space });
+                }
             } else if self.walker.address().is_some_and(|(here, _)| here < address.value) && !self.needs_context {
                 let result = self.walker.run_to(address.value, &mut |_, block| sink.block(offset, &block));
                 if let Err(stuck) = result {
@@ -251,12 +268,12 @@ impl Decoder<'_> {
             && (block.end == next || block.class.is_branch())
         {
             let ended = match block.class.flow {
-                Flow::Direct | Flow::Indirect if block.end == next => Ended::NotTaken,
+                Flow::Direct | Flow::Indirect if block.end == next && block.class.conditional => Ended::NotTaken,
                 Flow::Direct | Flow::Indirect => Ended::Taken,
                 Flow::Next => Ended::Cut,
                 _ => Ended::Through,
             };
-            sink.block(offset, &tracewright_core::Block { ended, ..block });
+            sink.block(offset, &Block { ended, ..block });
         } else {
             sink.element(offset, &Element::UnknownPath { start, next, count, isa });
         }
@@ -272,6 +289,9 @@ impl Decoder<'_> {
         sink: &mut impl Sink,
     ) -> Result<(), Contradiction> {
         let space = self.walker.space();
+        if let Stuck::NoCode(address) = stuck {
+            self.missing = Some(address);
+        }
         let element = match stuck {
             Stuck::NoCode(address) => Element::NoCode { address, space },
             Stuck::Endless(address) => Element::Mismatch(Mismatch::Endless(address)),

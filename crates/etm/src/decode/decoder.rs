@@ -12,7 +12,10 @@ use crate::{Architecture, Params, Profile};
 #[derive(Clone, Debug)]
 pub struct Decoder<'i> {
     pub(super) params: Params,
+    pub(super) options: Options,
     pub(super) walker: Walker<'i>,
+    /// Where code was missing, while nothing else is known of where execution is.
+    pub(super) missing: Option<u64>,
     state: State,
     /// What is not certain yet, or waits for what it belongs to.
     pub(super) queue: Queue,
@@ -30,6 +33,22 @@ pub struct Decoder<'i> {
     pub(super) overflowed: bool,
     /// Whether timestamps mean nothing until a marker comes.
     awaits_marker: bool,
+    last_offset: Option<u64>,
+}
+
+/// The state of a [`Decoder`]: two that are equal tell the same of the same packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    walker: tracewright_flow::Snapshot,
+    state: State,
+    queue: Queue,
+    depth: u32,
+    awaits_address: bool,
+    context: Option<Context>,
+    needs_context: bool,
+    last_is: InstructionSet,
+    overflowed: bool,
+    awaits_marker: bool,
 }
 
 /// How to decode.
@@ -38,6 +57,11 @@ pub struct Options {
     /// Believe the trace when a branch without a condition was not taken, as OpenCSD does. Otherwise that is a
     /// [`Mismatch`](tracewright_core::Mismatch).
     pub trust_images: bool,
+    /// Tell the blocks that one source address packet stands for as one, as OpenCSD does, though branches that were not
+    /// taken are among them.
+    pub join_source_walks: bool,
+    /// Tell again of missing code at an exception that is taken there, as OpenCSD does.
+    pub repeat_no_code: bool,
 }
 
 /// The trace unit was set up to trace in a way that cannot be decoded.
@@ -82,6 +106,8 @@ impl<'i> Decoder<'i> {
         };
         Ok(Self {
             params: params.clone(),
+            options,
+            missing: None,
             walker: Walker::new(image, rules),
             state: State::Lost { reason: GapReason::Start, from: 0, told: false },
             queue: Queue::default(),
@@ -93,6 +119,7 @@ impl<'i> Decoder<'i> {
             last_is: InstructionSet::Is0,
             overflowed: false,
             awaits_marker: params.timestamp_markers,
+            last_offset: None,
         })
     }
 
@@ -117,9 +144,44 @@ impl<'i> Decoder<'i> {
         self.queue.oldest()
     }
 
+    /// Stream position of the last packet.
+    pub fn last_offset(&self) -> Option<u64> {
+        self.last_offset
+    }
+
+    /// Whether the trace unit overflowed, and tracing has not begun again.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// All that decides what packets to come will tell.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            walker: self.walker.snapshot(),
+            state: self.state,
+            queue: self.queue.clone(),
+            depth: self.depth,
+            awaits_address: self.awaits_address,
+            context: self.context,
+            needs_context: self.needs_context,
+            last_is: self.last_is,
+            overflowed: self.overflowed,
+            awaits_marker: self.awaits_marker,
+        }
+    }
+
+    /// Begins anew, at stream position `offset`, with all that was learnt about the program.
+    pub fn restart(&mut self, offset: u64) {
+        self.forget();
+        self.overflowed = false;
+        self.last_offset = None;
+        self.state = State::Lost { reason: GapReason::Start, from: offset, told: false };
+    }
+
     /// Takes the packet that began at stream position `offset`.
     #[inline(always)]
     pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        self.last_offset = Some(offset);
         if self.straight {
             match packet {
                 Packet::Atom(atoms) => {
@@ -143,12 +205,14 @@ impl<'i> Decoder<'i> {
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
         match self.state {
             State::Running => self.discard_at_end(sink),
-            State::Lost { reason, from, .. } | State::Synchronised { reason, from } => {
+            State::Lost { reason, from, .. } => self.tell_gap(offset, reason, from, sink),
+            State::Synchronised { reason, from } => {
+                self.discard_at_end(sink);
                 self.tell_gap(offset, reason, from, sink);
             }
         }
         sink.element(offset, &Element::End);
-        *self = Self { state: State::Lost { reason: GapReason::Start, from: offset, told: false }, ..self.fresh() };
+        self.restart(offset);
     }
 
     /// What follows does not continue what came before: begins anew at the next A-Sync.
@@ -160,14 +224,6 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// All but the graph as it was in the beginning.
-    fn fresh(&self) -> Self {
-        let mut fresh = self.clone();
-        fresh.forget();
-        fresh.overflowed = false;
-        fresh
-    }
-
     /// Forgets all state of the stream.
     fn forget(&mut self) {
         self.queue.clear();
@@ -176,6 +232,7 @@ impl<'i> Decoder<'i> {
         self.straight = false;
         self.context = None;
         self.needs_context = true;
+        self.missing = None;
         self.last_is = InstructionSet::Is0;
         self.awaits_marker = self.params.timestamp_markers;
         self.walker.restart();
@@ -209,18 +266,20 @@ impl<'i> Decoder<'i> {
                     self.state = State::Synchronised { reason, from: to };
                 }
             }
-            State::Synchronised { .. } => {
-                if let Packet::TraceInfo(info) = packet {
+            State::Synchronised { .. } => match packet {
+                Packet::TraceInfo(info) => {
                     self.state = State::Running;
-                    self.begin(offset, info, sink);
+                    self.begin(offset, info);
                 }
-            }
+                // ETE: they do not wait for the Trace Info.
+                Packet::Event(events) => self.push(offset, Item::Event(*events)),
+                _ => {}
+            },
         }
     }
 
     /// The first Trace Info.
-    fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl Sink) {
-        let _ = sink;
+    fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo) {
         if info.spec > 0 {
             self.depth = info.spec;
             self.queue.push(offset, Item::Unseen(info.spec));

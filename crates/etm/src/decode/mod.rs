@@ -13,4 +13,4 @@ mod decoder;
 mod queue;
 mod resolve;
 
-pub use decoder::{Decoder, Options, Unsupported};
+pub use decoder::{Decoder, Options, Snapshot, Unsupported};
