@@ -7,14 +7,12 @@ pub enum Element {
     Block(Block),
     /// Instructions ran that no walk can tell: some path from `start`, then execution went on at `next`.
     UnknownPath {
-        /// Where they began.
-        start: u64,
+        /// Where they began, if that is known.
+        start: Option<u64>,
         /// Where execution went on.
         next: u64,
         /// How many there were, if the trace says it.
         count: Option<u32>,
-        /// Their instruction set at the start.
-        isa: Isa,
     },
     /// Execution goes on at this address; told where no program is at hand to tell more.
     Target {
@@ -151,6 +149,10 @@ pub enum Mismatch {
     NotTaken(u64),
     /// From this address on there is no branch for a megabyte.
     Endless(u64),
+    /// What lies at this address is no instruction.
+    NotCode(u64),
+    /// The trace does not say where the branch at this address went.
+    NoTarget(u64),
     /// From this address on, execution does not come to where an exception or a branch is said to be.
     Missed {
         /// Where execution was.

@@ -17,6 +17,8 @@ const MAX_LEN: u32 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Graph<'i> {
     image: &'i Image,
+    /// Whether to take all bytes for code.
+    trust: bool,
     nodes: Vec<Node>,
     index: HashMap<Key, NodeId, BuildHasherDefault<Mix>>,
 }
@@ -51,9 +53,9 @@ impl Hasher for Mix {
 }
 
 impl<'i> Graph<'i> {
-    /// The graph of a program of which nothing has run yet.
-    pub fn new(image: &'i Image) -> Self {
-        Self { image, nodes: Vec::new(), index: HashMap::default() }
+    /// The graph of a program of which nothing has run yet. `trust`: take also for code what cannot be.
+    pub fn new(image: &'i Image, trust: bool) -> Self {
+        Self { image, trust, nodes: Vec::new(), index: HashMap::default() }
     }
 
     /// The program.
@@ -158,7 +160,7 @@ impl<'i> Graph<'i> {
             if let Some(id) = self.index.get(&key(at, isa, space)) {
                 break self.nodes[id.index()].found();
             }
-            match scan(self.image, space, at, isa) {
+            match scan(self.image, space, at, isa, self.trust) {
                 Scan::Done(found) => {
                     self.add(Node::new(at, isa, space, found));
                     break found;

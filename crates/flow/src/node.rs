@@ -35,6 +35,8 @@ pub enum Stop {
     NoCode,
     /// So much code without a branch cannot be code.
     Endless,
+    /// At what is no instruction.
+    NotCode,
 }
 
 impl NodeId {

@@ -19,15 +19,21 @@ pub(crate) enum Scan {
 }
 
 /// Scans from `start` on.
-pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa) -> Scan {
+pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
     let (mut at, mut count) = (start, 0);
     let mut it = ItState::default();
     loop {
         let bytes = image.read(at, space);
         if isa == Isa::A64 {
-            let skipped = plain_a64(bytes, at);
+            let (skipped, is_code) = plain_a64(bytes, at, trust);
             at = at.wrapping_add(4 * u64::from(skipped));
             count += skipped;
+            if !is_code {
+                return Scan::Done(Found {
+                    stop: Stop::NotCode,
+                    ..no_code(at.wrapping_sub(start), count, isa)
+                });
+            }
         }
         if at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1)) && it == ItState::default() {
             return Scan::Boundary { len: at.wrapping_sub(start) as u32, count };
@@ -46,12 +52,20 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa) -> S
 }
 
 /// How many A64 instructions from `bytes[0]` on, which lies at `at`, cannot end a block, up to the next multiple of
-/// [`STRIDE`].
-fn plain_a64(bytes: &[u8], at: u64) -> u32 {
+/// [`STRIDE`], and whether an instruction comes after them at all: UDF is permanently undefined, and what memory
+/// without code is most often full of. Nothing runs past it.
+fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
     let len = (STRIDE - at % STRIDE).min(bytes.len() as u64) as usize;
-    let words = bytes[..len].chunks_exact(4);
-    words.take_while(|word| !a64::may_end_block(u32::from_le_bytes([word[0], word[1], word[2], word[3]]))).count()
-        as u32
+    for (i, word) in bytes[..len].chunks_exact(4).enumerate() {
+        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        if word >> 16 == 0 && !trust {
+            return (i as u32, false);
+        }
+        if a64::may_end_block(word) {
+            return (i as u32, true);
+        }
+    }
+    (len as u32 / 4, true)
 }
 
 /// The instruction at `at`, even where it straddles two regions.

@@ -1,4 +1,4 @@
-use tracewright_core::{Block, Ended, Flow, Isa, MemorySpace, Role};
+use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
 use tracewright_isa::ItState;
 
@@ -49,9 +49,9 @@ pub struct Rules {
     pub waits_are_traced: bool,
     /// Whether it leaves out the addresses of returns that a stack of calls predicts.
     pub return_stack: bool,
-    /// Whether to believe it when a branch without a condition was not taken. Otherwise that shows that the program is
-    /// not the one that ran.
-    pub any_branch_may_fall_through: bool,
+    /// Whether to go on where the program cannot be the one that ran: a branch without a condition that was not taken,
+    /// code that is none.
+    pub trust_program: bool,
 }
 
 /// Why the walk cannot go on. Where execution is, is not known then.
@@ -65,6 +65,10 @@ pub enum Stuck {
     NotTaken(u64),
     /// Execution did not come to where it should from this address without a branch.
     Missed(u64),
+    /// What lies at this address is no instruction.
+    NotCode(u64),
+    /// The trace does not say where the branch at this address went.
+    NoTarget(u64),
     /// A return, and no call on the stack.
     NoCall,
 }
@@ -73,7 +77,7 @@ impl<'i> Walker<'i> {
     /// A walker through the program, who does not know where execution is.
     pub fn new(image: &'i Image, rules: Rules) -> Self {
         Self {
-            graph: Graph::new(image),
+            graph: Graph::new(image, rules.trust_program),
             space: MemorySpace::ANY,
             here: NodeId::NONE,
             address: None,
@@ -199,7 +203,7 @@ impl<'i> Walker<'i> {
         self.resolve_return()?;
         loop {
             if !self.here.is_some() && !self.look_up() {
-                return Ok(());
+                return self.no_target();
             }
             let (here, node) = (self.here, self.graph.node(self.here));
             let class = node.class();
@@ -213,7 +217,7 @@ impl<'i> Walker<'i> {
                     return Ok(());
                 }
                 Flow::Direct | Flow::Indirect if !taken => {
-                    if !class.conditional && !self.rules.any_branch_may_fall_through {
+                    if !class.conditional && !self.rules.trust_program {
                         self.check_fall_through()?;
                     }
                     let node = self.graph.node(here);
@@ -261,7 +265,9 @@ impl<'i> Walker<'i> {
             if distance == 0 {
                 return Ok(());
             }
-            if distance < u64::from(node.len) || distance == u64::from(node.len) && node.stop() == Stop::NoCode {
+            if distance < u64::from(node.len)
+                || distance == u64::from(node.len) && node.class() == Class::NEXT
+            {
                 let Some(block) = self.cut(node, address) else {
                     let start = node.start();
                     self.lose();
@@ -290,6 +296,20 @@ impl<'i> Walker<'i> {
         }
     }
 
+    /// Fails, once, if a branch was taken and the trace did not say where to.
+    ///
+    /// # Errors
+    /// [`Stuck::NoTarget`].
+    #[cold]
+    pub fn no_target(&mut self) -> Result<(), Stuck> {
+        if !self.from.is_some() || self.address.is_some() || self.return_pending {
+            return Ok(());
+        }
+        let branch = self.graph.node(self.from).block(Ended::Taken).last();
+        self.from = NodeId::NONE;
+        Err(Stuck::NoTarget(branch))
+    }
+
     /// The node where execution is.
     pub fn here(&mut self) -> Option<&Node> {
         (self.here.is_some() || self.look_up()).then(|| self.graph.node(self.here))
@@ -303,7 +323,7 @@ impl<'i> Walker<'i> {
         }
         let mut it = ItState::default();
         let (mut end, mut last_len) = (node.start(), 0);
-        let mut class = tracewright_core::Class::NEXT;
+        let mut class = Class::NEXT;
         for _ in 0..count {
             let found = instruction(self.graph.image(), node.space(), end, node.isa(), &mut it)?;
             (last_len, class) = (found.len, found.class);
@@ -373,7 +393,7 @@ impl<'i> Walker<'i> {
             }
             (count, last_len) = ((len / 4) as u32, 4);
         }
-        let class = tracewright_core::Class::NEXT;
+        let class = Class::NEXT;
         Some(Block { end: address, count, last_len, class, ..node.block(Ended::Cut) })
     }
 
@@ -381,10 +401,15 @@ impl<'i> Walker<'i> {
     fn stuck(&mut self, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
         let node = self.graph.node(self.here);
         let (start, end, stop) = (node.start(), node.end(), node.stop());
+        // What leads to what is no code was none either.
         if node.count() > 0 && stop == Stop::NoCode {
             told(node, node.block(Ended::Cut));
         }
         self.lose();
-        Err(if stop == Stop::NoCode { Stuck::NoCode(end) } else { Stuck::Endless(start) })
+        Err(match stop {
+            Stop::NoCode => Stuck::NoCode(end),
+            Stop::NotCode => Stuck::NotCode(end),
+            Stop::Endless | Stop::Class => Stuck::Endless(start),
+        })
     }
 }

@@ -79,7 +79,9 @@ impl Capture {
                 .and_then(|(offset, len)| file.slice(offset, len));
             let name = dump.path.file_name().unwrap_or(dump.path.as_os_str()).to_string_lossy();
             let added = match part {
-                Some(part) => builder.raw(&name, part, dump.address, dump.space).map_err(|e| e.reason.to_string()),
+                Some(part) => {
+                    builder.raw(&name, part, dump.address, dump.space).map_err(|e| e.reason.to_string())
+                }
                 None => Err(format!("has no {:#x} bytes at offset {:#x}", dump.length, dump.offset)),
             };
             if let Err(message) = added {

@@ -46,7 +46,12 @@ pub struct Engine<'i, 'p, P> {
 }
 
 impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
-    pub fn new(lanes: &Lanes<'_>, image: &'i Image, print: &'p P, plan: Plan) -> (Self, Vec<(usize, Unsupported)>) {
+    pub fn new(
+        lanes: &Lanes<'_>,
+        image: &'i Image,
+        print: &'p P,
+        plan: Plan,
+    ) -> (Self, Vec<(usize, Unsupported)>) {
         let mut failures = Vec::new();
         let warm = lanes.lanes.iter().enumerate().map(|(i, lane)| {
             let parser = Parser::new(lane.source.params.clone()).with_resync(plan.resync);
@@ -120,7 +125,9 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     /// Lanes that never came to an A-Sync, with how many bytes they had.
     pub fn unsynchronised(&self) -> impl Iterator<Item = (usize, u64)> {
         let lanes = self.warm.iter().enumerate().filter_map(|(i, warm)| Some((i, warm.as_ref()?)));
-        lanes.filter(|(_, warm)| !warm.synchronised && warm.parser.position() > 0).map(|(i, warm)| (i, warm.parser.position()))
+        lanes
+            .filter(|(_, warm)| !warm.synchronised && warm.parser.position() > 0)
+            .map(|(i, warm)| (i, warm.parser.position()))
     }
 
     fn job<'a>(&self, lane: &'a Lane<'a>, from: usize, cold: bool, next: Option<usize>) -> Job<'a, P>
@@ -189,7 +196,8 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
                 None => next,
                 Some(position) => {
                     let state = now.decoder.snapshot();
-                    let same = ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
+                    let same =
+                        ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
                     if same {
                         handed_over = ran.handed_over;
                         parts.push(ran.part);
@@ -221,11 +229,15 @@ fn merge(lanes: &[Vec<Part>], out: &mut impl Write) -> std::io::Result<()> {
     let mut pieces = lanes.iter().map(|parts| pieces(parts).peekable()).collect::<Vec<_>>();
     pieces.retain_mut(|pieces| pieces.peek().is_some());
     while pieces.len() > 1 {
-        let key = |pieces: &mut std::iter::Peekable<_>| pieces.peek().map_or(u64::MAX, |&(key, _): &(u64, &[u8])| key);
+        let key = |pieces: &mut std::iter::Peekable<_>| {
+            pieces.peek().map_or(u64::MAX, |&(key, _): &(u64, &[u8])| key)
+        };
         let (first, _) =
             pieces.iter_mut().map(key).enumerate().min_by_key(|&(_, key)| key).unwrap_or((0, u64::MAX));
         let second = pieces.iter_mut().enumerate().filter(|&(i, _)| i != first).map(|(_, p)| key(p)).min();
-        while let Some((_, text)) = pieces[first].next_if(|&(key, _)| second.is_none_or(|second| key <= second)) {
+        while let Some((_, text)) =
+            pieces[first].next_if(|&(key, _)| second.is_none_or(|second| key <= second))
+        {
             out.write_all(text)?;
         }
         pieces.retain_mut(|pieces| pieces.peek().is_some());

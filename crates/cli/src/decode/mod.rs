@@ -66,7 +66,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         jobs => jobs,
     };
     let plan = Plan {
-        decode: decode::Options { trust_images: opencsd, join_source_walks: opencsd, repeat_no_code: opencsd },
+        decode: decode::Options {
+            trust_images: opencsd,
+            join_source_walks: opencsd,
+            repeat_no_code: opencsd,
+        },
         resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         range: Range { from: 0, to: u64::MAX },
         jobs,
@@ -112,7 +116,9 @@ fn decode<P: Print>(
             (Some(deframer), None) => deframer.feed(bytes, &mut lanes),
             (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, &mut lanes),
         }
-        if len == 0 && let Some(deframer) = &mut deframer {
+        if len == 0
+            && let Some(deframer) = &mut deframer
+        {
             deframer.finish(&mut lanes);
         }
         engine.window_done(&mut lanes, &mut out)?;
@@ -125,7 +131,10 @@ fn decode<P: Print>(
     out.flush()?;
     report_unread(capture, buffer, &lanes.unread);
     for damage in &lanes.damage {
-        report(&format!("{}: {} bytes lost at {:#x}: {}", buffer.name, damage.len, damage.offset, damage.reason));
+        report(&format!(
+            "{}: {} bytes lost at {:#x}: {}",
+            buffer.name, damage.len, damage.offset, damage.reason
+        ));
     }
     Ok(engine.tally)
 }

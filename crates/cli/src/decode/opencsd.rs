@@ -1,7 +1,8 @@
 use std::fmt::Write as _;
 
 use tracewright_core::{
-    Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn, Transaction,
+    Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
+    Transaction,
 };
 
 use super::part::{At, Print};
@@ -16,7 +17,14 @@ pub struct OpenCsd {
 impl Print for OpenCsd {
     fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
         // What OpenCSD has no element for.
-        if matches!(element, Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_)) {
+        if matches!(
+            element,
+            Element::Gap { .. }
+                | Element::End
+                | Element::Target { .. }
+                | Element::Mismatch(_)
+                | Element::UnknownPath { start: None, .. }
+        ) {
             return;
         }
         head(line, at);
@@ -41,8 +49,13 @@ impl OpenCsd {
     fn body(&self, line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         match element {
             Element::Block(block) => range(line, block, at),
-            Element::UnknownPath { start, next, count, .. } => {
-                write!(line, "I_RANGE_NOPATH(first {start:#x}:[next {next:#x}] num_i({}) )", count.unwrap_or(0))
+            Element::UnknownPath { start, next, count } => {
+                let start = start.unwrap_or(0);
+                write!(
+                    line,
+                    "I_RANGE_NOPATH(first {start:#x}:[next {next:#x}] num_i({}) )",
+                    count.unwrap_or(0)
+                )
             }
             Element::Context(context, isa) => self::context(line, context, *isa),
             Element::TraceOn(TraceOn::Normal) => line.write_str("TRACE_ON( [begin or filter])"),
@@ -72,7 +85,12 @@ impl OpenCsd {
                 write!(line, "MEMTRANS({what})")
             }
             Element::NoCode { address, space } => {
-                write!(line, "ADDR_NACC( {address:#x}; Memspace [{:#x}:{}] )", space.bits(), space_name(*space))
+                write!(
+                    line,
+                    "ADDR_NACC( {address:#x}; Memspace [{:#x}:{}] )",
+                    space.bits(),
+                    space_name(*space)
+                )
             }
             Element::Lost(reason) => {
                 let reason = match reason {

@@ -152,7 +152,10 @@ enum Stage {
     Async,
     TraceInfo,
     /// Stream positions of the last address and of the last context.
-    Known { address: Option<u64>, context: Option<u64> },
+    Known {
+        address: Option<u64>,
+        context: Option<u64>,
+    },
 }
 
 impl Handover {

@@ -1,6 +1,8 @@
 //! What happened: moves the walker and tells elements.
 
-use tracewright_core::{Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, Sink, TraceOn, Transaction};
+use tracewright_core::{
+    Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, Sink, TraceOn, Transaction,
+};
 use tracewright_flow::Stuck;
 
 use super::decoder::Decoder;
@@ -207,7 +209,8 @@ impl Decoder<'_> {
         let Some((_, Item::Address(address))) = self.queue.pop() else {
             return Err(Contradiction::UnexpectedPacket);
         };
-        let tail_chained = self.params.profile() == Profile::M && address.value == TAIL_CHAINED;
+        let is_m = self.params.profile() == Profile::M;
+        let tail_chained = is_m && address.value == TAIL_CHAINED;
         let return_address = (!tail_chained).then_some(address.value);
         if !tail_chained {
             if at_target {
@@ -217,11 +220,16 @@ impl Decoder<'_> {
                     let space = self.walker.space();
                     sink.element(offset, &Element::NoCode { address: missing, space });
                 }
-            } else if self.walker.address().is_some_and(|(here, _)| here < address.value) && !self.needs_context {
+            } else if self.walker.address().is_some_and(|(here, _)| here < address.value)
+                && !self.needs_context
+            {
                 let result = self.walker.run_to(address.value, &mut |_, block| sink.block(offset, &block));
                 if let Err(stuck) = result {
                     self.stuck(offset, stuck, address.value, sink)?;
                 }
+            } else if let (Err(stuck), false) = (self.walker.no_target(), is_m) {
+                // On M-profile a branch may return from an exception, and another be taken at once.
+                self.stuck(offset, stuck, 0, sink)?;
             }
         }
         sink.element(offset, &Element::Exception(Exception { number, return_address, at_target }));
@@ -246,36 +254,34 @@ impl Decoder<'_> {
                 address
             }
         };
-        if let (Some((start, isa)), false) = (self.walker.address(), self.needs_context) {
-            self.q_range(offset, start, isa, q.count, address.value, sink);
+        if !self.needs_context {
+            if let Err(stuck) = self.walker.no_target() {
+                self.stuck(offset, stuck, 0, sink)?;
+            }
+            self.q_range(offset, q.count, address.value, sink);
         }
         self.set_address(address);
         Ok(())
     }
 
-    fn q_range(
-        &mut self,
-        offset: u64,
-        start: u64,
-        isa: Isa,
-        count: Option<u32>,
-        next: u64,
-        sink: &mut impl Sink,
-    ) {
+    fn q_range(&mut self, offset: u64, count: Option<u32>, next: u64, sink: &mut impl Sink) {
+        let start = self.walker.address().map(|(start, _)| start);
         if let Some(count) = count.filter(|&count| count > 0)
             && let Some(block) = self.walker.first(count)
             && block.count == count
             && (block.end == next || block.class.is_branch())
         {
             let ended = match block.class.flow {
-                Flow::Direct | Flow::Indirect if block.end == next && block.class.conditional => Ended::NotTaken,
+                Flow::Direct | Flow::Indirect if block.end == next && block.class.conditional => {
+                    Ended::NotTaken
+                }
                 Flow::Direct | Flow::Indirect => Ended::Taken,
                 Flow::Next => Ended::Cut,
                 _ => Ended::Through,
             };
             sink.block(offset, &Block { ended, ..block });
         } else {
-            sink.element(offset, &Element::UnknownPath { start, next, count, isa });
+            sink.element(offset, &Element::UnknownPath { start, next, count });
         }
     }
 
@@ -295,6 +301,8 @@ impl Decoder<'_> {
         let element = match stuck {
             Stuck::NoCode(address) => Element::NoCode { address, space },
             Stuck::Endless(address) => Element::Mismatch(Mismatch::Endless(address)),
+            Stuck::NotCode(address) => Element::Mismatch(Mismatch::NotCode(address)),
+            Stuck::NoTarget(address) => Element::Mismatch(Mismatch::NoTarget(address)),
             Stuck::NotTaken(address) => Element::Mismatch(Mismatch::NotTaken(address)),
             Stuck::Missed(from) => Element::Mismatch(Mismatch::Missed { from, to }),
             Stuck::NoCall => return Err(Contradiction::ReturnStackEmpty),

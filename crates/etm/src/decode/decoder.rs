@@ -54,7 +54,7 @@ pub struct Snapshot {
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Believe the trace when a branch without a condition was not taken, as OpenCSD does. Otherwise that is a
+    /// Go on where the program cannot be the one that ran, as OpenCSD does. Otherwise that is a
     /// [`Mismatch`](tracewright_core::Mismatch).
     pub trust_images: bool,
     /// Tell the blocks that one source address packet stands for as one, as OpenCSD does, though branches that were not
@@ -84,9 +84,16 @@ impl core::error::Error for Unsupported {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing can be told until an A-Sync comes. `told`: the loss was told.
-    Lost { reason: GapReason, from: u64, told: bool },
+    Lost {
+        reason: GapReason,
+        from: u64,
+        told: bool,
+    },
     /// Nor until a Trace Info.
-    Synchronised { reason: GapReason, from: u64 },
+    Synchronised {
+        reason: GapReason,
+        from: u64,
+    },
     Running,
 }
 
@@ -102,7 +109,7 @@ impl<'i> Decoder<'i> {
         let rules = Rules {
             waits_are_traced: params.waits_are_p0,
             return_stack: params.return_stack,
-            any_branch_may_fall_through: options.trust_images,
+            trust_program: options.trust_images,
         };
         Ok(Self {
             params: params.clone(),
@@ -345,7 +352,9 @@ impl<'i> Decoder<'i> {
                 commits = commit.unwrap_or(0).clamp(0, u32::MAX.into()) as u32;
             }
             Packet::Commit(count) => commits = count,
-            Packet::CancelF1 { count, mispredict } => self.resolve(offset, Atoms::NONE, count, mispredict, sink),
+            Packet::CancelF1 { count, mispredict } => {
+                self.resolve(offset, Atoms::NONE, count, mispredict, sink)
+            }
             Packet::Mispredict(atoms) => self.resolve(offset, atoms, 0, true, sink),
             Packet::CancelF2(atoms) => self.resolve(offset, atoms, 1, true, sink),
             Packet::CancelF3 { atom, count } => {

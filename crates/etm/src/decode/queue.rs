@@ -20,17 +20,26 @@ pub(super) enum Item {
     /// P0.
     SourceAddress(Address),
     /// P0, followed by an address.
-    Exception { number: u16, at_target: bool },
+    Exception {
+        number: u16,
+        at_target: bool,
+    },
     /// P0; M-profile: an exception, or ETE: a reset or failed transaction, that no address follows.
-    ExceptionOnly { number: u16 },
+    ExceptionOnly {
+        number: u16,
+    },
     /// P0, followed by an address if it has none.
     Q(Q),
     /// P0 on M-profile.
-    ExceptionReturn { p0: bool },
+    ExceptionReturn {
+        p0: bool,
+    },
     /// P0.
     FunctionReturn,
     /// P0 where TRCIDR0.COMMTRANS says so.
-    TransactionStart { p0: bool },
+    TransactionStart {
+        p0: bool,
+    },
     /// P0: `n` elements from before the trace began.
     Unseen(u32),
     Transaction(Transaction),
@@ -42,7 +51,10 @@ pub(super) enum Item {
     Timestamp(Timestamp),
     TimestampMarker,
     Cycles(Option<u32>),
-    Instrumentation { level: u8, value: u64 },
+    Instrumentation {
+        level: u8,
+        value: u64,
+    },
 }
 
 impl Item {
