@@ -82,6 +82,8 @@ pub struct Out<'o, P> {
     pub cursor: usize,
     pub space: MemorySpace,
     pub range: Range,
+    /// Whether bytes that are not zero were passed over before the first synchronisation.
+    pub passed_over: &'o mut bool,
     /// Places of positions that may be asked for long after the map has forgotten them.
     pub remembered: &'o mut Vec<(u64, Place)>,
 }
@@ -142,6 +144,8 @@ impl<P: Print> Sink for Out<'_, P> {
                 tally.first_mismatch.get_or_insert((offset, *mismatch, self.space));
             }
             Element::Lost(_) => self.remember(offset),
+            // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
+            Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
                 tally.gaps += 1;
                 use GapReason::{Discard, Interrupted, Overflow, Start};

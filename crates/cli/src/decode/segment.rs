@@ -1,6 +1,5 @@
 //! Decoding a part of a stream.
 
-use tracewright_core::Sink as _;
 use tracewright_etm::decode::{Decoder, Snapshot};
 use tracewright_etm::packet::{self, Packet, Parser};
 
@@ -14,6 +13,7 @@ pub struct Segment<'i> {
     pub decoder: Decoder<'i>,
     remembered: Vec<(u64, Place)>,
     pub synchronised: bool,
+    passed_over: bool,
 }
 
 /// What running a segment came to.
@@ -43,7 +43,7 @@ const PIECE: usize = 1 << 10;
 
 impl<'i> Segment<'i> {
     pub fn new(parser: Parser, decoder: Decoder<'i>) -> Self {
-        Self { parser, decoder, remembered: Vec::new(), synchronised: false }
+        Self { parser, decoder, remembered: Vec::new(), synchronised: false, passed_over: false }
     }
 
     /// Decodes.
@@ -62,6 +62,7 @@ impl<'i> Segment<'i> {
                 cursor: 0,
                 space: self.decoder.space(),
                 range: job.range,
+                passed_over: &mut self.passed_over,
                 remembered: &mut self.remembered,
             },
             decoder: &mut self.decoder,
@@ -115,6 +116,7 @@ impl<'i> Segment<'i> {
                 cursor: 0,
                 space: self.decoder.space(),
                 range,
+                passed_over: &mut self.passed_over,
                 remembered: &mut self.remembered,
             },
             decoder: &mut self.decoder,
@@ -216,7 +218,8 @@ impl<P: Print> packet::Sink for Feed<'_, '_, P> {
         *self.synchronised |= *packet == Packet::Async;
     }
 
-    fn skipped(&mut self, offset: u64, _: &[u8]) {
+    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
+        *self.out.passed_over |= bytes.iter().any(|&byte| byte != 0);
         if self.out.remembered.is_empty() || *self.synchronised {
             self.out.remember(offset);
         }
