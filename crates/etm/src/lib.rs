@@ -35,6 +35,7 @@ extern crate alloc;
 
 #[cfg(feature = "decode")]
 pub mod decode;
+pub mod encode;
 pub mod packet;
 mod params;
 mod registers;
