@@ -11,6 +11,8 @@ pub enum Element {
         start: Option<u64>,
         /// Where execution went on.
         next: u64,
+        /// The instruction set there.
+        isa: Isa,
         /// How many there were, if the trace says it.
         count: Option<u32>,
     },

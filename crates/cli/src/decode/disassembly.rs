@@ -39,7 +39,8 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) {
         (_, Flow::Direct) => decode(isa, instruction.address, &instruction.bytes, &mut ItState::default())
             .map(|found| found.target),
         (Isa::A64, _) => {
-            let base = if text.starts_with("adrp") { instruction.address & !0xfff } else { instruction.address };
+            let base =
+                if text.starts_with("adrp") { instruction.address & !0xfff } else { instruction.address };
             offset(&text[at + 1..]).map(|offset| base.wrapping_add_signed(offset))
         }
         _ => None,

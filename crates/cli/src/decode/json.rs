@@ -93,12 +93,15 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
     match element {
         Element::Block(block) => {
             let Block { start, end, count, isa, .. } = block;
-            write!(line, r#","kind":"block","start":"{start:#x}","end":"{end:#x}","count":{count},"isa":"{isa}""#)?;
+            write!(
+                line,
+                r#","kind":"block","start":"{start:#x}","end":"{end:#x}","count":{count},"isa":"{isa}""#
+            )?;
             write!(line, r#","ended":"{}","conditional":{}"#, words::ended(block), block.class.conditional)?;
             symbol(line, at, *start);
             Ok(())
         }
-        Element::UnknownPath { start, next, count } => {
+        Element::UnknownPath { start, next, count, .. } => {
             line.text(r#","kind":"unknown path""#);
             if let Some(start) = start {
                 write!(line, r#","start":"{start:#x}""#)?;

@@ -218,7 +218,9 @@ impl What<'_> {
         } else if deframer.is_some() && !lanes.any_frame {
             failures.push(match buffer.format {
                 BufferFormat::CoreSight => "holds no data of any source".into(),
-                _ => format!("no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"),
+                _ => format!(
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                ),
             });
         }
         for (lane, bytes) in engine.unsynchronised() {

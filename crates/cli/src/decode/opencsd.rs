@@ -49,7 +49,7 @@ impl OpenCsd {
     fn body(&self, line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         match element {
             Element::Block(block) => range(line, block, at),
-            Element::UnknownPath { start, next, count } => {
+            Element::UnknownPath { start, next, count, .. } => {
                 let start = start.unwrap_or(0);
                 write!(
                     line,

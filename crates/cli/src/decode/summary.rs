@@ -26,7 +26,9 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
                 "execution ran past the end of {} at {address:#x}: is this the right binary, at the right address?",
                 names::file_name(region.name())
             ),
-            None => format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]"),
+            None => {
+                format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]")
+            }
         };
         output::report(&format!("{buffer}: {message}"));
     }

@@ -46,7 +46,9 @@ impl Text {
     /// A line that says what the columns are.
     pub fn columns(detail: Detail) -> &'static str {
         match detail {
-            Detail::Blocks | Detail::Elements => "    offset id             address    n ended        where\n",
+            Detail::Blocks | Detail::Elements => {
+                "    offset id             address    n ended        where\n"
+            }
             Detail::Instructions => "    offset id             address  bytes     instruction\n",
         }
     }
@@ -119,7 +121,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
 fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
     match element {
         Element::Block(_) | Element::Lost(_) => Ok(()),
-        Element::UnknownPath { start, next, count } => {
+        Element::UnknownPath { start, next, count, .. } => {
             match count {
                 Some(1) => line.text("an instruction"),
                 Some(count) => line.decimal((*count).into()).text(" instructions"),

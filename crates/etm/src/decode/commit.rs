@@ -258,21 +258,21 @@ impl Decoder<'_> {
             if let Err(stuck) = self.walker.no_target() {
                 self.stuck(offset, stuck, 0, sink)?;
             }
-            self.q_range(offset, q.count, address.value, sink);
+            self.q_range(offset, q.count, address, sink);
         }
         self.set_address(address);
         Ok(())
     }
 
-    fn q_range(&mut self, offset: u64, count: Option<u32>, next: u64, sink: &mut impl Sink) {
+    fn q_range(&mut self, offset: u64, count: Option<u32>, next: Address, sink: &mut impl Sink) {
         let start = self.walker.address().map(|(start, _)| start);
         if let Some(count) = count.filter(|&count| count > 0)
             && let Some(block) = self.walker.first(count)
             && block.count == count
-            && (block.end == next || block.class.is_branch())
+            && (block.end == next.value || block.class.is_branch())
         {
             let ended = match block.class.flow {
-                Flow::Direct | Flow::Indirect if block.end == next && block.class.conditional => {
+                Flow::Direct | Flow::Indirect if block.end == next.value && block.class.conditional => {
                     Ended::NotTaken
                 }
                 Flow::Direct | Flow::Indirect => Ended::Taken,
@@ -281,7 +281,10 @@ impl Decoder<'_> {
             };
             sink.block(offset, &Block { ended, ..block });
         } else {
-            sink.element(offset, &Element::UnknownPath { start, next, count });
+            sink.element(
+                offset,
+                &Element::UnknownPath { start, next: next.value, isa: self.isa(next.is), count },
+            );
         }
     }
 

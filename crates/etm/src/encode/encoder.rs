@@ -292,14 +292,16 @@ impl Encoder {
 
     fn unknown_path(
         &mut self,
-        start: u64,
+        start: Option<u64>,
         next: u64,
         count: Option<u32>,
         isa: Isa,
         out: &mut impl Bytes,
     ) -> Result<(), EmitError> {
         self.synced(out)?;
-        self.arrive(start, isa, out)?;
+        if let Some(start) = start {
+            self.arrive(start, isa, out)?;
+        }
         self.commit_due(out)?;
         let address = self.emitter.trace_state().shortest(next, instruction_set(isa));
         let inside = count.is_some() && address.form != AddressForm::Long64;
