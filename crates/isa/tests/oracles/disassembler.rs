@@ -123,22 +123,24 @@ fn target(operands: &str) -> u64 {
     .expect("a number")
 }
 
-/// Far from both ends, so that no target wraps: Capstone does not wrap as the architecture does.
+/// Far from both ends: wrapping is for the lines by hand.
 const ADDRESS: u64 = 0x4000_0000;
 
 fn check(isa: Isa, extra: &[ArchExtraMode], words: impl Iterator<Item = u32>) -> Log {
     let disassembler = Disassembler::new(isa, extra);
     let arm = Arm::new(isa);
+    // T32 branches to A32 are from PC aligned to 4, so here it is not.
+    let address = if isa == Isa::T32 { ADDRESS + 2 } else { ADDRESS };
     let mut log = Log::new(isa, "Capstone");
     for word in words {
-        let ours = ours(isa, ADDRESS, word);
-        if let Some((text, theirs)) = disassembler.one(ADDRESS, word) {
+        let ours = ours(isa, address, word);
+        if let Some((text, theirs)) = disassembler.one(address, word) {
             if theirs != ours {
                 log.add(word, &text, || format!("{theirs:?}, we say {ours:?}"));
             }
         } else if ours.flow != Next {
             // A word it does not know may be one it knows but for bits that should be otherwise.
-            let canonical = disassembler.one(ADDRESS, arm.canonical(word));
+            let canonical = disassembler.one(address, arm.canonical(word));
             let agrees = canonical.is_some_and(|(_, theirs)| theirs == ours);
             log.add(word, if agrees { SHOULD_BE } else { UNKNOWN }, || format!("we say {ours:?}"));
         }
