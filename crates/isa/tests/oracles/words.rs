@@ -73,7 +73,7 @@ fn near(first: u32, rng: &mut Rng) -> u32 {
         1 => low | 0xf000,
         2 if first & 0xff80 == 0xf380 => low & 0x0fff & rng.next_u64() as u32 | 0x8000,
         2 if first & 0xff80 == 0xf000 => low & 0x2fff | 0xc001,
-        2 if first == 0xee07 => low & 0xf000 | 0x0f95,
+        2 if first & 0xff == 0x07 => low & 0xf000 | 0x0f95,
         2 if first & 0xfff0 == 0xfb50 => low & 0xf0ff | 0x0f00,
         2 => low & 0xf0ff,
         _ => low | 0x0f00,
