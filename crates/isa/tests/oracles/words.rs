@@ -8,16 +8,22 @@ fn random(rng: &mut Rng) -> u32 {
     if rng.one_in(4) { word & rng.next_u64() as u32 & rng.next_u64() as u32 } else { word }
 }
 
-/// A64: all words that begin as the system instructions and register branches that matter do; then `count` random
-/// ones, most of them in the group that has all branches.
+/// A64: all words that begin as the system instructions and register branches that matter do, and near misses of them:
+/// beginnings that are wrong in one bit. Then `count` random ones, most of them in the group that has all branches.
 pub fn a64(count: usize) -> impl Iterator<Item = u32> {
     const HALVES: [u32; 13] = [
         0xd500, 0xd503, 0xd523, 0xd61f, 0xd63f, 0xd65f, 0xd69f, 0xd6bf, 0xd6df, 0xd6ff, 0xd71f, 0xd73f,
         0xd75f,
     ];
+    const LOWS: [u32; 14] = [
+        0x0000, 0x03c0, 0x03e0, 0x07e0, 0x081f, 0x0c1f, 0x0be2, 0x0bff, 0x0fff, 0x1005, 0x205f, 0x207f,
+        0x3060, 0x30df,
+    ];
     let mut rng = Rng::new(64);
     let all = HALVES.into_iter().flat_map(|half| (0..=0xffff).map(move |low| half << 16 | low));
-    all.chain((0..count).map(move |_| {
+    let wrong = HALVES.into_iter().flat_map(|half| (0..16).map(move |bit| half ^ 1 << bit));
+    let misses = wrong.flat_map(|half| LOWS.into_iter().map(move |low| half << 16 | low));
+    all.chain(misses).chain((0..count).map(move |_| {
         let word = random(&mut rng);
         if rng.one_in(4) { word } else { word & !0x1c00_0000 | 0x1400_0000 }
     }))
