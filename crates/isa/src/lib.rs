@@ -21,20 +21,25 @@
 //!
 //! # What counts as what
 //!
-//! * Any bits decode; what is not listed in a table just goes to the next instruction. That holds for exceptions too (SVC,
-//!   BRK, UDF, ...): a trace reports them as such.
+//! * Any bits decode; what is not listed in a table just goes to the next instruction. That holds for exceptions too
+//!   (SVC, BRK, UDF, ...): a trace reports them as such.
 //! * Bits that "should be" zero or one are not looked at. Encodings that would branch only by way of a register the
 //!   architecture forbids there (`MOVW PC`, `LDRT PC`, ...) are no branches.
 //! * [`Role::Call`] is any branch that writes the link register.
-//! * [`Role::Return`] is RET and its kin in A64. AArch32 has no such instruction, so it is what programs return
-//!   with: `BX LR`, `MOV PC, LR`, a pop into PC; Armv8.1-M: `BXAUT` with LR.
-//! * [`Role::ExceptionReturn`] is ERET and its kin, TEXIT; in AArch32 also RFE, `LDM ... ^` with PC, and data
-//!   processing that sets the flags with PC as its destination (`SUBS PC, LR, #4`): all that restore the state saved by
-//!   an exception. (M profile returns from exceptions by a branch to a magic address, which no instruction shows.)
-//! * The architecture version is never asked for, since no two versions use the same bits for different branches. Where one
-//!   of them gave a meaning to bits that are UNPREDICTABLE in another, the meaning counts: `CLRM` and `BXAUT` of
-//!   Armv8.1-M.
+//! * [`Role::Return`] is RET and its kin in A64. AArch32 has no such instruction, so it is what programs return with:
+//!   `BX LR`, `MOV PC, LR`, a pop into PC; Armv8.1-M: `BXAUT` with LR.
+//! * [`Role::ExceptionReturn`] is ERET and its kin, TEXIT; in AArch32 also RFE, `LDM ... ^` with PC, and data processing
+//!   that sets the flags with PC as its destination (`SUBS PC, LR, #4`): all that restore the state saved by an
+//!   exception. (M profile returns from exceptions by a branch to a magic address, which no instruction shows.)
+//! * [`Class::conditional`] is a matter of the encoding and of IT blocks alone, whatever the flow: `ADDEQ` is, and
+//!   `B.AL` is too. `LE` without LR repeats for ever, so it is not.
+//! * The architecture version is never asked for: no two versions give the same bits to different branches. Where
+//!   Armv8.1-M gave a meaning to bits that are UNPREDICTABLE elsewhere, the meaning counts (`CLRM`, `BXAUT`).
 //! * Branch Future (BF and its kin, Armv8.1-M) goes to the next instruction: it is a hint that cores may ignore.
+//!
+//! [`Role::Call`]: tracewright_core::Role::Call
+//! [`Role::Return`]: tracewright_core::Role::Return
+//! [`Role::ExceptionReturn`]: tracewright_core::Role::ExceptionReturn
 #![no_std]
 
 pub mod a32;

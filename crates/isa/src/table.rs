@@ -150,6 +150,14 @@ mod tests {
         }
     }
 
+    /// Not only on samples: `a64::may_end_block` is true of all words of all rows.
+    #[test]
+    fn no_row_of_a64_is_outside_the_group() {
+        for row in crate::a64::TABLE.rows {
+            assert!(row.mask & 0x1c00_0000 == 0x1c00_0000 && crate::a64::may_end_block(row.value));
+        }
+    }
+
     #[test]
     fn every_row_applies_and_is_found() {
         check("A64", &crate::a64::TABLE);
