@@ -12,6 +12,9 @@ mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/input/tests/fuzz_bodies.rs"]
 mod input;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/isa/tests/fuzz_bodies.rs"]
+mod isa;
 
 /// A fuzz body: takes any bytes, panics if something is wrong.
 pub type Body = fn(&[u8]);
@@ -23,4 +26,5 @@ pub const BODIES: &[(&str, Body)] = &[
     ("frame", frames::frame),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
+    ("instructions", isa::instructions),
 ];

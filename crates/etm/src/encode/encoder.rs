@@ -218,7 +218,7 @@ impl Encoder {
             Element::Lost(reason) => self.lose(reason, out),
             Element::End => self.settle(out),
             // What a reader finds out, not what a trace unit says.
-            Element::Target { .. } | Element::NoCode { .. } | Element::Gap { .. } => Ok(()),
+            Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => Ok(()),
         }
     }
 
@@ -304,14 +304,16 @@ impl Encoder {
 
     fn unknown_path(
         &mut self,
-        start: u64,
+        start: Option<u64>,
         next: u64,
         count: Option<u32>,
         isa: Isa,
         out: &mut impl Bytes,
     ) -> Result<(), EmitError> {
         self.synced(out)?;
-        self.arrive(start, isa, out)?;
+        if let Some(start) = start {
+            self.arrive(start, isa, out)?;
+        }
         self.commit_due(out)?;
         let address = self.emitter.trace_state().shortest(next, instruction_set(isa));
         let inside = count.is_some() && address.form != AddressForm::Long64;

@@ -423,7 +423,7 @@ fn overflow() {
 fn unknown_paths() {
     let with_q = Registers { trcidr0: 0x2801_8ea1, trcconfigr: 1 | 3 << 13, ..etm(0) };
     let path = |next, count| {
-        let path = Element::UnknownPath { start: 0x1000, next, count, isa: Isa::A64 };
+        let path = Element::UnknownPath { start: Some(0x1000), next, count, isa: Isa::A64 };
         bytes(&with_q, &Options::default(), &[path, cond(next, 1, false)])
     };
     assert_eq!(path(0x1040, Some(9)), [0xa5, 0x10, 0x09, 0xf6]);

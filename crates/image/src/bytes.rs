@@ -1,0 +1,72 @@
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes somebody holds for us, whole or a part: a memory map, a vector. Cloning copies no bytes.
+///
+/// ```
+/// use tracewright_image::Bytes;
+///
+/// let whole = Bytes::from(vec![1, 2, 3, 4]);
+/// assert_eq!(whole.slice(1, 2).unwrap().as_slice(), [2, 3]);
+/// assert!(whole.slice(1, 4).is_none());
+/// ```
+#[derive(Clone)]
+pub struct Bytes {
+    container: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+impl Bytes {
+    /// All bytes of `container`.
+    pub fn new(container: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self::from_arc(Arc::new(container))
+    }
+
+    /// All bytes of a container that others may use too.
+    pub fn from_arc(container: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
+        let range = 0..(*container).as_ref().len();
+        Self { container, range }
+    }
+
+    /// The `len` bytes from `offset` on, if there are as many.
+    pub fn slice(&self, offset: usize, len: usize) -> Option<Self> {
+        let start = self.range.start.checked_add(offset)?;
+        let end = start.checked_add(len)?;
+        (end <= self.range.end).then(|| Self { container: Arc::clone(&self.container), range: start..end })
+    }
+
+    /// The bytes; none if the container has become shorter, which it should not.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        (*self.container).as_ref().get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(bytes)
+    }
+}
+
+impl From<&'static [u8]> for Bytes {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self::new(bytes)
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bytes({})", self.len())
+    }
+}

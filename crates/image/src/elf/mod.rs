@@ -1,0 +1,67 @@
+//! ELF files: what is loaded where, which sections, symbols and relocations they have.
+
+mod note;
+mod place;
+mod read;
+mod relocatable;
+mod tables;
+
+use std::ops::Range;
+
+use object::elf;
+
+pub use place::Place;
+pub(crate) use read::{Section, Segment};
+pub(crate) use tables::{Relocation, Symbol};
+
+use crate::error::Reason;
+use crate::pieces::Pieces;
+
+/// An ELF file, its headers read. Addresses are those it was linked for unless said otherwise.
+#[derive(Debug)]
+pub(crate) struct Elf {
+    /// 64-bit.
+    pub wide: bool,
+    pub machine: elf::Machine,
+    /// Sections are at no address yet, symbols count from the start of their section.
+    pub relocatable: bool,
+    /// What is loaded and has bytes in the file.
+    pub segments: Vec<Segment>,
+    pub sections: Vec<Section>,
+    /// Which section is loaded at an address.
+    pub sections_at: Pieces,
+    /// What to add to the address something was linked for to get the one it is at. Wraps around.
+    pub bias: u64,
+    /// Where in the file the build ID is.
+    pub build_id: Option<Range<usize>>,
+}
+
+impl Elf {
+    /// Reads the headers of `file` and puts it to its place.
+    pub fn new(file: &[u8], place: Place) -> Result<Self, Reason> {
+        let mut elf = read::headers(file)?;
+        if elf.relocatable {
+            relocatable::lay_out(&mut elf);
+        }
+        if elf.segments.is_empty() {
+            return Err(Reason::NothingToLoad);
+        }
+        let claim = |section: &Section| if section.loaded { section.addresses() } else { 0..0 };
+        let claims: Vec<_> = elf.sections.iter().map(claim).collect();
+        (elf.sections_at, _) = Pieces::new(&claims);
+        elf.bias = place.bias(&elf)?;
+        elf.build_id = note::build_id(&elf, file);
+        Ok(elf)
+    }
+
+    /// The section that is loaded at `address`, as linked.
+    pub fn section_at(&self, address: u64) -> Option<&Section> {
+        self.sections_at.find(address).map(|(_, index)| &self.sections[index as usize])
+    }
+
+    /// The bytes of the section called `name`, if it has any in the file.
+    pub fn section_bytes<'a>(&self, file: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        let section = self.sections.iter().find(|section| &*section.name == name)?;
+        section.bytes(file).filter(|bytes| !bytes.is_empty())
+    }
+}

@@ -1,0 +1,67 @@
+use super::{Elf, Segment};
+use crate::error::Reason;
+
+/// The smallest page any of our programs was loaded with, and the largest.
+const PAGE: u64 = 0x1000;
+const LARGEST_PAGE: u64 = 0x10000;
+
+/// Where an ELF file was in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// At the addresses it was linked for.
+    #[default]
+    AsLinked,
+    /// The lowest byte that is loaded is in the page (of 4 KiB) at this address; that is what the first line of the file
+    /// in `/proc/PID/maps` says. Of a relocatable file (a kernel module), `.text` is at this address.
+    Base(u64),
+    /// An executable part of it was mapped, as one line of `/proc/PID/maps` or one `MMAP` record of perf says.
+    Mapping {
+        /// The address of the mapping.
+        address: u64,
+        /// The offset in the file of the byte at that address.
+        offset: u64,
+    },
+}
+
+impl From<u64> for Place {
+    fn from(base: u64) -> Self {
+        Self::Base(base)
+    }
+}
+
+impl From<Option<u64>> for Place {
+    fn from(base: Option<u64>) -> Self {
+        base.map_or(Self::AsLinked, Self::Base)
+    }
+}
+
+impl Place {
+    /// What to add to the addresses `elf` was linked for.
+    pub(super) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
+        Ok(match self {
+            Self::AsLinked => 0,
+            Self::Base(base) => {
+                let lowest = elf.segments.iter().map(|segment| segment.address).min().unwrap_or_default();
+                base.wrapping_sub(lowest - lowest % PAGE)
+            }
+            Self::Mapping { address, offset } => {
+                let segment = mapped(&elf.segments, offset).ok_or(Reason::NotMapped { offset })?;
+                let linked = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
+                address.wrapping_sub(linked)
+            }
+        })
+    }
+}
+
+/// The segment a mapping that begins at `offset` is of. A mapping begins at a page, so it may begin in the segment before.
+fn mapped(segments: &[Segment], offset: u64) -> Option<&Segment> {
+    let maps = |segment: &&Segment| {
+        let start = segment.offset - segment.offset % LARGEST_PAGE;
+        (start..segment.offset.saturating_add(segment.len)).contains(&offset)
+    };
+    // Executable ones first; then one that has the byte; then the one that begins next.
+    segments
+        .iter()
+        .filter(maps)
+        .min_by_key(|segment| (!segment.executable, segment.offset > offset, segment.offset.abs_diff(offset)))
+}

@@ -1,0 +1,146 @@
+use std::ffi::CStr;
+use std::ops::Range;
+
+use object::LittleEndian;
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+
+use super::Elf;
+use crate::error::Reason;
+use crate::pieces::Pieces;
+
+/// Section names are cut here; so are all that come from a file without an end.
+const MAX_SECTION_NAME: usize = 256;
+
+/// A part of the file that is loaded. Its bytes in memory beyond those in the file are zeros and no code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// Where it was linked to be.
+    pub address: u64,
+    /// Where its bytes are in the file.
+    pub offset: u64,
+    /// How many there are said to be.
+    pub len: u64,
+    pub executable: bool,
+}
+
+/// A section.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub name: Box<str>,
+    pub kind: elf::SectionType,
+    pub flags: elf::SectionFlags,
+    /// Where it was linked to be, if it is loaded.
+    pub address: u64,
+    pub offset: u64,
+    pub len: u64,
+    /// The section it belongs with: the strings of symbols, the symbols of relocations.
+    pub link: u32,
+    pub align: u64,
+    /// Whether it is in memory when the program runs.
+    pub loaded: bool,
+}
+
+impl Section {
+    /// The addresses it was linked for.
+    pub fn addresses(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.len)
+    }
+
+    /// Whether it has code.
+    pub fn executable(&self) -> bool {
+        self.flags.contains(elf::SHF_EXECINSTR)
+    }
+
+    /// Its bytes in the file; none if it has none there, or not all of them.
+    pub fn bytes<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
+        if self.kind == elf::SHT_NOBITS {
+            return None;
+        }
+        let start = usize::try_from(self.offset).ok()?;
+        let len = usize::try_from(self.len).ok()?;
+        file.get(start..)?.get(..len)
+    }
+}
+
+/// Reads the headers of an ELF file of any class.
+pub(super) fn headers(file: &[u8]) -> Result<Elf, Reason> {
+    if !file.starts_with(&elf::ELFMAG) {
+        return Err(if file.is_empty() { Reason::Empty } else { Reason::NotElf });
+    }
+    let ident = |index: usize| file.get(index).copied().unwrap_or_default();
+    let (class, data) = (ident(4), ident(5));
+    if data == elf::ELFDATA2MSB.0 {
+        return Err(Reason::BigEndian);
+    }
+    match class {
+        _ if class == elf::ELFCLASS32.0 => headers_of::<FileHeader32<LittleEndian>>(file),
+        _ if class == elf::ELFCLASS64.0 => headers_of::<FileHeader64<LittleEndian>>(file),
+        _ => Err(Reason::Malformed("it is neither of 32 nor of 64 bits")),
+    }
+}
+
+fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, Reason> {
+    let header =
+        H::parse(file).map_err(|_| Reason::Malformed("its header is cut off or of an unknown version"))?;
+    let kind = header.e_type(LittleEndian);
+    let programs = header
+        .program_headers(LittleEndian, file)
+        .map_err(|_| Reason::Malformed("its program headers are not in the file, or of an unknown size"))?;
+    // Memory dumped as a file, or a file cut off, may have lost its sections; they are not needed to run.
+    let headers = header.section_headers(LittleEndian, file).unwrap_or_default();
+    Ok(Elf {
+        wide: header.is_class_64(),
+        machine: header.e_machine(LittleEndian),
+        relocatable: kind == elf::ET_REL,
+        segments: segments(programs),
+        sections: sections(header, headers, file),
+        sections_at: Pieces::default(),
+        bias: 0,
+        build_id: None,
+    })
+}
+
+fn segments<P: ProgramHeader<Endian = LittleEndian>>(headers: &[P]) -> Vec<Segment> {
+    let loaded = headers.iter().filter(|header| header.p_type(LittleEndian) == elf::PT_LOAD);
+    let segments = loaded.map(|header| Segment {
+        address: header.p_vaddr(LittleEndian).into(),
+        offset: header.p_offset(LittleEndian).into(),
+        len: header.p_filesz(LittleEndian).into(),
+        executable: header.p_flags(LittleEndian).contains(elf::PF_X),
+    });
+    segments.filter(|segment| segment.len > 0).collect()
+}
+
+fn sections<H: FileHeader<Endian = LittleEndian>>(
+    file_header: &H,
+    headers: &[H::SectionHeader],
+    file: &[u8],
+) -> Vec<Section> {
+    let names = file_header.shstrndx(LittleEndian, file).ok();
+    let names = names.and_then(|index| headers.get(index as usize));
+    let names = names.and_then(|header| header.data(LittleEndian, file).ok()).unwrap_or_default();
+    let section = |header: &H::SectionHeader| {
+        let flags = header.sh_flags(LittleEndian);
+        Section {
+            name: String::from_utf8_lossy(string_at(names, header.sh_name(LittleEndian), MAX_SECTION_NAME))
+                .into(),
+            kind: header.sh_type(LittleEndian),
+            flags,
+            address: header.sh_addr(LittleEndian).into(),
+            offset: header.sh_offset(LittleEndian).into(),
+            len: header.sh_size(LittleEndian).into(),
+            link: header.sh_link(LittleEndian),
+            align: header.sh_addralign(LittleEndian).into(),
+            loaded: flags.contains(elf::SHF_ALLOC) && !flags.contains(elf::SHF_TLS),
+        }
+    };
+    headers.iter().map(section).collect()
+}
+
+/// The bytes of the string at `offset`, at most `max` of them.
+pub(super) fn string_at(strings: &[u8], offset: u32, max: usize) -> &[u8] {
+    let rest = strings.get(offset as usize..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(max)];
+    CStr::from_bytes_until_nul(rest).map_or(rest, CStr::to_bytes)
+}

@@ -1,0 +1,38 @@
+use std::sync::OnceLock;
+
+use crate::bytes::Bytes;
+use crate::elf::Elf;
+use crate::lines::Lines;
+use crate::symbols::Table;
+
+/// Something that was added to an image: bytes, and what is known of them.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub name: Box<str>,
+    pub bytes: Bytes,
+    pub elf: Option<Elf>,
+    symbols: OnceLock<Table>,
+    lines: OnceLock<Lines>,
+}
+
+impl File {
+    pub fn new(name: &str, bytes: Bytes, elf: Option<Elf>) -> Self {
+        Self { name: name.into(), bytes, elf, symbols: OnceLock::new(), lines: OnceLock::new() }
+    }
+
+    /// Its symbols, read when they are first asked for.
+    pub fn symbols(&self) -> &Table {
+        self.symbols.get_or_init(|| match &self.elf {
+            Some(elf) => Table::new(elf, self.bytes.as_slice()),
+            None => Table::default(),
+        })
+    }
+
+    /// Its lines, indexed when they are first asked for.
+    pub fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| match &self.elf {
+            Some(elf) => Lines::new(elf, self.bytes.as_slice()),
+            None => Lines::default(),
+        })
+    }
+}

@@ -1,0 +1,107 @@
+use std::ops::Range;
+
+use object::elf;
+use tracewright_core::MemorySpace;
+
+use crate::file::File;
+use crate::lines::Lines;
+
+/// Bytes of a file at addresses.
+#[derive(Debug)]
+pub(crate) struct Region {
+    /// Index of the file.
+    pub file: u32,
+    /// Where in the file the bytes are.
+    pub offset: usize,
+    pub range: Range<u64>,
+    pub space: MemorySpace,
+    pub executable: bool,
+}
+
+impl Region {
+    /// The bytes at `range`, a part of the region.
+    #[inline]
+    pub fn bytes<'a>(&self, file: &'a File, range: &Range<u64>) -> Option<&'a [u8]> {
+        let start = self.offset + (range.start - self.range.start) as usize;
+        file.bytes.as_slice().get(start..start + (range.end - range.start) as usize)
+    }
+}
+
+/// What a region was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes of which nothing is known but where they are.
+    Raw,
+    /// A part of an ELF file that is loaded.
+    Elf,
+}
+
+/// A region of an image, to ask about.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionRef<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) region: &'a Region,
+}
+
+/// A section of an ELF file, where it is in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionRef<'a> {
+    /// Its name, such as `.text`.
+    pub name: &'a str,
+    /// Its addresses.
+    pub range: Range<u64>,
+}
+
+impl<'a> RegionRef<'a> {
+    /// The name it was given: of the file, most likely.
+    pub fn name(&self) -> &'a str {
+        &self.file.name
+    }
+
+    /// What it was made from.
+    pub fn kind(&self) -> Kind {
+        if self.file.elf.is_some() { Kind::Elf } else { Kind::Raw }
+    }
+
+    /// Its addresses, also those that another region hides.
+    pub fn range(&self) -> Range<u64> {
+        self.region.range.clone()
+    }
+
+    /// The memory spaces it is in.
+    pub fn space(&self) -> MemorySpace {
+        self.region.space
+    }
+
+    /// Whether it may be code: an executable part of an ELF file, or anything raw.
+    pub fn executable(&self) -> bool {
+        self.region.executable
+    }
+
+    /// The build ID of its ELF file.
+    pub fn build_id(&self) -> Option<&'a [u8]> {
+        let range = self.file.elf.as_ref()?.build_id.clone()?;
+        self.file.bytes.as_slice().get(range)
+    }
+
+    /// Whether its ELF file has tables of symbols.
+    pub fn has_symbols(&self) -> bool {
+        let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
+        self.file.elf.as_ref().is_some_and(|elf| {
+            elf.sections.iter().any(|section| tables.contains(&section.kind) && section.len > 0)
+        })
+    }
+
+    /// Whether its ELF file tells source lines.
+    pub fn has_lines(&self) -> bool {
+        self.file.elf.as_ref().is_some_and(Lines::has_any)
+    }
+
+    /// The section at `address`; its end is where code should not run past.
+    pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
+        let elf = self.file.elf.as_ref()?;
+        let section = elf.section_at(address.wrapping_sub(elf.bias))?;
+        let start = section.address.wrapping_add(elf.bias);
+        Some(SectionRef { name: &section.name, range: start..start.saturating_add(section.len) })
+    }
+}

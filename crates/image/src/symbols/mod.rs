@@ -1,0 +1,123 @@
+//! Symbols and source lines by address, and addresses by name.
+
+mod name;
+mod plt;
+mod select;
+mod table;
+
+use std::fmt;
+use std::ops::Range;
+
+use tracewright_core::MemorySpace;
+
+use crate::file::File;
+use crate::image::Image;
+pub(crate) use table::Table;
+
+/// The symbols and source lines of an image, to ask about.
+///
+/// A file's tables are read when something in it is first asked about; from then on an answer is a binary search.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbols<'a> {
+    image: &'a Image,
+}
+
+/// A function, or a label in code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    /// Its name, demangled.
+    pub name: &'a str,
+    /// The address of its first instruction.
+    pub start: u64,
+    /// How many bytes it has. What the file does not say goes on to the next symbol, or to the end of its section.
+    pub size: u64,
+}
+
+/// A line of source code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceLine<'a> {
+    /// The path of the file, as the compiler saw it.
+    pub file: &'a str,
+    /// The line, from 1; 0 if an instruction belongs to no line.
+    pub line: u32,
+}
+
+/// A function at an address: the innermost inlined one, or one it is inlined into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The name of the function, demangled, if known.
+    pub function: Option<&'a str>,
+    /// Where in it: of the innermost the line of the address, of the others that of the call inlined.
+    pub line: Option<SourceLine<'a>>,
+}
+
+impl<'a> Symbols<'a> {
+    pub(crate) fn new(image: &'a Image) -> Self {
+        Self { image }
+    }
+
+    /// The symbol `address` is in.
+    pub fn symbol(self, address: u64, space: MemorySpace) -> Option<Symbol<'a>> {
+        let (file, linked, bias) = self.program(address, space)?;
+        let (name, range) = file.symbols().find(file.bytes.as_slice(), linked)?;
+        Some(Symbol { name, start: range.start.wrapping_add(bias), size: range.end - range.start })
+    }
+
+    /// The source line `address` belongs to.
+    pub fn source(self, address: u64, space: MemorySpace) -> Option<SourceLine<'a>> {
+        let (file, linked, _) = self.program(address, space)?;
+        file.lines().find(file, linked)
+    }
+
+    /// The functions at `address`, the innermost inlined one first, the one they are all inlined into last.
+    pub fn frames(self, address: u64, space: MemorySpace) -> Vec<Frame<'a>> {
+        let Some((file, linked, _)) = self.program(address, space) else { return Vec::new() };
+        file.lines().frames(file, linked)
+    }
+
+    /// The addresses of the symbol called `name`, mangled or not, in the first file that has it. A C++ function may be
+    /// named without its parameters.
+    pub fn resolve(self, name: &str) -> Option<Range<u64>> {
+        self.image.files.iter().find_map(|file| {
+            let bias = file.elf.as_ref()?.bias;
+            let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
+            Some(range.start.wrapping_add(bias)..range.end.wrapping_add(bias))
+        })
+    }
+
+    /// The ELF file at `address`, the address it was linked for, and what lies between.
+    fn program(self, address: u64, space: MemorySpace) -> Option<(&'a File, u64, u64)> {
+        let (_, region) = self.image.programs.find(address, space)?;
+        let file = &self.image.files[self.image.regions[region as usize].file as usize];
+        let bias = file.elf.as_ref()?.bias;
+        Some((file, address.wrapping_sub(bias), bias))
+    }
+}
+
+impl<'a> Symbol<'a> {
+    /// The name and how far into the symbol `address` is, to print: `main`, `main+0x10`.
+    pub fn offset(&self, address: u64) -> impl fmt::Display + use<'a> {
+        SymbolOffset { name: self.name, offset: address.wrapping_sub(self.start) }
+    }
+}
+
+struct SymbolOffset<'a> {
+    name: &'a str,
+    offset: u64,
+}
+
+impl fmt::Display for SymbolOffset<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            0 => f.write_str(self.name),
+            offset => write!(f, "{}+{offset:#x}", self.name),
+        }
+    }
+}
+
+/// `main.c:12`
+impl fmt::Display for SourceLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}

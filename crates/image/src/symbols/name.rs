@@ -1,0 +1,102 @@
+//! Names for people out of names for linkers.
+
+use std::fmt::{self, Write};
+
+use cpp_demangle::DemangleOptions;
+
+/// A demangled name is cut here: some short mangled names stand for gigabytes.
+const MAX_SHOWN: usize = 0x4000;
+
+/// The name without the version some linkers add: `memcpy` of `memcpy@@GLIBC_2.17`.
+pub(crate) fn without_version(raw: &[u8]) -> &[u8] {
+    match raw.iter().position(|&byte| byte == b'@') {
+        Some(at) if at > 0 => &raw[..at],
+        _ => raw,
+    }
+}
+
+/// Whether a name may be mangled, so that demangling it is worth the try.
+pub(crate) fn is_mangled(raw: &[u8]) -> bool {
+    [&b"_Z"[..], b"_R", b"_GLOBAL_"].iter().any(|prefix| raw.starts_with(prefix))
+}
+
+/// The name as the program's source has it.
+pub(crate) fn demangle(raw: &[u8]) -> Box<str> {
+    let raw = String::from_utf8_lossy(without_version(raw));
+    if is_mangled(raw.as_bytes()) {
+        if let Ok(name) = rustc_demangle::try_demangle(&raw) {
+            return cut(|text| write!(text, "{name:#}"));
+        }
+        if let Some(name) = demangle_cpp(&raw, DemangleOptions::new()) {
+            return name;
+        }
+    }
+    raw.into()
+}
+
+/// The name of a C++ function without parameters and return type.
+pub(crate) fn demangle_without_parameters(raw: &[u8]) -> Option<Box<str>> {
+    let raw = std::str::from_utf8(without_version(raw)).ok()?;
+    demangle_cpp(raw, DemangleOptions::new().no_params().no_return_type())
+}
+
+fn demangle_cpp(raw: &str, options: DemangleOptions) -> Option<Box<str>> {
+    let symbol = cpp_demangle::Symbol::new(raw).ok()?;
+    let name = cut(|text| symbol.structured_demangle(text, &options));
+    (!name.is_empty()).then_some(name)
+}
+
+/// What `write` writes, as far as it is not too long.
+fn cut(write: impl FnOnce(&mut Cut) -> fmt::Result) -> Box<str> {
+    let mut text = Cut(String::new());
+    // It fails where it is cut.
+    let _ = write(&mut text);
+    text.0.into()
+}
+
+struct Cut(String);
+
+impl Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_SHOWN {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        let table = [
+            ("main", "main"),
+            ("memcpy@@GLIBC_2.17", "memcpy"),
+            ("_ZN3foo3barEi", "foo::bar(int)"),
+            ("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)"),
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_Zzz", "_Zzz"),
+            ("_R", "_R"),
+        ];
+        for (raw, shown) in table {
+            assert_eq!(&*demangle(raw.as_bytes()), shown);
+        }
+        assert_eq!(demangle_without_parameters(b"_ZN3foo3barEi").as_deref(), Some("foo::bar"));
+        assert_eq!(&*demangle(b"caf\xe9"), "caf\u{fffd}");
+    }
+
+    #[test]
+    fn a_name_that_stands_for_gigabytes_is_cut() {
+        // Each substitution is twice the one before.
+        let mut raw = "_Z1fP1AIiiE".to_owned();
+        for number in 0..30 {
+            let digit = char::from_digit(number, 36).unwrap().to_ascii_uppercase();
+            write!(raw, "1AIS{digit}_S{digit}_E").unwrap();
+        }
+        assert!(demangle(raw.as_bytes()).len() <= MAX_SHOWN);
+    }
+}

@@ -1,0 +1,98 @@
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::name;
+use super::plt;
+use super::select::Candidate;
+use crate::elf::Elf;
+use crate::pieces::Pieces;
+
+/// The symbols of a file. Addresses are those it was linked for.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    entries: Vec<Entry>,
+    /// Which entry is shown at an address.
+    pieces: Pieces,
+}
+
+#[derive(Debug)]
+struct Entry {
+    symbol: Candidate,
+    end: u64,
+    /// The name to show, made when it is first needed.
+    shown: OnceLock<Box<str>>,
+}
+
+impl Table {
+    /// Reads all symbols of `file`, whose headers are `elf`.
+    pub fn new(elf: &Elf, file: &[u8]) -> Self {
+        let tables = elf.sections.iter().flat_map(|section| elf.symbols(section, file));
+        let mut symbols: Vec<_> = tables.filter_map(|symbol| Candidate::new(elf, &symbol)).collect();
+        symbols.extend(plt::stubs(elf, file));
+
+        let mut starts: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        symbols.sort_by_cached_key(Candidate::rank);
+        let entries: Vec<_> = symbols
+            .into_iter()
+            .map(|symbol| Entry { symbol, end: end(elf, &symbol, &starts), shown: OnceLock::new() })
+            .collect();
+        let claims: Vec<_> = entries.iter().map(|entry| entry.symbol.start..entry.end).collect();
+        let (pieces, _) = Pieces::new(&claims);
+        Self { entries, pieces }
+    }
+
+    /// The symbol at `address`: its name and its addresses.
+    pub fn find(&self, file: &[u8], address: u64) -> Option<(&str, Range<u64>)> {
+        let (_, index) = self.pieces.find(address)?;
+        let entry = &self.entries[index as usize];
+        Some((entry.shown(file), entry.symbol.start..entry.end))
+    }
+
+    /// The addresses of the symbol called `name`; of several the first function others can see.
+    pub fn resolve(&self, file: &[u8], name: &str) -> Option<Range<u64>> {
+        let is_called: [&dyn Fn(&Entry) -> bool; 3] = [
+            &|entry| !entry.symbol.plt && name::without_version(entry.raw(file)) == name.as_bytes(),
+            &|entry| (entry.symbol.plt || name::is_mangled(entry.raw(file))) && entry.shown(file) == name,
+            &|entry| {
+                let raw = entry.raw(file);
+                !entry.symbol.plt
+                    && name::is_mangled(raw)
+                    && name::demangle_without_parameters(raw).as_deref() == Some(name)
+            },
+        ];
+        let found = is_called.into_iter().find_map(|is_called| {
+            let called = self.entries.iter().filter(|entry| is_called(entry));
+            called.min_by_key(|entry| (!entry.symbol.function, !entry.symbol.global, entry.symbol.start))
+        })?;
+        Some(found.symbol.start..found.end)
+    }
+}
+
+impl Entry {
+    fn raw<'a>(&self, file: &'a [u8]) -> &'a [u8] {
+        let rest = file.get(self.symbol.name_at..).unwrap_or_default();
+        rest.get(..self.symbol.name_len).unwrap_or_default()
+    }
+
+    fn shown(&self, file: &[u8]) -> &str {
+        self.shown.get_or_init(|| {
+            let name = name::demangle(self.raw(file));
+            if self.symbol.plt { format!("{name}@plt").into() } else { name }
+        })
+    }
+}
+
+/// Where `symbol` ends: where it says, or at the next one, but not beyond its section.
+fn end(elf: &Elf, symbol: &Candidate, starts: &[u64]) -> u64 {
+    let section_end = elf.section_at(symbol.start).map(|section| section.addresses().end);
+    let end = if symbol.size > 0 {
+        symbol.start.saturating_add(symbol.size)
+    } else {
+        let next = starts.partition_point(|&start| start <= symbol.start);
+        let last = section_end.unwrap_or(symbol.start.saturating_add(1));
+        starts.get(next).copied().unwrap_or(last)
+    };
+    end.min(section_end.unwrap_or(u64::MAX))
+}
