@@ -128,6 +128,7 @@ impl<'a> Executor<'a> {
     fn trace_on(&mut self, sink: &mut impl FnMut(&Element)) {
         sink(&Element::TraceOn(if self.overflown { TraceOn::Overflow } else { TraceOn::Normal }));
         self.overflown = false;
+        self.marked = false;
         sink(&Element::Context(self.context, Isa::A64));
         self.arrived = false;
     }
