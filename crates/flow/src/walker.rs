@@ -190,6 +190,7 @@ impl<'i> Walker<'i> {
         self.return_pending = false;
         let caller = self.returns.pop().ok_or(Stuck::NoCall)?;
         self.here = self.graph.next(caller);
+        self.from = NodeId::NONE;
         Ok(())
     }
 

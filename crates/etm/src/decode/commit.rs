@@ -157,7 +157,7 @@ impl Decoder<'_> {
             let Some(node) = self.walker.here() else { return Ok(()) };
             let is_here = (node.start()..node.end()).contains(&source.value) && node.count() > 0;
             let at_end = node.block(Ended::Taken).last() == source.value;
-            let (is_branch, from) = (node.class().is_branch(), node.start());
+            let (is_branch, from, end) = (node.class().is_branch(), node.start(), node.end());
             if is_here && !at_end {
                 // In the middle of a block, or where a block of another instruction set begins.
                 let to = source.value;
@@ -165,9 +165,8 @@ impl Decoder<'_> {
                 sink.element(offset, &Element::Mismatch(Mismatch::Missed { from, to }));
                 return Ok(());
             }
-            let taken = at_end || !is_branch;
             let mut returned = false;
-            let result = self.walker.branch(taken, &mut |_, block| {
+            let mut told = |_: &_, block: Block| {
                 returned = block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken;
                 let start = joined.map_or(block.start, |joined| joined.start);
                 let count = joined.map_or(0, |joined| joined.count).saturating_add(block.count);
@@ -175,7 +174,13 @@ impl Decoder<'_> {
                 if !join {
                     sink.block(offset, &block);
                 }
-            });
+            };
+            // A wait that is not told of does not end a walk to the next branch, but this one ends with its block.
+            let result = if at_end || is_branch {
+                self.walker.branch(at_end, &mut told)
+            } else {
+                self.walker.run_to(end, &mut told)
+            };
             if let (Some(joined), true) = (joined, join && (at_end || result.is_err())) {
                 sink.block(offset, &joined);
             }

@@ -1,0 +1,62 @@
+//! What was executed, encoded and decoded, is what was executed: random programs under random trace units.
+
+use tracewright_core::{Element, GapReason, MemorySpace};
+use tracewright_etm::Params;
+use tracewright_etm::decode::{Decoder, Options};
+use tracewright_etm::packet::{Packet, Parser};
+use tracewright_image::{Builder, Bytes, Image};
+use tracewright_testkit::program::{self, Program};
+use tracewright_testkit::{Reader, Rng, Run, traced};
+
+fn image(program: &Program) -> Image {
+    let mut builder = Builder::default();
+    for segment in &program.segments {
+        let bytes = Bytes::new(segment.bytes.clone());
+        builder.raw("program", bytes, segment.address, MemorySpace::ANY).unwrap();
+    }
+    builder.build()
+}
+
+fn decode(run: &Run, image: &Image) -> Vec<Element> {
+    let params = Params::new(&run.registers).unwrap();
+    let mut decoder = Decoder::new(&params, image, Options::default()).unwrap();
+    let mut parser = Parser::new(params);
+    let mut elements = Vec::new();
+    let mut told = |_: u64, element: &Element| match element {
+        // Where the trace begins and where it goes on are known.
+        Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
+        element => elements.push(*element),
+    };
+    let mut packets = |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, &mut told);
+    parser.feed(run.trace(), &mut packets);
+    parser.finish(&mut packets);
+    decoder.finish(run.trace().len() as u64, &mut told);
+    elements
+}
+
+/// More than usual: `ROUND_TRIP_SEEDS=1000-9000 cargo test -p tracewright-etm --test round_trip`.
+#[test]
+fn decoding_gives_back_what_was_encoded() {
+    let seeds = std::env::var("ROUND_TRIP_SEEDS").unwrap_or("0-250".into());
+    let (from, to) = seeds.split_once('-').unwrap();
+    for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+        let mut rng = Rng::new(seed);
+        let size = 1 << (6 + rng.below(7));
+        let program = program::generate(&mut rng, size);
+        let image = image(&program);
+        for _ in 0..4 {
+            let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+            let expected = traced(&run.registers, run.executed.iter().copied());
+            let decoded = traced(&run.registers, decode(&run, &image));
+            let differs = (0..expected.len().max(decoded.len())).find(|&i| decoded.get(i) != expected.get(i));
+            if let Some(i) = differs {
+                let (decoded, expected) = (decoded.get(i), expected.get(i));
+                let Run { registers, options, start, .. } = &run;
+                panic!(
+                    "seed {seed}, {registers:x?}, {options:x?}, start {start}, element {i}:\n  \
+                     executed {expected:x?}\n  decoded  {decoded:x?}"
+                );
+            }
+        }
+    }
+}
