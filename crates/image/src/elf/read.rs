@@ -52,6 +52,11 @@ impl Section {
         self.flags.contains(elf::SHF_EXECINSTR)
     }
 
+    /// Whether its bytes in the file are its contents, not compressed.
+    pub fn is_plain(&self) -> bool {
+        self.kind != elf::SHT_NOBITS && !self.flags.contains(elf::SHF_COMPRESSED)
+    }
+
     /// Its bytes in the file; none if it has none there, or not all of them.
     pub fn bytes<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
         if self.kind == elf::SHT_NOBITS {
