@@ -50,6 +50,8 @@ pub struct SectionRef<'a> {
     pub name: &'a str,
     /// Its addresses.
     pub range: Range<u64>,
+    /// Whether it has code.
+    pub executable: bool,
 }
 
 impl<'a> RegionRef<'a> {
@@ -102,6 +104,7 @@ impl<'a> RegionRef<'a> {
         let elf = self.file.elf.as_ref()?;
         let section = elf.section_at(address.wrapping_sub(elf.bias))?;
         let start = section.address.wrapping_add(elf.bias);
-        Some(SectionRef { name: &section.name, range: start..start.saturating_add(section.len) })
+        let range = start..start.saturating_add(section.len);
+        Some(SectionRef { name: &section.name, range, executable: section.executable() })
     }
 }

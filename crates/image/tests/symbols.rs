@@ -43,6 +43,9 @@ fn functions_without_a_size_end_at_the_next_symbol_or_section() {
     check(EM_AARCH64, &symbols, &[(0x103f, "a+0x3f"), (0x1040, "b"), (0x10ff, "b+0xbf"), (0x1100, "?")]);
     let endless = [symbol("a", 0x1000, 0x7fff_ffff, 0x12, 1)];
     check(EM_AARCH64, &endless, &[(0x10ff, "a+0xff"), (0x1100, "?")]);
+    // Beyond the section it says nothing.
+    let endless = [symbol("a", 0x1000, u64::MAX - 1, 0x12, 1), symbol("b", 0x1040, 8, 0x12, 1)];
+    check(EM_AARCH64, &endless, &[(0x103f, "a+0x3f"), (0x1047, "b+0x7"), (0x1048, "?")]);
 }
 
 #[test]

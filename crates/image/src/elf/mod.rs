@@ -12,7 +12,7 @@ use object::elf;
 
 pub use place::Place;
 pub(crate) use read::{Section, Segment};
-pub(crate) use tables::Symbol;
+pub(crate) use tables::{Relocation, Symbol};
 
 use crate::error::Reason;
 use crate::pieces::Pieces;

@@ -6,65 +6,87 @@
 use object::elf;
 
 use super::select::Candidate;
-use crate::elf::{Elf, Section};
+use crate::elf::{Elf, Relocation, Section};
 
 /// Slots in ascending order, and the name of the function in each.
-type Slots = Vec<(u64, Candidate)>;
+type Slots = Vec<(u64, Name)>;
+
+/// Where in the file a name is, and how long.
+type Name = (usize, usize);
 
 /// Where the slot of a stub is, if one begins at the word of this index, at this address.
 type SlotAt = fn(&[u32], usize, u64) -> Option<u64>;
 
-/// The stubs of `file`, as symbols with the names of the functions they lead to.
-pub(super) fn stubs(elf: &Elf, file: &[u8]) -> Vec<Candidate> {
-    let (jump_slot, slot_at): (_, SlotAt) = match elf.machine {
-        elf::EM_AARCH64 => (elf::R_AARCH64_JUMP_SLOT, aarch64),
-        elf::EM_ARM => (elf::R_ARM_JUMP_SLOT, arm),
-        elf::EM_RISCV => (elf::R_RISCV_JUMP_SLOT, riscv),
-        _ => return Vec::new(),
-    };
-    let slots = slots(elf, file, jump_slot).unwrap_or_default();
-    let tables =
-        elf.sections.iter().filter(|section| [".plt", ".iplt", ".plt.sec"].contains(&&*section.name));
-    let stubs = tables.flat_map(|section| {
-        let (words, _) = section.bytes(file).unwrap_or_default().as_chunks();
-        let words: Vec<_> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
-        let stub = |index: usize| {
-            let address = section.address.wrapping_add(4 * index as u64);
-            let slot = slot_at(&words[..], index, address)?;
-            let found = slots.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
-            // It begins earlier if it may be jumped to only there (BTI), or from Thumb code.
-            let entered =
-                index.checked_sub(1).is_some_and(|before| [BTI_C, BX_PC_NOP].contains(&words[before]));
-            Some(Candidate { start: address.wrapping_sub(if entered { 4 } else { 0 }), ..slots[found].1 })
-        };
-        (0..words.len()).filter_map(stub).collect::<Vec<_>>()
-    });
-    stubs.collect()
+/// What differs between machines: the relocation of a slot for a function of another file, that of one for a function
+/// which is chosen when the program starts, and the stubs.
+struct Machine {
+    jump_slot: elf::RelocationType,
+    irelative: elf::RelocationType,
+    slot_at: SlotAt,
 }
 
-/// The slots that relocations of `kind` fill.
-fn slots(elf: &Elf, file: &[u8], kind: elf::RelocationType) -> Option<Slots> {
+/// The stubs of `file`, as symbols with the names of the functions they lead to; `symbols` are those it has.
+pub(super) fn stubs(elf: &Elf, file: &[u8], symbols: &[Candidate]) -> Vec<Candidate> {
+    let (jump_slot, irelative, slot_at): (_, _, SlotAt) = match elf.machine {
+        elf::EM_AARCH64 => (elf::R_AARCH64_JUMP_SLOT, elf::R_AARCH64_IRELATIVE, aarch64),
+        elf::EM_ARM => (elf::R_ARM_JUMP_SLOT, elf::R_ARM_IRELATIVE, arm),
+        elf::EM_RISCV => (elf::R_RISCV_JUMP_SLOT, elf::R_RISCV_IRELATIVE, riscv),
+        _ => return Vec::new(),
+    };
+    let machine = Machine { jump_slot, irelative, slot_at };
+    let slots = slots(elf, file, &machine, symbols).unwrap_or_default();
+    let tables =
+        elf.sections.iter().filter(|section| [".plt", ".iplt", ".plt.sec"].contains(&&*section.name));
+    tables.flat_map(|section| stubs_of(section, file, &machine, &slots)).collect()
+}
+
+/// The stubs in `section`. Each ends where the next begins, of whatever function that is.
+fn stubs_of(section: &Section, file: &[u8], machine: &Machine, slots: &Slots) -> Vec<Candidate> {
+    let (words, _) = section.bytes(file).unwrap_or_default().as_chunks();
+    let words: Vec<_> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
+    let stub = |index: usize| {
+        let address = section.address.wrapping_add(4 * index as u64);
+        let slot = (machine.slot_at)(&words[..], index, address)?;
+        // It begins earlier if it may be jumped to only there (BTI), or from Thumb code.
+        let entered = index.checked_sub(1).is_some_and(|before| [BTI_C, BX_PC_NOP].contains(&words[before]));
+        Some((address.wrapping_sub(if entered { 4 } else { 0 }), slot))
+    };
+    let all: Vec<_> = (0..words.len()).filter_map(stub).collect();
+    let ends = all.iter().skip(1).map(|(start, _)| *start).chain([section.addresses().end]);
+    let named = all.iter().zip(ends).filter_map(|(&(start, slot), end)| {
+        let found = slots.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
+        let (name_at, name_len) = slots[found].1;
+        let size = end.saturating_sub(start);
+        let (function, global, plt) = (true, false, true);
+        Some(Candidate { start, size, name_at, name_len, function, global, plt, underscores: 0 })
+    });
+    named.collect()
+}
+
+/// The slots that relocations fill.
+fn slots(elf: &Elf, file: &[u8], machine: &Machine, own: &[Candidate]) -> Option<Slots> {
     let is_table = |section: &&Section| [".rela.plt", ".rel.plt"].contains(&&*section.name);
     let table = elf.sections.iter().find(is_table)?;
-    let symbols: Vec<_> = elf.symbols(elf.sections.get(table.link as usize)?, file).collect();
-    let relocations = elf.relocations(table, file).filter(|relocation| relocation.kind == kind);
-    let mut slots: Vec<_> = relocations
-        .filter_map(|relocation| {
-            let symbol = symbols.get(relocation.symbol as usize).filter(|symbol| !symbol.name.is_empty())?;
-            let stub = Candidate {
-                start: 0,
-                size: 0,
-                name_at: symbol.name_at,
-                name_len: symbol.name.len(),
-                function: true,
-                global: false,
-                plt: true,
-                underscores: 0,
-            };
-            Some((relocation.offset, stub))
-        })
-        .collect();
-    slots.sort_by_key(|(slot, _)| *slot);
+    let imported = elf.sections.get(table.link as usize);
+    let imported: Vec<_> = imported.into_iter().flat_map(|section| elf.symbols(section, file)).collect();
+    let mut own: Vec<_> = own.iter().filter(|symbol| symbol.function).collect();
+    own.sort_by_cached_key(|symbol| (symbol.start, symbol.rank()));
+    let name = |relocation: &Relocation| {
+        if relocation.kind == machine.jump_slot {
+            let symbol = imported.get(relocation.symbol as usize)?;
+            Some((symbol.name_at, symbol.name.len())).filter(|(_, len)| *len > 0)
+        } else if relocation.kind == machine.irelative {
+            // The function that chooses has the name of the function.
+            let found = own.partition_point(|symbol| symbol.start < relocation.addend);
+            let symbol = own.get(found).filter(|symbol| symbol.start == relocation.addend)?;
+            Some((symbol.name_at, symbol.name_len))
+        } else {
+            None
+        }
+    };
+    let relocations = elf.relocations(table, file);
+    let mut slots: Vec<_> = relocations.filter_map(|slot| Some((slot.offset, name(&slot)?))).collect();
+    slots.sort();
     Some(slots)
 }
 

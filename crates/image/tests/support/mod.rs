@@ -1,6 +1,8 @@
 //! ELF files made by hand, as small as they can be.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod program;
+
 pub const ET_REL: u16 = 1;
 pub const ET_EXEC: u16 = 2;
 pub const ET_DYN: u16 = 3;
