@@ -102,9 +102,10 @@ impl<'a> RegionRef<'a> {
     /// The section at `address`; its end is where code should not run past.
     pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
         let elf = self.file.elf.as_ref()?;
-        let section = elf.section_at(address.wrapping_sub(elf.bias))?;
-        let start = section.address.wrapping_add(elf.bias);
-        let range = start..start.saturating_add(section.len);
+        let linked = address.wrapping_sub(elf.bias);
+        let section = elf.section_at(linked)?;
+        let (before, after) = (linked - section.address, section.addresses().end - linked);
+        let range = address.saturating_sub(before)..address.saturating_add(after);
         Some(SectionRef { name: &section.name, range, executable: section.executable() })
     }
 }

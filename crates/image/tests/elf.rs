@@ -36,7 +36,7 @@ fn two_segments(wide: bool, kind: u16) -> Elf {
 #[test]
 fn segments_are_where_they_were_linked_to_be() {
     for wide in [false, true] {
-        for kind in [ET_EXEC, ET_DYN] {
+        for kind in [ET_EXEC, ET_DYN, ET_CORE] {
             let image = load(two_segments(wide, kind).write(), None);
             assert_eq!(image.read(0x12018, ANY)[..4], [8, 9, 10, 11]);
             assert_eq!(image.read(0x12010, ANY).len(), 0x40);
@@ -178,4 +178,15 @@ fn a_dump_hides_the_bytes_of_a_program_but_not_its_symbols() {
             "elf at 0x1000-0x1020 overlaps dump, which was given before it, at 0x1000: there the bytes of dump are used"
         ]
     );
+}
+
+#[test]
+fn compressed_lines_are_said_not_to_be_read() {
+    let mut elf = program(0x1000, vec![7; 32], vec![]);
+    elf.sections.push(own_section(".debug_info", SHT_PROGBITS, 0x800, vec![1; 32], 0));
+    elf.sections.push(own_section(".debug_line", SHT_PROGBITS, 0x800, vec![1; 32], 0));
+    let image = load(elf.write(), None);
+    assert_eq!(image.remarks(), [Remark::CompressedLines { name: "test".into() }]);
+    assert!(!image.region(0x1000, ANY).unwrap().has_lines());
+    assert_eq!(image.symbols().source(0x1000, ANY), None);
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use gimli::{AttributeValue, DebugInfoOffset, DebuggingInformationEntry, UnitOffset, constants};
 
+use super::index;
 use super::ranges::{self, Budget};
 use super::{Dwarf, GimliUnit, Lines, MAX_TEXT, Reader};
 use crate::pieces::Pieces;
@@ -12,6 +13,9 @@ use crate::symbols::demangle;
 
 /// How many entries to go through for a name: the copy, the original, its declaration.
 const MAX_STEPS: usize = 8;
+
+/// How many other units to read for the names of one.
+const MAX_OTHER_UNITS: usize = 1000;
 
 type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 
@@ -140,7 +144,13 @@ impl<'a> Names<'_, 'a> {
     fn unit_with(&mut self, offset: DebugInfoOffset) -> Option<&GimliUnit<'a>> {
         let number = self.lines.unit_with(offset.0)?;
         let (dwarf, start) = (self.dwarf, self.lines.units[number].offset);
-        let read = || dwarf.unit(dwarf.unit_header(DebugInfoOffset(start)).ok()?).ok();
+        if self.units.len() >= MAX_OTHER_UNITS {
+            return self.units.get(&number)?.as_ref();
+        }
+        let read = || {
+            let header = dwarf.unit_header(DebugInfoOffset(start)).ok()?;
+            index::without_lines(dwarf, header, dwarf.abbreviations(&header).ok()?)
+        };
         self.units.entry(number).or_insert_with(read).as_ref()
     }
 

@@ -28,16 +28,14 @@ pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
     let mut line_bytes_left = 2 * dwarf.debug_line.reader().len();
     for (number, header) in headers.iter().enumerate() {
         let Some(abbreviations) = abbreviations.get(&header.debug_abbrev_offset().0) else { continue };
+        let Some(mut unit) = without_lines(dwarf, *header, Arc::clone(abbreviations)) else { continue };
         let before = claims.len();
         let each = |range| claims.push((range, number as u32));
-        let _ = unit_ranges(dwarf, *header, Arc::clone(abbreviations), &mut budget, each);
+        let _ = unit_ranges(dwarf, &unit, &mut budget, each);
         // Some compilers do not say where a unit is: then its lines tell.
-        if claims.len() == before
-            && line_bytes_left > 0
-            && let Ok(unit) = dwarf.unit(*header)
-            && let Some(program) = &unit.line_program
-        {
-            line_bytes_left = line_bytes_left.saturating_sub(program.header().unit_length());
+        if claims.len() == before && line_bytes_left > 0 {
+            let bytes = read_lines(dwarf, &mut unit).unwrap_or_default();
+            line_bytes_left = line_bytes_left.saturating_sub(bytes);
             claims.extend(Rows::new(dwarf, &unit).ranges().map(|range| (range, number as u32)));
         }
     }
@@ -60,32 +58,41 @@ fn abbreviations(dwarf: &Dwarf<'_>, headers: &[Header<'_>]) -> HashMap<usize, Ar
     offsets.iter().zip(ends).filter_map(table).collect()
 }
 
-/// Calls `each` with the address ranges of a unit, which its first entry tells. Not by gimli's reading of the whole
-/// unit: that would read the head of its line program too, which many units may share.
+/// Calls `each` with the address ranges of a unit, which its first entry tells.
 fn unit_ranges<'a>(
     dwarf: &Dwarf<'a>,
-    header: Header<'a>,
-    abbreviations: Arc<Abbreviations>,
+    unit: &GimliUnit<'a>,
     budget: &mut Budget,
     each: impl FnMut(Range<u64>),
 ) -> Option<()> {
+    let mut entries = unit.entries();
+    ranges::of_entry(dwarf, unit, entries.next_dfs().ok()??, budget, each)
+}
+
+/// A unit as gimli reads it, but without the head of its line program, which is long and which many units may share.
+pub(super) fn without_lines<'a>(
+    dwarf: &Dwarf<'a>,
+    header: Header<'a>,
+    abbreviations: Arc<Abbreviations>,
+) -> Option<GimliUnit<'a>> {
+    let (encoding, file_type) = (header.encoding(), dwarf.file_type);
     let mut unit = GimliUnit {
         header,
         abbreviations,
         name: None,
         comp_dir: None,
         low_pc: 0,
-        str_offsets_base: DebugStrOffsetsBase(0),
+        str_offsets_base: DebugStrOffsetsBase::default_for_encoding_and_file(encoding, file_type),
         addr_base: DebugAddrBase(0),
-        loclists_base: DebugLocListsBase(0),
-        rnglists_base: DebugRngListsBase::default_for_encoding_and_file(header.encoding(), dwarf.file_type),
+        loclists_base: DebugLocListsBase::default_for_encoding_and_file(encoding, file_type),
+        rnglists_base: DebugRngListsBase::default_for_encoding_and_file(encoding, file_type),
         line_program: None,
         dwo_id: None,
     };
-    let mut entries = unit.header.entries(&unit.abbreviations);
-    let root = entries.next_dfs().ok()??.clone();
+    let root = unit.entries().next_dfs().ok()??.clone();
     for attribute in root.attrs() {
         match attribute.value() {
+            AttributeValue::DebugStrOffsetsBase(base) => unit.str_offsets_base = base,
             AttributeValue::DebugAddrBase(base) => unit.addr_base = base,
             AttributeValue::DebugRngListsBase(base) => unit.rnglists_base = base,
             _ => {}
@@ -94,5 +101,15 @@ fn unit_ranges<'a>(
     if let Some(low) = root.attr_value(constants::DW_AT_low_pc) {
         unit.low_pc = dwarf.attr_address(&unit, low).ok()?.unwrap_or_default();
     }
-    ranges::of_entry(dwarf, &unit, &root, budget, each)
+    Some(unit)
+}
+
+/// Reads the head of the line program of `unit`. Returns how many bytes that and running it may take.
+fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
+    let lines = unit.entries().next_dfs().ok()??.attr_value(constants::DW_AT_stmt_list)?;
+    let AttributeValue::DebugLineRef(offset) = lines else { return None };
+    let program = dwarf.debug_line.program(offset, unit.header.address_size(), None, None);
+    unit.line_program = program.ok();
+    let to_the_end = dwarf.debug_line.reader().len().saturating_sub(offset.0);
+    Some(unit.line_program.as_ref().map_or(to_the_end, |program| program.header().unit_length()))
 }

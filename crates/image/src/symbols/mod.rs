@@ -87,7 +87,8 @@ impl<'a> Symbols<'a> {
         self.image.files.iter().find_map(|file| {
             let bias = file.elf.as_ref()?.bias;
             let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
-            Some(range.start.wrapping_add(bias)..range.end.wrapping_add(bias))
+            let start = range.start.wrapping_add(bias);
+            Some(start..start.saturating_add(range.end - range.start))
         })
     }
 

@@ -35,8 +35,8 @@ pub(super) fn stubs(elf: &Elf, file: &[u8], symbols: &[Candidate]) -> Vec<Candid
     };
     let machine = Machine { jump_slot, irelative, slot_at };
     let slots = slots(elf, file, &machine, symbols).unwrap_or_default();
-    let tables =
-        elf.sections.iter().filter(|section| [".plt", ".iplt", ".plt.sec"].contains(&&*section.name));
+    let table = |name| elf.sections.iter().find(|section| &*section.name == name);
+    let tables = [".plt", ".iplt", ".plt.sec"].into_iter().filter_map(table);
     tables.flat_map(|section| stubs_of(section, file, &machine, &slots)).collect()
 }
 

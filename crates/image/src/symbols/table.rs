@@ -1,6 +1,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use object::elf;
+
 use super::name;
 use super::plt;
 use super::select::Candidate;
@@ -26,8 +28,18 @@ struct Entry {
 impl Table {
     /// Reads all symbols of `file`, whose headers are `elf`.
     pub fn new(elf: &Elf, file: &[u8]) -> Self {
-        let tables = elf.sections.iter().flat_map(|section| elf.symbols(section, file));
-        let mut symbols: Vec<_> = tables.filter_map(|symbol| Candidate::new(elf, &symbol)).collect();
+        // A file has one table of each kind. If its symbols share the bytes of their names, someone wants to keep us busy.
+        let table = |kind| elf.sections.iter().find(|section| section.kind == kind);
+        let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM].into_iter().filter_map(table);
+        let all = tables.flat_map(|section| elf.symbols(section, file));
+        let mut name_bytes = 0;
+        let mut symbols: Vec<_> = all
+            .filter_map(|symbol| Candidate::new(elf, &symbol))
+            .take_while(|symbol| {
+                name_bytes += symbol.name_len;
+                name_bytes / 4 <= file.len()
+            })
+            .collect();
         symbols.extend(plt::stubs(elf, file, &symbols));
 
         let mut starts: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
@@ -37,6 +49,7 @@ impl Table {
         let entries: Vec<_> = symbols
             .into_iter()
             .map(|symbol| Entry { symbol, end: end(elf, &symbol, &starts), shown: OnceLock::new() })
+            .filter(|entry| entry.symbol.start < entry.end)
             .collect();
         let claims: Vec<_> = entries.iter().map(|entry| entry.symbol.start..entry.end).collect();
         let (pieces, _) = Pieces::new(&claims);

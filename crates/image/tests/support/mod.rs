@@ -6,6 +6,7 @@ pub mod program;
 pub const ET_REL: u16 = 1;
 pub const ET_EXEC: u16 = 2;
 pub const ET_DYN: u16 = 3;
+pub const ET_CORE: u16 = 4;
 pub const EM_ARM: u16 = 40;
 pub const EM_AARCH64: u16 = 183;
 pub const EM_RISCV: u16 = 243;
