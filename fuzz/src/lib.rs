@@ -15,6 +15,9 @@ mod image;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/input/tests/fuzz_bodies.rs"]
 mod input;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/isa/tests/fuzz_bodies.rs"]
+mod isa;
 
 /// A fuzz body: takes any bytes, panics if something is wrong.
 pub type Body = fn(&[u8]);
@@ -27,4 +30,5 @@ pub const BODIES: &[(&str, Body)] = &[
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
+    ("instructions", isa::instructions),
 ];

@@ -1,7 +1,9 @@
 //! The `tracewright` command: one file per verb.
 
 mod args;
+mod decode;
 mod info;
+mod line;
 mod output;
 mod packets;
 mod progress;
@@ -30,6 +32,7 @@ could be read.";
 
 #[derive(Subcommand)]
 enum Verb {
+    Decode(decode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
     Stats(stats::Opts),
@@ -37,6 +40,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Decode(opts) => decode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use indicatif::ProgressBar;
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run};
@@ -129,10 +130,11 @@ pub fn read(
     Ok(lanes.finish(capture, buffer, bytes))
 }
 
-/// A trace file, or standard input.
+/// A trace file, or standard input. Shows progress.
 pub struct Input<'a> {
     path: &'a Path,
     file: Box<dyn Read>,
+    bar: ProgressBar,
 }
 
 impl<'a> Input<'a> {
@@ -142,31 +144,54 @@ impl<'a> Input<'a> {
             Some("-") => Box::new(io::stdin().lock()),
             _ => Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?),
         };
-        Ok(Self { path, file })
+        let len = path.metadata().map_or(0, |metadata| metadata.len());
+        let bar = progress::bar(len, &path.file_name().unwrap_or_default().to_string_lossy());
+        Ok(Self { path, file, bar })
     }
 
-    /// Calls `f` with the bytes, piece by piece, until it returns false; shows progress. Returns how many there were.
-    fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
-        let len = self.path.metadata().map_or(0, |metadata| metadata.len());
-        let bar = progress::bar(len, &self.path.file_name().unwrap_or_default().to_string_lossy());
-        let mut chunk = vec![0; CHUNK];
-        let mut total = 0;
+    /// Reads some bytes; none at the end.
+    pub fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
         loop {
-            match self.file.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(read) => {
-                    total += read as u64;
-                    if !f(&chunk[..read]) {
-                        break;
-                    }
-                    bar.inc(read as u64);
+            match self.file.read(chunk) {
+                Ok(len) => {
+                    self.bar.inc(len as u64);
+                    return Ok(len);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(cannot_read(self.path, &error)),
             }
         }
-        bar.finish_and_clear();
-        Ok(total)
+    }
+
+    /// Reads as many bytes as `chunk` has, fewer only at the end.
+    pub fn fill(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
+        let mut filled = 0;
+        while filled < chunk.len() {
+            match self.read(&mut chunk[filled..])? {
+                0 => break,
+                len => filled += len,
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Calls `f` with the bytes, piece by piece, until it returns false. Returns how many there were.
+    fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
+        let mut chunk = vec![0; CHUNK];
+        let mut total = 0;
+        loop {
+            let len = self.read(&mut chunk)?;
+            total += len as u64;
+            if len == 0 || !f(&chunk[..len]) {
+                return Ok(total);
+            }
+        }
+    }
+}
+
+impl Drop for Input<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

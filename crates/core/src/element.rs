@@ -7,14 +7,14 @@ pub enum Element {
     Block(Block),
     /// Instructions ran that no walk can tell: some path from `start`, then execution went on at `next`.
     UnknownPath {
-        /// Where they began.
-        start: u64,
+        /// Where they began, if that is known.
+        start: Option<u64>,
         /// Where execution went on.
         next: u64,
+        /// The instruction set there.
+        isa: Isa,
         /// How many there were, if the trace says it.
         count: Option<u32>,
-        /// Their instruction set at the start.
-        isa: Isa,
     },
     /// Execution goes on at this address; told where no program is at hand to tell more.
     Target {
@@ -60,6 +60,9 @@ pub enum Element {
         /// Where it would have to be.
         space: MemorySpace,
     },
+    /// The trace and the program do not agree: is this the right program? Nothing is told from here on up to the next
+    /// address in the trace.
+    Mismatch(Mismatch),
     /// From here on trace is missing; a [`Gap`](Self::Gap) follows when it is known how much.
     Lost(GapReason),
     /// Between stream positions `from` and `to` nothing could be made of the trace.
@@ -120,13 +123,13 @@ pub enum GapReason {
     Discard,
     /// Bytes that are no packet.
     BadPacket,
-    /// Packets that contradict each other, or the program.
+    /// Packets that contradict each other.
     Contradiction(Contradiction),
     /// The recording was interrupted here: what follows does not continue what came before.
     Interrupted,
 }
 
-/// Packets that contradict each other, or the program.
+/// Packets that contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Contradiction {
@@ -138,14 +141,42 @@ pub enum Contradiction {
     ReturnStackEmpty,
     /// A packet that cannot come here.
     UnexpectedPacket,
-    /// A branch that has no condition was not taken.
-    NotTaken {
-        /// Its address.
-        address: u64,
+}
+
+/// How the trace and the program do not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The branch at this address has no condition, and yet it was not taken.
+    NotTaken(u64),
+    /// From this address on there is no branch for a megabyte.
+    Endless(u64),
+    /// What lies at this address is no instruction.
+    NotCode(u64),
+    /// The trace does not say where the branch at this address went.
+    NoTarget(u64),
+    /// From this address on, execution does not come to where an exception or a branch is said to be.
+    Missed {
+        /// Where execution was.
+        from: u64,
+        /// Where it should have come to.
+        to: u64,
     },
-    /// No branch within a very long run of code.
-    NoBranch {
-        /// Where the walk began.
-        address: u64,
-    },
+}
+
+/// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
+pub trait Sink {
+    /// Anything but a block.
+    fn element(&mut self, offset: u64, element: &Element);
+
+    /// A block.
+    fn block(&mut self, offset: u64, block: &Block) {
+        self.element(offset, &Element::Block(*block));
+    }
+}
+
+impl<F: FnMut(u64, &Element)> Sink for F {
+    fn element(&mut self, offset: u64, element: &Element) {
+        self(offset, element);
+    }
 }

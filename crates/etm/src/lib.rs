@@ -30,6 +30,12 @@
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "decode")]
+extern crate alloc;
+
+#[cfg(feature = "decode")]
+pub mod decode;
+pub mod encode;
 pub mod packet;
 mod params;
 mod registers;

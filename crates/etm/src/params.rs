@@ -46,6 +46,19 @@ pub struct Params {
     pub(crate) cycle_counts_commit: bool,
     pub(crate) max_spec: u32,
     pub(crate) cycle_mask: u32,
+    /// TRCCONFIGR.RS: returns that a stack of calls predicts have no address in the trace.
+    pub(crate) return_stack: bool,
+    /// TRCCONFIGR.CCI.
+    pub(crate) cycle_counting: bool,
+    /// TRCCONFIGR.INSTP0: loads, stores are P0 elements.
+    pub(crate) loads_stores_p0: u8,
+    /// TRCIDR2.WFXMODE: WFI and WFE are P0 elements.
+    pub(crate) waits_are_p0: bool,
+    /// TRCIDR0.COMMTRANS = 0: Transaction Start is a P0 element.
+    pub(crate) transaction_start_is_p0: bool,
+    /// TRCIDR0.TSMARK: timestamps refer to markers.
+    pub(crate) timestamp_markers: bool,
+    architecture: Architecture,
     protocol: Protocol,
     profile: Profile,
     version: u8,
@@ -110,6 +123,7 @@ impl Params {
             }
         };
 
+        let is_ete = r.protocol == Protocol::Ete;
         // COMMOPT means something only where cycle counting exists.
         let commopt = field(r.trcidr0, 29, 29) & field(r.trcidr0, 7, 7);
         Ok(Self {
@@ -119,6 +133,13 @@ impl Params {
             cycle_counts_commit: commopt == 0,
             max_spec: r.trcidr8,
             cycle_mask: (1 << (field(r.trcidr2, 28, 25) + 12)) - 1,
+            return_stack: field(r.trcconfigr, 12, 12) == 1,
+            cycle_counting: field(r.trcconfigr, 4, 4) == 1,
+            loads_stores_p0: field(r.trcconfigr, 2, 1) as u8,
+            waits_are_p0: version >= 0x43 && field(r.trcidr2, 31, 31) == 1,
+            transaction_start_is_p0: is_ete && field(r.trcidr0, 30, 30) == 0,
+            timestamp_markers: version > 0x50 && field(r.trcidr0, 23, 23) == 1,
+            architecture: r.architecture,
             protocol: r.protocol,
             profile: r.profile,
             version,
@@ -144,6 +165,21 @@ impl Params {
     /// The traced core's profile.
     pub fn profile(&self) -> Profile {
         self.profile
+    }
+
+    /// The traced core's architecture.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    /// Whether cycle counting is switched on (TRCCONFIGR.CCI).
+    pub fn cycle_counting(&self) -> bool {
+        self.cycle_counting
+    }
+
+    /// Whether WFI and WFE have atoms (TRCIDR2.WFXMODE).
+    pub fn waits_are_p0(&self) -> bool {
+        self.waits_are_p0
     }
 
     /// Protocol version as (major, minor): 4.x for ETMv4, 1.x for ETE.

@@ -51,18 +51,27 @@ impl OffsetMap {
     /// The run that the byte at `position` belongs to, from that byte on; `None` if it was forgotten or has
     /// not been pushed yet.
     pub fn run_at(&mut self, position: u64) -> Option<Run> {
+        let mut cursor = self.cursor;
+        let run = self.run_near(position, &mut cursor);
+        self.cursor = cursor;
+        run
+    }
+
+    /// As [`run_at`](Self::run_at), for several that ask at once: each keeps a `cursor` of its own, 0 in the
+    /// beginning.
+    pub fn run_near(&self, position: u64, cursor: &mut usize) -> Option<Run> {
         if position >= self.end {
             return None;
         }
         let begins_by =
             |index: usize| self.entries.get(index).is_some_and(|entry| entry.position <= position);
-        if !begins_by(self.cursor) || begins_by(self.cursor + 2) {
+        if !begins_by(*cursor) || begins_by(*cursor + 2) {
             let after = self.entries.partition_point(|entry| entry.position <= position);
-            self.cursor = after.checked_sub(1)?;
-        } else if begins_by(self.cursor + 1) {
-            self.cursor += 1;
+            *cursor = after.checked_sub(1)?;
+        } else if begins_by(*cursor + 1) {
+            *cursor += 1;
         }
-        let Entry { position: start, run } = *self.entries.get(self.cursor)?;
+        let Entry { position: start, run } = *self.entries.get(*cursor)?;
         Some(run.after(position - start))
     }
 

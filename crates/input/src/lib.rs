@@ -39,10 +39,12 @@
 mod capture;
 pub mod ini;
 mod problem;
+mod program;
 mod raw;
 pub mod snapshot;
 
 pub use capture::{Buffer, BufferFormat, Capture, Protocol, Source};
 pub use problem::{Problem, Severity, Subject};
+pub use program::ImageFile;
 pub use raw::RawSource;
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

@@ -46,6 +46,11 @@ impl Problem {
         Self { severity, subject, file: file.to_owned(), line: None, message: message.into() }
     }
 
+    /// An error about a whole file of the program that ran.
+    pub fn memory_error(file: &Path, message: impl Into<String>) -> Self {
+        Self { subject: Subject::Memory, ..Self::file_error(file, message) }
+    }
+
     /// A warning about a whole file.
     pub fn file_warning(file: &Path, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::file_error(file, message) }

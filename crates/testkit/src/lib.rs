@@ -4,7 +4,13 @@
 pub mod broadcast;
 mod captures;
 pub mod etm;
+pub mod lister;
+pub mod program;
 mod rng;
+mod run;
+mod traced;
 
 pub use captures::{captures, skip};
 pub use rng::Rng;
+pub use run::{Reader, Run};
+pub use traced::traced;

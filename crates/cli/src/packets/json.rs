@@ -10,7 +10,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
-use super::line::Line;
+use crate::line::Line;
 use crate::reader::Found;
 
 /// One object per line. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose

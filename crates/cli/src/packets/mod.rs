@@ -1,7 +1,7 @@
 //! `tracewright packets`: every packet of a capture.
 
 mod json;
-mod line;
+
 mod opencsd;
 mod text;
 

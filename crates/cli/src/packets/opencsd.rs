@@ -7,7 +7,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use super::Printer;
-use super::line::Line;
+use crate::line::Line;
 use crate::reader::{Found, Place, SourceId};
 
 /// Skipped bytes OpenCSD shows in a line.

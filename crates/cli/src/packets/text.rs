@@ -6,7 +6,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
-use super::line::Line;
+use crate::line::Line;
 use crate::reader::Found;
 
 /// Bytes shown on a line; the rest goes on in the next.

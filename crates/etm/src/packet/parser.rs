@@ -71,10 +71,20 @@ impl Parser {
         }
     }
 
+    /// A parser for the bytes from stream position `position` on, not synchronised.
+    pub fn starting_at(params: Params, position: u64) -> Self {
+        Self { position, search: Some(Search::new(position, 0)), ..Self::new(params) }
+    }
+
     /// The same parser with another way to go on after an error.
     #[must_use]
     pub fn with_resync(self, resync: Resync) -> Self {
         Self { resync, ..self }
+    }
+
+    /// Where it goes on after bytes that are no packet.
+    pub fn resync(&self) -> Resync {
+        self.resync
     }
 
     /// The parameters it was made with.

@@ -1,0 +1,58 @@
+//! Instructions as text.
+
+use std::fmt::Write as _;
+
+use tracewright_core::{Flow, Isa};
+use tracewright_flow::InBlock;
+use tracewright_isa::{ItState, decode};
+use yaxpeax_arch::{Decoder as _, U8Reader};
+
+use crate::line::Line;
+
+/// Appends the text of an instruction. Direct branches tell the address they go to.
+pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) {
+    let bytes = &instruction.bytes[..usize::from(instruction.len)];
+    let mut text = String::new();
+    let known = match isa {
+        Isa::A64 => {
+            let decoder = yaxpeax_arm::armv8::a64::InstDecoder::default();
+            decoder.decode(&mut U8Reader::new(bytes)).ok().map(|found| write!(text, "{found}"))
+        }
+        Isa::A32 | Isa::T32 => {
+            let decoder = yaxpeax_arm::armv7::InstDecoder::armv7().with_thumb_mode(isa == Isa::T32);
+            decoder.decode(&mut U8Reader::new(bytes)).ok().map(|found| write!(text, "{found}"))
+        }
+    };
+    if !matches!(known, Some(Ok(()))) {
+        // Newer than the disassembler, or no instruction.
+        line.text(if isa == Isa::T32 && bytes.len() == 2 { ".hword " } else { ".word " });
+        let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        line.hex(value, 0);
+        return;
+    }
+    // `$+0x10`: relative to the instruction, which nobody wants to add up.
+    let Some(at) = text.find('$') else {
+        line.text(&text);
+        return;
+    };
+    let address = match (isa, instruction.class.flow) {
+        (_, Flow::Direct) => decode(isa, instruction.address, &instruction.bytes, &mut ItState::default())
+            .map(|found| found.target),
+        (Isa::A64, _) => {
+            let base =
+                if text.starts_with("adrp") { instruction.address & !0xfff } else { instruction.address };
+            offset(&text[at + 1..]).map(|offset| base.wrapping_add_signed(offset))
+        }
+        _ => None,
+    };
+    match address {
+        Some(address) => line.text(&text[..at]).hex(address, 0),
+        None => line.text(&text),
+    };
+}
+
+/// `+0x10` or `-0x10`.
+fn offset(text: &str) -> Option<i64> {
+    let digits = i64::from_str_radix(text.get(1..)?.strip_prefix("0x")?, 16).ok()?;
+    Some(if text.starts_with('-') { -digits } else { digits })
+}

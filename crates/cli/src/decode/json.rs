@@ -1,0 +1,170 @@
+use std::fmt::Write as _;
+
+use tracewright_core::{Block, Element, Ended, Exception, Transaction};
+use tracewright_flow::Instructions;
+
+use super::part::{At, Print};
+use super::text::{Detail, exception_name};
+use super::{disassembly, names, words};
+use crate::line::Line;
+
+/// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
+pub struct Json {
+    /// The buffer's name, quoted.
+    pub buffer: String,
+    pub detail: Detail,
+}
+
+impl Print for Json {
+    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+        match (element, self.detail) {
+            (element, detail) if !detail.shows(element) => {}
+            (Element::Block(block), Detail::Instructions) => self.instructions(line, at, block),
+            _ => {
+                self.head(line, at);
+                let _ = fields(line, at, element);
+                line.text("}\n");
+            }
+        }
+    }
+}
+
+impl Json {
+    fn head(&self, line: &mut Line, at: &At<'_>) {
+        line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
+        line.text(r#","id":"#).decimal(at.source.id.get().into());
+    }
+
+    fn instructions(&self, line: &mut Line, at: &At<'_>, block: &Block) {
+        for instruction in Instructions::new(at.image, at.space, block) {
+            self.head(line, at);
+            let pc = instruction.address;
+            let _ = write!(line, r#","kind":"instruction","pc":"{pc:#x}","isa":"{}","bytes":""#, block.isa);
+            for &byte in &instruction.bytes[..instruction.len.into()] {
+                line.hex_byte(byte);
+            }
+            line.text(r#"","text":""#);
+            // A disassembler writes nothing that needs escaping.
+            disassembly::write(line, block.isa, &instruction);
+            line.text("\"");
+            symbol(line, at, pc);
+            let source = at.image.symbols().source(pc, at.space);
+            line.text(r#","source":"#);
+            match source {
+                Some(source) => {
+                    let file: &str = source.file;
+                    quoted(line, &format!("{file}:{}", source.line));
+                }
+                None => {
+                    line.text("null");
+                }
+            }
+            if pc == block.last() && block.class.is_branch() && block.ended != Ended::Cut {
+                let _ = write!(line, r#","taken":{}"#, block.ended == Ended::Taken);
+            }
+            line.text("}\n");
+        }
+    }
+}
+
+/// Text in quotes.
+fn quoted(line: &mut Line, text: &str) {
+    line.text(&serde_json::to_string(text).unwrap_or_default());
+}
+
+fn symbol(line: &mut Line, at: &At<'_>, address: u64) {
+    line.text(r#","symbol":"#);
+    match at.image.symbols().symbol(address, at.space) {
+        Some(symbol) => {
+            quoted(line, symbol.name);
+            let _ = write!(line, r#","symbol_offset":{}"#, address.wrapping_sub(symbol.start));
+        }
+        None => {
+            line.text("null");
+        }
+    }
+}
+
+/// The element's own fields, each with a comma before it.
+fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+    let number = |line: &mut Line, name: &str, value: Option<u32>| {
+        value.map_or(Ok(()), |value| write!(line, r#","{name}":{value}"#))
+    };
+    match element {
+        Element::Block(block) => {
+            let Block { start, end, count, isa, .. } = block;
+            write!(
+                line,
+                r#","kind":"block","start":"{start:#x}","end":"{end:#x}","count":{count},"isa":"{isa}""#
+            )?;
+            write!(line, r#","ended":"{}","conditional":{}"#, words::ended(block), block.class.conditional)?;
+            symbol(line, at, *start);
+            Ok(())
+        }
+        Element::UnknownPath { start, next, count, .. } => {
+            line.text(r#","kind":"unknown path""#);
+            if let Some(start) = start {
+                write!(line, r#","start":"{start:#x}""#)?;
+            }
+            write!(line, r#","next":"{next:#x}""#)?;
+            number(line, "count", *count)
+        }
+        Element::Target { address, isa } => {
+            write!(line, r#","kind":"target","address":"{address:#x}","isa":"{isa}""#)
+        }
+        Element::Context(context, isa) => {
+            let (level, security) = (context.level, context.security);
+            write!(line, r#","kind":"context","el":{level},"security":"{security}","isa":"{isa}""#)?;
+            number(line, "context_id", context.context_id)?;
+            number(line, "vmid", context.vmid)
+        }
+        Element::TraceOn(reason) => {
+            let overflow = *reason == tracewright_core::TraceOn::Overflow;
+            write!(line, r#","kind":"trace on","overflow":{overflow}"#)
+        }
+        Element::Exception(exception) => {
+            let Exception { number, return_address, at_target } = exception;
+            let name = exception_name(at, exception);
+            write!(line, r#","kind":"exception","number":{number},"name":"{name}""#)?;
+            if let Some(address) = return_address {
+                write!(line, r#","return_address":"{address:#x}","at_branch_target":{at_target}"#)?;
+            }
+            Ok(())
+        }
+        Element::ExceptionReturn => line.write_str(r#","kind":"exception return""#),
+        Element::Timestamp { value, cycles } => {
+            write!(line, r#","kind":"timestamp","timestamp":"{value:#x}""#)?;
+            number(line, "cycles", *cycles)
+        }
+        Element::TimestampMarker => line.write_str(r#","kind":"timestamp marker""#),
+        Element::Cycles(cycles) => {
+            line.text(r#","kind":"cycles""#);
+            number(line, "cycles", *cycles)
+        }
+        Element::Event(events) => write!(line, r#","kind":"event","events":{events}"#),
+        Element::Instrumentation { level, value } => {
+            write!(line, r#","kind":"instrumentation","el":{level},"value":"{value:#x}""#)
+        }
+        Element::Transaction(transaction) => {
+            let state = match transaction {
+                Transaction::Before => "before",
+                Transaction::Start => "start",
+                Transaction::Commit => "commit",
+                Transaction::Fail => "fail",
+            };
+            write!(line, r#","kind":"transaction","state":"{state}""#)
+        }
+        Element::NoCode { address, space } => {
+            write!(line, r#","kind":"no code","address":"{address:#x}","space":"{space}""#)
+        }
+        Element::Mismatch(mismatch) => {
+            let (address, what) = words::mismatch(mismatch);
+            write!(line, r#","kind":"mismatch","address":"{address:#x}","what":"{what}""#)
+        }
+        Element::Gap { reason, from, to } => {
+            write!(line, r#","kind":"gap","from":{from},"to":{to},"reason":"{}""#, words::gap(*reason))
+        }
+        Element::Lost(_) => Ok(()),
+        Element::End => line.write_str(r#","kind":"end""#),
+    }
+}

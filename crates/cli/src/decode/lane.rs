@@ -1,0 +1,175 @@
+//! A buffer's bytes, one lane a source, a window at a time.
+
+use tracewright_core::TraceId;
+use tracewright_etm::Params;
+use tracewright_frames::{DstreamBlocks, Lost, LostReason, OffsetMap, Run, Sink};
+use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
+
+use crate::reader::{Place, SourceId, is_damage};
+
+/// One source's stream.
+pub struct Lane<'a> {
+    pub source: SourceId<'a>,
+    /// The bytes of this window.
+    pub bytes: Vec<u8>,
+    /// Stream position of the first of them.
+    pub start: u64,
+    /// Stream positions in this window before which the stream is interrupted.
+    pub cuts: Vec<u64>,
+    pub places: Places,
+}
+
+/// Where the bytes of a stream are in the file.
+pub enum Places {
+    /// Where they are in the stream.
+    Same,
+    /// In frames.
+    Frames { map: OffsetMap, dstream: bool },
+}
+
+impl Places {
+    /// The place of a position; `None` if it was forgotten. `cursor` is the asker's own, 0 in the beginning.
+    pub fn of(&self, position: u64, cursor: &mut usize) -> Option<Place> {
+        match self {
+            Self::Same => Some(Place { offset: position, opencsd_index: position }),
+            Self::Frames { map, dstream } => {
+                let run = map.run_near(position, cursor)?;
+                let counted = if *dstream { DstreamBlocks::payload_offset(run.offset) } else { run.offset };
+                Some(Place { offset: run.offset, opencsd_index: counted.saturating_sub(run.slip.into()) })
+            }
+        }
+    }
+
+    /// Says that positions before this one will not be asked for any more.
+    pub fn forget_before(&mut self, position: u64) {
+        if let Self::Frames { map, .. } = self {
+            map.forget_before(position);
+        }
+    }
+}
+
+impl Lane<'_> {
+    /// Stream position behind the bytes of this window.
+    pub fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+/// All lanes of a buffer.
+pub struct Lanes<'a> {
+    pub lanes: Vec<Lane<'a>>,
+    /// By trace ID: which lane.
+    by_id: [Option<u8>; 0x80],
+    wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+    /// Whether any frame was read.
+    pub any_frame: bool,
+    /// By trace ID: bytes of sources that nothing here reads.
+    pub unread: [u64; 0x80],
+    /// Damage found by the deframer.
+    pub damage: Vec<Lost>,
+    pub damages: u64,
+}
+
+/// No more are listed.
+const MOST_DAMAGE: usize = 20;
+
+impl<'a> Lanes<'a> {
+    pub fn new(capture: &'a Capture, buffer: &Buffer, wants: &'a (dyn Fn(TraceId) -> bool + Sync)) -> Self {
+        let framed = buffer.format != BufferFormat::SourceData;
+        let mut lanes: Vec<Lane<'a>> = Vec::new();
+        let mut by_id = [None; 0x80];
+        let mut unreadable = TraceId::NULL;
+        // An unframed buffer holds a single source's bytes: the first one's.
+        for &index in buffer.sources.iter().take(if framed { usize::MAX } else { 1 }) {
+            let Protocol::Etm(params) = &capture.sources[index].protocol else {
+                unreadable = capture.sources[index].id().unwrap_or(TraceId::NULL);
+                continue;
+            };
+            let params: &Params = params;
+            let id = params.id();
+            if !wants(id) || by_id[usize::from(id.get())].is_some() {
+                continue;
+            }
+            by_id[usize::from(id.get())] = Some(lanes.len() as u8);
+            let dstream = buffer.format == BufferFormat::DstreamCoreSight;
+            lanes.push(Lane {
+                source: SourceId { index, id, framed, params },
+                bytes: Vec::new(),
+                start: 0,
+                cuts: Vec::new(),
+                places: if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same },
+            });
+        }
+        let mut unread = [0; 0x80];
+        if !framed && lanes.is_empty() {
+            unread[usize::from(unreadable.get())] = 0;
+        }
+        Self { lanes, by_id, wants, any_frame: false, unread, damage: Vec::new(), damages: 0 }
+    }
+
+    /// Takes bytes of a buffer without frames.
+    pub fn unframed(&mut self, bytes: &[u8], buffer: &Buffer, capture: &Capture) {
+        match self.lanes.first_mut() {
+            Some(lane) => lane.bytes.extend_from_slice(bytes),
+            None => {
+                let source = buffer.sources.first().map(|&source| &capture.sources[source]);
+                let id = source.and_then(tracewright_input::Source::id).unwrap_or(TraceId::NULL);
+                if (self.wants)(id) {
+                    self.unread[usize::from(id.get())] += bytes.len() as u64;
+                }
+            }
+        }
+    }
+
+    /// Goes on to the next window.
+    pub fn advance(&mut self) {
+        for lane in &mut self.lanes {
+            lane.start = lane.end();
+            lane.bytes.clear();
+            lane.cuts.clear();
+        }
+    }
+
+    fn cut(&mut self) {
+        for lane in &mut self.lanes {
+            let end = lane.end();
+            if lane.cuts.last() != Some(&end) {
+                lane.cuts.push(end);
+            }
+        }
+    }
+}
+
+impl Sink for Lanes<'_> {
+    fn data(&mut self, run: Run, bytes: &[u8]) {
+        self.any_frame = true;
+        let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
+            if (self.wants)(run.id) {
+                self.unread[usize::from(run.id.get()) & 0x7f] += bytes.len() as u64;
+            }
+            return;
+        };
+        let lane = &mut self.lanes[usize::from(lane)];
+        if let Places::Frames { map, .. } = &mut lane.places {
+            map.push(run, bytes.len() as u64);
+        }
+        lane.bytes.extend_from_slice(bytes);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        if is_damage(&lost) {
+            self.damages += 1;
+            if self.damage.len() < MOST_DAMAGE {
+                self.damage.push(lost);
+            }
+        }
+        // Bytes of any source may be among those lost inside the stream.
+        if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
+            self.cut();
+        }
+    }
+
+    fn reset(&mut self, _offset: u64) {
+        self.cut();
+    }
+}

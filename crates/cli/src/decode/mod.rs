@@ -1,0 +1,254 @@
+//! `tracewright decode`: every instruction that ran.
+
+mod disassembly;
+mod engine;
+mod json;
+mod lane;
+mod names;
+mod opencsd;
+mod part;
+mod segment;
+mod summary;
+mod text;
+mod words;
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use tracewright_core::TraceId;
+use tracewright_etm::decode;
+use tracewright_etm::packet::Resync;
+use tracewright_frames::{Deframer, DstreamBlocks, Format};
+use tracewright_image::Image;
+use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile};
+
+use self::engine::{Engine, Plan};
+use self::json::Json;
+use self::lane::{Lane, Lanes};
+use self::opencsd::OpenCsd;
+use self::part::{Print, Range};
+use self::text::{Detail, Text};
+use crate::args::{CaptureArgs, SelectArgs};
+use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
+use crate::packets::report_unread;
+use crate::reader::Input;
+
+/// Bytes read beyond --to: a packet that begins before it may commit what it tells much later.
+const LEAD: u64 = 1 << 20;
+
+/// Show every instruction that ran.
+///
+/// A line for each block: instructions that ran one after another, up to a branch. Columns: offset in the trace file of
+/// the packet that told it, trace ID, address, number of instructions, how it ended, where that is. The program comes
+/// from the capture's memory images and from --image.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tracewright decode juno/
+  tracewright decode juno/ --image vmlinux --image app@0xaaaac0000000 | less
+  tracewright decode juno/ --instructions --id 0x10 --from 0x8000 --to 0x9000
+  tracewright decode juno/ --instructions --json | jq -r .symbol | uniq -c
+  tracewright decode juno/ --elements --style opencsd
+  tracewright decode broadcast.bin --format source --source etm4,TRCCONFIGR=0x19 --no-image")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
+    /// address, and before the capture's own memory images, the first counts.
+    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    images: Vec<ImageFile>,
+
+    /// Blocks, exceptions, contexts and gaps (this is the default).
+    #[arg(long, group = "detail")]
+    blocks: bool,
+
+    /// Each instruction, with source lines where the images have them.
+    #[arg(long, group = "detail")]
+    instructions: bool,
+
+    /// Everything: also timestamps, cycle counts and events.
+    #[arg(long, group = "detail")]
+    elements: bool,
+
+    /// Without any program: where branches went, events and timestamps, with the cycle of each. The trace must have been
+    /// made with branch broadcast.
+    #[arg(long, conflicts_with_all = ["images", "detail", "style"])]
+    no_image: bool,
+
+    /// Only what packets from this offset of the trace file on tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
+    from: u64,
+
+    /// Only what packets before this offset of the trace file tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    to: Option<u64>,
+
+    /// One JSON object per line.
+    #[arg(long, conflicts_with = "style")]
+    json: bool,
+
+    /// How elements are worded.
+    #[arg(long, value_enum, default_value_t = Style::Tracewright)]
+    style: Style,
+
+    /// With --style opencsd: a range for each branch that a source address packet passes over, as trc_pkt_lister's
+    /// -src_addr_n.
+    #[arg(long, requires = "style")]
+    src_addr_n: bool,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    jobs: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Style {
+    /// For people.
+    Tracewright,
+    /// The element lines of OpenCSD 1.8.0's trc_pkt_lister (first buffer only unless --buffer says more).
+    Opencsd,
+}
+
+/// `0x1f` or `31`.
+fn offset(text: &str) -> Result<u64, String> {
+    let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    value.map_err(|_| "expected an offset, decimal or with 0x".into())
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let capture = opts.capture.open()?;
+    let (image, problems) = capture.image(&opts.images);
+    let mut outcome = report_problems(&capture.problems, Needs::All);
+    outcome = outcome.and(report_problems(&problems, Needs::All));
+    let opencsd = opts.style == Style::Opencsd;
+    let jobs = match opts.jobs {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        jobs => jobs,
+    };
+    let detail = match (opts.instructions, opts.elements) {
+        (true, _) => Detail::Instructions,
+        (_, true) => Detail::Elements,
+        _ => Detail::Blocks,
+    };
+    let plan = Plan {
+        decode: decode::Options {
+            trust_images: opencsd,
+            join_source_walks: opencsd && !opts.src_addr_n,
+            repeat_no_code: opencsd,
+        },
+        resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
+        range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
+        jobs,
+    };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
+    let mut errors = 0;
+    let wants = |id: TraceId| opts.select.wants(id);
+    for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
+        let what = What { capture: &capture, buffer, image: &image, wants: &wants, plan };
+        errors += threads.install(|| {
+            if opencsd {
+                what.decode(&OpenCsd { again: index > 0 }, "")
+            } else if opts.json {
+                let buffer = serde_json::to_string(&buffer.name).unwrap_or_default();
+                what.decode(&Json { buffer, detail }, "")
+            } else {
+                what.decode(&Text { detail }, Text::columns(detail))
+            }
+        })?;
+    }
+    Ok(outcome.and(Outcome::from_errors(errors)))
+}
+
+/// What to decode, and how.
+struct What<'a> {
+    capture: &'a Capture,
+    buffer: &'a Buffer,
+    image: &'a Image,
+    wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+    plan: Plan,
+}
+
+impl What<'_> {
+    /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
+    fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
+        let Self { capture, buffer, image, wants, plan } = *self;
+        let mut input = Input::open(&buffer.path)?;
+        let mut lanes = Lanes::new(capture, buffer, wants);
+        let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
+        let mut deframer = format(buffer.format).map(Deframer::new);
+        let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
+        let mut out = stdout();
+        out.write_all(columns.as_bytes())?;
+        let mut chunk = vec![0; engine.window()];
+        let mut bytes = 0;
+        loop {
+            let len = input.fill(&mut chunk)?;
+            bytes += len as u64;
+            match (&mut deframer, &mut blocks) {
+                (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
+                (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
+                (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
+            }
+            if let (0, Some(deframer)) = (len, &mut deframer) {
+                deframer.finish(&mut lanes);
+            }
+            engine.window_done(&mut lanes, &mut out)?;
+            lanes.advance();
+            if len == 0 || bytes >= plan.range.to.saturating_add(LEAD) {
+                break;
+            }
+        }
+        engine.finish(&lanes, &mut out)?;
+        out.flush()?;
+        drop(input);
+        let mut failures = Vec::new();
+        for (lane, error) in unsupported {
+            failures.push(format!("{}: {error}", self.source(&lanes.lanes[lane])));
+        }
+        if bytes == 0 {
+            failures.push("is empty".into());
+        } else if deframer.is_some() && !lanes.any_frame {
+            failures.push(match buffer.format {
+                BufferFormat::CoreSight => "holds no data of any source".into(),
+                _ => format!(
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                ),
+            });
+        }
+        for (lane, bytes) in engine.unsynchronised() {
+            let source = self.source(&lanes.lanes[lane]);
+            failures.push(format!("{source}: no A-Sync in {bytes} bytes, nothing could be read"));
+        }
+        for damage in &lanes.damage {
+            failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
+        }
+        for failure in &failures {
+            report(&format!("{}: {failure}", buffer.name));
+        }
+        report_unread(capture, buffer, &lanes.unread);
+        summary::report(&buffer.name, &engine.tally, image);
+        Ok(failures.len() as u64 + engine.tally.bad_gaps + engine.tally.mismatches)
+    }
+
+    fn source(&self, lane: &Lane<'_>) -> String {
+        format!("{} (ID {})", self.capture.sources[lane.source.index].name, lane.source.id)
+    }
+}
+
+/// The frames of a buffer, if it has any.
+fn format(format: BufferFormat) -> Option<Format> {
+    match format {
+        BufferFormat::SourceData => None,
+        BufferFormat::CoreSight => Some(Format::Aligned),
+        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
+        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
+    }
+}

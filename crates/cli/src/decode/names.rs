@@ -1,0 +1,45 @@
+//! Addresses as people know them.
+
+use std::fmt::Write as _;
+
+use tracewright_core::MemorySpace;
+use tracewright_image::Image;
+
+/// `main+0x10`; without symbols, the file and the offset in its region; else nothing. The name is cut so that all fits into
+/// `width` columns.
+pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> String {
+    let mut offset = String::new();
+    let name = match image.symbols().symbol(address, space) {
+        Some(symbol) => {
+            let _ = write!(offset, "+{:#x}", address.wrapping_sub(symbol.start));
+            symbol.name.to_string()
+        }
+        None => match image.region(address, space) {
+            Some(region) => {
+                let _ = write!(offset, "[{:#x}]", address.wrapping_sub(region.range().start));
+                file_name(region.name()).to_owned()
+            }
+            None => return String::new(),
+        },
+    };
+    cut(&name, width.saturating_sub(offset.len())) + &offset
+}
+
+/// `main.c:12`.
+pub fn source(image: &Image, address: u64, space: MemorySpace) -> Option<String> {
+    let found = image.symbols().source(address, space)?;
+    Some(format!("{}:{}", file_name(found.file), found.line))
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// At most `width` characters of `name`, the last two of them dots if it was longer.
+fn cut(name: &str, width: usize) -> String {
+    match name.char_indices().nth(width) {
+        None => name.to_owned(),
+        Some(_) => name.chars().take(width.saturating_sub(2)).chain("..".chars()).collect(),
+    }
+}

@@ -1,0 +1,191 @@
+use std::fmt::Write as _;
+
+use tracewright_core::{
+    Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
+    Transaction,
+};
+
+use super::part::{At, Print};
+use crate::line::Line;
+
+/// The element lines of OpenCSD 1.8.0's `trc_pkt_lister -decode`.
+pub struct OpenCsd {
+    /// Whether this is not the first buffer.
+    pub again: bool,
+}
+
+impl Print for OpenCsd {
+    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+        // What OpenCSD has no element for.
+        if matches!(
+            element,
+            Element::Gap { .. }
+                | Element::End
+                | Element::Target { .. }
+                | Element::Mismatch(_)
+                | Element::UnknownPath { start: None, .. }
+        ) {
+            return;
+        }
+        head(line, at);
+        let _ = self.body(line, at, element);
+        line.text("\n");
+    }
+
+    fn end(&self, line: &mut Line, at: &At<'_>, overflowed: bool) {
+        head(line, at);
+        let reason = if overflowed { "overflow" } else { "end-of-trace" };
+        line.text("EO_TRACE( [").text(reason).text("])\nID:");
+        let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id.get());
+    }
+}
+
+fn head(line: &mut Line, at: &At<'_>) {
+    line.text("Idx:").decimal(at.place.opencsd_index);
+    let _ = write!(line, "; ID:{:x}; OCSD_GEN_TRC_ELEM_", at.source.id.get());
+}
+
+impl OpenCsd {
+    fn body(&self, line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+        match element {
+            Element::Block(block) => range(line, block, at),
+            Element::UnknownPath { start, next, count, .. } => {
+                let start = start.unwrap_or(0);
+                write!(
+                    line,
+                    "I_RANGE_NOPATH(first {start:#x}:[next {next:#x}] num_i({}) )",
+                    count.unwrap_or(0)
+                )
+            }
+            Element::Context(context, isa) => self::context(line, context, *isa),
+            Element::TraceOn(TraceOn::Normal) => line.write_str("TRACE_ON( [begin or filter])"),
+            Element::TraceOn(TraceOn::Overflow) => line.write_str("TRACE_ON( [overflow])"),
+            Element::Exception(exception) => self::exception(line, exception),
+            Element::ExceptionReturn => line.write_str("EXCEPTION_RET()"),
+            Element::Timestamp { value, cycles } => {
+                write!(line, "TIMESTAMP( [ TS={value:#014x}]; ")?;
+                if at.source.params.cycle_counting() {
+                    write!(line, " [CC={}]; ", cycles.unwrap_or(0))?;
+                }
+                line.write_str(")")
+            }
+            Element::TimestampMarker => line.write_str("SYNC_MARKER( [Timestamp marker(0x00000000)])"),
+            Element::Cycles(cycles) => write!(line, "CYCLE_COUNT( [CC={}]; )", cycles.unwrap_or(0)),
+            Element::Event(events) => write!(line, "EVENT( Numbered:{events}; )"),
+            Element::Instrumentation { level, value } => {
+                write!(line, "INSTRUMENTATION(EL{level}; {value:#018x})")
+            }
+            Element::Transaction(transaction) => {
+                let what = match transaction {
+                    Transaction::Before => "Init",
+                    Transaction::Start => "Start",
+                    Transaction::Commit => "Commit",
+                    Transaction::Fail => "Fail",
+                };
+                write!(line, "MEMTRANS({what})")
+            }
+            Element::NoCode { address, space } => {
+                write!(
+                    line,
+                    "ADDR_NACC( {address:#x}; Memspace [{:#x}:{}] )",
+                    space.bits(),
+                    space_name(*space)
+                )
+            }
+            Element::Lost(reason) => {
+                let reason = match reason {
+                    GapReason::Start if !self.again => "init-decoder",
+                    GapReason::Start | GapReason::Interrupted => "reset-decoder",
+                    GapReason::Overflow => "overflow",
+                    GapReason::Discard => "discard",
+                    _ => "bad-packet",
+                };
+                write!(line, "NO_SYNC( [{reason}])")
+            }
+            Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_) => Ok(()),
+        }
+    }
+}
+
+fn range(line: &mut Line, block: &Block, at: &At<'_>) -> std::fmt::Result {
+    let Block { start, end, count, isa, last_len, class, ended } = block;
+    line.text("INSTR_RANGE(exec range=").hex(*start, 0).text(":[").hex(*end, 0);
+    line.text("] num_i(").decimal((*count).into()).text(") last_sz(").decimal((*last_len).into());
+    line.text(") (ISA=");
+    write!(line, "{isa}")?;
+    line.text(if *ended == Ended::NotTaken { ") N " } else { ") E " });
+    line.text(match class.flow {
+        Flow::Next => "--- ",
+        Flow::Direct => "BR  ",
+        Flow::Indirect => "iBR ",
+        Flow::Isb => "ISB ",
+        Flow::Wait if at.source.params.waits_are_p0() => "WFI.WFE",
+        Flow::Wait => "--- ",
+        Flow::TransactionStart => "TSTART",
+    });
+    line.text(match (class.role, isa) {
+        (Role::Call, _) => "b+link ",
+        (Role::Return, Isa::A64) => "A64:ret ",
+        (Role::ExceptionReturn, Isa::A64) => "A64:eret ",
+        (Role::Return, _) => "V7:impl ret",
+        _ => "",
+    });
+    line.text(if class.conditional && !unknown_condition(block, at) { " <cond>)" } else { ")" });
+    Ok(())
+}
+
+/// Whether the branch at the end is one that OpenCSD does not know to have a condition: FEAT_CMPBR's, and the loops of
+/// Armv8.1-M.
+fn unknown_condition(block: &Block, at: &At<'_>) -> bool {
+    let mut last = [0; 4];
+    match block.isa {
+        Isa::A64 => {
+            at.image.read_into(block.last(), at.space, &mut last);
+            matches!(last[3], 0x74 | 0x75 | 0xf4 | 0xf5)
+        }
+        Isa::T32 if block.last_len == 4 => {
+            at.image.read_into(block.last(), at.space, &mut last);
+            last[1] == 0xf0 && last[3] & 0xf0 == 0xc0
+        }
+        _ => false,
+    }
+}
+
+fn context(line: &mut Line, context: &Context, isa: Isa) -> std::fmt::Result {
+    let security = match context.security {
+        Security::Secure => "S",
+        Security::NonSecure => "N",
+        Security::Root => "Root",
+        Security::Realm => "Realm",
+    };
+    let bits = if context.is_64bit { 64 } else { 32 };
+    write!(line, "PE_CONTEXT((ISA={isa}) EL{}{security}; {bits}-bit; ", context.level)?;
+    if let Some(vmid) = context.vmid {
+        write!(line, "VMID={vmid:#x}; ")?;
+    }
+    if let Some(id) = context.context_id {
+        write!(line, "CTXTID={id:#x}; ")?;
+    }
+    line.write_str(")")
+}
+
+fn exception(line: &mut Line, exception: &Exception) -> std::fmt::Result {
+    line.text("EXCEPTION(");
+    if let Some(address) = exception.return_address {
+        write!(line, "pref ret addr:{address:#x}")?;
+        if exception.at_target {
+            line.text(" [addr also prev br tgt]");
+        }
+        line.text("; ");
+    }
+    write!(line, "excep num ({:#04x}) )", exception.number)
+}
+
+fn space_name(space: MemorySpace) -> String {
+    match space {
+        MemorySpace::S => "Any S".into(),
+        MemorySpace::N => "Any NS".into(),
+        MemorySpace::EL2 => "EL2N".into(),
+        _ => space.to_string(),
+    }
+}

@@ -1,0 +1,165 @@
+//! What decoding a part of a stream gave.
+
+use std::ops::AddAssign;
+
+use tracewright_core::{Block, Element, GapReason, MemorySpace, Sink};
+use tracewright_image::Image;
+
+use super::lane::Places;
+use crate::line::Line;
+use crate::reader::{Place, SourceId};
+
+/// What prints elements of one style. It has no state: parts of a stream are printed side by side.
+pub trait Print: Sync {
+    /// Appends the lines for an element.
+    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element);
+    /// Appends the lines for the end of a source's trace, after an overflow or not.
+    fn end(&self, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
+}
+
+/// Where an element is.
+pub struct At<'a> {
+    /// Whose it is.
+    pub source: &'a SourceId<'a>,
+    /// Where the packet began that told it.
+    pub place: Place,
+    /// Where its code is.
+    pub space: MemorySpace,
+    /// The program.
+    pub image: &'a Image,
+}
+
+/// Text, in pieces that can be sorted between those of other sources.
+#[derive(Default)]
+pub struct Part {
+    pub line: Line,
+    /// File offset of the last byte of a packet, and where its text ends.
+    pub marks: Vec<(u64, usize)>,
+    pub tally: Tally,
+}
+
+/// What was decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub blocks: u64,
+    pub instructions: u64,
+    pub no_code: u64,
+    pub first_no_code: Option<(u64, MemorySpace)>,
+    pub mismatches: u64,
+    pub first_mismatch: Option<(u64, tracewright_core::Mismatch, MemorySpace)>,
+    pub gaps: u64,
+    /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
+    pub bad_gaps: u64,
+}
+
+impl AddAssign<&Self> for Tally {
+    fn add_assign(&mut self, other: &Self) {
+        self.blocks += other.blocks;
+        self.instructions += other.instructions;
+        self.no_code += other.no_code;
+        self.first_no_code = self.first_no_code.or(other.first_no_code);
+        self.mismatches += other.mismatches;
+        self.first_mismatch = self.first_mismatch.or(other.first_mismatch);
+        self.gaps += other.gaps;
+        self.bad_gaps += other.bad_gaps;
+    }
+}
+
+/// Which elements to print: those of packets that begin in this part of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A sink that prints into a part.
+pub struct Out<'o, P> {
+    pub part: &'o mut Part,
+    pub print: &'o P,
+    pub source: &'o SourceId<'o>,
+    pub image: &'o Image,
+    pub places: &'o Places,
+    pub cursor: usize,
+    pub space: MemorySpace,
+    pub range: Range,
+    /// Whether bytes that are not zero were passed over before the first synchronisation.
+    pub passed_over: &'o mut bool,
+    /// Places of positions that may be asked for long after the map has forgotten them.
+    pub remembered: &'o mut Vec<(u64, Place)>,
+}
+
+impl<P: Print> Out<'_, P> {
+    pub fn place(&mut self, position: u64) -> Place {
+        let known = self.places.of(position, &mut self.cursor);
+        let known = known.or_else(|| {
+            let found = self.remembered.iter().rev().find(|(remembered, _)| *remembered == position);
+            found.map(|&(_, place)| place)
+        });
+        known.unwrap_or(Place { offset: position, opencsd_index: position })
+    }
+
+    /// Keeps the place of a position at which a gap may begin.
+    pub fn remember(&mut self, position: u64) {
+        if self.remembered.last().is_none_or(|&(last, _)| last != position) {
+            let place = self.place(position);
+            // A gap begins at the last loss, or at the first byte passed over after it.
+            if self.remembered.len() > 3 {
+                self.remembered.remove(0);
+            }
+            self.remembered.push((position, place));
+        }
+    }
+
+    /// Ends the text of a packet whose last byte is at `last`.
+    pub fn mark(&mut self, last: u64) {
+        let end = self.part.line.bytes().len();
+        if self.part.marks.last().map_or(0, |&(_, end)| end) != end {
+            let offset = self.place(last).offset;
+            self.part.marks.push((offset, end));
+        }
+    }
+
+    fn print(&mut self, offset: u64, element: &Element) {
+        let place = self.place(offset);
+        if self.range.from <= place.offset && place.offset < self.range.to {
+            let at = At { source: self.source, place, space: self.space, image: self.image };
+            self.print.element(&mut self.part.line, &at, element);
+        }
+    }
+}
+
+impl<P: Print> Sink for Out<'_, P> {
+    fn element(&mut self, offset: u64, element: &Element) {
+        let mut element = *element;
+        let tally = &mut self.part.tally;
+        match &mut element {
+            Element::Block(block) => return self.block(offset, block),
+            Element::Context(context, _) => self.space = context.space(),
+            Element::NoCode { address, space } => {
+                tally.no_code += 1;
+                tally.first_no_code.get_or_insert((*address, *space));
+            }
+            Element::Mismatch(mismatch) => {
+                tally.mismatches += 1;
+                tally.first_mismatch.get_or_insert((offset, *mismatch, self.space));
+            }
+            Element::Lost(_) => self.remember(offset),
+            // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
+            Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
+            Element::Gap { reason, from, to } => {
+                tally.gaps += 1;
+                use GapReason::{Discard, Interrupted, Overflow, Start};
+                tally.bad_gaps += u64::from(!matches!(reason, Start | Overflow | Discard | Interrupted));
+                (*from, *to) = (self.place(*from).offset, self.place(*to).offset);
+            }
+            _ => {}
+        }
+        self.print(offset, &element);
+    }
+
+    fn block(&mut self, offset: u64, block: &Block) {
+        self.part.tally.blocks += 1;
+        self.part.tally.instructions += u64::from(block.count);
+        self.print(offset, &Element::Block(*block));
+    }
+}

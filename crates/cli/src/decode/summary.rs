@@ -1,0 +1,42 @@
+//! What decoding came to, in a few lines.
+
+use tracewright_image::Image;
+
+use super::part::Tally;
+use super::{names, words};
+use crate::output;
+
+/// Says on standard error what was decoded and what could not be, and what to do about it.
+pub fn report(buffer: &str, tally: &Tally, image: &Image) {
+    let Tally { blocks, instructions, gaps, no_code, mismatches, .. } = tally;
+    let mut line = format!("{buffer}: {instructions} instructions in {blocks} blocks");
+    for (count, what) in [(gaps, "gap"), (no_code, "time without code"), (mismatches, "mismatch")] {
+        match (count, what) {
+            (0, _) => {}
+            (1, what) => line += &format!(", 1 {what}"),
+            (count, "time without code") => line += &format!(", {count} times without code"),
+            (count, what) => line += &format!(", {count} {what}{}", if what == "gap" { "s" } else { "es" }),
+        }
+    }
+    output::report(&line);
+    if let Some((address, space)) = tally.first_no_code {
+        let before = address.checked_sub(1).and_then(|before| image.region(before, space));
+        let message = match before {
+            Some(region) => format!(
+                "execution ran past the end of {} at {address:#x}: is this the right binary, at the right address?",
+                names::file_name(region.name())
+            ),
+            None => {
+                format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]")
+            }
+        };
+        output::report(&format!("{buffer}: {message}"));
+    }
+    if let Some((_, mismatch, space)) = &tally.first_mismatch {
+        let (address, what) = words::mismatch(mismatch);
+        let place = names::place(image, address, *space, 60);
+        let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+        let hint = if words::is_wrong_program(mismatch) { ": is this the right binary?" } else { "" };
+        output::report(&format!("{buffer}: {address:#x}{place}: {what}{hint}"));
+    }
+}

@@ -1,0 +1,203 @@
+use std::fmt::Write as _;
+
+use tracewright_core::{Block, Element, Ended, Exception, Transaction};
+use tracewright_etm::packet;
+use tracewright_flow::Instructions;
+
+use super::part::{At, Print};
+use super::{disassembly, names, words};
+use crate::line::Line;
+
+/// How much of it to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// A line for each block.
+    Blocks,
+    /// A line for each instruction.
+    Instructions,
+    /// A line for each block, and for all that tells when it ran.
+    Elements,
+}
+
+impl Detail {
+    /// Whether it shows an element.
+    pub fn shows(self, element: &Element) -> bool {
+        match element {
+            // The gap tells it.
+            Element::Lost(_) => false,
+            Element::Timestamp { .. } | Element::TimestampMarker | Element::Cycles(_) | Element::Event(_) => {
+                self == Self::Elements
+            }
+            _ => true,
+        }
+    }
+}
+
+/// For people, 80 columns wide.
+pub struct Text {
+    pub detail: Detail,
+}
+
+/// Columns before the part that differs.
+const HEAD: usize = 14;
+const WIDTH: usize = 80;
+
+impl Text {
+    /// A line that says what the columns are.
+    pub fn columns(detail: Detail) -> &'static str {
+        match detail {
+            Detail::Blocks | Detail::Elements => {
+                "    offset id             address    n ended        where\n"
+            }
+            Detail::Instructions => "    offset id             address  bytes     instruction\n",
+        }
+    }
+}
+
+impl Print for Text {
+    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+        match (element, self.detail) {
+            (element, detail) if !detail.shows(element) => {}
+            (Element::Block(block), Detail::Instructions) => instructions(line, at, block),
+            (Element::Block(block), _) => self::block(line, at, block),
+            _ => {
+                head(line, at);
+                let _ = other(line, at, element);
+                line.text("\n");
+            }
+        }
+    }
+}
+
+fn head(line: &mut Line, at: &At<'_>) {
+    line.hex(at.place.offset, 10);
+    let _ = write!(line, " {:02x}  ", at.source.id.get());
+}
+
+fn block(line: &mut Line, at: &At<'_>, block: &Block) {
+    head(line, at);
+    line.hex(block.start, 18);
+    let _ = write!(line, "{:5} {:<12} ", block.count, words::ended(block));
+    line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 5 - 14)).text("\n");
+}
+
+fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
+    head(line, at);
+    let name = names::place(at.image, block.start, at.space, 44);
+    line.text(if name.is_empty() { "?" } else { &name });
+    let mut last_source = names::source(at.image, block.start, at.space);
+    if let Some(source) = &last_source {
+        line.text("  ").text(source);
+    }
+    line.text("\n");
+    for instruction in Instructions::new(at.image, at.space, block) {
+        line.blanks(HEAD).hex(instruction.address, 18).text("  ");
+        let bytes = &instruction.bytes[..instruction.len.into()];
+        // As a number, as the architecture writes instructions.
+        bytes.iter().rev().for_each(|&byte| {
+            line.hex_byte(byte);
+        });
+        line.blanks(10 - 2 * bytes.len());
+        let start = line.bytes().len();
+        disassembly::write(line, block.isa, &instruction);
+        let is_last = instruction.address == block.last();
+        let source = names::source(at.image, instruction.address, at.space);
+        let moved = source.is_some() && source != last_source;
+        let not_taken = is_last && block.ended == Ended::NotTaken;
+        if moved || not_taken {
+            line.blanks(24usize.saturating_sub(line.bytes().len() - start)).text(" ;");
+            if not_taken {
+                line.text(" not taken");
+            }
+            if let (Some(source), true) = (&source, moved) {
+                line.text(" ").text(source);
+            }
+        }
+        last_source = source.or(last_source);
+        line.text("\n");
+    }
+}
+
+fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+    match element {
+        Element::Block(_) | Element::Lost(_) => Ok(()),
+        Element::UnknownPath { start, next, count, .. } => {
+            match count {
+                Some(1) => line.text("an instruction"),
+                Some(count) => line.decimal((*count).into()).text(" instructions"),
+                None => line.text("some instructions"),
+            };
+            match start {
+                Some(start) => write!(line, " from {start:#x}")?,
+                None => line.write_str(" from an unknown address")?,
+            }
+            write!(line, ", path unknown, to {next:#x}")
+        }
+        Element::Target { address, isa } => write!(line, "at {address:#x} ({isa})"),
+        Element::Context(context, isa) => {
+            let bits = if context.is_64bit { "AArch64" } else { "AArch32" };
+            write!(line, "context EL{} {bits} {} ({isa})", context.level, context.security)?;
+            if let Some(id) = context.context_id {
+                write!(line, ", context ID {id:#x}")?;
+            }
+            context.vmid.map_or(Ok(()), |vmid| write!(line, ", VMID {vmid:#x}"))
+        }
+        Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
+        Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
+        Element::Exception(exception) => self::exception(line, at, exception),
+        Element::ExceptionReturn => line.write_str("exception return"),
+        Element::Timestamp { value, cycles } => {
+            write!(line, "timestamp {value:#x}")?;
+            cycles.map_or(Ok(()), |cycles| write!(line, ", {cycles} cycles"))
+        }
+        Element::TimestampMarker => line.write_str("timestamp marker"),
+        Element::Cycles(Some(cycles)) => write!(line, "{cycles} cycles"),
+        Element::Cycles(None) => line.write_str("cycles unknown"),
+        Element::Event(events) => {
+            line.text("event");
+            (0..8).filter(|bit| events >> bit & 1 == 1).try_for_each(|bit| write!(line, " {bit}"))
+        }
+        Element::Instrumentation { level, value } => write!(line, "instrumentation EL{level} {value:#x}"),
+        Element::Transaction(transaction) => line.write_str(match transaction {
+            Transaction::Before => "transaction began before the trace",
+            Transaction::Start => "transaction start",
+            Transaction::Commit => "transaction commit",
+            Transaction::Fail => "transaction failed",
+        }),
+        Element::NoCode { address, space } => write!(line, "no code at {address:#x} ({space})"),
+        Element::Mismatch(mismatch) => {
+            let (address, what) = words::mismatch(mismatch);
+            write!(line, "mismatch at {address:#x}: {what}")
+        }
+        Element::Gap { reason, from, to } => {
+            write!(line, "gap {from:#x}..{to:#x}: {}", words::gap(*reason))
+        }
+        Element::End => line.write_str("end of trace"),
+    }
+}
+
+fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
+    line.text("exception ").text(&exception_name(at, exception));
+    match exception.return_address {
+        Some(address) => {
+            write!(line, ", returns to {address:#x}")?;
+            let name = names::place(at.image, address, at.space, 24);
+            if name.is_empty() { Ok(()) } else { write!(line, " {name}") }
+        }
+        None => Ok(()),
+    }
+}
+
+/// The exception's name on the traced core.
+pub fn exception_name(at: &At<'_>, exception: &Exception) -> String {
+    let profile = at.source.params.profile();
+    let packet = packet::Exception {
+        number: exception.number,
+        return_address: packet::ReturnAddress::None,
+        fault_pending: false,
+    };
+    match packet.irq(profile) {
+        Some(irq) => format!("IRQ{irq}"),
+        None => packet.name(profile).to_owned(),
+    }
+}

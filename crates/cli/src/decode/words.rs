@@ -1,0 +1,61 @@
+//! What elements are called.
+
+use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Mismatch, Role};
+
+/// Why a block ended.
+pub fn ended(block: &Block) -> &'static str {
+    match (block.ended, block.class.flow, block.class.role) {
+        (Ended::Cut, ..) => "cut",
+        (Ended::NotTaken, ..) => "not taken",
+        (Ended::Through, Flow::Wait, _) => "wait",
+        (Ended::Through, Flow::TransactionStart, _) => "transaction",
+        (Ended::Through, ..) => "barrier",
+        (Ended::Taken, _, Role::Return) => "return",
+        (Ended::Taken, _, Role::ExceptionReturn) => "eret",
+        (Ended::Taken, _, Role::LoopEnd) => "loop",
+        (Ended::Taken, Flow::Indirect, Role::Call) => "call reg",
+        (Ended::Taken, Flow::Indirect, _) => "jump reg",
+        (Ended::Taken, _, Role::Call) => "call",
+        (Ended::Taken, ..) if block.class.conditional => "taken",
+        (Ended::Taken, ..) => "jump",
+    }
+}
+
+/// Why trace is missing.
+pub fn gap(reason: GapReason) -> &'static str {
+    match reason {
+        GapReason::Start => "not yet synchronised",
+        GapReason::Overflow => "overflow: the trace unit could not keep up",
+        GapReason::Discard => "discard: tracing stopped",
+        GapReason::BadPacket => "bytes that are no packet",
+        GapReason::Contradiction(Contradiction::CommitBeyondDepth) => {
+            "commit beyond depth: check TRCIDR8 (MAXSPEC)"
+        }
+        GapReason::Contradiction(Contradiction::CancelBeyondDepth) => {
+            "cancel beyond depth: check TRCIDR8 (MAXSPEC)"
+        }
+        GapReason::Contradiction(Contradiction::ReturnStackEmpty) => {
+            "return without a call: check TRCCONFIGR (RS)"
+        }
+        GapReason::Contradiction(_) => "packets that contradict each other",
+        GapReason::Interrupted => "recording interrupted",
+        _ => "unknown",
+    }
+}
+
+/// How the trace and the program do not agree, and where.
+pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
+    match *mismatch {
+        Mismatch::NotTaken(address) => (address, "a branch without condition was not taken".into()),
+        Mismatch::Endless(address) => (address, "no branch for a megabyte".into()),
+        Mismatch::NotCode(address) => (address, "no instruction (UDF)".into()),
+        Mismatch::NoTarget(address) => (address, "the trace does not say where it went".into()),
+        Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
+        _ => (0, "unknown".into()),
+    }
+}
+
+/// Whether another program might be the cure.
+pub fn is_wrong_program(mismatch: &Mismatch) -> bool {
+    !matches!(mismatch, Mismatch::NoTarget(_))
+}

@@ -1,0 +1,442 @@
+use core::fmt;
+
+use tracewright_core::{Context, Element, GapReason, MemorySpace, Sink, Transaction};
+use tracewright_flow::{Rules, Walker};
+use tracewright_image::Image;
+
+use super::queue::{Item, Queue};
+use crate::packet::{Atoms, CycleCount, InstructionSet, Packet, ReturnAddress};
+use crate::{Architecture, Params, Profile};
+
+/// An ETMv4 or ETE decoder: packets in, in the order of the stream; elements out.
+#[derive(Clone, Debug)]
+pub struct Decoder<'i> {
+    pub(super) params: Params,
+    pub(super) options: Options,
+    pub(super) walker: Walker<'i>,
+    /// Where code was missing, while nothing else is known of where execution is.
+    pub(super) missing: Option<u64>,
+    state: State,
+    /// What is not certain yet, or waits for what it belongs to.
+    pub(super) queue: Queue,
+    /// How many P0 elements are in it.
+    pub(super) depth: u32,
+    /// Whether the newest P0 element waits for its address.
+    awaits_address: bool,
+    /// Whether atoms can go straight to the walker: nothing is in the queue, nothing will be.
+    straight: bool,
+    pub(super) context: Option<Context>,
+    /// Whether nothing can be told until a context comes.
+    pub(super) needs_context: bool,
+    /// Instruction set of the last address.
+    last_is: InstructionSet,
+    pub(super) overflowed: bool,
+    /// Whether timestamps mean nothing until a marker comes.
+    awaits_marker: bool,
+    last_offset: Option<u64>,
+}
+
+/// The state of a [`Decoder`]: two that are equal tell the same of the same packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    walker: tracewright_flow::Snapshot,
+    state: State,
+    queue: Queue,
+    depth: u32,
+    awaits_address: bool,
+    context: Option<Context>,
+    needs_context: bool,
+    last_is: InstructionSet,
+    overflowed: bool,
+    awaits_marker: bool,
+}
+
+/// How to decode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Go on where the program cannot be the one that ran, as OpenCSD does. Otherwise that is a
+    /// [`Mismatch`](tracewright_core::Mismatch).
+    pub trust_images: bool,
+    /// Tell the blocks that one source address packet stands for as one, as OpenCSD does, though branches that were not
+    /// taken are among them.
+    pub join_source_walks: bool,
+    /// Tell again of missing code at an exception that is taken there, as OpenCSD does.
+    pub repeat_no_code: bool,
+}
+
+/// The trace unit was set up to trace in a way that cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What it was told to trace.
+    pub what: &'static str,
+    /// The register field that says so.
+    pub field: &'static str,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): not supported", self.what, self.field)
+    }
+}
+
+impl core::error::Error for Unsupported {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing can be told until an A-Sync comes. `told`: the loss was told.
+    Lost {
+        reason: GapReason,
+        from: u64,
+        told: bool,
+    },
+    /// Nor until a Trace Info.
+    Synchronised {
+        reason: GapReason,
+        from: u64,
+    },
+    Running,
+}
+
+impl<'i> Decoder<'i> {
+    /// A decoder of a source's packets, with the program that ran.
+    ///
+    /// # Errors
+    /// When the source's registers ask for what cannot be decoded.
+    pub fn new(params: &Params, image: &'i Image, options: Options) -> Result<Self, Unsupported> {
+        if params.loads_stores_p0 != 0 {
+            return Err(Unsupported { what: "loads or stores as P0 elements", field: "TRCCONFIGR.INSTP0" });
+        }
+        let rules = Rules {
+            waits_are_traced: params.waits_are_p0,
+            return_stack: params.return_stack,
+            trust_program: options.trust_images,
+        };
+        Ok(Self {
+            params: params.clone(),
+            options,
+            missing: None,
+            walker: Walker::new(image, rules),
+            state: State::Lost { reason: GapReason::Start, from: 0, told: false },
+            queue: Queue::default(),
+            depth: 0,
+            awaits_address: false,
+            straight: false,
+            context: None,
+            needs_context: true,
+            last_is: InstructionSet::Is0,
+            overflowed: false,
+            awaits_marker: params.timestamp_markers,
+            last_offset: None,
+        })
+    }
+
+    /// The source's parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The walker it drives.
+    pub fn walker(&self) -> &Walker<'i> {
+        &self.walker
+    }
+
+    /// Memory space of the code that runs now.
+    pub fn space(&self) -> MemorySpace {
+        self.walker.space()
+    }
+
+    /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to
+    /// come.
+    pub fn oldest(&self) -> Option<u64> {
+        self.queue.oldest()
+    }
+
+    /// Stream position of the last packet.
+    pub fn last_offset(&self) -> Option<u64> {
+        self.last_offset
+    }
+
+    /// Whether the trace unit overflowed, and tracing has not begun again.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// All that decides what packets to come will tell.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            walker: self.walker.snapshot(),
+            state: self.state,
+            queue: self.queue.clone(),
+            depth: self.depth,
+            awaits_address: self.awaits_address,
+            context: self.context,
+            needs_context: self.needs_context,
+            last_is: self.last_is,
+            overflowed: self.overflowed,
+            awaits_marker: self.awaits_marker,
+        }
+    }
+
+    /// Begins anew, at stream position `offset`, with all that was learnt about the program.
+    pub fn restart(&mut self, offset: u64) {
+        self.forget();
+        self.overflowed = false;
+        self.last_offset = None;
+        self.state = State::Lost { reason: GapReason::Start, from: offset, told: false };
+    }
+
+    /// Takes the packet that began at stream position `offset`.
+    #[inline(always)]
+    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        self.last_offset = Some(offset);
+        if self.straight {
+            match packet {
+                Packet::Atom(atoms) => {
+                    if let Err(contradiction) = self.atoms(offset, *atoms, sink) {
+                        self.contradiction(offset, contradiction, sink);
+                    }
+                    return;
+                }
+                Packet::Address(address) => {
+                    self.last_is = address.is;
+                    self.set_address(*address);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.other_packet(offset, packet, sink);
+    }
+
+    /// The stream ends at stream position `offset`.
+    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+        match self.state {
+            State::Running => self.discard_at_end(sink),
+            State::Lost { reason, from, .. } => self.tell_gap(offset, reason, from, sink),
+            State::Synchronised { reason, from } => {
+                self.discard_at_end(sink);
+                self.tell_gap(offset, reason, from, sink);
+            }
+        }
+        sink.element(offset, &Element::End);
+        self.restart(offset);
+    }
+
+    /// What follows does not continue what came before: begins anew at the next A-Sync.
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+        if self.state == State::Running {
+            self.discard_at_end(sink);
+            self.overflowed = false;
+            self.lost(offset, GapReason::Interrupted);
+        }
+    }
+
+    /// Forgets all state of the stream.
+    fn forget(&mut self) {
+        self.queue.clear();
+        self.depth = 0;
+        self.awaits_address = false;
+        self.straight = false;
+        self.context = None;
+        self.needs_context = true;
+        self.missing = None;
+        self.last_is = InstructionSet::Is0;
+        self.awaits_marker = self.params.timestamp_markers;
+        self.walker.restart();
+    }
+
+    /// Nothing can be told until the next A-Sync.
+    #[cold]
+    pub(super) fn lost(&mut self, offset: u64, reason: GapReason) {
+        self.forget();
+        self.state = State::Lost { reason, from: offset, told: false };
+    }
+
+    fn tell_gap(&self, to: u64, reason: GapReason, from: u64, sink: &mut impl Sink) {
+        if from < to {
+            sink.element(to, &Element::Gap { reason, from, to });
+        }
+    }
+
+    #[inline(never)]
+    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        match self.state {
+            State::Running => self.running(offset, packet, sink),
+            State::Lost { reason, from, told } => {
+                if !told {
+                    sink.element(offset, &Element::Lost(reason));
+                    self.state = State::Lost { reason, from, told: true };
+                }
+                if *packet == Packet::Async {
+                    let to = offset;
+                    self.tell_gap(to, reason, from, sink);
+                    self.state = State::Synchronised { reason, from: to };
+                }
+            }
+            State::Synchronised { .. } => match packet {
+                Packet::TraceInfo(info) => {
+                    self.state = State::Running;
+                    self.begin(offset, info);
+                }
+                // ETE: they do not wait for the Trace Info.
+                Packet::Event(events) => self.push(offset, Item::Event(*events)),
+                _ => {}
+            },
+        }
+    }
+
+    /// The first Trace Info.
+    fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo) {
+        if info.spec > 0 {
+            self.depth = info.spec;
+            self.queue.push(offset, Item::Unseen(info.spec));
+        }
+        if info.in_transaction() {
+            self.queue.push(offset, Item::Transaction(Transaction::Before));
+        }
+        self.set_straight();
+    }
+
+    pub(super) fn set_straight(&mut self) {
+        self.straight = self.params.max_spec == 0 && self.queue.is_empty() && self.state == State::Running;
+    }
+
+    fn running(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        let mut commits = 0;
+        match *packet {
+            Packet::Async | Packet::Ignore | Packet::ContextSame => {}
+            Packet::TraceInfo(_) if self.queue.is_empty() => self.walker.flush_returns(),
+            Packet::TraceInfo(_) => self.push(offset, Item::TraceInfo),
+            Packet::TraceOn => self.push(offset, Item::TraceOn),
+            Packet::Atom(atoms) => self.push(offset, Item::Atoms(atoms)),
+            Packet::Address(address) => {
+                self.last_is = address.is;
+                self.address(offset, address);
+            }
+            Packet::AddressContext(address, context) => {
+                self.last_is = address.is;
+                self.push(offset, Item::Context(context, address.is));
+                self.address(offset, address);
+            }
+            Packet::Context(context) => self.push(offset, Item::Context(context, self.last_is)),
+            Packet::Exception(exception) => match exception.return_address {
+                ReturnAddress::None => {
+                    self.push(offset, Item::ExceptionOnly { number: exception.number });
+                }
+                form => {
+                    let at_target = form == ReturnAddress::FollowsAtTarget;
+                    self.queue.push(offset, Item::Exception { number: exception.number, at_target });
+                    self.awaits_address = true;
+                }
+            },
+            Packet::PeReset => self.push(offset, Item::ExceptionOnly { number: 0 }),
+            Packet::TransactionFailure => self.push(offset, Item::Transaction(Transaction::Fail)),
+            Packet::ExceptionReturn => {
+                let p0 = self.params.profile() == Profile::M;
+                self.push(offset, Item::ExceptionReturn { p0 });
+            }
+            Packet::FunctionReturn => {
+                if self.params.profile() == Profile::M && self.params.architecture() >= Architecture::V8 {
+                    self.push(offset, Item::FunctionReturn);
+                }
+            }
+            Packet::Instrumentation { el, value } => {
+                self.push(offset, Item::Instrumentation { level: el, value });
+            }
+            Packet::TransactionStart => {
+                self.push(offset, Item::TransactionStart { p0: self.params.transaction_start_is_p0 });
+            }
+            Packet::TransactionCommit => self.push(offset, Item::Transaction(Transaction::Commit)),
+            Packet::CycleCount(CycleCount { commit, cycles, .. }) => {
+                self.push(offset, Item::Cycles(cycles));
+                commits = commit.unwrap_or(0).clamp(0, u32::MAX.into()) as u32;
+            }
+            Packet::Commit(count) => commits = count,
+            Packet::CancelF1 { count, mispredict } => {
+                self.resolve(offset, Atoms::NONE, count, mispredict, sink)
+            }
+            Packet::Mispredict(atoms) => self.resolve(offset, atoms, 0, true, sink),
+            Packet::CancelF2(atoms) => self.resolve(offset, atoms, 1, true, sink),
+            Packet::CancelF3 { atom, count } => {
+                let atoms = if atom { Atoms::one(true) } else { Atoms::NONE };
+                self.resolve(offset, atoms, count.into(), true, sink);
+            }
+            Packet::Event(events) => self.push(offset, Item::Event(events)),
+            Packet::TimestampMarker => {
+                self.awaits_marker = false;
+                self.push(offset, Item::TimestampMarker);
+            }
+            Packet::Timestamp(timestamp) => {
+                if !self.awaits_marker {
+                    self.push(offset, Item::Timestamp(timestamp));
+                }
+            }
+            Packet::Q(q) => {
+                if q.address.is_some() {
+                    self.push(offset, Item::Q(q));
+                } else {
+                    self.queue.push(offset, Item::Q(q));
+                    self.awaits_address = true;
+                }
+            }
+            Packet::SourceAddress(address) => self.push(offset, Item::SourceAddress(address)),
+            Packet::Overflow | Packet::Discard => {
+                self.discard(sink);
+                let overflow = *packet == Packet::Overflow;
+                self.overflowed |= overflow;
+                let reason = if overflow { GapReason::Overflow } else { GapReason::Discard };
+                self.lost(offset, reason);
+                sink.element(offset, &Element::Lost(reason));
+                self.state = State::Lost { reason, from: offset, told: true };
+            }
+            Packet::Reserved { .. } | Packet::ReservedForConfig { .. } | Packet::Malformed { .. } => {
+                self.lost(offset, GapReason::BadPacket);
+            }
+            // The parser searches an A-Sync: it told why before.
+            Packet::NotSync { .. } => {}
+            Packet::Incomplete { .. } => {}
+            // They tell of data accesses and of conditional instructions that are no branches.
+            Packet::NumberedDataSync(_)
+            | Packet::UnnumberedDataSync(_)
+            | Packet::ConditionalInstruction(_)
+            | Packet::ConditionalFlush
+            | Packet::ConditionalResult(_) => {}
+        }
+        if self.state != State::Running {
+            return;
+        }
+        if commits > 0 {
+            self.commit(offset, commits, sink);
+        }
+        if self.depth > self.params.max_spec {
+            self.commit(offset, self.depth - self.params.max_spec, sink);
+        }
+        self.set_straight();
+    }
+
+    fn push(&mut self, offset: u64, item: Item) {
+        self.queue.push(offset, item);
+        self.depth += item.p0();
+    }
+
+    fn address(&mut self, offset: u64, address: crate::packet::Address) {
+        self.queue.push(offset, Item::Address(address));
+        if self.awaits_address {
+            self.awaits_address = false;
+            self.depth += 1;
+        }
+    }
+
+    /// New atoms, then a cancellation, then a misprediction.
+    fn resolve(&mut self, offset: u64, atoms: Atoms, cancel: u32, mispredict: bool, sink: &mut impl Sink) {
+        if atoms.count > 0 {
+            self.push(offset, Item::Atoms(atoms));
+        }
+        if cancel > 0 {
+            self.cancel(offset, cancel, sink);
+        }
+        if mispredict && self.state == State::Running {
+            self.mispredict(offset, sink);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What becomes of what was not certain: commit, cancel, mispredict, discard.
+
+use tracewright_core::{Contradiction, GapReason, Sink};
+
+use super::decoder::Decoder;
+use super::queue::{Item, Overrun};
+use crate::packet::Atoms;
+
+impl Decoder<'_> {
+    /// The oldest `count` P0 elements happened.
+    pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
+        while count > 0 {
+            let Some((at, item)) = self.queue.pop() else {
+                return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
+            };
+            let done = match item {
+                Item::Atoms(atoms) if u32::from(atoms.count) > count => {
+                    let done = count as u8;
+                    let left = Atoms { bits: atoms.bits >> done, count: atoms.count - done };
+                    self.queue.put_back(at, Item::Atoms(left));
+                    self.commit_item(at, Item::Atoms(Atoms { bits: atoms.bits, count: done }), sink)
+                }
+                Item::Unseen(unseen) if unseen > count => {
+                    self.queue.put_back(at, Item::Unseen(unseen - count));
+                    Ok(count)
+                }
+                item => self.commit_item(at, item, sink),
+            };
+            match done {
+                Ok(done) => {
+                    count = count.saturating_sub(done);
+                    self.depth = self.depth.saturating_sub(done);
+                }
+                Err(contradiction) => return self.contradiction(offset, contradiction, sink),
+            }
+        }
+        self.set_straight();
+    }
+
+    /// The newest `count` P0 elements did not happen.
+    pub(super) fn cancel(&mut self, offset: u64, count: u32, sink: &mut impl Sink) {
+        match self.queue.cancel(count) {
+            Ok(()) => self.depth = self.depth.saturating_sub(count),
+            Err(Overrun) => self.contradiction(offset, Contradiction::CancelBeyondDepth, sink),
+        }
+    }
+
+    /// The newest atom is the opposite of what it was.
+    pub(super) fn mispredict(&mut self, offset: u64, sink: &mut impl Sink) {
+        if let Err(Overrun) = self.queue.mispredict() {
+            self.contradiction(offset, Contradiction::CancelBeyondDepth, sink);
+        }
+    }
+
+    /// Nothing that is not certain yet happened; what happened anyway is told.
+    pub(super) fn discard(&mut self, sink: &mut impl Sink) {
+        while let Some((offset, item)) = self.queue.pop() {
+            if item.survives() {
+                self.tell_survivor(offset, item, sink);
+            }
+        }
+        self.depth = 0;
+    }
+
+    /// The trace ends: what happened before anything that is not certain is told.
+    pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
+        while let Some((offset, item)) = self.queue.pop() {
+            if item.survives() {
+                self.tell_survivor(offset, item, sink);
+            } else if !matches!(item, Item::Address(_) | Item::Context(..) | Item::TraceInfo) {
+                break;
+            }
+        }
+        self.queue.clear();
+        self.depth = 0;
+    }
+
+    #[cold]
+    pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl Sink) {
+        let _ = sink;
+        self.lost(offset, GapReason::Contradiction(contradiction));
+    }
+}

@@ -1,0 +1,562 @@
+use core::num::NonZero;
+
+use tracewright_core::{
+    Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, Role, Security, TraceOn, Transaction,
+};
+
+use super::atoms::AtomQueue;
+use super::config::Config;
+use super::options::Options;
+use super::return_stack::ReturnStack;
+use super::speculation::{Plan, Speculation};
+use crate::packet::{
+    self, AddressForm, Atoms, CycleCount, EmitError, Emitter, InstructionSet, Packet, Q, ReturnAddress,
+    Timestamp, TraceInfo,
+};
+use crate::{Params, ParamsError, Registers};
+
+/// Where bytes go: a `Vec<u8>`, or anything else that can be extended.
+pub trait Bytes: for<'a> Extend<&'a u8> {}
+
+impl<T: for<'a> Extend<&'a u8>> Bytes for T {}
+
+/// Writes the trace of an execution; see the [module](super).
+///
+/// ```
+/// use tracewright_core::{Block, Class, Context, Element, Ended, Flow, Isa, Role, Security, TraceOn};
+/// use tracewright_etm::{Registers, encode::{Encoder, Options}};
+///
+/// let context =
+///     Context { level: 0, security: Security::NonSecure, is_64bit: true, vmid: None, context_id: None };
+/// let class = Class { flow: Flow::Direct, role: Role::Jump, conditional: true };
+/// let block = Block {
+///     start: 0x1000, end: 0x100c, count: 3, isa: Isa::A64, last_len: 4, class, ended: Ended::Taken,
+/// };
+/// let mut encoder = Encoder::new(&Registers::default(), Options::default()).unwrap();
+/// let mut bytes = Vec::new();
+/// for element in [
+///     Element::TraceOn(TraceOn::Normal),
+///     Element::Context(context, Isa::A64),
+///     Element::Block(block),
+///     Element::Block(Block { ended: Ended::NotTaken, ..block }),
+///     Element::End,
+/// ] {
+///     encoder.element(&element, &mut bytes).unwrap();
+/// }
+/// let sync = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00];
+/// assert_eq!(bytes[..14], sync);
+/// // Trace On, Context, Address, atoms E and N.
+/// assert_eq!(bytes[14..], [0x04, 0x81, 0x30, 0x95, 0x80, 0x08, 0xd9]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    emitter: Emitter,
+    config: Config,
+    options: Options,
+    atoms: AtomQueue,
+    stack: ReturnStack,
+    speculation: Speculation,
+    /// A reader has no synchronisation point yet, or trace is missing since the last.
+    lost: bool,
+    /// Bytes since the last synchronisation point, and how many there may be.
+    since_sync: u64,
+    sync_every: u64,
+    /// The context at this point.
+    context: Context,
+    isa: Isa,
+    /// What a reader takes it for.
+    told: Option<Context>,
+    /// An Address must come before the next atom.
+    address_due: bool,
+    /// What a reader knows about where execution goes on.
+    target: Target,
+    /// Instructions ran since the last P0 element: no address can be told here.
+    in_run: bool,
+    in_transaction: bool,
+}
+
+/// What a reader knows about where execution goes on after the last P0 element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// All, from the program.
+    Known,
+    /// All, but branch broadcast tells it.
+    Taken,
+    /// What the return stack says, if no Address comes.
+    Indirect,
+    /// Nothing without an Address.
+    Unknown,
+}
+
+impl Encoder {
+    /// An encoder for a trace unit with these registers.
+    ///
+    /// # Errors
+    /// When a register has a value the architecture does not know.
+    pub fn new(registers: &Registers, options: Options) -> Result<Self, ParamsError> {
+        let params = Params::new(registers)?;
+        let config = Config::new(registers, &params);
+        Ok(Self {
+            atoms: AtomQueue::default(),
+            stack: ReturnStack::new(options.return_stack),
+            speculation: Speculation::new(config.max_spec, &options),
+            lost: true,
+            since_sync: 0,
+            sync_every: options.sync_every.map_or(u64::MAX, |every: NonZero<u32>| every.get().into()),
+            context: Context {
+                level: 0,
+                security: Security::Secure,
+                is_64bit: false,
+                vmid: None,
+                context_id: None,
+            },
+            isa: Isa::A32,
+            told: None,
+            address_due: true,
+            target: Target::Known,
+            in_run: false,
+            in_transaction: false,
+            emitter: Emitter::new(params),
+            config,
+            options,
+        })
+    }
+
+    /// Appends what the trace unit writes for `element`. Some of it may come later: call this with
+    /// [`Element::End`] at the end.
+    ///
+    /// # Errors
+    /// When the configuration has no packet for the element, or a value is out of its range. The element is left out then.
+    #[inline]
+    pub fn element(&mut self, element: &Element, out: &mut impl Bytes) -> Result<(), EmitError> {
+        match element {
+            Element::Block(block) => self.block(block, out),
+            other => self.other(other, out),
+        }
+    }
+
+    #[inline]
+    fn block(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if !self.in_run {
+            if self.lost || self.since_sync >= self.sync_every {
+                self.sync(out)?;
+            }
+            self.arrive(block.start, block.isa, out)?;
+        }
+        self.isa = block.isa;
+        let Some(taken) = self.config.atom(block) else {
+            self.in_run = true;
+            return Ok(());
+        };
+        self.in_run = false;
+        self.atom(taken, out)?;
+        if block.ended == Ended::Taken {
+            let call = block.class.role == Role::Call;
+            if call && self.config.return_stack {
+                self.stack.push(block.end, block.isa);
+            }
+            self.target = match (block.class.flow, block.class.role) {
+                // A call puts its own return address on top first, and exception returns are not predicted.
+                (Flow::Indirect, Role::Call | Role::ExceptionReturn) => Target::Unknown,
+                (Flow::Indirect, _) if self.config.return_stack => Target::Indirect,
+                (Flow::Indirect, _) => Target::Unknown,
+                _ => Target::Taken,
+            };
+        }
+        Ok(())
+    }
+
+    fn other(&mut self, element: &Element, out: &mut impl Bytes) -> Result<(), EmitError> {
+        match *element {
+            Element::Block(ref block) => self.block(block, out),
+            Element::Context(context, isa) => {
+                self.context = self.config.traced(&context);
+                self.isa = isa;
+                Ok(())
+            }
+            Element::TraceOn(reason) => self.trace_on(reason, out),
+            Element::Exception(exception) => self.exception(exception, out),
+            Element::ExceptionReturn if self.config.ete => Ok(()),
+            Element::ExceptionReturn => {
+                self.say_synced(&Packet::ExceptionReturn, out)?;
+                if self.config.m_profile {
+                    self.speculation.p0();
+                }
+                Ok(())
+            }
+            Element::Timestamp { value, cycles } if self.config.timestamps => {
+                self.synced(out)?;
+                let bytes = self.emitter.trace_state().timestamp_bytes(value);
+                let cycles = cycles.filter(|_| self.config.cycle_counts);
+                self.say(&Packet::Timestamp(Timestamp { value, bytes, cycles }), out)
+            }
+            Element::Cycles(cycles) if self.config.cycle_counts => self.cycles(cycles, out),
+            Element::TimestampMarker if self.config.timestamp_markers => {
+                self.say_synced(&Packet::TimestampMarker, out)
+            }
+            Element::Timestamp { .. } | Element::TimestampMarker | Element::Cycles(_) => Ok(()),
+            Element::Event(events) => self.say_synced(&Packet::Event(events), out),
+            Element::Instrumentation { level, value } => {
+                self.say_synced(&Packet::Instrumentation { el: level, value }, out)
+            }
+            Element::Transaction(transaction) => self.transaction(transaction, out),
+            Element::UnknownPath { start, next, count, isa } => {
+                self.unknown_path(start, next, count, isa, out)
+            }
+            Element::Lost(reason) => self.lose(reason, out),
+            Element::End => self.settle(out),
+            // What a reader finds out, not what a trace unit says.
+            Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => Ok(()),
+        }
+    }
+
+    fn trace_on(&mut self, reason: TraceOn, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if reason == TraceOn::Overflow && !self.lost {
+            self.lose(GapReason::Overflow, out)?;
+        }
+        self.say_synced(&Packet::TraceOn, out)?;
+        self.stack.flush();
+        self.address_due = true;
+        self.in_run = false;
+        Ok(())
+    }
+
+    fn exception(&mut self, exception: Exception, out: &mut impl Bytes) -> Result<(), EmitError> {
+        let Exception { number, return_address, at_target } = exception;
+        self.synced(out)?;
+        let isa = self.isa;
+        match return_address {
+            None if self.config.ete && number == 0 => self.say(&Packet::PeReset, out)?,
+            // "There is none", says M profile with this address.
+            None if self.config.m_profile => {
+                self.exception_packets(number, ReturnAddress::Follows, 0xffff_fffe, Isa::T32, out)?;
+            }
+            None => return Err(EmitError::Value),
+            Some(address) => {
+                // With a return stack, readers disagree on whether the exception takes its top; so an Address says that
+                // nothing is to be taken.
+                let branch = matches!(self.target, Target::Indirect | Target::Unknown);
+                let may_pop = self.config.return_stack && branch;
+                self.address_due |= may_pop;
+                if !self.in_run && (!at_target || may_pop) {
+                    self.arrive(address, isa, out)?;
+                } else {
+                    self.tell_context(out)?;
+                }
+                let ee = if at_target { ReturnAddress::FollowsAtTarget } else { ReturnAddress::Follows };
+                self.exception_packets(number, ee, address, isa, out)?;
+            }
+        }
+        self.target = Target::Known;
+        self.address_due = true;
+        self.in_run = false;
+        Ok(())
+    }
+
+    fn exception_packets(
+        &mut self,
+        number: u16,
+        return_address: ReturnAddress,
+        address: u64,
+        isa: Isa,
+        out: &mut impl Bytes,
+    ) -> Result<(), EmitError> {
+        self.commit_due(out)?;
+        let exception = packet::Exception { number, return_address, fault_pending: false };
+        self.say(&Packet::Exception(exception), out)?;
+        self.say_address(address, isa, out)?;
+        self.speculation.p0();
+        Ok(())
+    }
+
+    fn transaction(&mut self, transaction: Transaction, out: &mut impl Bytes) -> Result<(), EmitError> {
+        match transaction {
+            // Trace Info says it.
+            Transaction::Before => {}
+            Transaction::Start => {
+                self.commit_due(out)?;
+                self.say_synced(&Packet::TransactionStart, out)?;
+                if self.config.transactions_are_p0 {
+                    self.speculation.p0();
+                }
+            }
+            Transaction::Commit => self.say_synced(&Packet::TransactionCommit, out)?,
+            Transaction::Fail => {
+                self.say_synced(&Packet::TransactionFailure, out)?;
+                self.address_due = true;
+            }
+        }
+        self.in_transaction = matches!(transaction, Transaction::Before | Transaction::Start);
+        Ok(())
+    }
+
+    fn unknown_path(
+        &mut self,
+        start: Option<u64>,
+        next: u64,
+        count: Option<u32>,
+        isa: Isa,
+        out: &mut impl Bytes,
+    ) -> Result<(), EmitError> {
+        self.synced(out)?;
+        if let Some(start) = start {
+            self.arrive(start, isa, out)?;
+        }
+        self.commit_due(out)?;
+        let address = self.emitter.trace_state().shortest(next, instruction_set(isa));
+        let inside = count.is_some() && address.form != AddressForm::Long64;
+        self.say(&Packet::Q(Q { address: inside.then_some(address), count }), out)?;
+        if !inside {
+            self.say(&Packet::Address(address), out)?;
+        }
+        self.speculation.p0();
+        Ok(())
+    }
+
+    fn lose(&mut self, reason: GapReason, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.settle(out)?;
+        match reason {
+            GapReason::Overflow if !self.lost => self.say(&Packet::Overflow, out)?,
+            GapReason::Discard if !self.lost => self.say(&Packet::Discard, out)?,
+            _ => {}
+        }
+        self.lost = true;
+        self.in_run = false;
+        Ok(())
+    }
+
+    fn cycles(&mut self, cycles: Option<u32>, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.synced(out)?;
+        let commit =
+            if self.config.cycle_counts_commit { Some(self.speculation.with_cycle_count()) } else { None };
+        let above = cycles.map(|cycles| cycles.wrapping_sub(self.emitter.trace_state().cycle_threshold()));
+        let count_back = |commit| commit <= self.config.max_spec && commit + 15 >= self.config.max_spec;
+        let format = match (above, commit) {
+            (Some(0..=3), None | Some(1..=4)) => 3,
+            (Some(0..=15), None | Some(1..=16)) => 2,
+            (Some(0..=15), Some(commit)) if count_back(commit) => 2,
+            _ => 1,
+        };
+        let count = CycleCount { format, commit: commit.map(i64::from), cycles };
+        self.say(&Packet::CycleCount(count), out)?;
+        self.speculation.commit(commit.unwrap_or(0));
+        Ok(())
+    }
+
+    /// The atom of a P0 instruction.
+    #[inline]
+    fn atom(&mut self, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if self.config.max_spec == 0 {
+            self.push_atom(taken, out);
+            return Ok(());
+        }
+        self.speculative_atom(taken, out)
+    }
+
+    fn speculative_atom(&mut self, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.commit_due(out)?;
+        match self.speculation.plan() {
+            Plan::Right => self.push_atom(taken, out),
+            Plan::InOne => self.say(&Packet::Mispredict(Atoms::one(!taken)), out)?,
+            Plan::ThenCancel(extra) => {
+                self.push_atom(taken, out);
+                self.wrong_path(extra, false, out)?;
+                self.say(&Packet::CancelF1 { count: extra, mispredict: false }, out)?;
+            }
+            Plan::Mispredict(extra) => {
+                self.push_atom(!taken, out);
+                let in_packet = extra > 0 && self.speculation.whim(2) == 0;
+                self.wrong_path(extra - u32::from(in_packet), true, out)?;
+                let cancel = match extra {
+                    0 => Packet::Mispredict(Atoms::NONE),
+                    1 if in_packet => Packet::CancelF2(Atoms::one(self.speculation.whim(2) == 0)),
+                    1 => Packet::CancelF2(Atoms::NONE),
+                    2..=5 => Packet::CancelF3 { atom: in_packet, count: extra as u8 },
+                    _ => {
+                        if in_packet {
+                            self.push_atom(true, out);
+                        }
+                        Packet::CancelF1 { count: extra, mispredict: true }
+                    }
+                };
+                self.say(&cancel, out)?;
+            }
+        }
+        self.speculation.p0();
+        Ok(())
+    }
+
+    /// Atoms of what did not happen, with addresses. An Address at the start would be the target of the atom before, which a
+    /// cancel leaves alone and a mispredict takes back.
+    fn wrong_path(&mut self, atoms: u32, mispredicted: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
+        for i in 0..atoms {
+            if (mispredicted || i > 0) && self.speculation.whim(4) == 0 {
+                let (last, is) = self.emitter.trace_state().history(0);
+                let address = last ^ u64::from(self.speculation.whim(1 << 16) << 2);
+                let address = self.emitter.trace_state().shortest(address, is);
+                self.say(&Packet::Address(address), out)?;
+            }
+            let taken = self.speculation.whim(2) == 0;
+            self.push_atom(taken, out);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push_atom(&mut self, taken: bool, out: &mut impl Bytes) {
+        if self.atoms.is_full() {
+            self.write_atoms(AtomQueue::settled, out);
+        }
+        self.atoms.push(taken);
+    }
+
+    fn write_atoms(&mut self, next: impl Fn(&mut AtomQueue) -> Option<u8>, out: &mut impl Bytes) {
+        let mut bytes = [0; 64];
+        let mut len = 0;
+        while let Some(header) = next(&mut self.atoms) {
+            bytes[len] = header;
+            len += 1;
+        }
+        self.since_sync += len as u64;
+        out.extend(&bytes[..len]);
+    }
+
+    /// Execution goes on at `address`: tells that, and the context, as far as a reader does not know.
+    #[inline]
+    fn arrive(&mut self, address: u64, isa: Isa, out: &mut impl Bytes) -> Result<(), EmitError> {
+        let tell = self.address_due
+            || match self.target {
+                Target::Known => false,
+                Target::Taken => self.config.branch_broadcast,
+                Target::Indirect => self.config.branch_broadcast || !self.stack.pop_if(address, isa),
+                Target::Unknown => true,
+            };
+        self.target = Target::Known;
+        self.address_due = false;
+        if self.told != Some(self.context) {
+            self.tell_arrival(address, isa, tell, out)
+        } else if tell {
+            self.say_address(address, isa, out)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Tells the context, and perhaps the address, which are one packet if that is shorter.
+    #[inline(never)]
+    fn tell_arrival(
+        &mut self,
+        address: u64,
+        isa: Isa,
+        tell: bool,
+        out: &mut impl Bytes,
+    ) -> Result<(), EmitError> {
+        let shortest = self.emitter.trace_state().shortest(address, instruction_set(isa));
+        if tell && matches!(shortest.form, AddressForm::Long32 | AddressForm::Long64) {
+            self.say(&Packet::AddressContext(shortest, self.context_packet()), out)?;
+            self.told = Some(self.context);
+            return Ok(());
+        }
+        self.tell_context(out)?;
+        if tell { self.say_address(address, isa, out) } else { Ok(()) }
+    }
+
+    fn tell_context(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if self.told != Some(self.context) {
+            self.say(&Packet::Context(self.context_packet()), out)?;
+            self.told = Some(self.context);
+        }
+        Ok(())
+    }
+
+    /// The context, with the IDs that a reader does not know.
+    fn context_packet(&self) -> packet::Context {
+        let Context { level, security, is_64bit, vmid, context_id } = self.context;
+        let mut context = packet::Context::new(level, is_64bit, security);
+        if let Some(vmid) = vmid.filter(|_| self.told.is_none_or(|told| told.vmid != vmid)) {
+            context = context.with_vmid(vmid);
+        }
+        if let Some(id) = context_id.filter(|_| self.told.is_none_or(|told| told.context_id != context_id)) {
+            context = context.with_context_id(id);
+        }
+        context
+    }
+
+    /// Nothing is said before the first synchronisation point.
+    fn synced(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if self.lost { self.sync(out) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn sync(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if self.options.commit_before_sync {
+            self.settle(out)?;
+        }
+        self.say(&Packet::Async, out)?;
+        let mut info = TraceInfo { info: u32::from(self.in_transaction) << 6, ..TraceInfo::default() };
+        if self.config.cycle_counts {
+            info.info |= 1;
+            info.cyct = self.options.cycle_threshold;
+        }
+        info.spec = self.speculation.depth();
+        for (bit, present) in [
+            (TraceInfo::INFO, info.info != 0),
+            (TraceInfo::SPEC, info.spec != 0),
+            (TraceInfo::CYCT, self.config.cycle_counts),
+        ] {
+            info.plctl |= if present { bit } else { 0 };
+        }
+        self.say(&Packet::TraceInfo(info), out)?;
+        self.since_sync = 0;
+        self.stack.flush();
+        self.told = None;
+        self.address_due = true;
+        self.lost = false;
+        Ok(())
+    }
+
+    fn say_synced(&mut self, packet: &Packet, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.synced(out)?;
+        self.say(packet, out)
+    }
+
+    fn say_address(&mut self, address: u64, isa: Isa, out: &mut impl Bytes) -> Result<(), EmitError> {
+        let shortest = self.emitter.trace_state().shortest(address, instruction_set(isa));
+        self.say(&Packet::Address(shortest), out)
+    }
+
+    /// A packet, after the atoms that came before it.
+    fn say(&mut self, packet: &Packet, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if !self.atoms.is_empty() {
+            self.write_atoms(AtomQueue::next, out);
+        }
+        let bytes = self.emitter.emit(packet)?;
+        self.since_sync += bytes.len() as u64;
+        out.extend(&*bytes);
+        Ok(())
+    }
+
+    /// Commits what is due before the next P0 element.
+    fn commit_due(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
+        let count = self.speculation.due();
+        self.commit(count, out)
+    }
+
+    fn commit(&mut self, count: u32, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if count > 0 {
+            self.say(&Packet::Commit(count), out)?;
+            self.speculation.commit(count);
+        }
+        Ok(())
+    }
+
+    /// Nothing is left uncertain, nor unwritten.
+    fn settle(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.write_atoms(AtomQueue::next, out);
+        self.commit(self.speculation.depth(), out)
+    }
+}
+
+fn instruction_set(isa: Isa) -> InstructionSet {
+    if isa == Isa::T32 { InstructionSet::Is1 } else { InstructionSet::Is0 }
+}

@@ -1,0 +1,112 @@
+use super::options::{Commits, Options};
+
+/// Which P0 elements a reader must still take for uncertain, and when that changes.
+#[derive(Clone, Debug)]
+pub(super) struct Speculation {
+    max: u32,
+    /// P0 elements that are not committed.
+    depth: u32,
+    commits: Commits,
+    commits_random: Random,
+    mispredicts: Option<Random>,
+}
+
+/// How an atom is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// As it is.
+    Right,
+    /// As it is, then so many that did not happen, cancelled.
+    ThenCancel(u32),
+    /// Wrong, then so many that did not happen; those are cancelled and the first is corrected.
+    Mispredict(u32),
+    /// Wrong, in the packet that corrects it.
+    InOne,
+}
+
+impl Speculation {
+    pub(super) fn new(max: u32, options: &Options) -> Self {
+        let seed = if let Commits::Random(seed) = options.commits { seed } else { 0 };
+        Self {
+            max,
+            depth: 0,
+            commits: options.commits,
+            commits_random: Random(seed),
+            mispredicts: options.mispredict.filter(|_| max > 0).map(Random),
+        }
+    }
+
+    #[inline]
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How many to commit before the next P0 element.
+    #[inline]
+    pub(super) fn due(&mut self) -> u32 {
+        if self.max == 0 {
+            return 0;
+        }
+        match self.commits {
+            Commits::AtMaxSpec if self.depth == self.max => self.depth,
+            Commits::AtMaxSpec | Commits::Implicit => 0,
+            Commits::Random(_) if self.depth > 0 && self.commits_random.below(8) == 0 => {
+                1 + self.commits_random.below(self.depth)
+            }
+            Commits::Random(_) => 0,
+        }
+    }
+
+    /// How many a cycle count commits.
+    pub(super) fn with_cycle_count(&mut self) -> u32 {
+        match self.commits {
+            Commits::AtMaxSpec => self.depth,
+            Commits::Implicit => 0,
+            Commits::Random(_) => self.commits_random.below(self.depth + 1),
+        }
+    }
+
+    /// A P0 element was told. One too many commits the oldest.
+    #[inline]
+    pub(super) fn p0(&mut self) {
+        self.depth = (self.depth + 1).min(self.max);
+    }
+
+    pub(super) fn commit(&mut self, count: u32) {
+        self.depth -= count;
+    }
+
+    /// How to tell the next atom. What may not be committed yet fits.
+    #[inline]
+    pub(super) fn plan(&mut self) -> Plan {
+        let room = self.max - self.depth;
+        let Some(random) = &mut self.mispredicts else { return Plan::Right };
+        if room == 0 || random.below(5) != 0 {
+            return Plan::Right;
+        }
+        let extra = random.below(room.min(8));
+        match random.below(4) {
+            0 => Plan::ThenCancel(extra),
+            1 => Plan::InOne,
+            _ => Plan::Mispredict(extra),
+        }
+    }
+
+    /// A random number for what is told wrong.
+    pub(super) fn whim(&mut self, below: u32) -> u32 {
+        self.mispredicts.as_mut().map_or(0, |random| random.below(below))
+    }
+}
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z >> 32) * u64::from(bound)) >> 32) as u32
+    }
+}

@@ -1,0 +1,51 @@
+use tracewright_core::{Block, Class, MemorySpace};
+use tracewright_image::Image;
+use tracewright_isa::ItState;
+
+use crate::scan::instruction;
+
+/// The instructions of a block, in order.
+#[derive(Clone, Debug)]
+pub struct Instructions<'i> {
+    image: &'i Image,
+    space: MemorySpace,
+    block: Block,
+    at: u64,
+    it: ItState,
+}
+
+/// An instruction of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InBlock {
+    /// Its address.
+    pub address: u64,
+    /// Its bytes; those after its length are 0.
+    pub bytes: [u8; 4],
+    /// How many bytes it has.
+    pub len: u8,
+    /// What it can do.
+    pub class: Class,
+}
+
+impl<'i> Instructions<'i> {
+    /// The instructions of `block`, whose code lies in `space` of `image`.
+    pub fn new(image: &'i Image, space: MemorySpace, block: &Block) -> Self {
+        Self { image, space, block: *block, at: block.start, it: ItState::default() }
+    }
+}
+
+impl Iterator for Instructions<'_> {
+    type Item = InBlock;
+
+    fn next(&mut self) -> Option<InBlock> {
+        if self.at == self.block.end {
+            return None;
+        }
+        let found = instruction(self.image, self.space, self.at, self.block.isa, &mut self.it)?;
+        let mut bytes = [0; 4];
+        self.image.read_into(self.at, self.space, &mut bytes[..found.len.into()]);
+        let address = self.at;
+        self.at = self.at.wrapping_add(found.len.into());
+        Some(InBlock { address, bytes, len: found.len, class: found.class })
+    }
+}

@@ -1,0 +1,20 @@
+//! Where does execution go from here?
+//!
+//! A [`Walker`] knows the program ([`Image`](tracewright_image::Image)) and where execution is; protocol decoders tell it
+//! what the trace says, and it tells the blocks that ran. Under it lies a [`Graph`]: each block of the program that
+//! execution came to is found once and kept, with links to the blocks that follow it.
+//!
+//! It knows no protocol.
+
+mod graph;
+mod instructions;
+mod node;
+mod return_stack;
+mod scan;
+mod walker;
+
+pub use graph::Graph;
+pub use instructions::{InBlock, Instructions};
+pub use node::{Node, NodeId, Stop};
+pub use return_stack::ReturnStack;
+pub use walker::{Rules, Snapshot, Stuck, Walker};

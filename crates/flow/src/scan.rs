@@ -1,0 +1,98 @@
+//! From a place in the program to the next instruction that ends a block.
+
+use tracewright_core::{Class, Isa, MemorySpace};
+use tracewright_image::Image;
+use tracewright_isa::{self as isa, Instruction, ItState, a64};
+
+use crate::node::{Found, Stop};
+
+/// A scan stops at multiples of this: the rest is another scan's work, done once for all that come by. Otherwise
+/// addresses drawn at random from a large piece of memory without branches would cost its size each.
+const STRIDE: u64 = 0x1000;
+
+/// What became of a scan.
+pub(crate) enum Scan {
+    /// It found the end of the block.
+    Done(Found),
+    /// It came to a multiple of [`STRIDE`]: so many bytes and instructions from its start.
+    Boundary { len: u32, count: u32 },
+}
+
+/// Scans from `start` on.
+pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
+    let (mut at, mut count) = (start, 0);
+    let mut it = ItState::default();
+    loop {
+        let bytes = image.read(at, space);
+        if isa == Isa::A64 {
+            let (skipped, is_code) = plain_a64(bytes, at, trust);
+            at = at.wrapping_add(4 * u64::from(skipped));
+            count += skipped;
+            if !is_code {
+                return Scan::Done(Found {
+                    stop: Stop::NotCode,
+                    ..no_code(at.wrapping_sub(start), count, isa)
+                });
+            }
+        }
+        if at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1)) && it == ItState::default() {
+            return Scan::Boundary { len: at.wrapping_sub(start) as u32, count };
+        }
+        let Some(instruction) = instruction(image, space, at, isa, &mut it) else {
+            return Scan::Done(no_code(at.wrapping_sub(start), count, isa));
+        };
+        at = at.wrapping_add(instruction.len.into());
+        count += 1;
+        let Instruction { len, class, target, target_isa } = instruction;
+        if class.ends_block() {
+            let (stop, scanned) = (Stop::Class, at.wrapping_sub(start) as u32);
+            return Scan::Done(Found { len: scanned, count, class, last_len: len, target, target_isa, stop });
+        }
+    }
+}
+
+/// How many A64 instructions from `bytes[0]` on, which lies at `at`, cannot end a block, up to the next multiple of
+/// [`STRIDE`], and whether an instruction comes after them at all: UDF is permanently undefined, and what memory
+/// without code is most often full of. Nothing runs past it.
+fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
+    let len = (STRIDE - at % STRIDE).min(bytes.len() as u64) as usize;
+    for (i, word) in bytes[..len].chunks_exact(4).enumerate() {
+        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        if word >> 16 == 0 && !trust {
+            return (i as u32, false);
+        }
+        if a64::may_end_block(word) {
+            return (i as u32, true);
+        }
+    }
+    (len as u32 / 4, true)
+}
+
+/// The instruction at `at`, even where it straddles two regions.
+pub(crate) fn instruction(
+    image: &Image,
+    space: MemorySpace,
+    at: u64,
+    isa: Isa,
+    it: &mut ItState,
+) -> Option<Instruction> {
+    let bytes = image.read(at, space);
+    if bytes.len() >= 4 {
+        return isa::decode(isa, at, bytes, it);
+    }
+    let mut straddling = [0; 4];
+    let known = image.read_into(at, space, &mut straddling);
+    isa::decode(isa, at, &straddling[..known], it)
+}
+
+fn no_code(len: u64, count: u32, isa: Isa) -> Found {
+    Found {
+        len: len as u32,
+        count,
+        class: Class::NEXT,
+        last_len: if isa == Isa::T32 { 2 } else { 4 },
+        target: 0,
+        target_isa: isa,
+        stop: Stop::NoCode,
+    }
+}

@@ -1,0 +1,415 @@
+use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
+use tracewright_image::Image;
+use tracewright_isa::ItState;
+
+use crate::scan::instruction;
+use crate::{Graph, Node, NodeId, ReturnStack, Stop};
+
+/// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
+/// program of any size (50 MB).
+const MAX_NODES: usize = 1 << 20;
+
+/// Where execution is, and where it goes from there.
+///
+/// Protocol decoders drive it: they say where execution is ([`set_address`](Self::set_address)), whether the branch at
+/// the end of this block was taken ([`branch`](Self::branch)), or how far execution ran ([`run_to`](Self::run_to)).
+/// It tells the blocks that ran.
+#[derive(Clone, Debug)]
+pub struct Walker<'i> {
+    graph: Graph<'i>,
+    space: MemorySpace,
+    /// The node where execution is.
+    here: NodeId,
+    /// Where execution is, if that node has not been looked up.
+    address: Option<(u64, Isa)>,
+    /// The node with the indirect branch that was taken last.
+    from: NodeId,
+    returns: ReturnStack,
+    rules: Rules,
+    /// Whether an indirect branch was taken whose target may be on the return stack.
+    return_pending: bool,
+    may_push: bool,
+}
+
+/// The state of a [`Walker`]: two that are equal walk the same ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    address: Option<(u64, Isa)>,
+    space: MemorySpace,
+    /// Return addresses, the newest first.
+    returns: Vec<(u64, Isa, MemorySpace)>,
+    return_pending: bool,
+    may_push: bool,
+}
+
+/// What a trace unit does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether it tells of instructions that wait for an event or interrupt.
+    pub waits_are_traced: bool,
+    /// Whether it leaves out the addresses of returns that a stack of calls predicts.
+    pub return_stack: bool,
+    /// Whether to go on where the program cannot be the one that ran: a branch without a condition that was not taken,
+    /// code that is none.
+    pub trust_program: bool,
+}
+
+/// Why the walk cannot go on. Where execution is, is not known then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// No image knows the code at this address.
+    NoCode(u64),
+    /// There is no branch within reach of this address.
+    Endless(u64),
+    /// The branch at this address has no condition, and yet it was not taken.
+    NotTaken(u64),
+    /// Execution did not come to where it should from this address without a branch.
+    Missed(u64),
+    /// What lies at this address is no instruction.
+    NotCode(u64),
+    /// The trace does not say where the branch at this address went.
+    NoTarget(u64),
+    /// A return, and no call on the stack.
+    NoCall,
+}
+
+impl<'i> Walker<'i> {
+    /// A walker through the program, who does not know where execution is.
+    pub fn new(image: &'i Image, rules: Rules) -> Self {
+        Self {
+            graph: Graph::new(image, rules.trust_program),
+            space: MemorySpace::ANY,
+            here: NodeId::NONE,
+            address: None,
+            from: NodeId::NONE,
+            returns: ReturnStack::new(),
+            rules,
+            return_pending: false,
+            may_push: true,
+        }
+    }
+
+    /// The blocks found so far.
+    pub fn graph(&self) -> &Graph<'i> {
+        &self.graph
+    }
+
+    /// The rules it walks by.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// The memory space code is read from.
+    pub fn space(&self) -> MemorySpace {
+        self.space
+    }
+
+    /// From now on code is read from `space`.
+    pub fn set_space(&mut self, space: MemorySpace) {
+        if space != self.space {
+            // The code here may be other code now.
+            self.address = self.address();
+            self.here = NodeId::NONE;
+            self.space = space;
+        }
+    }
+
+    /// Execution is at `address`.
+    #[inline(always)]
+    pub fn set_address(&mut self, address: u64, isa: Isa) {
+        self.address = Some((address, isa));
+        self.here = NodeId::NONE;
+        self.return_pending = false;
+        self.may_push = true;
+    }
+
+    /// The instruction set here is `isa`.
+    pub fn set_isa(&mut self, isa: Isa) {
+        if let Some((address, _)) = self.address() {
+            self.address = Some((address, isa));
+            self.here = NodeId::NONE;
+        }
+    }
+
+    /// Where execution is, is not known.
+    pub fn lose(&mut self) {
+        self.address = None;
+        self.here = NodeId::NONE;
+        self.from = NodeId::NONE;
+        self.return_pending = false;
+    }
+
+    /// Where execution is, if that is known.
+    pub fn address(&self) -> Option<(u64, Isa)> {
+        if self.here.is_some() {
+            let node = self.graph.node(self.here);
+            return Some((node.start(), node.isa()));
+        }
+        self.address
+    }
+
+    /// All that decides where it goes.
+    pub fn snapshot(&self) -> Snapshot {
+        let returns = self.returns.iter().map(|caller| self.graph.node(caller));
+        Snapshot {
+            address: self.address(),
+            space: self.space,
+            returns: returns.map(|caller| (caller.end(), caller.isa(), caller.space())).collect(),
+            return_pending: self.return_pending,
+            may_push: self.may_push,
+        }
+    }
+
+    /// Nothing is known: neither where execution is nor where it came from.
+    pub fn restart(&mut self) {
+        self.lose();
+        self.returns.flush();
+        self.may_push = true;
+    }
+
+    /// Forgets the calls on the return stack, and makes none of the calls before the next address one to return to. A
+    /// return that the stack predicted before is still one.
+    pub fn flush_returns(&mut self) {
+        if self.return_pending && self.returns.iter().next().is_some() {
+            let _ = self.resolve_return();
+        }
+        self.returns.flush();
+        self.may_push = false;
+    }
+
+    /// Takes the address of a return that the trace left out from the return stack. Does nothing if there was no
+    /// such return.
+    ///
+    /// # Errors
+    /// [`Stuck::NoCall`] if there is none.
+    #[inline(always)]
+    pub fn resolve_return(&mut self) -> Result<(), Stuck> {
+        if !self.return_pending {
+            return Ok(());
+        }
+        self.return_pending = false;
+        let caller = self.returns.pop().ok_or(Stuck::NoCall)?;
+        self.here = self.graph.next(caller);
+        Ok(())
+    }
+
+    /// Runs to the next instruction that the trace tells of, which is taken or not. Does nothing if it is not known where
+    /// execution is.
+    ///
+    /// # Errors
+    /// When the program does not allow it; what certainly ran before was told.
+    #[inline(always)]
+    pub fn branch(&mut self, taken: bool, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+        self.resolve_return()?;
+        loop {
+            if !self.here.is_some() && !self.look_up() {
+                return self.no_target();
+            }
+            let (here, node) = (self.here, self.graph.node(self.here));
+            let class = node.class();
+            match class.flow {
+                Flow::Direct if taken => {
+                    told(node, node.block(Ended::Taken));
+                    if class.role == Role::Call && self.rules.return_stack && self.may_push {
+                        self.returns.push(here);
+                    }
+                    self.here = self.graph.taken(here);
+                    return Ok(());
+                }
+                Flow::Direct | Flow::Indirect if !taken => {
+                    if !class.conditional && !self.rules.trust_program {
+                        self.check_fall_through()?;
+                    }
+                    let node = self.graph.node(here);
+                    told(node, node.block(Ended::NotTaken));
+                    self.here = self.graph.next(here);
+                    return Ok(());
+                }
+                Flow::Direct | Flow::Indirect => {
+                    told(node, node.block(Ended::Taken));
+                    if self.rules.return_stack {
+                        if class.role == Role::Call && self.may_push {
+                            self.returns.push(here);
+                        }
+                        self.return_pending = true;
+                    }
+                    self.from = here;
+                    self.here = NodeId::NONE;
+                    return Ok(());
+                }
+                Flow::Isb | Flow::Wait | Flow::TransactionStart => {
+                    told(node, node.block(Ended::Through));
+                    let is_told = class.flow != Flow::Wait || self.rules.waits_are_traced;
+                    self.here = self.graph.next(here);
+                    if is_told {
+                        return Ok(());
+                    }
+                }
+                Flow::Next => return self.stuck(told),
+            }
+        }
+    }
+
+    /// Runs to `address`, without any branch on the way. Does nothing if it is not known where execution is.
+    ///
+    /// # Errors
+    /// When the program does not allow it; what certainly ran before was told.
+    pub fn run_to(&mut self, address: u64, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+        self.resolve_return()?;
+        loop {
+            if !self.here.is_some() && !self.look_up() {
+                return Ok(());
+            }
+            let node = self.graph.node(self.here);
+            let distance = address.wrapping_sub(node.start());
+            if distance == 0 {
+                return Ok(());
+            }
+            if distance < u64::from(node.len)
+                || distance == u64::from(node.len) && node.class() == Class::NEXT
+            {
+                let Some(block) = self.cut(node, address) else {
+                    let start = node.start();
+                    self.lose();
+                    return Err(Stuck::Missed(start));
+                };
+                told(node, block);
+                let isa = node.isa();
+                self.here = NodeId::NONE;
+                self.address = Some((address, isa));
+                return Ok(());
+            }
+            match node.class().flow {
+                // An exception comes after a barrier or a wait like after any other instruction. After a branch
+                // the trace would have told what became of it.
+                Flow::Isb | Flow::Wait | Flow::TransactionStart => {
+                    told(node, node.block(Ended::Through));
+                    self.here = self.graph.next(self.here);
+                }
+                Flow::Next => return self.stuck(told),
+                Flow::Direct | Flow::Indirect => {
+                    let start = node.start();
+                    self.lose();
+                    return Err(Stuck::Missed(start));
+                }
+            }
+        }
+    }
+
+    /// Fails, once, if a branch was taken and the trace did not say where to.
+    ///
+    /// # Errors
+    /// [`Stuck::NoTarget`].
+    #[cold]
+    pub fn no_target(&mut self) -> Result<(), Stuck> {
+        if !self.from.is_some() || self.address.is_some() || self.return_pending {
+            return Ok(());
+        }
+        let branch = self.graph.node(self.from).block(Ended::Taken).last();
+        self.from = NodeId::NONE;
+        Err(Stuck::NoTarget(branch))
+    }
+
+    /// The node where execution is.
+    pub fn here(&mut self) -> Option<&Node> {
+        (self.here.is_some() || self.look_up()).then(|| self.graph.node(self.here))
+    }
+
+    /// The first `count` instructions of the node where execution is, or all of them if there are not so many.
+    pub fn first(&mut self, count: u32) -> Option<Block> {
+        let node = *self.here()?;
+        if count >= node.count() {
+            return Some(node.block(Ended::Cut));
+        }
+        let mut it = ItState::default();
+        let (mut end, mut last_len) = (node.start(), 0);
+        let mut class = Class::NEXT;
+        for _ in 0..count {
+            let found = instruction(self.graph.image(), node.space(), end, node.isa(), &mut it)?;
+            (last_len, class) = (found.len, found.class);
+            end = end.wrapping_add(found.len.into());
+        }
+        Some(Block { end, count, last_len, class, ..node.block(Ended::Cut) })
+    }
+
+    /// Looks up the node at the current address.
+    fn look_up(&mut self) -> bool {
+        let Some((address, isa)) = self.address else { return false };
+        if self.graph.len() > MAX_NODES {
+            self.forget_nodes();
+        }
+        self.here = if self.from.is_some() {
+            self.graph.went(self.from, address, isa, self.space)
+        } else {
+            self.graph.at(address, isa, self.space)
+        };
+        self.address = None;
+        self.from = NodeId::NONE;
+        true
+    }
+
+    /// Starts the graph anew.
+    #[cold]
+    fn forget_nodes(&mut self) {
+        let callers: Vec<_> = self.returns.iter().map(|caller| *self.graph.node(caller)).collect();
+        self.graph.clear();
+        self.from = NodeId::NONE;
+        self.returns.flush();
+        for caller in callers.iter().rev() {
+            let caller = self.graph.at(caller.start(), caller.isa(), caller.space());
+            self.returns.push(caller);
+        }
+    }
+
+    /// Some trace units say "not taken" of a branch to the next instruction.
+    #[cold]
+    fn check_fall_through(&mut self) -> Result<(), Stuck> {
+        let node = self.graph.node(self.here);
+        if node.direct_target() == Some((node.end(), node.isa())) {
+            return Ok(());
+        }
+        let address = node.block(Ended::Cut).last();
+        self.lose();
+        Err(Stuck::NotTaken(address))
+    }
+
+    /// The part of `node` before `address`, if an instruction begins there.
+    fn cut(&self, node: &Node, address: u64) -> Option<Block> {
+        let (mut at, mut count, mut last_len) = (node.start(), 0, 0);
+        if node.isa() == Isa::T32 {
+            let mut it = ItState::default();
+            while at != address {
+                let found = instruction(self.graph.image(), node.space(), at, node.isa(), &mut it)?;
+                if address.wrapping_sub(at) < found.len.into() {
+                    return None;
+                }
+                at = at.wrapping_add(found.len.into());
+                (count, last_len) = (count + 1, found.len);
+            }
+        } else {
+            let len = address.wrapping_sub(at);
+            if len % 4 != 0 {
+                return None;
+            }
+            (count, last_len) = ((len / 4) as u32, 4);
+        }
+        let class = Class::NEXT;
+        Some(Block { end: address, count, last_len, class, ..node.block(Ended::Cut) })
+    }
+
+    #[cold]
+    fn stuck(&mut self, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+        let node = self.graph.node(self.here);
+        let (start, end, stop) = (node.start(), node.end(), node.stop());
+        // What leads to what is no code was none either.
+        if node.count() > 0 && stop == Stop::NoCode {
+            told(node, node.block(Ended::Cut));
+        }
+        self.lose();
+        Err(match stop {
+            Stop::NoCode => Stuck::NoCode(end),
+            Stop::NotCode => Stuck::NotCode(end),
+            Stop::Endless | Stop::Class => Stuck::Endless(start),
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! The program that ran: memory dumps of the capture, and files that people name.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use tracewright_core::MemorySpace;
+use tracewright_image::{Bytes, Image};
+
+use crate::{Capture, Problem};
+
+/// A program file named by people: `FILE` or `FILE@ADDRESS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageFile {
+    /// The file: ELF, or raw code.
+    pub path: PathBuf,
+    /// Where it was: an ELF file's first mapping, a raw file's first byte. `None`: where the ELF file was linked to be.
+    pub at: Option<u64>,
+}
+
+impl FromStr for ImageFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((path, address)) = text.rsplit_once('@') else {
+            return Ok(Self { path: text.into(), at: None });
+        };
+        let digits = address.strip_prefix("0x").or(address.strip_prefix("0X")).unwrap_or(address);
+        match u64::from_str_radix(digits, 16) {
+            Ok(at) => Ok(Self { path: path.into(), at: Some(at) }),
+            // The file's own name may have an @ in it.
+            Err(_) if Path::new(text).exists() => Ok(Self { path: text.into(), at: None }),
+            Err(_) => Err(format!("{address:?} is no address: expected FILE@ADDRESS, in hexadecimal")),
+        }
+    }
+}
+
+impl Capture {
+    /// The program that ran: the files in `named`, then the memory dumps of the capture. Of two that lie at one address,
+    /// the first counts. What is wrong with any of them is told beside the image.
+    pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
+        let mut builder = Image::builder();
+        let mut problems = Vec::new();
+        for ImageFile { path, at } in named {
+            match map(path) {
+                Ok(bytes) => {
+                    let name = path.display().to_string();
+                    let added = match (bytes.as_slice().starts_with(b"\x7fELF"), *at) {
+                        (true, at) => builder.elf(&name, bytes, at, MemorySpace::ANY),
+                        (false, Some(at)) => builder.raw(&name, bytes, at, MemorySpace::ANY),
+                        (false, None) => {
+                            let message = "not an ELF file: say where its first byte was (FILE@ADDRESS)";
+                            problems.push(Problem::memory_error(path, message));
+                            continue;
+                        }
+                    };
+                    if let Err(error) = added {
+                        problems.push(Problem::memory_error(path, error.reason.to_string()));
+                    }
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        // Several regions are often in one file.
+        let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
+        for dump in &self.memory {
+            let file = files.entry(&dump.path).or_insert_with(|| match map(&dump.path) {
+                Ok(bytes) => Some(bytes),
+                Err(problem) => {
+                    problems.push(problem);
+                    None
+                }
+            });
+            let Some(file) = file else { continue };
+            let part = usize::try_from(dump.offset)
+                .ok()
+                .zip(usize::try_from(dump.length).ok())
+                .and_then(|(offset, len)| file.slice(offset, len));
+            let name = dump.path.file_name().unwrap_or(dump.path.as_os_str()).to_string_lossy();
+            let added = match part {
+                Some(part) => {
+                    builder.raw(&name, part, dump.address, dump.space).map_err(|e| e.reason.to_string())
+                }
+                None => Err(format!("has no {:#x} bytes at offset {:#x}", dump.length, dump.offset)),
+            };
+            if let Err(message) = added {
+                problems.push(Problem::memory_error(&dump.path, message));
+            }
+        }
+        (builder.build(), problems)
+    }
+}
+
+/// The bytes of a file.
+fn map(path: &Path) -> Result<Bytes, Problem> {
+    let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
+    let file = File::open(path).map_err(error)?;
+    let metadata = file.metadata().map_err(error)?;
+    if !metadata.is_file() {
+        return Err(Problem::memory_error(path, "is not a file"));
+    }
+    if metadata.len() == 0 {
+        return Ok(Bytes::from(Vec::new()));
+    }
+    // SAFETY: the map is only read. Somebody may write to the file meanwhile: then we see other bytes, which no
+    // code here relies on; or cut it short: then the process is stopped by the system, as any other that maps files is.
+    #[allow(unsafe_code)]
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(error)?;
+    Ok(Bytes::new(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_addresses() {
+        let parse = |text: &str| text.parse::<ImageFile>().map(|file| (file.path, file.at));
+        assert_eq!(parse("a/vmlinux"), Ok(("a/vmlinux".into(), None)));
+        assert_eq!(parse("ld.so@0xffff8000"), Ok(("ld.so".into(), Some(0xffff_8000))));
+        assert_eq!(parse("a@b@7f00"), Ok(("a@b".into(), Some(0x7f00))));
+        assert!(parse("a@main").unwrap_err().contains("\"main\" is no address"));
+    }
+}

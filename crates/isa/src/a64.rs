@@ -1,0 +1,99 @@
+//! A64: Armv8-A and Armv9-A, AArch64 state.
+
+use tracewright_core::Flow::{Indirect, Isb, TransactionStart, Wait};
+use tracewright_core::Role::{Call, ExceptionReturn, Jump, Return};
+use tracewright_core::{Flow, Isa, Role};
+
+use crate::Instruction;
+use crate::table::{Row, Table, Target, bits, next, signed};
+
+/// The instruction `word` at `address`.
+#[inline]
+pub fn decode(address: u64, word: u32) -> Instruction {
+    if may_end_block(word)
+        && let Some(row) = TABLE.find(word)
+    {
+        return row.instruction(4, address, word);
+    }
+    next(4, Isa::A64)
+}
+
+/// Whether `word` may end a block; when false it certainly does not. For finding the end of a block fast: one mask and
+/// one comparison.
+///
+/// All that ends blocks is in one group of the encoding, "Branches, Exception Generating and System instructions", and
+/// that group has little else that is common in programs.
+#[inline]
+pub const fn may_end_block(word: u32) -> bool {
+    word & 0x1c00_0000 == 0x1400_0000
+}
+
+/// In the order of the specification's index.
+pub(crate) static TABLE: Table = Table::new(
+    &[
+        // Compare and branch (FEAT_CMPBR). Conditions 100 and 101 are not allocated, hence two rows each.
+        direct("CB<cc> (register)", (0x7f80_c000, 0x7400_0000), Jump, imm9).conditional(),
+        direct("CB<cc> (register)", (0x7fc0_c000, 0x74c0_0000), Jump, imm9).conditional(),
+        direct("CBB<cc>, CBH<cc>", (0xff80_8000, 0x7400_8000), Jump, imm9).conditional(),
+        direct("CBB<cc>, CBH<cc>", (0xffc0_8000, 0x74c0_8000), Jump, imm9).conditional(),
+        direct("CB<cc> (immediate)", (0x7f80_4000, 0x7500_0000), Jump, imm9).conditional(),
+        direct("CB<cc> (immediate)", (0x7fc0_4000, 0x75c0_0000), Jump, imm9).conditional(),
+        // Conditional branch (immediate)
+        direct("B.cond, BC.cond", (0xff00_0000, 0x5400_0000), Jump, imm19).conditional(),
+        // Miscellaneous branch (immediate). The immediate says where LR was signed, not where to go.
+        other("RETAASPPC, RETABSPPC", (0xffc0_001f, 0x5500_001f), Indirect, Return),
+        // System instructions with register argument
+        other("WFET, WFIT", (0xffff_ffc0, 0xd503_1000), Wait, Jump),
+        // Hints
+        other("WFE, WFI", (0xffff_ffdf, 0xd503_205f), Wait, Jump),
+        // Barriers
+        other("ISB", (0xffff_f0ff, 0xd503_30df), Isb, Jump),
+        // System with result
+        other("TSTART", (0xffff_ffe0, 0xd523_3060), TransactionStart, Jump),
+        // Unconditional branch (register). DRPS is not here: it exists in Debug state only.
+        other("BR", (0xffff_fc1f, 0xd61f_0000), Indirect, Jump),
+        other("BRAAZ, BRABZ", (0xffff_f81f, 0xd61f_081f), Indirect, Jump),
+        other("BLR", (0xffff_fc1f, 0xd63f_0000), Indirect, Call),
+        other("BLRAAZ, BLRABZ", (0xffff_f81f, 0xd63f_081f), Indirect, Call),
+        other("RET", (0xffff_fc1f, 0xd65f_0000), Indirect, Return),
+        // One row: the former are the latter with 31 for a register.
+        other("RETAA, RETAB, RETAASPPCR, RETABSPPCR", (0xffff_fbe0, 0xd65f_0be0), Indirect, Return),
+        other("ERET", (0xffff_ffff, 0xd69f_03e0), Indirect, ExceptionReturn),
+        other("ERETAA, ERETAB", (0xffff_fbff, 0xd69f_0bff), Indirect, ExceptionReturn),
+        other("TEXIT", (0xffff_fbff, 0xd6ff_03e0), Indirect, ExceptionReturn),
+        other("BRAA, BRAB", (0xffff_f800, 0xd71f_0800), Indirect, Jump),
+        other("BLRAA, BLRAB", (0xffff_f800, 0xd73f_0800), Indirect, Call),
+        // Unconditional branch (immediate)
+        direct("B", (0xfc00_0000, 0x1400_0000), Jump, imm26),
+        direct("BL", (0xfc00_0000, 0x9400_0000), Call, imm26),
+        // Compare and branch (immediate)
+        direct("CBZ, CBNZ", (0x7e00_0000, 0x3400_0000), Jump, imm19).conditional(),
+        // Test and branch (immediate)
+        direct("TBZ, TBNZ", (0x7e00_0000, 0x3600_0000), Jump, imm14).conditional(),
+    ],
+    24,
+);
+
+const fn direct(name: &str, pattern: (u32, u32), role: Role, target: Target) -> Row {
+    Row::direct(name, pattern, role, target, Isa::A64)
+}
+
+const fn other(name: &str, pattern: (u32, u32), flow: Flow, role: Role) -> Row {
+    Row::other(name, pattern, flow, role, Isa::A64)
+}
+
+fn imm9(address: u64, word: u32) -> u64 {
+    address.wrapping_add(signed(bits(word, 5, 9), 9) << 2)
+}
+
+fn imm14(address: u64, word: u32) -> u64 {
+    address.wrapping_add(signed(bits(word, 5, 14), 14) << 2)
+}
+
+fn imm19(address: u64, word: u32) -> u64 {
+    address.wrapping_add(signed(bits(word, 5, 19), 19) << 2)
+}
+
+fn imm26(address: u64, word: u32) -> u64 {
+    address.wrapping_add(signed(word, 26) << 2)
+}

@@ -1,0 +1,169 @@
+//! Instructions as rows of mask, value and meaning, and the index that makes looking one up fast.
+
+use tracewright_core::{Class, Flow, Isa, Role};
+
+use crate::Instruction;
+
+/// One instruction, or several that do the same: all words `w` with `w & mask == value` that no row before takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    mask: u32,
+    value: u32,
+    class: Class,
+    target: Target,
+    target_isa: Isa,
+}
+
+/// Where the instruction, a word at an address, branches to.
+pub(crate) type Target = fn(u64, u32) -> u64;
+
+impl Row {
+    /// A row of direct branches. `_name` is the specification's; it is there for readers.
+    pub(crate) const fn direct(
+        _name: &str,
+        (mask, value): (u32, u32),
+        role: Role,
+        target: Target,
+        target_isa: Isa,
+    ) -> Self {
+        Self {
+            mask,
+            value,
+            class: Class { flow: Flow::Direct, role, conditional: false },
+            target,
+            target_isa,
+        }
+    }
+
+    /// A row of anything else.
+    pub(crate) const fn other(
+        _name: &str,
+        (mask, value): (u32, u32),
+        flow: Flow,
+        role: Role,
+        isa: Isa,
+    ) -> Self {
+        Self {
+            mask,
+            value,
+            class: Class { flow, role, conditional: false },
+            target: |_, _| 0,
+            target_isa: isa,
+        }
+    }
+
+    /// The same, conditional.
+    pub(crate) const fn conditional(mut self) -> Self {
+        self.class.conditional = true;
+        self
+    }
+
+    const fn matches(&self, word: u32) -> bool {
+        word & self.mask == self.value
+    }
+
+    pub(crate) fn instruction(&self, len: u8, address: u64, word: u32) -> Instruction {
+        Instruction {
+            len,
+            class: self.class,
+            target: (self.target)(address, word),
+            target_isa: self.target_isa,
+        }
+    }
+}
+
+/// What an instruction that is in no table does.
+pub(crate) const fn next(len: u8, isa: Isa) -> Instruction {
+    Instruction { len, class: Class::NEXT, target: 0, target_isa: isa }
+}
+
+/// Rows, with an index over eight bits of the word.
+pub(crate) struct Table {
+    rows: &'static [Row],
+    shift: u32,
+    /// For each value of the index bits, the rows that have words with that value: bit n is row n.
+    candidates: [u64; 256],
+}
+
+impl Table {
+    /// `rows` indexed by the eight bits at `shift`. At most 64 rows: more do not compile.
+    pub(crate) const fn new(rows: &'static [Row], shift: u32) -> Self {
+        assert!(rows.len() <= 64);
+        let mut candidates = [0; 256];
+        let mut key = 0;
+        while key < 256 {
+            let mut n = 0;
+            while n < rows.len() {
+                assert!(rows[n].value & !rows[n].mask == 0, "a row that nothing matches");
+                let seen = rows[n].mask & 0xff << shift;
+                if (key as u32) << shift & seen == rows[n].value & seen {
+                    candidates[key] |= 1 << n;
+                }
+                n += 1;
+            }
+            key += 1;
+        }
+        Self { rows, shift, candidates }
+    }
+
+    /// The first row that has this word.
+    #[inline]
+    pub(crate) fn find(&self, word: u32) -> Option<&'static Row> {
+        let mut left = self.candidates[(word >> self.shift & 0xff) as usize];
+        while left != 0 {
+            let row = &self.rows[left.trailing_zeros() as usize];
+            if row.matches(word) {
+                return Some(row);
+            }
+            left &= left - 1;
+        }
+        None
+    }
+}
+
+/// The `width` bits of `word` at `lsb`.
+pub(crate) const fn bits(word: u32, lsb: u32, width: u32) -> u32 {
+    (word >> lsb) & ((1 << width) - 1)
+}
+
+/// The low `width` bits of `value` as a signed number, to be added to an address.
+pub(crate) const fn signed(value: u32, width: u32) -> u64 {
+    ((value << (32 - width)) as i32 >> (32 - width)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The naive twin of `find`, and that no row is hidden by those before it.
+    fn check(name: &str, table: &Table) {
+        let mut random = tracewright_testkit::Rng::new(1);
+        for (n, row) in table.rows.iter().enumerate() {
+            let mut found = false;
+            for _ in 0..1000 {
+                let word = random.next_u64() as u32 & !row.mask | row.value;
+                let first = table.rows.iter().position(|row| row.matches(word)).unwrap();
+                assert!(core::ptr::eq(table.find(word).unwrap(), &table.rows[first]), "{name} {word:08x}");
+                found |= first == n;
+            }
+            assert!(found, "{name}: row {n} never applies");
+        }
+    }
+
+    /// Not only on samples: `a64::may_end_block` is true of all words of all rows.
+    #[test]
+    fn no_row_of_a64_is_outside_the_group() {
+        for row in crate::a64::TABLE.rows {
+            assert!(row.mask & 0x1c00_0000 == 0x1c00_0000 && crate::a64::may_end_block(row.value));
+        }
+    }
+
+    #[test]
+    fn every_row_applies_and_is_found() {
+        check("A64", &crate::a64::TABLE);
+        check("A32", &crate::a32::CONDITIONAL);
+        check("A32 unconditional", &crate::a32::UNCONDITIONAL);
+        check("T32 16-bit", &crate::t32::NARROW);
+        check("T32 32-bit", &crate::t32::WIDE);
+    }
+}

@@ -1,0 +1,24 @@
+//! What holds for all words.
+
+use tracewright_core::Class;
+use tracewright_isa::a64;
+use tracewright_testkit::Rng;
+
+/// What `may_end_block` rules out never ends a block: all upper halves with some lower ones, then at random. (That it
+/// rules out no row of the table is proved beside the table.)
+#[test]
+fn may_end_block_misses_nothing() {
+    let check =
+        |word| assert!(a64::may_end_block(word) || a64::decode(0, word).class == Class::NEXT, "{word:08x}");
+    for high in 0..=0xffff_u32 {
+        for low in [0, 0x1f, 0x3e0, 0x0be0, 0x205f, 0x30df, 0xffff] {
+            check(high << 16 | low);
+        }
+    }
+    let mut rng = Rng::new(1);
+    for _ in 0..25_000_000 {
+        let words = rng.next_u64();
+        check(words as u32);
+        check((words >> 32) as u32);
+    }
+}

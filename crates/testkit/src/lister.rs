@@ -1,0 +1,221 @@
+//! The elements that OpenCSD's lister prints (`trc_pkt_lister -decode`, Debian's 1.3.3), as our elements.
+//!
+//! [`elements`] reads its text. Where it tells an execution differently though not wrongly, [`as_listed`] turns what was
+//! executed into its way:
+//!
+//! * Waits end a range only where they are P0 instructions (TRCIDR2.WFXMODE).
+//! * An unknown cycle count is 0; so is a timestamp's that has none, where cycle counting is on.
+//! * Contexts are told again at each synchronisation point; here only changes count.
+//! * The end of the trace is told once for all sources.
+
+use tracewright_core::{
+    Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security,
+    TraceOn, Transaction,
+};
+use tracewright_etm::{Params, Registers, field};
+
+use crate::traced::{traced, without_repeated_contexts};
+
+/// An element line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its index: about where in the raw trace it comes from.
+    pub index: u64,
+    /// The source.
+    pub id: u8,
+    /// The element; as text where it is none of ours.
+    pub element: Result<Element, String>,
+}
+
+/// The element lines of a listing.
+pub fn lines(text: &str) -> impl Iterator<Item = Listed> {
+    text.lines().filter_map(|line| {
+        let (head, element) = line.split_once("OCSD_GEN_TRC_ELEM_")?;
+        let (index, id) = head[head.find("Idx:")? + 4..].split_once("; ID:")?;
+        Some(Listed {
+            index: index.parse().ok()?,
+            id: u8::from_str_radix(id.split(';').next()?, 16).ok()?,
+            element: element_of(element).ok_or_else(|| element.to_owned()),
+        })
+    })
+}
+
+/// The elements of one source, without contexts that are what they were, and without what comes before the first
+/// synchronisation point and after the end.
+///
+/// # Errors
+/// The first line that stands for none of our elements.
+pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
+    let of_source: Result<Vec<_>, _> =
+        lines(text).filter(|line| line.id == id).map(|line| line.element).collect();
+    let elements = of_source?.into_iter();
+    Ok(without_repeated_contexts(
+        elements.filter(|element| !matches!(element, Element::Lost(GapReason::Start) | Element::End)),
+    ))
+}
+
+/// What it lists of an execution, when a trace unit with these registers has traced it.
+///
+/// # Panics
+/// If the registers are no trace unit's.
+pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Element>) -> Vec<Element> {
+    let params = Params::new(registers).unwrap_or_else(|error| panic!("{error}"));
+    let newer = params.is_ete() || params.version() >= (4, 3);
+    let waits_are_p0 = newer && field(registers.trcidr2, 31, 31) == 1;
+    let cycle_counts = field(registers.trcconfigr, 4, 4) == 1;
+    let mut listed: Vec<Element> = Vec::new();
+    // A block that ended in a wait, told with the next.
+    let mut open: Option<Block> = None;
+    for element in traced(registers, executed) {
+        let element = match (element, open.take()) {
+            (Element::Block(block), None) => Element::Block(block),
+            (Element::Block(block), Some(before)) if before.end == block.start => {
+                let count = before.count + block.count;
+                Element::Block(Block { start: before.start, count, ..block })
+            }
+            (other, before) => {
+                // Told because an exception says that it ran; nothing is said of its end.
+                let cut = |before| Block { class: Class::NEXT, ended: Ended::Cut, ..before };
+                listed.extend(before.map(cut).map(Element::Block));
+                other
+            }
+        };
+        match element {
+            Element::Block(block) if block.class.flow == Flow::Wait && !waits_are_p0 => open = Some(block),
+            Element::Cycles(None) => listed.push(Element::Cycles(Some(0))),
+            Element::Timestamp { value, cycles: None } if cycle_counts => {
+                listed.push(Element::Timestamp { value, cycles: Some(0) });
+            }
+            Element::End => {}
+            _ => listed.push(element),
+        }
+    }
+    listed
+}
+
+/// The element of a text that follows `OCSD_GEN_TRC_ELEM_`.
+fn element_of(text: &str) -> Option<Element> {
+    let (name, rest) = text.split_once('(')?;
+    let rest = rest.strip_suffix(')')?;
+    Some(match name {
+        "INSTR_RANGE" => Element::Block(range(rest)?),
+        "PE_CONTEXT" => {
+            let (context, isa) = context(rest)?;
+            Element::Context(context, isa)
+        }
+        "TRACE_ON" => match rest.trim() {
+            "[begin or filter]" => Element::TraceOn(TraceOn::Normal),
+            "[overflow]" => Element::TraceOn(TraceOn::Overflow),
+            _ => return None,
+        },
+        "EXCEPTION" => Element::Exception(Exception {
+            number: hex(after(rest, "excep num (")?)? as u16,
+            return_address: after(rest, "pref ret addr:").and_then(hex),
+            at_target: rest.contains("[addr also prev br tgt]"),
+        }),
+        "EXCEPTION_RET" => Element::ExceptionReturn,
+        "TIMESTAMP" => Element::Timestamp {
+            value: hex(after(rest, "TS=")?)?,
+            cycles: after(rest, "[CC=").and_then(decimal).map(|cycles| cycles as u32),
+        },
+        "CYCLE_COUNT" => Element::Cycles(after(rest, "[CC=").and_then(decimal).map(|cycles| cycles as u32)),
+        "EVENT" => Element::Event(decimal(after(rest, "Numbered:")?)? as u8),
+        "SYNC_MARKER" if rest.contains("Timestamp marker") => Element::TimestampMarker,
+        "MEMTRANS" => Element::Transaction(match rest.trim() {
+            "Init" => Transaction::Before,
+            "Start" => Transaction::Start,
+            "Commit" => Transaction::Commit,
+            "Fail" => Transaction::Fail,
+            _ => return None,
+        }),
+        "ADDR_NACC" => Element::NoCode { address: hex(rest.trim())?, space: MemorySpace::ANY },
+        "NO_SYNC" => match rest.trim() {
+            "[init-decoder]" => Element::Lost(GapReason::Start),
+            "[overflow]" => Element::Lost(GapReason::Overflow),
+            "[discard]" => Element::Lost(GapReason::Discard),
+            "[bad-packet]" => Element::Lost(GapReason::BadPacket),
+            _ => return None,
+        },
+        "EO_TRACE" => Element::End,
+        _ => return None,
+    })
+}
+
+/// `exec range=0x400000:[0x40000c] num_i(3) last_sz(4) (ISA=A64) N BR   <cond>`
+fn range(text: &str) -> Option<Block> {
+    let (_, last) = text.rsplit_once("(ISA=")?;
+    let (_, last) = last.split_once(')')?;
+    let mut words = last.split_whitespace();
+    let executed = words.next()? == "E";
+    let flow = match words.next()? {
+        "---" => Flow::Next,
+        "BR" => Flow::Direct,
+        "iBR" => Flow::Indirect,
+        "ISB" => Flow::Isb,
+        "WFI.WFE" => Flow::Wait,
+        "TSTART" => Flow::TransactionStart,
+        _ => return None,
+    };
+    let role = match words.next() {
+        Some("b+link") => Role::Call,
+        Some("A64:ret" | "V7:impl") => Role::Return,
+        Some("A64:eret") => Role::ExceptionReturn,
+        _ => Role::Jump,
+    };
+    Some(Block {
+        start: hex(after(text, "range=")?)?,
+        end: hex(after(text, ":[")?)?,
+        count: decimal(after(text, "num_i(")?)? as u32,
+        isa: isa(text)?,
+        last_len: decimal(after(text, "last_sz(")?)? as u8,
+        class: Class { flow, role, conditional: text.contains("<cond>") },
+        ended: match flow {
+            Flow::Next => Ended::Cut,
+            Flow::Direct | Flow::Indirect if executed => Ended::Taken,
+            _ if executed => Ended::Through,
+            _ => Ended::NotTaken,
+        },
+    })
+}
+
+/// `(ISA=A64) EL0N; 64-bit; VMID=0x3; CTXTID=0x1000; `
+fn context(text: &str) -> Option<(Context, Isa)> {
+    let (_, rest) = text.split_once(") ")?;
+    let level = after(rest, "EL")?;
+    let context = Context {
+        level: level.get(..1)?.parse().ok()?,
+        security: match level.get(1..2)? {
+            "S" => Security::Secure,
+            "N" => Security::NonSecure,
+            _ => return None,
+        },
+        is_64bit: rest.contains("64-bit"),
+        vmid: after(rest, "VMID=").and_then(hex).map(|id| id as u32),
+        context_id: after(rest, "CTXTID=").and_then(hex).map(|id| id as u32),
+    };
+    Some((context, isa(text)?))
+}
+
+fn isa(text: &str) -> Option<Isa> {
+    Some(match after(text, "(ISA=")?.split(')').next()? {
+        "A64" => Isa::A64,
+        "A32" => Isa::A32,
+        "T32" => Isa::T32,
+        _ => return None,
+    })
+}
+
+fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    text.split_once(word).map(|(_, rest)| rest)
+}
+
+fn hex(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x")?;
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    u64::from_str_radix(&digits[..end], 16).ok()
+}
+
+fn decimal(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}

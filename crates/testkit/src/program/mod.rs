@@ -1,0 +1,73 @@
+//! Random A64 programs, and a machine that "runs" them by drawing lots at every branch.
+//!
+//! A program has a user part and a kernel part. Functions are nests of straight code, branches, loops, calls and jump
+//! tables; the kernel part begins with exception vectors. [`Executor`] walks through it: conditions and indirect targets are
+//! random, returns nearly always go where the call was, calls go deep but not too deep, and exceptions happen. What it gives
+//! are the [`Element`](tracewright_core::Element)s that a decoder of a perfect trace would give.
+//!
+//! ```
+//! use tracewright_core::Element;
+//! use tracewright_testkit::{Rng, program::{self, Executor}};
+//!
+//! let program = program::generate(&mut Rng::new(1), 2000);
+//! let mut executor = Executor::new(&program, Rng::new(2), program::Happenings::default());
+//! let mut instructions = 0;
+//! executor.run(10_000, |element| {
+//!     if let Element::Block(block) = element {
+//!         instructions += u64::from(block.count);
+//!     }
+//! });
+//! assert!(instructions >= 10_000);
+//! ```
+
+mod build;
+mod execute;
+mod op;
+
+pub use build::generate;
+pub use execute::{Executor, Happenings};
+use op::Op;
+
+/// A program: its code, and what its branches can do.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What is in memory, in two pieces: the user part and the kernel part.
+    pub segments: [Segment; 2],
+    /// Instructions of both parts; those from `kernel` on are the kernel's.
+    ops: Vec<Op>,
+    /// For each instruction the next one that ends a block, itself included.
+    ends: Vec<u32>,
+    kernel: u32,
+    /// Targets of indirect branches.
+    choices: Vec<u32>,
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Where it is.
+    pub address: u64,
+    /// What is there.
+    pub bytes: Vec<u8>,
+}
+
+impl Program {
+    /// Where execution begins.
+    pub fn entry(&self) -> u64 {
+        self.segments[0].address
+    }
+
+    /// How many instructions it has.
+    pub fn instructions(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// The address of an instruction.
+    fn address(&self, index: u32) -> u64 {
+        if index < self.kernel {
+            self.segments[0].address + 4 * u64::from(index)
+        } else {
+            self.segments[1].address + 4 * u64::from(index - self.kernel)
+        }
+    }
+}
