@@ -43,7 +43,8 @@ pub fn run(input: &Input, layer: Layer, repeat: usize) -> (u64, Answer) {
             black_box(sinks.iter().map(|sink| sink.values).fold(0, u64::wrapping_add));
         }
         Layer::Blocks => {
-            let mut sinks: Vec<_> = input.sources.iter().map(|_| Decode::new(input, Blocks::default())).collect();
+            let mut sinks: Vec<_> =
+                input.sources.iter().map(|_| Decode::new(input, Blocks::default())).collect();
             for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
                 sink.decoder = decoder(input, params);
             }
@@ -138,16 +139,19 @@ fn answer(input: &Input, layer: Layer) -> Answer {
             sinks.iter().for_each(add);
         }
         Layer::Blocks => {
-            let mut sinks: Vec<_> = input.sources.iter().map(|_| Decode::new(input, Elements::default())).collect();
+            let mut sinks: Vec<_> =
+                input.sources.iter().map(|_| Decode::new(input, Elements::default())).collect();
             for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
                 sink.decoder = decoder(input, params);
             }
             both(input, 1, &mut sinks);
             for sink in sinks {
                 digest ^= sink.out.fnv.map_or(0, Fnv::of_source);
-                for (name, count) in
-                    [("ranges", sink.out.ranges), ("instructions", sink.out.instructions), ("exceptions", sink.out.exceptions)]
-                {
+                for (name, count) in [
+                    ("ranges", sink.out.ranges),
+                    ("instructions", sink.out.instructions),
+                    ("exceptions", sink.out.exceptions),
+                ] {
                     if count > 0 {
                         *counts.entry(name.to_owned()).or_default() += count;
                     }

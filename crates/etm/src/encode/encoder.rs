@@ -206,7 +206,9 @@ impl Encoder {
             Element::Lost(reason) => self.lose(reason, out),
             Element::End => self.settle(out),
             // What a reader finds out, not what a trace unit says.
-            Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => Ok(()),
+            Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => {
+                Ok(())
+            }
         }
     }
 
