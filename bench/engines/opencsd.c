@@ -2,7 +2,7 @@
  * Benchmark engine: OpenCSD (Debian's libopencsd-dev, 1.3.3) through its C API.
  *
  *   cc -O2 -Wall -Wextra -Werror -o opencsd opencsd.c -lopencsd_c_api -lopencsd
- *   opencsd MODE FILE [--repeat N] [--digest] [--fsync | --hsync] [--source SPEC]...
+ *   opencsd MODE FILE [--repeat N] [--digest] [--fsync | --hsync] [--source SPEC]... [--image FILE,ADDRESS]...
  *     SPEC = ID,PROTO,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]
  *            PROTO is etm4 or ete, everything else hexadecimal (0x is optional)
  *
@@ -12,6 +12,8 @@
  *              it hands out (a run never crosses a frame, so it has at most 15). --source is ignored.
  *   formatted  the same frames, with an ETMv4/ETE packet processor on each --source.
  *   source     FILE is one source's own bytes: no frames, exactly one --source.
+ *   decode     frames as in formatted, decoded to elements with the program given by --image FILE,ADDRESS (raw bytes;
+ *              held in memory).
  *
  * FILE is read into memory, then fed N times as one trace whose indices run on. `ns` is the time of feeding
  * alone, end of trace included. Frames are taken as memory-aligned (ETB, ETR) unless --fsync (TPIU with full
@@ -36,6 +38,10 @@
  *                      a Trace Info. Not the cycle count in the same packet.
  *   4  I_CCNT_F1..F3   the cycle count with the threshold added; 0 where the packet says "unknown".
  *   5  I_EXCEPT        the exception number, 10 bits. Not I_PE_RESET, I_TRANS_FAIL.
+ *
+ * In `decode`, `kinds` has the ranges, the instructions in them and the exceptions. A source hashes for each range
+ * start, end, and number of instructions << 1 | whether the last one was executed; for each exception the number and
+ * the return address; each a little-endian u64.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -88,8 +94,8 @@ static const struct kind kinds[KINDS] = {
     ETM(ATOM_F6, ATOM),
 };
 
-enum mode { FRAMES, FORMATTED, SOURCE };
-static const char *const mode_names[] = { "frames", "formatted", "source" };
+enum mode { FRAMES, FORMATTED, SOURCE, DECODE };
+static const char *const mode_names[] = { "frames", "formatted", "source", "decode" };
 
 struct source {
     ocsd_etmv4_cfg config;
@@ -101,6 +107,15 @@ static struct source sources[MAX_ID];
 static size_t source_count;
 static uint64_t counts[KINDS];
 static bool hashing; /* this pass makes the digest */
+static uint64_t ranges, instructions, exceptions;
+
+struct image {
+    uint8_t *bytes;
+    uint32_t size;
+    uint64_t address;
+};
+static struct image images[256];
+static size_t image_count;
 
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
 {
@@ -178,6 +193,59 @@ static void attach_packets(dcd_tree_handle_t tree, struct source *source)
           "create packet processor");
     check(ocsd_dt_attach_packet_callback(tree, id, OCSD_C_API_CB_PKT_SINK, (void *)callback, source),
           "attach packet callback");
+}
+
+/* ---- elements ---- */
+
+static void hash_word(struct source *source, uint64_t value)
+{
+    for (int shift = 0; shift < 64; shift += 8)
+        hash_byte(source, (uint8_t)(value >> shift));
+}
+
+static struct source *source_of(uint8_t id)
+{
+    for (size_t i = 0; i < source_count; i++)
+        if (sources[i].config.reg_traceidr == id)
+            return &sources[i];
+    die("an element of unknown ID %02x", id);
+}
+
+static ocsd_datapath_resp_t take_element(const void *context, const ocsd_trc_index_t index, const uint8_t id,
+                                         const ocsd_generic_trace_elem *element)
+{
+    (void)context, (void)index;
+    if (element->elem_type == OCSD_GEN_TRC_ELEM_INSTR_RANGE) {
+        ranges++;
+        instructions += element->num_instr_range;
+        if (hashing) {
+            struct source *source = source_of(id);
+            hash_word(source, element->st_addr);
+            hash_word(source, element->en_addr);
+            hash_word(source, (uint64_t)element->num_instr_range << 1 | element->last_instr_exec);
+        }
+    } else if (element->elem_type == OCSD_GEN_TRC_ELEM_EXCEPTION) {
+        exceptions++;
+        if (hashing) {
+            struct source *source = source_of(id);
+            hash_word(source, element->exception_number);
+            hash_word(source, element->en_addr);
+        }
+    }
+    return OCSD_RESP_CONT;
+}
+
+static void prepare_decode(dcd_tree_handle_t tree)
+{
+    for (size_t i = 0; i < source_count; i++) {
+        unsigned char id;
+        check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_FULL_DECODER,
+                                     &sources[i].config, &id), "create decoder");
+    }
+    for (size_t i = 0; i < image_count; i++)
+        check(ocsd_dt_add_buffer_mem_acc(tree, images[i].address, OCSD_MEM_SPACE_ANY, images[i].bytes,
+                                         images[i].size), "add image");
+    check(ocsd_dt_set_gen_elem_outfn(tree, take_element, NULL), "attach element callback");
 }
 
 /* ---- frames: byte sinks, which the C API takes as custom decoders ---- */
@@ -284,12 +352,16 @@ static int64_t pass(enum mode mode, uint32_t syncs, const uint8_t *data, uint32_
     for (size_t i = 0; i < source_count; i++) {
         unsigned char id;
         sources[i].hash = FNV_BASIS;
+        if (mode == DECODE)
+            continue;
         if (mode != FRAMES)
             attach_packets(tree, &sources[i]);
         else
             check(ocsd_dt_create_decoder(tree, BYTE_SINK, OCSD_CREATE_FLG_PACKET_PROC, &sources[i], &id),
                   "create byte sink");
     }
+    if (mode == DECODE)
+        prepare_decode(tree);
     int64_t ns = feed(tree, data, size, repeat);
     ocsd_destroy_dcd_tree(tree);
     return ns;
@@ -340,6 +412,19 @@ static uint8_t *read_file(const char *path, uint32_t *size)
     return data;
 }
 
+static void add_image(const char *spec)
+{
+    char path[4096];
+    const char *comma = strrchr(spec, ',');
+    if (!comma || (size_t)(comma - spec) >= sizeof path || image_count == 256)
+        die("bad --image '%s'", spec);
+    memcpy(path, spec, (size_t)(comma - spec));
+    path[comma - spec] = '\0';
+    struct image *image = &images[image_count++];
+    image->bytes = read_file(path, &image->size);
+    image->address = strtoull(comma + 1, NULL, 16);
+}
+
 static void print_count(const char *name, uint64_t count, bool *first)
 {
     if (count)
@@ -355,6 +440,9 @@ static void print_answer(void)
     for (size_t i = 0; i < KINDS; i++)
         packets += counts[i];
     printf("\"packets\":%" PRIu64 ",\"kinds\":{", packets);
+    print_count("ranges", ranges, &first);
+    print_count("instructions", instructions, &first);
+    print_count("exceptions", exceptions, &first);
     for (size_t i = 0; i < KINDS; i++)
         print_count(kinds[i].name ? kinds[i].name : "I_UNKNOWN", counts[i], &first);
     printf("},\"ids\":{");
@@ -374,10 +462,10 @@ int main(int argc, char **argv)
     bool digest = false;
     int mode = FRAMES;
 
-    while (argc > 2 && mode <= SOURCE && strcmp(argv[1], mode_names[mode]) != 0)
+    while (argc > 2 && mode <= DECODE && strcmp(argv[1], mode_names[mode]) != 0)
         mode++;
-    if (argc <= 2 || mode > SOURCE)
-        die("usage: opencsd frames|formatted|source FILE [--repeat N] [--digest] [--fsync|--hsync]\n"
+    if (argc <= 2 || mode > DECODE)
+        die("usage: opencsd frames|formatted|source|decode FILE [--repeat N] [--digest] [--fsync|--hsync]\n"
             "  [--source ID,etm4|ete,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]]...");
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--digest") == 0)
@@ -390,6 +478,8 @@ int main(int argc, char **argv)
             repeat = strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--source") == 0 && i + 1 < argc)
             add_source(argv[++i]);
+        else if (strcmp(argv[i], "--image") == 0 && i + 1 < argc)
+            add_image(argv[++i]);
         else
             die("unknown or incomplete option '%s'", argv[i]);
     }

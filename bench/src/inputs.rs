@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use tracewright_etm::{Params, Registers};
 use tracewright_frames::{Framer, Options};
+use tracewright_image::Image;
 use tracewright_input::{Capture, Protocol};
 use tracewright_testkit::{broadcast, captures, skip};
 
@@ -25,12 +27,20 @@ pub struct Input {
     pub main: usize,
     /// Packets and digest of the framed bytes, as found when the benchmark was written.
     expected: (u64, u64),
+    /// The program, if it is at hand: raw files with their addresses, and all of it.
+    pub files: Vec<(PathBuf, u64)>,
+    pub image: Image,
 }
 
 impl Input {
     /// The bytes a layer reads.
     pub fn bytes(&self, layer: Layer) -> &[u8] {
         if layer == Layer::Packets { &self.unframed } else { &self.framed }
+    }
+
+    /// Whether the layer can be measured with it.
+    pub fn has(&self, layer: Layer) -> bool {
+        layer != Layer::Blocks || !self.files.is_empty()
     }
 
     /// Checks packets and digest of the framed bytes against what was found when the benchmark was written.
@@ -89,7 +99,9 @@ fn from_capture(name: &'static str, capture: &Capture, expected: (u64, u64)) -> 
     let bytes_of = |params: &Params| streams.get(&params.id().get()).cloned().unwrap_or_default();
     let main = (0..sources.len()).max_by_key(|&i| bytes_of(&sources[i].1).len()).unwrap_or(0);
     let unframed = bytes_of(&sources[main].1);
-    Input { name, framed, unframed, sources, main, expected }
+    let files = capture.memory.iter().map(|dump| (dump.path.clone(), dump.address)).collect();
+    let (image, _) = capture.image(&[]);
+    Input { name, framed, unframed, sources, main, expected, files, image }
 }
 
 /// How OpenCSD's driver is told of an ETMv4 source.
@@ -107,7 +119,8 @@ fn broadcast(name: &'static str, unframed: Vec<u8>, expected: (u64, u64)) -> Inp
     framer.push(params.id(), &unframed, &mut framed).expect("a source's ID");
     framer.flush(&mut framed);
     let sources = vec![(spec(params.id().get(), &values), params)];
-    Input { name, framed, unframed, sources, main: 0, expected }
+    let image = Image::builder().build();
+    Input { name, framed, unframed, sources, main: 0, expected, files: Vec::new(), image }
 }
 
 /// Bytes by trace ID.

@@ -48,6 +48,7 @@ impl OpenCsd {
             Layer::Frames => "frames",
             Layer::Packets => "source",
             Layer::Both => "formatted",
+            Layer::Blocks => "decode",
         };
         let file = self.dir.join("input.bin");
         fs::write(&file, input.bytes(layer)).map_err(|error| error.to_string())?;
@@ -57,8 +58,13 @@ impl OpenCsd {
             command.arg("--digest");
         }
         for (i, (spec, _)) in input.sources.iter().enumerate() {
-            if layer == Layer::Both || (layer == Layer::Packets && i == input.main) {
+            if matches!(layer, Layer::Both | Layer::Blocks) || (layer == Layer::Packets && i == input.main) {
                 command.args(["--source", spec]);
+            }
+        }
+        if layer == Layer::Blocks {
+            for (path, address) in &input.files {
+                command.arg("--image").arg(format!("{},{address:x}", path.display()));
             }
         }
         let output = command.output().map_err(|error| error.to_string())?;

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
+use tracewright_core::{Block, Element, Ended};
+use tracewright_etm::Params;
+use tracewright_etm::decode::{Decoder, Options};
 use tracewright_etm::packet::{Kind, Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
 
@@ -38,6 +41,15 @@ pub fn run(input: &Input, layer: Layer, repeat: usize) -> (u64, Answer) {
             let mut sinks: Vec<_> = input.sources.iter().map(|_| Count::new()).collect();
             both(input, repeat, &mut sinks);
             black_box(sinks.iter().map(|sink| sink.values).fold(0, u64::wrapping_add));
+        }
+        Layer::Blocks => {
+            let mut sinks: Vec<_> =
+                input.sources.iter().map(|_| Decode::new(input, Blocks::default())).collect();
+            for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
+                sink.decoder = decoder(input, params);
+            }
+            both(input, repeat, &mut sinks);
+            black_box(sinks.iter().map(|sink| sink.out.sum).fold(0, u64::wrapping_add));
         }
     }
     let ns = start.elapsed().as_nanos() as u64;
@@ -126,6 +138,26 @@ fn answer(input: &Input, layer: Layer) -> Answer {
             both(input, 1, &mut sinks);
             sinks.iter().for_each(add);
         }
+        Layer::Blocks => {
+            let mut sinks: Vec<_> =
+                input.sources.iter().map(|_| Decode::new(input, Elements::default())).collect();
+            for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
+                sink.decoder = decoder(input, params);
+            }
+            both(input, 1, &mut sinks);
+            for sink in sinks {
+                digest ^= sink.out.fnv.map_or(0, Fnv::of_source);
+                for (name, count) in [
+                    ("ranges", sink.out.ranges),
+                    ("instructions", sink.out.instructions),
+                    ("exceptions", sink.out.exceptions),
+                ] {
+                    if count > 0 {
+                        *counts.entry(name.to_owned()).or_default() += count;
+                    }
+                }
+            }
+        }
     }
     Answer { counts, digest: Some(digest) }
 }
@@ -200,5 +232,79 @@ impl Sink for Digest {
         };
         self.fnv.add(&[class]);
         self.fnv.add(&value.to_le_bytes());
+    }
+}
+
+fn decoder<'i>(input: &'i Input, params: &Params) -> Decoder<'i> {
+    let options = Options { trust_images: true, ..Options::default() };
+    Decoder::new(params, &input.image, options).expect("can be decoded")
+}
+
+/// Decodes packets.
+struct Decode<'i, S> {
+    decoder: Decoder<'i>,
+    out: S,
+}
+
+impl<'i, S: tracewright_core::Sink> Decode<'i, S> {
+    fn new(input: &'i Input, out: S) -> Self {
+        Self { decoder: decoder(input, &input.sources[0].1), out }
+    }
+}
+
+impl<S: tracewright_core::Sink> Sink for Decode<'_, S> {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, _bytes: &[u8], packet: &Packet) {
+        self.decoder.packet(offset, packet, &mut self.out);
+    }
+}
+
+/// Counts and checksums blocks.
+#[derive(Default)]
+struct Blocks {
+    blocks: u64,
+    instructions: u64,
+    sum: u64,
+}
+
+impl tracewright_core::Sink for Blocks {
+    fn element(&mut self, _offset: u64, _element: &Element) {}
+
+    #[inline(always)]
+    fn block(&mut self, _offset: u64, block: &Block) {
+        self.blocks += 1;
+        self.instructions += u64::from(block.count);
+        self.sum = self.sum.rotate_left(1) ^ block.start ^ block.end << 1 ^ u64::from(block.ended as u8);
+    }
+}
+
+/// Counts and hashes elements as documented in `engines/opencsd.c`.
+#[derive(Default)]
+struct Elements {
+    ranges: u64,
+    instructions: u64,
+    exceptions: u64,
+    fnv: Option<Fnv>,
+}
+
+impl tracewright_core::Sink for Elements {
+    fn element(&mut self, _offset: u64, element: &Element) {
+        let fnv = self.fnv.get_or_insert(Fnv::START);
+        let mut add = |value: u64| fnv.add(&value.to_le_bytes());
+        match element {
+            Element::Block(block) => {
+                self.ranges += 1;
+                self.instructions += u64::from(block.count);
+                add(block.start);
+                add(block.end);
+                add(u64::from(block.count) << 1 | u64::from(block.ended != Ended::NotTaken));
+            }
+            Element::Exception(exception) => {
+                self.exceptions += 1;
+                add(exception.number.into());
+                add(exception.return_address.unwrap_or(0));
+            }
+            _ => {}
+        }
     }
 }

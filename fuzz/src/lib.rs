@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/image/tests/fuzz_bodies.rs"]
+mod image;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/input/tests/fuzz_bodies.rs"]
 mod input;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -24,6 +27,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("packets", etm::packets),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
+    ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
     ("instructions", isa::instructions),

@@ -121,6 +121,16 @@ impl Node {
         }
     }
 
+    /// How the block ends if its last instruction is taken, or not.
+    #[inline(always)]
+    pub fn ended(&self, taken: bool) -> Ended {
+        match (self.class.is_branch(), taken) {
+            (true, true) => Ended::Taken,
+            (true, false) => Ended::NotTaken,
+            (false, _) => Ended::Through,
+        }
+    }
+
     /// Address of the first instruction.
     #[inline(always)]
     pub fn start(&self) -> u64 {

@@ -17,6 +17,9 @@ const MAX_NODES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Walker<'i> {
     graph: Graph<'i>,
+    /// For each node, where execution goes if the instruction at its end is not taken, and if it is: what can be followed
+    /// without a further thought. All else is [`NodeId::NONE`].
+    links: Vec<[NodeId; 2]>,
     space: MemorySpace,
     /// The node where execution is.
     here: NodeId,
@@ -78,6 +81,7 @@ impl<'i> Walker<'i> {
     pub fn new(image: &'i Image, rules: Rules) -> Self {
         Self {
             graph: Graph::new(image, rules.trust_program),
+            links: Vec::new(),
             space: MemorySpace::ANY,
             here: NodeId::NONE,
             address: None,
@@ -194,13 +198,47 @@ impl<'i> Walker<'i> {
         Ok(())
     }
 
+    /// Runs to the next `count` instructions that the trace tells of, each of which is taken or not: the bits of `taken`, the
+    /// lowest first. Does nothing while it is not known where execution is.
+    ///
+    /// # Errors
+    /// When the program does not allow it; what certainly ran before was told. The second value is how many of the bits
+    /// were used, the one that failed among them.
+    #[inline(always)]
+    pub fn branches(
+        &mut self,
+        taken: u32,
+        count: u32,
+        told: &mut impl FnMut(&Node, Ended),
+    ) -> Result<(), (Stuck, u32)> {
+        let mut here = self.here;
+        for i in 0..count {
+            let bit = taken >> i & 1;
+            // Where execution is not known, `here` is beyond all nodes.
+            let link = self.links.get(here.index()).map_or(NodeId::NONE, |links| links[bit as usize]);
+            if link.is_some() {
+                let node = self.graph.node(here);
+                told(node, node.ended(bit == 1));
+                here = link;
+            } else {
+                self.here = here;
+                if let Err(stuck) = self.branch(bit == 1, told) {
+                    return Err((stuck, i + 1));
+                }
+                here = self.here;
+            }
+        }
+        self.here = here;
+        Ok(())
+    }
+
     /// Runs to the next instruction that the trace tells of, which is taken or not. Does nothing if it is not known where
     /// execution is.
     ///
     /// # Errors
     /// When the program does not allow it; what certainly ran before was told.
-    #[inline(always)]
-    pub fn branch(&mut self, taken: bool, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+    #[inline(never)]
+    pub fn branch(&mut self, taken: bool, told: &mut impl FnMut(&Node, Ended)) -> Result<(), Stuck> {
         self.resolve_return()?;
         loop {
             if !self.here.is_some() && !self.look_up() {
@@ -210,24 +248,28 @@ impl<'i> Walker<'i> {
             let class = node.class();
             match class.flow {
                 Flow::Direct if taken => {
-                    told(node, node.block(Ended::Taken));
-                    if class.role == Role::Call && self.rules.return_stack && self.may_push {
-                        self.returns.push(here);
-                    }
+                    told(node, Ended::Taken);
                     self.here = self.graph.taken(here);
+                    if class.role == Role::Call && self.rules.return_stack {
+                        if self.may_push {
+                            self.returns.push(here);
+                        }
+                    } else {
+                        self.link(here, 1, self.here);
+                    }
                     return Ok(());
                 }
                 Flow::Direct | Flow::Indirect if !taken => {
                     if !class.conditional && !self.rules.trust_program {
                         self.check_fall_through()?;
                     }
-                    let node = self.graph.node(here);
-                    told(node, node.block(Ended::NotTaken));
+                    told(self.graph.node(here), Ended::NotTaken);
                     self.here = self.graph.next(here);
+                    self.link(here, 0, self.here);
                     return Ok(());
                 }
                 Flow::Direct | Flow::Indirect => {
-                    told(node, node.block(Ended::Taken));
+                    told(node, Ended::Taken);
                     if self.rules.return_stack {
                         if class.role == Role::Call && self.may_push {
                             self.returns.push(here);
@@ -239,10 +281,12 @@ impl<'i> Walker<'i> {
                     return Ok(());
                 }
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => {
-                    told(node, node.block(Ended::Through));
+                    told(node, Ended::Through);
                     let is_told = class.flow != Flow::Wait || self.rules.waits_are_traced;
                     self.here = self.graph.next(here);
                     if is_told {
+                        self.link(here, 0, self.here);
+                        self.link(here, 1, self.here);
                         return Ok(());
                     }
                 }
@@ -251,11 +295,19 @@ impl<'i> Walker<'i> {
         }
     }
 
+    /// From now on, `to` follows `from` without a further thought.
+    fn link(&mut self, from: NodeId, bit: usize, to: NodeId) {
+        if self.links.len() < self.graph.len() {
+            self.links.resize(self.graph.len(), [NodeId::NONE; 2]);
+        }
+        self.links[from.index()][bit] = to;
+    }
+
     /// Runs to `address`, without any branch on the way. Does nothing if it is not known where execution is.
     ///
     /// # Errors
     /// When the program does not allow it; what certainly ran before was told.
-    pub fn run_to(&mut self, address: u64, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+    pub fn run_to(&mut self, address: u64, told: &mut impl FnMut(&Block)) -> Result<(), Stuck> {
         self.resolve_return()?;
         loop {
             if !self.here.is_some() && !self.look_up() {
@@ -274,7 +326,7 @@ impl<'i> Walker<'i> {
                     self.lose();
                     return Err(Stuck::Missed(start));
                 };
-                told(node, block);
+                told(&block);
                 let isa = node.isa();
                 self.here = NodeId::NONE;
                 self.address = Some((address, isa));
@@ -284,10 +336,10 @@ impl<'i> Walker<'i> {
                 // An exception comes after a barrier or a wait like after any other instruction. After a branch
                 // the trace would have told what became of it.
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => {
-                    told(node, node.block(Ended::Through));
+                    told(&node.block(Ended::Through));
                     self.here = self.graph.next(self.here);
                 }
-                Flow::Next => return self.stuck(told),
+                Flow::Next => return self.stuck(&mut |node, ended| told(&node.block(ended))),
                 Flow::Direct | Flow::Indirect => {
                     let start = node.start();
                     self.lose();
@@ -354,6 +406,7 @@ impl<'i> Walker<'i> {
     fn forget_nodes(&mut self) {
         let callers: Vec<_> = self.returns.iter().map(|caller| *self.graph.node(caller)).collect();
         self.graph.clear();
+        self.links.clear();
         self.from = NodeId::NONE;
         self.returns.flush();
         for caller in callers.iter().rev() {
@@ -399,12 +452,12 @@ impl<'i> Walker<'i> {
     }
 
     #[cold]
-    fn stuck(&mut self, told: &mut impl FnMut(&Node, Block)) -> Result<(), Stuck> {
+    fn stuck(&mut self, told: &mut impl FnMut(&Node, Ended)) -> Result<(), Stuck> {
         let node = self.graph.node(self.here);
         let (start, end, stop) = (node.start(), node.end(), node.stop());
         // What leads to what is no code was none either.
         if node.count() > 0 && stop == Stop::NoCode {
-            told(node, node.block(Ended::Cut));
+            told(node, Ended::Cut);
         }
         self.lose();
         Err(match stop {

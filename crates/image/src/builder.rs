@@ -1,7 +1,7 @@
 use tracewright_core::MemorySpace;
 
 use crate::bytes::Bytes;
-use crate::elf::{Elf, Place, Segment};
+use crate::elf::{Elf, Place, Section, Segment};
 use crate::error::{Error, Reason};
 use crate::file::File;
 use crate::image::Image;
@@ -44,6 +44,9 @@ impl Builder {
         space: MemorySpace,
     ) -> Result<(), Error> {
         let elf = Elf::new(bytes.as_slice(), at.into()).map_err(|reason| Error::new(name, reason))?;
+        if elf.sections.iter().any(is_compressed_lines) {
+            self.remarks.push(Remark::CompressedLines { name: name.into() });
+        }
         for segment in &elf.segments {
             self.region(name, bytes.len(), segment, elf.bias, space);
         }
@@ -76,4 +79,9 @@ impl Builder {
     pub fn build(self) -> Image {
         Image::new(self)
     }
+}
+
+fn is_compressed_lines(section: &Section) -> bool {
+    &*section.name == ".zdebug_line"
+        || &*section.name == ".debug_line" && section.is_in_file() && !section.is_plain()
 }

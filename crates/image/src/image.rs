@@ -87,7 +87,7 @@ impl Image {
     }
 
     /// All regions in the order they were added.
-    pub fn regions(&self) -> impl Iterator<Item = RegionRef<'_>> {
+    pub fn regions(&self) -> impl Iterator<Item = RegionRef<'_>> + Clone {
         self.regions.iter().map(|region| self.region_ref(region))
     }
 

@@ -50,6 +50,8 @@ pub struct SectionRef<'a> {
     pub name: &'a str,
     /// Its addresses.
     pub range: Range<u64>,
+    /// Whether it has code.
+    pub executable: bool,
 }
 
 impl<'a> RegionRef<'a> {
@@ -100,8 +102,10 @@ impl<'a> RegionRef<'a> {
     /// The section at `address`; its end is where code should not run past.
     pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
         let elf = self.file.elf.as_ref()?;
-        let section = elf.section_at(address.wrapping_sub(elf.bias))?;
-        let start = section.address.wrapping_add(elf.bias);
-        Some(SectionRef { name: &section.name, range: start..start.saturating_add(section.len) })
+        let linked = address.wrapping_sub(elf.bias);
+        let section = elf.section_at(linked)?;
+        let (before, after) = (linked - section.address, section.addresses().end - linked);
+        let range = address.saturating_sub(before)..address.saturating_add(after);
+        Some(SectionRef { name: &section.name, range, executable: section.executable() })
     }
 }

@@ -14,6 +14,11 @@ pub enum Remark {
         /// The addresses of which it has no bytes.
         missing: Range<u64>,
     },
+    /// A file tells source lines, but compressed: they are not read.
+    CompressedLines {
+        /// The file.
+        name: Box<str>,
+    },
     /// Bytes would lie beyond the end of the address space; they were left out.
     BeyondTheEnd {
         /// The file.
@@ -48,6 +53,11 @@ impl fmt::Display for Remark {
             Self::Truncated { name, missing } => {
                 write!(f, "{name} ends early: no bytes for {:#x}-{:#x}", missing.start, missing.end)
             }
+            Self::CompressedLines { name } => write!(
+                f,
+                "{name} has compressed debug information: no source lines \
+                 (objcopy --decompress-debug-sections makes it readable)"
+            ),
             Self::BeyondTheEnd { name, start } => {
                 write!(f, "{name} at {start:#x} does not fit below the end of the address space")
             }

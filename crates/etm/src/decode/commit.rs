@@ -110,25 +110,22 @@ impl Decoder<'_> {
         if self.needs_context {
             return Ok(());
         }
+        // ETE has no packet for the return from an exception.
         let synthesise = self.params.is_ete();
-        let mut bits = atoms.bits;
-        for _ in 0..atoms.count {
-            let mut returned = false;
-            let taken = bits & 1 == 1;
-            bits >>= 1;
-            let result = self.walker.branch(taken, &mut |_, block| {
-                returned = block.class.role == Role::ExceptionReturn && taken;
-                sink.block(offset, &block);
+        let Atoms { mut bits, count } = atoms;
+        let mut left = u32::from(count);
+        loop {
+            let result = self.walker.branches(bits, left, &mut |node, ended| {
+                sink.block(offset, &node.block(ended));
+                if synthesise && node.class().role == Role::ExceptionReturn && ended == Ended::Taken {
+                    sink.element(offset, &Element::ExceptionReturn);
+                }
             });
-            if let Err(stuck) = result {
-                self.stuck(offset, stuck, 0, sink)?;
-            }
-            // ETE has no packet for the return from an exception.
-            if returned && synthesise {
-                sink.element(offset, &Element::ExceptionReturn);
-            }
+            let Err((stuck, used)) = result else { return Ok(()) };
+            self.stuck(offset, stuck, 0, sink)?;
+            bits >>= used;
+            left -= used;
         }
-        Ok(())
     }
 
     /// Runs to the instruction at `source`, through branches that were not taken, and through it.
@@ -166,18 +163,18 @@ impl Decoder<'_> {
                 return Ok(());
             }
             let mut returned = false;
-            let mut told = |_: &_, block: Block| {
+            let mut told = |block: &Block| {
                 returned = block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken;
                 let start = joined.map_or(block.start, |joined| joined.start);
                 let count = joined.map_or(0, |joined| joined.count).saturating_add(block.count);
-                joined = Some(Block { start, count, ..block });
+                joined = Some(Block { start, count, ..*block });
                 if !join {
-                    sink.block(offset, &block);
+                    sink.block(offset, block);
                 }
             };
             // A wait that is not told of does not end a walk to the next branch, but this one ends with its block.
             let result = if at_end || is_branch {
-                self.walker.branch(at_end, &mut told)
+                self.walker.branch(at_end, &mut |node, ended| told(&node.block(ended)))
             } else {
                 self.walker.run_to(end, &mut told)
             };
@@ -228,7 +225,7 @@ impl Decoder<'_> {
             } else if self.walker.address().is_some_and(|(here, _)| here < address.value)
                 && !self.needs_context
             {
-                let result = self.walker.run_to(address.value, &mut |_, block| sink.block(offset, &block));
+                let result = self.walker.run_to(address.value, &mut |block| sink.block(offset, block));
                 if let Err(stuck) = result {
                     self.stuck(offset, stuck, address.value, sink)?;
                 }

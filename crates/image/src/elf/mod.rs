@@ -59,9 +59,9 @@ impl Elf {
         self.sections_at.find(address).map(|(_, index)| &self.sections[index as usize])
     }
 
-    /// The bytes of the section called `name`, if it has any in the file.
+    /// The bytes of the section called `name`, if it has any in the file and they are not compressed.
     pub fn section_bytes<'a>(&self, file: &'a [u8], name: &str) -> Option<&'a [u8]> {
-        let section = self.sections.iter().find(|section| &*section.name == name)?;
-        section.bytes(file).filter(|bytes| !bytes.is_empty())
+        let section = self.sections.iter().find(|section| &*section.name == name && section.is_plain())?;
+        section.bytes(file)
     }
 }

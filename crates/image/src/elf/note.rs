@@ -4,10 +4,14 @@ use object::elf;
 
 use super::Elf;
 
+/// No file has more sections of notes.
+const MAX_SECTIONS: usize = 64;
+
 /// Finds the build ID, by which a file and its debug information know each other: the bytes of a note of GNU's.
 pub(super) fn build_id(elf: &Elf, file: &[u8]) -> Option<Range<usize>> {
     let notes = elf.sections.iter().filter(|section| section.kind == elf::SHT_NOTE);
     notes
+        .take(MAX_SECTIONS)
         .filter_map(|section| {
             let start = usize::try_from(section.offset).ok()?;
             let range = in_notes(section.bytes(file)?, section.align)?;

@@ -52,9 +52,19 @@ impl Section {
         self.flags.contains(elf::SHF_EXECINSTR)
     }
 
+    /// Whether it has bytes in the file.
+    pub fn is_in_file(&self) -> bool {
+        self.kind != elf::SHT_NOBITS
+    }
+
+    /// Whether its bytes in the file are its contents, not compressed.
+    pub fn is_plain(&self) -> bool {
+        self.is_in_file() && !self.flags.contains(elf::SHF_COMPRESSED)
+    }
+
     /// Its bytes in the file; none if it has none there, or not all of them.
     pub fn bytes<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
-        if self.kind == elf::SHT_NOBITS {
+        if !self.is_in_file() {
             return None;
         }
         let start = usize::try_from(self.offset).ok()?;

@@ -1,8 +1,6 @@
 //! Relocatable files, kernel modules among them: sections that no linker has given an address.
 
-use object::elf;
-
-use super::{Elf, Segment};
+use super::{Elf, Section, Segment};
 
 /// Gives the sections that are loaded an address and makes segments of them.
 ///
@@ -11,15 +9,15 @@ use super::{Elf, Segment};
 /// `.text`, what is only there to start the module (`.init`), and data are not loaded: where, only the kernel knows.
 /// Relocations are not applied.
 pub(super) fn lay_out(elf: &mut Elf) {
-    let code = |section: &super::Section| section.loaded && section.executable();
+    let code = |section: &Section| section.loaded && section.executable();
     if !elf.sections.iter().any(|section| section.loaded && section.address != 0) {
         let first = elf.sections.iter().position(|section| code(section) && &*section.name == ".text");
         let first =
-            first.or_else(|| elf.sections.iter().position(|section| code(section) && in_file(section)));
+            first.or_else(|| elf.sections.iter().position(|section| code(section) && section.is_in_file()));
         let mut end = 0_u64;
         for (index, section) in elf.sections.iter_mut().enumerate() {
             section.loaded = code(section)
-                && in_file(section)
+                && section.is_in_file()
                 && first.is_some_and(|first| index >= first)
                 && !section.name.starts_with(".init");
             if section.loaded {
@@ -29,7 +27,8 @@ pub(super) fn lay_out(elf: &mut Elf) {
             }
         }
     }
-    let loaded = elf.sections.iter().filter(|section| section.loaded && in_file(section) && section.len > 0);
+    let loaded =
+        elf.sections.iter().filter(|section| section.loaded && section.is_in_file() && section.len > 0);
     elf.segments = loaded
         .map(|section| Segment {
             address: section.address,
@@ -38,8 +37,4 @@ pub(super) fn lay_out(elf: &mut Elf) {
             executable: section.executable(),
         })
         .collect();
-}
-
-fn in_file(section: &super::Section) -> bool {
-    section.kind != elf::SHT_NOBITS
 }

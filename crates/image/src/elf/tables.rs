@@ -25,11 +25,13 @@ pub(crate) struct Symbol<'a> {
     pub section: elf::SymbolSection,
 }
 
-/// A relocation that has a symbol.
+/// A relocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
     pub offset: u64,
     pub symbol: u32,
+    /// Zero if it is where the relocation applies.
+    pub addend: u64,
     pub kind: elf::RelocationType,
 }
 
@@ -96,6 +98,7 @@ fn rela<'a, H: FileHeader<Endian = Le>>(bytes: &'a [u8]) -> Box<dyn Iterator<Ite
     Box::new(entries::<H::Rela>(bytes).iter().map(|entry| Relocation {
         offset: entry.r_offset(Le).into(),
         symbol: entry.r_sym(Le, false),
+        addend: entry.r_addend(Le).into().cast_unsigned(),
         kind: entry.r_type(Le, false),
     }))
 }
@@ -104,6 +107,7 @@ fn rel<'a, H: FileHeader<Endian = Le>>(bytes: &'a [u8]) -> Box<dyn Iterator<Item
     Box::new(entries::<H::Rel>(bytes).iter().map(|entry| Relocation {
         offset: entry.r_offset(Le).into(),
         symbol: entry.r_sym(Le),
+        addend: 0,
         kind: entry.r_type(Le),
     }))
 }

@@ -12,6 +12,7 @@ use tracewright_core::MemorySpace;
 
 use crate::file::File;
 use crate::image::Image;
+pub(crate) use name::demangle;
 pub(crate) use table::Table;
 
 /// The symbols and source lines of an image, to ask about.
@@ -69,10 +70,15 @@ impl<'a> Symbols<'a> {
         file.lines().find(file, linked)
     }
 
-    /// The functions at `address`, the innermost inlined one first, the one they are all inlined into last.
+    /// The functions at `address`, the innermost inlined one first, the one they are all inlined into last. Without
+    /// debug information it is just the symbol.
     pub fn frames(self, address: u64, space: MemorySpace) -> Vec<Frame<'a>> {
         let Some((file, linked, _)) = self.program(address, space) else { return Vec::new() };
-        file.lines().frames(file, linked)
+        let mut frames = file.lines().frames(file, linked);
+        if let (true, Some(symbol)) = (frames.is_empty(), self.symbol(address, space)) {
+            frames.push(Frame { function: Some(symbol.name), line: self.source(address, space) });
+        }
+        frames
     }
 
     /// The addresses of the symbol called `name`, mangled or not, in the first file that has it. A C++ function may be
@@ -81,7 +87,8 @@ impl<'a> Symbols<'a> {
         self.image.files.iter().find_map(|file| {
             let bias = file.elf.as_ref()?.bias;
             let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
-            Some(range.start.wrapping_add(bias)..range.end.wrapping_add(bias))
+            let start = range.start.wrapping_add(bias);
+            Some(start..start.saturating_add(range.end - range.start))
         })
     }
 

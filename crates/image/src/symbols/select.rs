@@ -61,7 +61,7 @@ impl Candidate {
             function,
             global: symbol.bind != elf::STB_LOCAL,
             plt: false,
-            underscores: symbol.name.iter().take_while(|&&byte| byte == b'_').count(),
+            underscores: symbol.name.iter().take(8).take_while(|&&byte| byte == b'_').count(),
         })
     }
 

@@ -1,6 +1,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use object::elf;
+
 use super::name;
 use super::plt;
 use super::select::Candidate;
@@ -26,9 +28,19 @@ struct Entry {
 impl Table {
     /// Reads all symbols of `file`, whose headers are `elf`.
     pub fn new(elf: &Elf, file: &[u8]) -> Self {
-        let tables = elf.sections.iter().flat_map(|section| elf.symbols(section, file));
-        let mut symbols: Vec<_> = tables.filter_map(|symbol| Candidate::new(elf, &symbol)).collect();
-        symbols.extend(plt::stubs(elf, file));
+        // A file has one table of each kind. If its symbols share the bytes of their names, someone wants to keep us busy.
+        let table = |kind| elf.sections.iter().find(|section| section.kind == kind);
+        let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM].into_iter().filter_map(table);
+        let all = tables.flat_map(|section| elf.symbols(section, file));
+        let mut name_bytes = 0;
+        let mut symbols: Vec<_> = all
+            .filter_map(|symbol| Candidate::new(elf, &symbol))
+            .take_while(|symbol| {
+                name_bytes += symbol.name_len;
+                name_bytes / 4 <= file.len()
+            })
+            .collect();
+        symbols.extend(plt::stubs(elf, file, &symbols));
 
         let mut starts: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
         starts.sort_unstable();
@@ -37,6 +49,7 @@ impl Table {
         let entries: Vec<_> = symbols
             .into_iter()
             .map(|symbol| Entry { symbol, end: end(elf, &symbol, &starts), shown: OnceLock::new() })
+            .filter(|entry| entry.symbol.start < entry.end)
             .collect();
         let claims: Vec<_> = entries.iter().map(|entry| entry.symbol.start..entry.end).collect();
         let (pieces, _) = Pieces::new(&claims);
@@ -84,15 +97,15 @@ impl Entry {
     }
 }
 
-/// Where `symbol` ends: where it says, or at the next one, but not beyond its section.
+/// Where `symbol` ends: where it says, or at the next one, but not beyond its section. Some linkers write sizes that
+/// would go beyond: those say nothing.
 fn end(elf: &Elf, symbol: &Candidate, starts: &[u64]) -> u64 {
     let section_end = elf.section_at(symbol.start).map(|section| section.addresses().end);
-    let end = if symbol.size > 0 {
-        symbol.start.saturating_add(symbol.size)
-    } else {
-        let next = starts.partition_point(|&start| start <= symbol.start);
-        let last = section_end.unwrap_or(symbol.start.saturating_add(1));
-        starts.get(next).copied().unwrap_or(last)
-    };
-    end.min(section_end.unwrap_or(u64::MAX))
+    let says = symbol.start.checked_add(symbol.size).filter(|_| symbol.size > 0);
+    if let Some(end) = says.filter(|&end| section_end.is_none_or(|last| end <= last)) {
+        return end;
+    }
+    let last = section_end.unwrap_or(symbol.start.saturating_add(1));
+    let next = starts.partition_point(|&start| start <= symbol.start);
+    starts.get(next).map_or(last, |&next| next.min(section_end.unwrap_or(next)))
 }

@@ -1,0 +1,184 @@
+//! Which function, and which function inlined into it, is at an address.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use gimli::{AttributeValue, DebugInfoOffset, DebuggingInformationEntry, UnitOffset, constants};
+
+use super::index;
+use super::ranges::{self, Budget};
+use super::{Dwarf, GimliUnit, Lines, MAX_TEXT, Reader};
+use crate::pieces::Pieces;
+use crate::symbols::demangle;
+
+/// How many entries to go through for a name: the copy, the original, its declaration.
+const MAX_STEPS: usize = 8;
+
+/// How many other units to read for the names of one.
+const MAX_OTHER_UNITS: usize = 1000;
+
+type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
+
+/// The functions of a unit.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    functions: Vec<Function>,
+    names: Vec<Box<str>>,
+    /// Which function is at an address, the innermost one.
+    at: Pieces,
+}
+
+#[derive(Debug)]
+struct Function {
+    /// Index into the names.
+    name: Option<u32>,
+    /// The function it is inlined into, and the number of the file and the line of the call.
+    inlined: Option<(u32, u32, u32)>,
+}
+
+impl Functions {
+    /// Reads all functions of `unit`; `lines` knows the other units.
+    pub fn new<'a>(dwarf: &Dwarf<'a>, unit: &GimliUnit<'a>, lines: &Lines) -> Self {
+        let mut functions = Vec::new();
+        let mut claims = Vec::new();
+        let mut names =
+            Names { dwarf, lines, units: HashMap::new(), known: HashMap::new(), names: Vec::new(), len: 0 };
+        let mut budget = Budget::new(dwarf);
+        // The functions around an entry, each with its depth.
+        let mut around: Vec<(isize, u32)> = Vec::new();
+        let mut entries = unit.entries();
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            let depth = entry.depth();
+            while around.pop_if(|(outer, _)| *outer >= depth).is_some() {}
+            let inlined = match entry.tag() {
+                constants::DW_TAG_subprogram => None,
+                constants::DW_TAG_inlined_subroutine => around.last().map(|&(_, outer)| {
+                    let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
+                    let number =
+                        |name| number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+                    let file = match entry.attr_value(constants::DW_AT_call_file) {
+                        Some(AttributeValue::FileIndex(file)) => u32::try_from(file).unwrap_or(0),
+                        _ => number(constants::DW_AT_call_file),
+                    };
+                    (outer, file, number(constants::DW_AT_call_line))
+                }),
+                _ => continue,
+            };
+            let index = functions.len() as u32;
+            around.push((depth, index));
+            let before = claims.len();
+            let each = |range| claims.push((depth, range, index));
+            let _ = ranges::of_entry(dwarf, unit, entry, &mut budget, each);
+            // What is at no address is not asked for by name.
+            let name = if claims.len() > before { names.of(unit, entry) } else { None };
+            functions.push(Function { name, inlined });
+        }
+        claims.sort_by_key(|&(depth, _, index)| (Reverse(depth), index));
+        let ranges: Vec<_> = claims.iter().map(|(_, range, _)| range.clone()).collect();
+        let (mut at, _) = Pieces::new(&ranges);
+        at.renumber(|claim| claims[claim as usize].2);
+        Self { functions, names: names.names, at }
+    }
+
+    /// The names of the functions at `address`, the innermost first, and the file and line where each is called if it
+    /// is inlined.
+    pub fn at(&self, address: u64) -> impl Iterator<Item = (Option<&str>, Option<(u32, u32)>)> {
+        let innermost = self.at.find(address).map(|(_, index)| index);
+        let function = |index: &u32| &self.functions[*index as usize];
+        let all =
+            std::iter::successors(innermost, move |index| function(index).inlined.map(|(outer, ..)| outer));
+        all.map(move |index| {
+            let function = function(&index);
+            let name = function.name.map(|name| &*self.names[name as usize]);
+            (name, function.inlined.map(|(_, file, line)| (file, line)))
+        })
+    }
+}
+
+/// Finds names, each once.
+struct Names<'d, 'a> {
+    dwarf: &'d Dwarf<'a>,
+    lines: &'d Lines,
+    /// Other units that were needed, by number.
+    units: HashMap<usize, Option<GimliUnit<'a>>>,
+    /// Names by the offset of the entry that has them.
+    known: HashMap<usize, Option<u32>>,
+    names: Vec<Box<str>>,
+    /// How long all names are.
+    len: usize,
+}
+
+impl<'a> Names<'_, 'a> {
+    /// The number of the name of a function: its own, or that of what it is a copy of.
+    fn of(&mut self, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<u32> {
+        if let Some(name) = name(self.dwarf, unit, entry) {
+            return self.keep(name.slice());
+        }
+        let origin = origin(unit, entry)?;
+        if let Some(known) = self.known.get(&origin.0) {
+            return *known;
+        }
+        let name = self.name_at(unit, origin).and_then(|name| self.keep(name.slice()));
+        self.known.insert(origin.0, name);
+        name
+    }
+
+    /// The name of the function at `offset`, or of the one it is a copy of.
+    fn name_at(&mut self, unit: &GimliUnit<'a>, mut offset: DebugInfoOffset) -> Option<Reader<'a>> {
+        let dwarf = self.dwarf;
+        for _ in 0..MAX_STEPS {
+            let entry_unit = match offset.to_unit_offset(unit) {
+                Some(_) => unit,
+                None => self.unit_with(offset)?,
+            };
+            let at: UnitOffset = offset.to_unit_offset(entry_unit)?;
+            let entry = entry_unit.entry(at).ok()?;
+            if let Some(name) = name(dwarf, entry_unit, &entry) {
+                return Some(name);
+            }
+            offset = origin(entry_unit, &entry)?;
+        }
+        None
+    }
+
+    fn unit_with(&mut self, offset: DebugInfoOffset) -> Option<&GimliUnit<'a>> {
+        let number = self.lines.unit_with(offset.0)?;
+        let (dwarf, start) = (self.dwarf, self.lines.units[number].offset);
+        if self.units.len() >= MAX_OTHER_UNITS {
+            return self.units.get(&number)?.as_ref();
+        }
+        let read = || {
+            let header = dwarf.unit_header(DebugInfoOffset(start)).ok()?;
+            index::without_lines(dwarf, header, dwarf.abbreviations(&header).ok()?)
+        };
+        self.units.entry(number).or_insert_with(read).as_ref()
+    }
+
+    fn keep(&mut self, name: &[u8]) -> Option<u32> {
+        let name = demangle(name);
+        self.len += name.len();
+        if self.len > MAX_TEXT {
+            return None;
+        }
+        self.names.push(name);
+        Some(self.names.len() as u32 - 1)
+    }
+}
+
+/// The name `entry` itself has, that for linkers first: it says the scope too.
+fn name<'a>(dwarf: &Dwarf<'a>, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<Reader<'a>> {
+    let attributes =
+        [constants::DW_AT_linkage_name, constants::DW_AT_MIPS_linkage_name, constants::DW_AT_name];
+    let value = attributes.iter().find_map(|&name| entry.attr_value(name))?;
+    dwarf.attr_string(unit, value).ok()
+}
+
+/// What `entry` is a copy or the definition of.
+fn origin(unit: &GimliUnit<'_>, entry: &Entry<'_>) -> Option<DebugInfoOffset> {
+    let attributes = [constants::DW_AT_abstract_origin, constants::DW_AT_specification];
+    match attributes.iter().find_map(|&name| entry.attr_value(name))? {
+        AttributeValue::UnitRef(offset) => offset.to_debug_info_offset(&unit.header),
+        AttributeValue::DebugInfoRef(offset) => Some(offset),
+        _ => None,
+    }
+}

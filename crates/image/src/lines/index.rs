@@ -1,0 +1,115 @@
+//! Which unit is where, without reading more of the units than their first entry.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use gimli::{
+    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugLocListsBase,
+    DebugRngListsBase, DebugStrOffsetsBase, LittleEndian, Section, constants,
+};
+
+use super::ranges::{self, Budget};
+use super::rows::Rows;
+use super::{Dwarf, GimliUnit, Reader};
+
+type Header<'a> = gimli::UnitHeader<Reader<'a>>;
+
+/// The offsets of all units, and address ranges with the number of the unit they belong to.
+pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
+    let mut headers = Vec::new();
+    let mut all = dwarf.units();
+    while let Ok(Some(header)) = all.next() {
+        headers.push(header);
+    }
+    let abbreviations = abbreviations(dwarf, &headers);
+    let mut claims = Vec::new();
+    let mut budget = Budget::new(dwarf);
+    let mut line_bytes_left = 2 * dwarf.debug_line.reader().len();
+    for (number, header) in headers.iter().enumerate() {
+        let Some(abbreviations) = abbreviations.get(&header.debug_abbrev_offset().0) else { continue };
+        let Some(mut unit) = without_lines(dwarf, *header, Arc::clone(abbreviations)) else { continue };
+        let before = claims.len();
+        let each = |range| claims.push((range, number as u32));
+        let _ = unit_ranges(dwarf, &unit, &mut budget, each);
+        // Some compilers do not say where a unit is: then its lines tell.
+        if claims.len() == before && line_bytes_left > 0 {
+            let bytes = read_lines(dwarf, &mut unit).unwrap_or_default();
+            line_bytes_left = line_bytes_left.saturating_sub(bytes);
+            claims.extend(Rows::new(dwarf, &unit).ranges().map(|range| (range, number as u32)));
+        }
+    }
+    let offset = |header: &Header<'_>| header.debug_info_offset().map_or(0, |offset| offset.0);
+    (headers.iter().map(offset).collect(), claims)
+}
+
+/// All tables of abbreviations by their offset. A table ends where the next begins, so that each byte is read once even
+/// if a broken file has a table at each.
+fn abbreviations(dwarf: &Dwarf<'_>, headers: &[Header<'_>]) -> HashMap<usize, Arc<Abbreviations>> {
+    let section = dwarf.debug_abbrev.reader().slice();
+    let mut offsets: Vec<_> = headers.iter().map(|header| header.debug_abbrev_offset().0).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let ends = offsets[1.min(offsets.len())..].iter().copied().chain([section.len()]);
+    let table = |(&offset, end): (&usize, usize)| {
+        let table = DebugAbbrev::new(section.get(offset..end)?, LittleEndian);
+        Some((offset, Arc::new(table.abbreviations(DebugAbbrevOffset(0)).ok()?)))
+    };
+    offsets.iter().zip(ends).filter_map(table).collect()
+}
+
+/// Calls `each` with the address ranges of a unit, which its first entry tells.
+fn unit_ranges<'a>(
+    dwarf: &Dwarf<'a>,
+    unit: &GimliUnit<'a>,
+    budget: &mut Budget,
+    each: impl FnMut(Range<u64>),
+) -> Option<()> {
+    let mut entries = unit.entries();
+    ranges::of_entry(dwarf, unit, entries.next_dfs().ok()??, budget, each)
+}
+
+/// A unit as gimli reads it, but without the head of its line program, which is long and which many units may share.
+pub(super) fn without_lines<'a>(
+    dwarf: &Dwarf<'a>,
+    header: Header<'a>,
+    abbreviations: Arc<Abbreviations>,
+) -> Option<GimliUnit<'a>> {
+    let (encoding, file_type) = (header.encoding(), dwarf.file_type);
+    let mut unit = GimliUnit {
+        header,
+        abbreviations,
+        name: None,
+        comp_dir: None,
+        low_pc: 0,
+        str_offsets_base: DebugStrOffsetsBase::default_for_encoding_and_file(encoding, file_type),
+        addr_base: DebugAddrBase(0),
+        loclists_base: DebugLocListsBase::default_for_encoding_and_file(encoding, file_type),
+        rnglists_base: DebugRngListsBase::default_for_encoding_and_file(encoding, file_type),
+        line_program: None,
+        dwo_id: None,
+    };
+    let root = unit.entries().next_dfs().ok()??.clone();
+    for attribute in root.attrs() {
+        match attribute.value() {
+            AttributeValue::DebugStrOffsetsBase(base) => unit.str_offsets_base = base,
+            AttributeValue::DebugAddrBase(base) => unit.addr_base = base,
+            AttributeValue::DebugRngListsBase(base) => unit.rnglists_base = base,
+            _ => {}
+        }
+    }
+    if let Some(low) = root.attr_value(constants::DW_AT_low_pc) {
+        unit.low_pc = dwarf.attr_address(&unit, low).ok()?.unwrap_or_default();
+    }
+    Some(unit)
+}
+
+/// Reads the head of the line program of `unit`. Returns how many bytes that and running it may take.
+fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
+    let lines = unit.entries().next_dfs().ok()??.attr_value(constants::DW_AT_stmt_list)?;
+    let AttributeValue::DebugLineRef(offset) = lines else { return None };
+    let program = dwarf.debug_line.program(offset, unit.header.address_size(), None, None);
+    unit.line_program = program.ok();
+    let to_the_end = dwarf.debug_line.reader().len().saturating_sub(offset.0);
+    Some(unit.line_program.as_ref().map_or(to_the_end, |program| program.header().unit_length()))
+}

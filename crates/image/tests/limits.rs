@@ -1,0 +1,154 @@
+//! Files made to keep readers busy take time and memory in proportion to their size.
+
+mod support;
+
+use support::program::{self, Folder};
+use support::*;
+use tracewright_core::MemorySpace;
+use tracewright_image::{Image, RegionRef};
+use tracewright_testkit::skip;
+
+const ANY: MemorySpace = MemorySpace::ANY;
+
+fn load(elf: &Elf) -> Image {
+    let mut builder = Image::builder();
+    builder.elf("test", elf.write().into(), None, ANY).unwrap();
+    builder.build()
+}
+
+#[test]
+fn segments_upon_segments() {
+    let mut elf = program(0x1000, vec![7; 0x100], vec![]);
+    elf.segments = (0..60_000)
+        .map(|i| Segment { executable: true, address: 0x1000 + i % 77, bytes: vec![i as u8; 0x20] })
+        .collect();
+    let image = load(&elf);
+    assert_eq!(image.regions().count(), 60_000);
+    assert_eq!(image.read(0x1000, ANY), [0; 0x20]);
+    assert_eq!(image.remarks().len(), 59_999);
+}
+
+/// A `.symtab` of 100,000 functions whose names are all the rest of one long string.
+fn sharing_names(text: u8) -> Elf {
+    let names = vec![text; 1 << 20];
+    let mut table = vec![0; 24];
+    for i in 0..100_000_u32 {
+        table.extend(i.to_le_bytes());
+        table.extend([0x12, 0, 1, 0]);
+        table.extend(0x1000_u64.to_le_bytes());
+        table.extend(u64::from(i % 0x100).to_le_bytes());
+    }
+    let mut elf = program(0x1000, vec![0; 0x100], vec![]);
+    elf.sections.push(own_section(".symtab", 2, 0, table, 3));
+    elf.sections.push(own_section(".strtab", 3, 0, names, 0));
+    elf
+}
+
+#[test]
+fn names_within_names() {
+    for text in *b"_aZ" {
+        let image = load(&sharing_names(text));
+        assert!(image.symbols().symbol(0x1004, ANY).unwrap().name.len() <= 0x4000);
+        assert_eq!(image.symbols().resolve("f"), None);
+    }
+    let mut elf = sharing_names(b'1');
+    // Mangled ones: `_Z`, and numbers that are lengths of names that are not there.
+    for (i, byte) in elf.sections[2].bytes.as_mut().unwrap().iter_mut().enumerate() {
+        *byte = b"_ZN1"[i % 4];
+    }
+    assert_eq!(load(&elf).symbols().resolve("f"), None);
+}
+
+/// Many sections over the same bytes, each a table of symbols, or of notes, or a linkage table.
+#[test]
+fn sections_upon_sections() {
+    for (name, kind) in [(".symtab", 2), (".note", 7), (".plt", SHT_PROGBITS), (".debug_info", SHT_PROGBITS)]
+    {
+        let mut elf = program(0x1000, vec![0; 0x8_0000], vec![]);
+        let over_all = Section { kind, ..section(name, AX, 0x1000, 0x8_0000) };
+        elf.sections.extend(vec![over_all; 20_000]);
+        let image = load(&elf);
+        assert_eq!(image.symbols().symbol(0x1004, ANY), None);
+        assert_eq!(image.symbols().source(0x1004, ANY), None);
+        assert_eq!(image.region(0x1004, ANY).unwrap().build_id(), None);
+    }
+}
+
+/// 50,000 units that do not say where they are, all of them with the same long line program.
+#[test]
+fn units_sharing_lines() {
+    // A unit: its length, version 4, abbreviations at 0, addresses of 8 bytes, an entry: number 1, its lines at 0.
+    let unit = [&[12, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8][..], &[1, 0, 0, 0, 0]].concat();
+    // Number 1 is a unit without children; DW_AT_stmt_list as DW_FORM_sec_offset.
+    let abbreviations = vec![1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
+    let mut header = vec![1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0];
+    header.extend(b"a\0\0\0\0".repeat(100_000));
+    header.push(0);
+    let mut lines = Vec::new();
+    let set_address: &[u8] = &[0, 9, 2, 0, 0x10, 0, 0, 0, 0, 0, 0];
+    let program = [set_address, &[20, 75, 75, 2, 4, 0, 1, 1]].concat();
+    lines.extend((2 + 4 + header.len() as u32 + program.len() as u32).to_le_bytes());
+    lines.extend([4, 0]);
+    lines.extend((header.len() as u32).to_le_bytes());
+    lines.extend(header);
+    lines.extend(program);
+    let mut elf = program_with(lines, unit.repeat(50_000), abbreviations);
+    let image = load(&elf);
+    assert!(image.regions().all(|region| region.has_lines()));
+    let line = image.symbols().source(0x1000, ANY).unwrap();
+    assert_eq!(line.file, "a");
+    // And all of them with abbreviations of their own, which end together.
+    let mut units = Vec::new();
+    for i in 0..20_000_u32 {
+        let mut unit = unit.clone();
+        unit[6..10].copy_from_slice(&(7 * i).to_le_bytes());
+        units.extend(unit);
+    }
+    let mut abbreviations = Vec::new();
+    for i in 0..20_000_u32 {
+        let number = [i as u8 | 0x80, (i >> 7) as u8 | 0x80, (i >> 14) as u8];
+        abbreviations.extend([&number[..], &[0x11, 0, 0, 0]].concat());
+    }
+    let lines = elf.sections[1].bytes.take().unwrap();
+    elf = program_with(lines, units, abbreviations);
+    let _ = load(&elf).symbols().source(0x1000, ANY);
+}
+
+fn program_with(lines: Vec<u8>, units: Vec<u8>, abbreviations: Vec<u8>) -> Elf {
+    let mut elf = program(0x1000, vec![0; 0x100], vec![]);
+    elf.sections.push(own_section(".debug_line", SHT_PROGBITS, 0, lines, 0));
+    elf.sections.push(own_section(".debug_info", SHT_PROGBITS, 0, units, 0));
+    elf.sections.push(own_section(".debug_abbrev", SHT_PROGBITS, 0, abbreviations, 0));
+    elf
+}
+
+/// Not a limit: answers are the same in many threads that ask at once, before anything was read.
+#[test]
+fn threads_share_an_image() {
+    let Some(file) =
+        program::compile(&Folder::new(), &["-g", "-O2"]).map(|file| std::fs::read(file).unwrap())
+    else {
+        return skip("threads_share_an_image", "no C compiler");
+    };
+    let image = || {
+        let mut builder = Image::builder();
+        builder.elf("test", file.clone().into(), None, ANY).unwrap();
+        builder.build()
+    };
+    let ask = |image: &Image| {
+        let code = image.regions().filter(RegionRef::executable).flat_map(|region| region.range());
+        let answers = code.map(|address| {
+            let symbols = image.symbols();
+            format!("{:?} {:?}", symbols.symbol(address, ANY), symbols.frames(address, ANY))
+        });
+        answers.collect::<Vec<_>>()
+    };
+    let expected = ask(&image());
+    let shared = image();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| ask(&shared))).collect();
+        for thread in threads {
+            assert!(thread.join().unwrap() == expected);
+        }
+    });
+}
