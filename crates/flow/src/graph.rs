@@ -1,9 +1,7 @@
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use tracewright_core::{Flow, Isa, MemorySpace};
 use tracewright_image::Image;
 
+use crate::index::Index;
 use crate::node::{Found, Node, NodeId, Stop};
 use crate::scan::{Scan, scan};
 
@@ -20,42 +18,13 @@ pub struct Graph<'i> {
     /// Whether to take all bytes for code.
     trust: bool,
     nodes: Vec<Node>,
-    index: HashMap<Key, NodeId, BuildHasherDefault<Mix>>,
-}
-
-/// Address, instruction set and space of a node.
-type Key = (u64, u16);
-
-/// The hash of a [`Key`]: nobody attacks this table with addresses that it would not slow down anyway.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    #[inline]
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(value.into());
-    }
+    index: Index,
 }
 
 impl<'i> Graph<'i> {
     /// The graph of a program of which nothing has run yet. `trust`: take also for code what cannot be.
     pub fn new(image: &'i Image, trust: bool) -> Self {
-        Self { image, trust, nodes: Vec::new(), index: HashMap::default() }
+        Self { image, trust, nodes: Vec::new(), index: Index::new() }
     }
 
     /// The program.
@@ -91,9 +60,10 @@ impl<'i> Graph<'i> {
     }
 
     /// The node that starts at `address`.
+    #[inline]
     pub fn at(&mut self, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
-        match self.index.get(&key(address, isa, space)) {
-            Some(&id) => id,
+        match self.index.get(address, isa, space) {
+            Some(id) => id,
             None => self.find(address, isa, space),
         }
     }
@@ -157,7 +127,7 @@ impl<'i> Graph<'i> {
         let mut parts = Vec::new();
         let mut at = address;
         let mut found = loop {
-            if let Some(id) = self.index.get(&key(at, isa, space)) {
+            if let Some(id) = self.index.get(at, isa, space) {
                 break self.nodes[id.index()].found();
             }
             match scan(self.image, space, at, isa, self.trust) {
@@ -184,16 +154,12 @@ impl<'i> Graph<'i> {
                 self.add(Node::new(start, isa, space, found));
             }
         }
-        self.index[&key(address, isa, space)]
+        self.index.get(address, isa, space).unwrap_or(NodeId::NONE)
     }
 
     fn add(&mut self, node: Node) {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.index.insert(key(node.start(), node.isa(), node.space()), id);
+        self.index.insert(node.start(), node.isa(), node.space(), id);
     }
-}
-
-fn key(address: u64, isa: Isa, space: MemorySpace) -> Key {
-    (address, (isa as u16) << 8 | u16::from(space.bits()))
 }

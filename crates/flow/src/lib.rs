@@ -7,6 +7,7 @@
 //! It knows no protocol.
 
 mod graph;
+mod index;
 mod instructions;
 mod node;
 mod return_stack;

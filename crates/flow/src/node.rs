@@ -42,6 +42,8 @@ pub enum Stop {
 impl NodeId {
     /// No node.
     pub const NONE: Self = Self(u32::MAX);
+    /// Where an indirect branch goes, in a table of links.
+    pub(crate) const INDIRECT: Self = Self(u32::MAX - 1);
 
     /// Its place in tables that have one row for each node.
     #[inline(always)]

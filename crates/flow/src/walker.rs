@@ -211,15 +211,22 @@ impl<'i> Walker<'i> {
         count: u32,
         told: &mut impl FnMut(&Node, Ended),
     ) -> Result<(), (Stuck, u32)> {
+        if self.address.is_some() {
+            self.look_up();
+        }
         let mut here = self.here;
         for i in 0..count {
             let bit = taken >> i & 1;
             // Where execution is not known, `here` is beyond all nodes.
             let link = self.links.get(here.index()).map_or(NodeId::NONE, |links| links[bit as usize]);
-            if link.is_some() {
+            if link < NodeId::INDIRECT {
                 let node = self.graph.node(here);
                 told(node, node.ended(bit == 1));
                 here = link;
+            } else if link == NodeId::INDIRECT {
+                told(self.graph.node(here), Ended::Taken);
+                self.from = here;
+                here = NodeId::NONE;
             } else {
                 self.here = here;
                 if let Err(stuck) = self.branch(bit == 1, told) {
@@ -275,6 +282,8 @@ impl<'i> Walker<'i> {
                             self.returns.push(here);
                         }
                         self.return_pending = true;
+                    } else {
+                        self.link(here, 1, NodeId::INDIRECT);
                     }
                     self.from = here;
                     self.here = NodeId::NONE;
@@ -386,6 +395,7 @@ impl<'i> Walker<'i> {
     }
 
     /// Looks up the node at the current address.
+    #[inline]
     fn look_up(&mut self) -> bool {
         let Some((address, isa)) = self.address else { return false };
         if self.graph.len() > MAX_NODES {
