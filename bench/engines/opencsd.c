@@ -41,7 +41,8 @@
  *
  * In `decode`, `kinds` has the ranges, the instructions in them and the exceptions. A source hashes for each range
  * start, end, and number of instructions << 1 | whether the last one was executed; for each exception the number and
- * the return address; each a little-endian u64.
+ * the return address; each a little-endian u64. `profile` is the sum over all ranges of the FNV-1a of a range's three
+ * words: the same for every order.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -107,7 +108,7 @@ static struct source sources[MAX_ID];
 static size_t source_count;
 static uint64_t counts[KINDS];
 static bool hashing; /* this pass makes the digest */
-static uint64_t ranges, instructions, exceptions;
+static uint64_t ranges, instructions, exceptions, profile;
 
 struct image {
     uint8_t *bytes;
@@ -223,6 +224,11 @@ static ocsd_datapath_resp_t take_element(const void *context, const ocsd_trc_ind
             hash_word(source, element->st_addr);
             hash_word(source, element->en_addr);
             hash_word(source, (uint64_t)element->num_instr_range << 1 | element->last_instr_exec);
+            struct source range = { .hash = FNV_BASIS };
+            hash_word(&range, element->st_addr);
+            hash_word(&range, element->en_addr);
+            hash_word(&range, (uint64_t)element->num_instr_range << 1 | element->last_instr_exec);
+            profile += range.hash;
         }
     } else if (element->elem_type == OCSD_GEN_TRC_ELEM_EXCEPTION) {
         exceptions++;
@@ -504,6 +510,8 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < source_count; i++)
             total ^= sources[i].hash == FNV_BASIS ? 0 : sources[i].hash;
         printf(",\"digest\":\"%016" PRIx64 "\"", total);
+        if (mode == DECODE)
+            printf(",\"profile\":\"%016" PRIx64 "\"", profile);
     }
     printf("}\n");
     free(data);

@@ -40,7 +40,7 @@ impl Input {
 
     /// Whether the layer can be measured with it.
     pub fn has(&self, layer: Layer) -> bool {
-        layer != Layer::Blocks || !self.files.is_empty()
+        !matches!(layer, Layer::Blocks | Layer::Profile) || !self.files.is_empty()
     }
 
     /// Checks packets and digest of the framed bytes against what was found when the benchmark was written.

@@ -25,10 +25,12 @@ pub enum Layer {
     Both,
     /// Frames to blocks, counted and checksummed.
     Blocks,
+    /// Frames to a profile: how often each block ran and how it ended, and where indirect branches went.
+    Profile,
 }
 
 impl Layer {
-    const ALL: [Self; 4] = [Self::Frames, Self::Packets, Self::Both, Self::Blocks];
+    const ALL: [Self; 5] = [Self::Frames, Self::Packets, Self::Both, Self::Blocks, Self::Profile];
 
     fn name(self) -> &'static str {
         match self {
@@ -36,6 +38,7 @@ impl Layer {
             Self::Packets => "packets",
             Self::Both => "deframe + packets",
             Self::Blocks => "blocks",
+            Self::Profile => "profile",
         }
     }
 }

@@ -48,7 +48,7 @@ impl OpenCsd {
             Layer::Frames => "frames",
             Layer::Packets => "source",
             Layer::Both => "formatted",
-            Layer::Blocks => "decode",
+            Layer::Blocks | Layer::Profile => "decode",
         };
         let file = self.dir.join("input.bin");
         fs::write(&file, input.bytes(layer)).map_err(|error| error.to_string())?;
@@ -58,11 +58,11 @@ impl OpenCsd {
             command.arg("--digest");
         }
         for (i, (spec, _)) in input.sources.iter().enumerate() {
-            if matches!(layer, Layer::Both | Layer::Blocks) || (layer == Layer::Packets && i == input.main) {
+            if matches!(layer, Layer::Both | Layer::Blocks | Layer::Profile) || (layer == Layer::Packets && i == input.main) {
                 command.args(["--source", spec]);
             }
         }
-        if layer == Layer::Blocks {
+        if matches!(layer, Layer::Blocks | Layer::Profile) {
             for (path, address) in &input.files {
                 command.arg("--image").arg(format!("{},{address:x}", path.display()));
             }
@@ -75,8 +75,8 @@ impl OpenCsd {
             serde_json::from_slice(&output.stdout).map_err(|error| format!("OpenCSD's answer: {error}"))?;
         let counts = json[if layer == Layer::Frames { "ids" } else { "kinds" }].as_object();
         let counts =
-            counts.into_iter().flatten().map(|(name, count)| (name.clone(), count.as_u64().unwrap_or(0)));
-        let hex = json["digest"].as_str().and_then(|digest| u64::from_str_radix(digest, 16).ok());
+            counts.into_iter().flatten().filter(|(name, _)| layer != Layer::Profile || *name != "exceptions").map(|(name, count)| (name.clone(), count.as_u64().unwrap_or(0)));
+        let hex = json[if layer == Layer::Profile { "profile" } else { "digest" }].as_str().and_then(|digest| u64::from_str_radix(digest, 16).ok());
         let ns = json["ns"].as_u64().ok_or("OpenCSD's answer has no time")?;
         Ok((ns, Answer { counts: counts.collect(), digest: hex }))
     }

@@ -8,6 +8,7 @@ use tracewright_core::{Block, Element, Ended};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Options};
 use tracewright_etm::packet::{Kind, Packet, Parser, Resync, Sink};
+use tracewright_flow::{Counts, Profile};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
 
 use crate::Layer;
@@ -43,13 +44,14 @@ pub fn run(input: &Input, layer: Layer, repeat: usize) -> (u64, Answer) {
             black_box(sinks.iter().map(|sink| sink.values).fold(0, u64::wrapping_add));
         }
         Layer::Blocks => {
-            let mut sinks: Vec<_> =
-                input.sources.iter().map(|_| Decode::new(input, Blocks::default())).collect();
-            for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
-                sink.decoder = decoder(input, params);
-            }
+            let mut sinks = decoders(input, Blocks::default);
             both(input, repeat, &mut sinks);
             black_box(sinks.iter().map(|sink| sink.out.sum).fold(0, u64::wrapping_add));
+        }
+        Layer::Profile => {
+            let mut sinks = decoders(input, Counts::new);
+            both(input, repeat, &mut sinks);
+            black_box(profiles(sinks));
         }
     }
     let ns = start.elapsed().as_nanos() as u64;
@@ -109,9 +111,9 @@ fn both<S: Sink>(input: &Input, repeat: usize, sinks: &mut [S]) {
 fn answer(input: &Input, layer: Layer) -> Answer {
     let mut counts = BTreeMap::new();
     let mut digest = 0;
-    let mut add = |sink: &Digest| {
-        for (kind, count) in Kind::ALL.iter().zip(&sink.counts).filter(|(_, count)| **count > 0) {
-            *counts.entry(kind.opencsd_name().to_owned()).or_default() += count;
+    let mut packets = |sink: &Digest| {
+        for (kind, &count) in Kind::ALL.iter().zip(&sink.counts) {
+            add(&mut counts, kind.opencsd_name(), count);
         }
         digest ^= sink.fnv.of_source();
     };
@@ -131,31 +133,32 @@ fn answer(input: &Input, layer: Layer) -> Answer {
             let mut parser = parser(input, input.main);
             parser.feed(input.bytes(layer), &mut sink);
             parser.finish(&mut sink);
-            add(&sink);
+            packets(&sink);
         }
         Layer::Both => {
             let mut sinks: Vec<_> = input.sources.iter().map(|_| Digest::new()).collect();
             both(input, 1, &mut sinks);
-            sinks.iter().for_each(add);
+            sinks.iter().for_each(packets);
         }
         Layer::Blocks => {
-            let mut sinks: Vec<_> =
-                input.sources.iter().map(|_| Decode::new(input, Elements::default())).collect();
-            for (sink, (_, params)) in sinks.iter_mut().zip(&input.sources) {
-                sink.decoder = decoder(input, params);
-            }
+            let mut sinks = decoders(input, Elements::default);
             both(input, 1, &mut sinks);
-            for sink in sinks {
-                digest ^= sink.out.fnv.map_or(0, Fnv::of_source);
-                for (name, count) in [
-                    ("ranges", sink.out.ranges),
-                    ("instructions", sink.out.instructions),
-                    ("exceptions", sink.out.exceptions),
-                ] {
-                    if count > 0 {
-                        *counts.entry(name.to_owned()).or_default() += count;
-                    }
-                }
+            for Decode { out, .. } in sinks {
+                digest ^= out.fnv.map_or(0, Fnv::of_source);
+                add(&mut counts, "ranges", out.ranges);
+                add(&mut counts, "instructions", out.instructions);
+                add(&mut counts, "exceptions", out.exceptions);
+            }
+        }
+        Layer::Profile => {
+            let mut sinks = decoders(input, Counts::new);
+            both(input, 1, &mut sinks);
+            for (block, count) in profiles(sinks).iter().flat_map(|profile| &profile.blocks) {
+                let mut fnv = Fnv::START;
+                words(block).iter().for_each(|word| fnv.add(&word.to_le_bytes()));
+                digest = u64::wrapping_add(digest, fnv.0.wrapping_mul(*count));
+                add(&mut counts, "ranges", *count);
+                add(&mut counts, "instructions", u64::from(block.count) * count);
             }
         }
     }
@@ -235,9 +238,15 @@ impl Sink for Digest {
     }
 }
 
-fn decoder<'i>(input: &'i Input, params: &Params) -> Decoder<'i> {
-    let options = Options { trust_images: true, ..Options::default() };
-    Decoder::new(params, &input.image, options).expect("can be decoded")
+fn add(counts: &mut BTreeMap<String, u64>, name: &str, count: u64) {
+    if count > 0 {
+        *counts.entry(name.to_owned()).or_default() += count;
+    }
+}
+
+/// A block as OpenCSD's driver hashes it.
+fn words(block: &Block) -> [u64; 3] {
+    [block.start, block.end, u64::from(block.count) << 1 | u64::from(block.ended != Ended::NotTaken)]
 }
 
 /// Decodes packets.
@@ -246,13 +255,20 @@ struct Decode<'i, S> {
     out: S,
 }
 
-impl<'i, S: tracewright_core::Sink> Decode<'i, S> {
-    fn new(input: &'i Input, out: S) -> Self {
-        Self { decoder: decoder(input, &input.sources[0].1), out }
-    }
+/// A decoder for each source.
+fn decoders<S>(input: &Input, out: impl Fn() -> S) -> Vec<Decode<'_, S>> {
+    // As OpenCSD does, so that the answers compare.
+    let options = Options { trust_images: true, ..Options::default() };
+    let decoder = |(_, params): &(String, Params)| Decoder::new(params, &input.image, options);
+    let decoders = input.sources.iter().map(|source| decoder(source).expect("can be decoded"));
+    decoders.map(|decoder| Decode { decoder, out: out() }).collect()
 }
 
-impl<S: tracewright_core::Sink> Sink for Decode<'_, S> {
+fn profiles(counted: Vec<Decode<'_, Counts>>) -> Vec<Profile> {
+    counted.into_iter().map(|Decode { decoder, out }| out.finish(decoder.walker().graph())).collect()
+}
+
+impl<S: tracewright_flow::Sink> Sink for Decode<'_, S> {
     #[inline(always)]
     fn packet(&mut self, offset: u64, _bytes: &[u8], packet: &Packet) {
         self.decoder.packet(offset, packet, &mut self.out);
@@ -267,7 +283,7 @@ struct Blocks {
     sum: u64,
 }
 
-impl tracewright_core::Sink for Blocks {
+impl tracewright_flow::Sink for Blocks {
     fn element(&mut self, _offset: u64, _element: &Element) {}
 
     #[inline(always)]
@@ -287,7 +303,7 @@ struct Elements {
     fnv: Option<Fnv>,
 }
 
-impl tracewright_core::Sink for Elements {
+impl tracewright_flow::Sink for Elements {
     fn element(&mut self, _offset: u64, element: &Element) {
         let fnv = self.fnv.get_or_insert(Fnv::START);
         let mut add = |value: u64| fnv.add(&value.to_le_bytes());
@@ -295,9 +311,7 @@ impl tracewright_core::Sink for Elements {
             Element::Block(block) => {
                 self.ranges += 1;
                 self.instructions += u64::from(block.count);
-                add(block.start);
-                add(block.end);
-                add(u64::from(block.count) << 1 | u64::from(block.ended != Ended::NotTaken));
+                words(block).into_iter().for_each(add);
             }
             Element::Exception(exception) => {
                 self.exceptions += 1;

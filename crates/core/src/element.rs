@@ -163,20 +163,3 @@ pub enum Mismatch {
         to: u64,
     },
 }
-
-/// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
-pub trait Sink {
-    /// Anything but a block.
-    fn element(&mut self, offset: u64, element: &Element);
-
-    /// A block.
-    fn block(&mut self, offset: u64, block: &Block) {
-        self.element(offset, &Element::Block(*block));
-    }
-}
-
-impl<F: FnMut(u64, &Element)> Sink for F {
-    fn element(&mut self, offset: u64, element: &Element) {
-        self(offset, element);
-    }
-}

@@ -13,7 +13,7 @@ mod trace_id;
 
 pub use block::{Block, Ended};
 pub use context::{Context, Security};
-pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, Sink, TraceOn, Transaction};
+pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, TraceOn, Transaction};
 pub use isa::{Class, Flow, Isa, Role};
 pub use space::MemorySpace;
 pub use trace_id::TraceId;

@@ -6,16 +6,20 @@
 //!
 //! It knows no protocol.
 
+mod counts;
 mod graph;
 mod index;
 mod instructions;
 mod node;
 mod return_stack;
 mod scan;
+mod sink;
 mod walker;
 
+pub use counts::{Counts, Profile};
 pub use graph::Graph;
 pub use instructions::{InBlock, Instructions};
 pub use node::{Node, NodeId, Stop};
 pub use return_stack::ReturnStack;
-pub use walker::{Rules, Snapshot, Stuck, Walker};
+pub use sink::Sink;
+pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -34,6 +34,18 @@ pub struct Walker<'i> {
     may_push: bool,
 }
 
+/// What a walker tells.
+pub trait Trail {
+    /// A node was passed; its last instruction was taken or not.
+    fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool);
+    /// Part of a node was passed.
+    fn block(&mut self, block: &Block);
+    /// The indirect branch at the end of `from` went to `to`.
+    fn went(&mut self, _from: NodeId, _to: NodeId) {}
+    /// The graph is about to be emptied.
+    fn forget(&mut self, _graph: &Graph<'_>) {}
+}
+
 /// The state of a [`Walker`]: two that are equal walk the same ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -209,10 +221,10 @@ impl<'i> Walker<'i> {
         &mut self,
         taken: u32,
         count: u32,
-        told: &mut impl FnMut(&Node, Ended),
+        told: &mut impl Trail,
     ) -> Result<(), (Stuck, u32)> {
         if self.address.is_some() {
-            self.look_up();
+            self.look_up(told);
         }
         let mut here = self.here;
         for i in 0..count {
@@ -220,11 +232,10 @@ impl<'i> Walker<'i> {
             // Where execution is not known, `here` is beyond all nodes.
             let link = self.links.get(here.index()).map_or(NodeId::NONE, |links| links[bit as usize]);
             if link < NodeId::INDIRECT {
-                let node = self.graph.node(here);
-                told(node, node.ended(bit == 1));
+                told.node(&self.graph, here, bit == 1);
                 here = link;
             } else if link == NodeId::INDIRECT {
-                told(self.graph.node(here), Ended::Taken);
+                told.node(&self.graph, here, true);
                 self.from = here;
                 here = NodeId::NONE;
             } else {
@@ -245,17 +256,17 @@ impl<'i> Walker<'i> {
     /// # Errors
     /// When the program does not allow it; what certainly ran before was told.
     #[inline(never)]
-    pub fn branch(&mut self, taken: bool, told: &mut impl FnMut(&Node, Ended)) -> Result<(), Stuck> {
+    pub fn branch(&mut self, taken: bool, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
         loop {
-            if !self.here.is_some() && !self.look_up() {
+            if !self.here.is_some() && !self.look_up(told) {
                 return self.no_target();
             }
             let (here, node) = (self.here, self.graph.node(self.here));
             let class = node.class();
             match class.flow {
                 Flow::Direct if taken => {
-                    told(node, Ended::Taken);
+                    told.node(&self.graph, here, true);
                     self.here = self.graph.taken(here);
                     if class.role == Role::Call && self.rules.return_stack {
                         if self.may_push {
@@ -270,13 +281,13 @@ impl<'i> Walker<'i> {
                     if !class.conditional && !self.rules.trust_program {
                         self.check_fall_through()?;
                     }
-                    told(self.graph.node(here), Ended::NotTaken);
+                    told.node(&self.graph, here, false);
                     self.here = self.graph.next(here);
                     self.link(here, 0, self.here);
                     return Ok(());
                 }
                 Flow::Direct | Flow::Indirect => {
-                    told(node, Ended::Taken);
+                    told.node(&self.graph, here, true);
                     if self.rules.return_stack {
                         if class.role == Role::Call && self.may_push {
                             self.returns.push(here);
@@ -290,7 +301,7 @@ impl<'i> Walker<'i> {
                     return Ok(());
                 }
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => {
-                    told(node, Ended::Through);
+                    told.node(&self.graph, here, true);
                     let is_told = class.flow != Flow::Wait || self.rules.waits_are_traced;
                     self.here = self.graph.next(here);
                     if is_told {
@@ -316,10 +327,10 @@ impl<'i> Walker<'i> {
     ///
     /// # Errors
     /// When the program does not allow it; what certainly ran before was told.
-    pub fn run_to(&mut self, address: u64, told: &mut impl FnMut(&Block)) -> Result<(), Stuck> {
+    pub fn run_to(&mut self, address: u64, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
         loop {
-            if !self.here.is_some() && !self.look_up() {
+            if !self.here.is_some() && !self.look_up(told) {
                 return Ok(());
             }
             let node = self.graph.node(self.here);
@@ -335,7 +346,7 @@ impl<'i> Walker<'i> {
                     self.lose();
                     return Err(Stuck::Missed(start));
                 };
-                told(&block);
+                told.block(&block);
                 let isa = node.isa();
                 self.here = NodeId::NONE;
                 self.address = Some((address, isa));
@@ -345,10 +356,10 @@ impl<'i> Walker<'i> {
                 // An exception comes after a barrier or a wait like after any other instruction. After a branch
                 // the trace would have told what became of it.
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => {
-                    told(&node.block(Ended::Through));
+                    told.node(&self.graph, self.here, true);
                     self.here = self.graph.next(self.here);
                 }
-                Flow::Next => return self.stuck(&mut |node, ended| told(&node.block(ended))),
+                Flow::Next => return self.stuck(told),
                 Flow::Direct | Flow::Indirect => {
                     let start = node.start();
                     self.lose();
@@ -373,13 +384,13 @@ impl<'i> Walker<'i> {
     }
 
     /// The node where execution is.
-    pub fn here(&mut self) -> Option<&Node> {
-        (self.here.is_some() || self.look_up()).then(|| self.graph.node(self.here))
+    pub fn here(&mut self, told: &mut impl Trail) -> Option<&Node> {
+        (self.here.is_some() || self.look_up(told)).then(|| self.graph.node(self.here))
     }
 
     /// The first `count` instructions of the node where execution is, or all of them if there are not so many.
-    pub fn first(&mut self, count: u32) -> Option<Block> {
-        let node = *self.here()?;
+    pub fn first(&mut self, count: u32, told: &mut impl Trail) -> Option<Block> {
+        let node = *self.here(told)?;
         if count >= node.count() {
             return Some(node.block(Ended::Cut));
         }
@@ -396,13 +407,16 @@ impl<'i> Walker<'i> {
 
     /// Looks up the node at the current address.
     #[inline]
-    fn look_up(&mut self) -> bool {
+    fn look_up(&mut self, told: &mut impl Trail) -> bool {
         let Some((address, isa)) = self.address else { return false };
         if self.graph.len() > MAX_NODES {
+            told.forget(&self.graph);
             self.forget_nodes();
         }
         self.here = if self.from.is_some() {
-            self.graph.went(self.from, address, isa, self.space)
+            let to = self.graph.went(self.from, address, isa, self.space);
+            told.went(self.from, to);
+            to
         } else {
             self.graph.at(address, isa, self.space)
         };
@@ -462,12 +476,12 @@ impl<'i> Walker<'i> {
     }
 
     #[cold]
-    fn stuck(&mut self, told: &mut impl FnMut(&Node, Ended)) -> Result<(), Stuck> {
+    fn stuck(&mut self, told: &mut impl Trail) -> Result<(), Stuck> {
         let node = self.graph.node(self.here);
         let (start, end, stop) = (node.start(), node.end(), node.stop());
         // What leads to what is no code was none either.
         if node.count() > 0 && stop == Stop::NoCode {
-            told(node, Ended::Cut);
+            told.block(&node.block(Ended::Cut));
         }
         self.lose();
         Err(match stop {

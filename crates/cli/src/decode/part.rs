@@ -2,7 +2,8 @@
 
 use std::ops::AddAssign;
 
-use tracewright_core::{Block, Element, GapReason, MemorySpace, Sink};
+use tracewright_core::{Block, Element, GapReason, MemorySpace};
+use tracewright_flow::Sink;
 use tracewright_image::Image;
 
 use super::lane::Places;

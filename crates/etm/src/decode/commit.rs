@@ -1,9 +1,9 @@
 //! What happened: moves the walker and tells elements.
 
 use tracewright_core::{
-    Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, Sink, TraceOn, Transaction,
+    Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
-use tracewright_flow::Stuck;
+use tracewright_flow::{Graph, NodeId, Sink, Stuck, Trail};
 
 use super::decoder::Decoder;
 use super::queue::Item;
@@ -110,17 +110,12 @@ impl Decoder<'_> {
         if self.needs_context {
             return Ok(());
         }
-        // ETE has no packet for the return from an exception.
         let synthesise = self.params.is_ete();
         let Atoms { mut bits, count } = atoms;
         let mut left = u32::from(count);
         loop {
-            let result = self.walker.branches(bits, left, &mut |node, ended| {
-                sink.block(offset, &node.block(ended));
-                if synthesise && node.class().role == Role::ExceptionReturn && ended == Ended::Taken {
-                    sink.element(offset, &Element::ExceptionReturn);
-                }
-            });
+            let mut tell = Tell { offset, synthesise, sink };
+            let result = self.walker.branches(bits, left, &mut tell);
             let Err((stuck, used)) = result else { return Ok(()) };
             self.stuck(offset, stuck, 0, sink)?;
             bits >>= used;
@@ -147,45 +142,36 @@ impl Decoder<'_> {
             // What ran before is not known.
             _ => self.walker.set_address(source.value, isa),
         }
-        // The blocks so far, if they are to be told as one.
-        let mut joined: Option<Block> = None;
-        let join = self.options.join_source_walks;
-        loop {
-            let Some(node) = self.walker.here() else { return Ok(()) };
-            let is_here = (node.start()..node.end()).contains(&source.value) && node.count() > 0;
-            let at_end = node.block(Ended::Taken).last() == source.value;
-            let (is_branch, from, end) = (node.class().is_branch(), node.start(), node.end());
-            if is_here && !at_end {
-                // In the middle of a block, or where a block of another instruction set begins.
-                let to = source.value;
-                self.walker.lose();
-                sink.element(offset, &Element::Mismatch(Mismatch::Missed { from, to }));
-                return Ok(());
-            }
-            let mut returned = false;
-            let mut told = |block: &Block| {
-                returned = block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken;
-                let start = joined.map_or(block.start, |joined| joined.start);
-                let count = joined.map_or(0, |joined| joined.count).saturating_add(block.count);
-                joined = Some(Block { start, count, ..*block });
-                if !join {
-                    sink.block(offset, block);
-                }
-            };
-            // A wait that is not told of does not end a walk to the next branch, but this one ends with its block.
-            let result = if at_end || is_branch {
-                self.walker.branch(at_end, &mut |node, ended| told(&node.block(ended)))
-            } else {
-                self.walker.run_to(end, &mut told)
-            };
-            if let (Some(joined), true) = (joined, join && (at_end || result.is_err())) {
+        let synthesise = self.params.is_ete();
+        if self.options.join_source_walks {
+            let mut join = Join { joined: None, sink };
+            let result = self.walk_to(source.value, &mut Tell { offset, synthesise, sink: &mut join });
+            if let Some(joined) = join.joined {
                 sink.block(offset, &joined);
             }
-            if let Err(stuck) = result {
-                return self.stuck(offset, stuck, source.value, sink);
+            result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
+        } else {
+            let result = self.walk_to(source.value, &mut Tell { offset, synthesise, sink });
+            result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
+        }
+    }
+
+    /// Runs to the instruction at `source` and through it; branches on the way are not taken.
+    fn walk_to(&mut self, source: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        loop {
+            let Some(node) = self.walker.here(told) else { return Ok(()) };
+            let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;
+            let (is_branch, start, end) = (node.class().is_branch(), node.start(), node.end());
+            // In the middle of a block, or behind it: where a block of another program would end.
+            if !at_end && source < end || start > source {
+                self.walker.lose();
+                return Err(Stuck::Missed(start));
             }
-            if returned && self.params.is_ete() {
-                sink.element(offset, &Element::ExceptionReturn);
+            // A wait that is not told of does not end a walk to the next branch, but this one ends with its block.
+            if at_end || is_branch {
+                self.walker.branch(at_end, told)?;
+            } else {
+                self.walker.run_to(end, told)?;
             }
             if at_end {
                 return Ok(());
@@ -225,7 +211,7 @@ impl Decoder<'_> {
             } else if self.walker.address().is_some_and(|(here, _)| here < address.value)
                 && !self.needs_context
             {
-                let result = self.walker.run_to(address.value, &mut |block| sink.block(offset, block));
+                let result = self.walker.run_to(address.value, &mut Tell { offset, synthesise: false, sink });
                 if let Err(stuck) = result {
                     self.stuck(offset, stuck, address.value, sink)?;
                 }
@@ -269,7 +255,7 @@ impl Decoder<'_> {
     fn q_range(&mut self, offset: u64, count: Option<u32>, next: Address, sink: &mut impl Sink) {
         let start = self.walker.address().map(|(start, _)| start);
         if let Some(count) = count.filter(|&count| count > 0)
-            && let Some(block) = self.walker.first(count)
+            && let Some(block) = self.walker.first(count, &mut Tell { offset, synthesise: false, sink })
             && block.count == count
             && (block.end == next.value || block.class.is_branch())
         {
@@ -314,5 +300,57 @@ impl Decoder<'_> {
         };
         sink.element(offset, &element);
         Ok(())
+    }
+}
+
+/// Tells what a walker tells as elements.
+pub(super) struct Tell<'s, S> {
+    pub offset: u64,
+    /// Whether to tell of returns from exceptions: ETE has no packet for that.
+    pub synthesise: bool,
+    pub sink: &'s mut S,
+}
+
+impl<S: Sink> Trail for Tell<'_, S> {
+    #[inline(always)]
+    fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        self.sink.node(self.offset, graph, id, taken);
+        if self.synthesise && taken && graph.node(id).class().role == Role::ExceptionReturn {
+            self.sink.element(self.offset, &Element::ExceptionReturn);
+        }
+    }
+
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        self.sink.block(self.offset, block);
+    }
+
+    #[inline(always)]
+    fn went(&mut self, from: NodeId, to: NodeId) {
+        self.sink.went(from, to);
+    }
+
+    fn forget(&mut self, graph: &Graph<'_>) {
+        self.sink.forget(graph);
+    }
+}
+
+/// Makes one block of all it is told.
+struct Join<'s, S> {
+    joined: Option<Block>,
+    sink: &'s mut S,
+}
+
+impl<S: Sink> Sink for Join<'_, S> {
+    fn element(&mut self, offset: u64, element: &Element) {
+        let Element::Block(block) = element else {
+            if let Some(joined) = self.joined.take() {
+                self.sink.block(offset, &joined);
+            }
+            return self.sink.element(offset, element);
+        };
+        let start = self.joined.map_or(block.start, |joined| joined.start);
+        let count = self.joined.map_or(0, |joined| joined.count).saturating_add(block.count);
+        self.joined = Some(Block { start, count, ..*block });
     }
 }

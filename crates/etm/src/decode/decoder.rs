@@ -1,7 +1,7 @@
 use core::fmt;
 
-use tracewright_core::{Context, Element, GapReason, MemorySpace, Sink, Transaction};
-use tracewright_flow::{Rules, Walker};
+use tracewright_core::{Context, Element, GapReason, MemorySpace, Transaction};
+use tracewright_flow::{Rules, Sink, Walker};
 use tracewright_image::Image;
 
 use super::queue::{Item, Queue};

@@ -1,6 +1,7 @@
 //! What becomes of what was not certain: commit, cancel, mispredict, discard.
 
-use tracewright_core::{Contradiction, GapReason, Sink};
+use tracewright_core::{Contradiction, GapReason};
+use tracewright_flow::Sink;
 
 use super::decoder::Decoder;
 use super::queue::{Item, Overrun};

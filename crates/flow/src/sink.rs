@@ -1,0 +1,37 @@
+use tracewright_core::{Block, Element};
+
+use crate::{Graph, NodeId};
+
+/// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
+///
+/// A closure over elements is one. A sink that only counts can do so by node, without any block being made.
+pub trait Sink {
+    /// Anything; blocks too unless they are taken otherwise.
+    fn element(&mut self, offset: u64, element: &Element);
+
+    /// A block.
+    #[inline]
+    fn block(&mut self, offset: u64, block: &Block) {
+        self.element(offset, &Element::Block(*block));
+    }
+
+    /// A block, as a node of the graph, and whether its last instruction was taken.
+    #[inline(always)]
+    fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        let node = graph.node(id);
+        self.block(offset, &node.block(node.ended(taken)));
+    }
+
+    /// An indirect branch at the end of node `from` went to `to`, which has been or will be told as any other node.
+    #[inline(always)]
+    fn went(&mut self, _from: NodeId, _to: NodeId) {}
+
+    /// The graph is about to be emptied: the numbers of its nodes lose their meaning.
+    fn forget(&mut self, _graph: &Graph<'_>) {}
+}
+
+impl<F: FnMut(u64, &Element)> Sink for F {
+    fn element(&mut self, offset: u64, element: &Element) {
+        self(offset, element);
+    }
+}
