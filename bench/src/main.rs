@@ -30,7 +30,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    const ALL: [Self; 5] = [Self::Frames, Self::Packets, Self::Both, Self::Blocks, Self::Profile];
+    const ALL: [Self; 2] = [Self::Blocks, Self::Profile];
 
     fn name(self) -> &'static str {
         match self {

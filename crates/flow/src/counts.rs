@@ -2,16 +2,17 @@ use std::collections::HashMap;
 
 use tracewright_core::{Block, Element, Ended};
 
-use crate::{Graph, NodeId, Sink};
+use crate::paths::Paths;
+use crate::{End, Graph, NodeId, Sink};
 
 /// How often each block ran and how it ended, and where indirect branches went: a profile, made without making any block.
 ///
 /// While decoding it counts by node. [`finish`](Self::finish) turns that into blocks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Counts {
+    paths: Paths,
     /// By node: not taken, and taken or through.
     nodes: Vec<[u64; 2]>,
-    edges: Edges,
     /// What is not, or no longer, counted by node.
     blocks: HashMap<Block, u64>,
     indirect: HashMap<(u64, u64), u64>,
@@ -29,7 +30,12 @@ pub struct Profile {
 impl Counts {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            paths: Paths::new(),
+            nodes: Vec::new(),
+            blocks: HashMap::new(),
+            indirect: HashMap::new(),
+        }
     }
 
     /// The profile. `graph` is the one that was counted in.
@@ -60,73 +66,37 @@ impl Sink for Counts {
     }
 
     #[inline(always)]
-    fn went(&mut self, from: NodeId, to: NodeId) {
-        self.edges.add(from, to);
+    fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
+        self.paths.follow(start, pattern)
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, pattern: u32, end: End) {
+        // All nodes of a path have been counted once, so that there is a place for each.
+        let nodes = &mut self.nodes;
+        let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
+        self.paths.learn(graph, start, pattern, end, &mut count);
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {
+        let nodes = &mut self.nodes;
+        let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
+        self.paths.forget(graph, &mut count);
         for (id, counts) in self.nodes.drain(..).enumerate() {
             let node = graph.node(NodeId(id as u32));
             for (taken, count) in [false, true].into_iter().zip(counts).filter(|&(_, count)| count > 0) {
                 *self.blocks.entry(node.block(node.ended(taken))).or_default() += count;
             }
         }
-        for (from, to, count) in self.edges.drain() {
-            let branch = graph.node(from).block(Ended::Taken).last();
-            *self.indirect.entry((branch, graph.node(to).start())).or_default() += count;
+        for edge in graph.edges() {
+            let branch = graph.node(edge.from).block(Ended::Taken).last();
+            *self.indirect.entry((branch, graph.node(edge.to).start())).or_default() += edge.count;
         }
     }
 }
 
-/// Pairs of nodes with a count: an open hash table.
-#[derive(Clone, Debug, Default)]
-struct Edges {
-    /// A power of two of them, at most half of them used; a count of 0 is an empty one.
-    slots: Vec<(NodeId, NodeId, u64)>,
-    len: usize,
-}
-
-impl Edges {
-    #[inline(always)]
-    fn add(&mut self, from: NodeId, to: NodeId) {
-        if 2 * self.len >= self.slots.len() {
-            self.grow();
-        }
-        let slot = self.find(from, to);
-        let (_, _, count) = &mut self.slots[slot];
-        *count += 1;
-        if *count == 1 {
-            self.slots[slot] = (from, to, 1);
-            self.len += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn find(&self, from: NodeId, to: NodeId) -> usize {
-        let mask = self.slots.len() - 1;
-        let key = u64::from(from.0) << 32 | u64::from(to.0);
-        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
-        loop {
-            let (from_here, to_here, count) = self.slots[at];
-            if (from_here, to_here) == (from, to) || count == 0 {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let len = (2 * self.slots.len()).max(1 << 10);
-        let old = std::mem::replace(&mut self.slots, vec![(NodeId::NONE, NodeId::NONE, 0); len]);
-        for slot in old.into_iter().filter(|&(_, _, count)| count > 0) {
-            let at = self.find(slot.0, slot.1);
-            self.slots[at] = slot;
-        }
-    }
-
-    fn drain(&mut self) -> impl Iterator<Item = (NodeId, NodeId, u64)> + use<> {
-        self.len = 0;
-        std::mem::take(&mut self.slots).into_iter().filter(|&(_, _, count)| count > 0)
+impl Default for Counts {
+    fn default() -> Self {
+        Self::new()
     }
 }

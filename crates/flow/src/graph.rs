@@ -1,6 +1,7 @@
 use tracewright_core::{Flow, Isa, MemorySpace};
 use tracewright_image::Image;
 
+use crate::edges::{Edge, Edges};
 use crate::index::Index;
 use crate::node::{Found, Node, NodeId, Stop};
 use crate::scan::{Scan, scan};
@@ -19,12 +20,13 @@ pub struct Graph<'i> {
     trust: bool,
     nodes: Vec<Node>,
     index: Index,
+    edges: Edges,
 }
 
 impl<'i> Graph<'i> {
     /// The graph of a program of which nothing has run yet. `trust`: take also for code what cannot be.
     pub fn new(image: &'i Image, trust: bool) -> Self {
-        Self { image, trust, nodes: Vec::new(), index: Index::new() }
+        Self { image, trust, nodes: Vec::new(), index: Index::new(), edges: Edges::new() }
     }
 
     /// The program.
@@ -45,7 +47,8 @@ impl<'i> Graph<'i> {
     /// Forgets all nodes: their numbers mean nothing any more.
     pub fn clear(&mut self) {
         self.nodes.clear();
-        self.index.clear();
+        self.index = Index::new();
+        self.edges = Edges::new();
     }
 
     /// A node.
@@ -83,18 +86,18 @@ impl<'i> Graph<'i> {
         if node.next.is_some() { node.next } else { self.link_next(id) }
     }
 
-    /// The node at `address`, where the indirect branch at the end of `from` went. Most indirect branches go where they
-    /// went the last time.
+    /// The node at `address`, where the indirect branch at the end of `from` went.
     #[inline(always)]
     pub fn went(&mut self, from: NodeId, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
-        let node = &self.nodes[from.index()];
-        if node.target == address && node.taken.is_some() {
-            let known = &self.nodes[node.taken.index()];
-            if known.isa() == isa && known.space() == space {
-                return node.taken;
-            }
+        match self.edges.follow(from, address, isa, space) {
+            Some(to) => to,
+            None => self.link_went(from, address, isa, space),
         }
-        self.link_went(from, address, isa, space)
+    }
+
+    /// Where indirect branches went.
+    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter()
     }
 
     #[cold]
@@ -113,10 +116,10 @@ impl<'i> Graph<'i> {
         next
     }
 
+    #[cold]
     fn link_went(&mut self, from: NodeId, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
         let to = self.at(address, isa, space);
-        let node = &mut self.nodes[from.index()];
-        (node.target, node.taken) = (address, to);
+        self.edges.insert(from, address, isa, space, to);
         to
     }
 

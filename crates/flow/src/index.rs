@@ -31,10 +31,6 @@ impl Index {
         Self { slots: vec![EMPTY; 1 << START_BITS], shift: 64 - START_BITS, len: 0 }
     }
 
-    pub fn clear(&mut self) {
-        *self = Self::new();
-    }
-
     #[inline]
     pub fn get(&self, address: u64, isa: Isa, space: MemorySpace) -> Option<NodeId> {
         let slot = &self.slots[self.find(address, kind(isa, space))];

@@ -7,19 +7,23 @@
 //! It knows no protocol.
 
 mod counts;
+mod edges;
 mod graph;
 mod index;
 mod instructions;
 mod node;
+mod paths;
 mod return_stack;
 mod scan;
 mod sink;
 mod walker;
 
 pub use counts::{Counts, Profile};
+pub use edges::Edge;
 pub use graph::Graph;
 pub use instructions::{InBlock, Instructions};
 pub use node::{Node, NodeId, Stop};
+pub use paths::End;
 pub use return_stack::ReturnStack;
 pub use sink::Sink;
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

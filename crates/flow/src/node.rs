@@ -5,7 +5,7 @@ use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     start: u64,
-    /// Where a direct branch goes; for an indirect one, where it went last.
+    /// Where a direct branch goes.
     pub(crate) target: u64,
     pub(crate) len: u32,
     count: u32,

@@ -1,6 +1,6 @@
 use tracewright_core::{Block, Element};
 
-use crate::{Graph, NodeId};
+use crate::{End, Graph, NodeId};
 
 /// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
 ///
@@ -22,9 +22,16 @@ pub trait Sink {
         self.block(offset, &node.block(node.ended(taken)));
     }
 
-    /// An indirect branch at the end of node `from` went to `to`, which has been or will be told as any other node.
+    /// Several branches from node `start` on at once, if it has seen them before and can count them so; returns where they
+    /// lead. `pattern` has a bit for each, the first one's lowest, and a 1 above them.
     #[inline(always)]
-    fn went(&mut self, _from: NodeId, _to: NodeId) {}
+    fn follow(&mut self, _start: NodeId, _pattern: u32) -> Option<End> {
+        None
+    }
+
+    /// Branches that were just told one by one lead from `start` to `end`.
+    #[inline(always)]
+    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _pattern: u32, _end: End) {}
 
     /// The graph is about to be emptied: the numbers of its nodes lose their meaning.
     fn forget(&mut self, _graph: &Graph<'_>) {}

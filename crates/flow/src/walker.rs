@@ -3,7 +3,7 @@ use tracewright_image::Image;
 use tracewright_isa::ItState;
 
 use crate::scan::instruction;
-use crate::{Graph, Node, NodeId, ReturnStack, Stop};
+use crate::{End, Graph, Node, NodeId, ReturnStack, Stop};
 
 /// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
 /// program of any size (50 MB).
@@ -40,8 +40,14 @@ pub trait Trail {
     fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool);
     /// Part of a node was passed.
     fn block(&mut self, block: &Block);
-    /// The indirect branch at the end of `from` went to `to`.
-    fn went(&mut self, _from: NodeId, _to: NodeId) {}
+    /// Several branches at once; see [`Sink::follow`](crate::Sink::follow).
+    #[inline(always)]
+    fn follow(&mut self, _start: NodeId, _pattern: u32) -> Option<End> {
+        None
+    }
+    /// See [`Sink::learn`](crate::Sink::learn).
+    #[inline(always)]
+    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _pattern: u32, _end: End) {}
     /// The graph is about to be emptied.
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }
@@ -227,27 +233,53 @@ impl<'i> Walker<'i> {
             self.look_up(told);
         }
         let mut here = self.here;
-        for i in 0..count {
-            let bit = taken >> i & 1;
-            // Where execution is not known, `here` is beyond all nodes.
-            let link = self.links.get(here.index()).map_or(NodeId::NONE, |links| links[bit as usize]);
-            if link < NodeId::INDIRECT {
-                told.node(&self.graph, here, bit == 1);
+        let start = here;
+        let pattern = taken & ((1 << count) - 1) | 1 << count;
+        if let Some(end) = told.follow(start, pattern) {
+            let (node, indirect) = end.node();
+            (self.here, self.from) = if indirect { (NodeId::NONE, node) } else { (node, self.from) };
+            return Ok(());
+        }
+        let mut straight = true;
+        let mut i = 0;
+        loop {
+            // What can be followed without a thought. Where execution is not known, `here` is beyond all nodes.
+            let links = &self.links[..];
+            let mut link = NodeId::NONE;
+            while i < count {
+                let taken = taken >> i & 1;
+                link = links.get(here.index()).map_or(NodeId::NONE, |links| links[taken as usize]);
+                if link >= NodeId::INDIRECT {
+                    break;
+                }
+                told.node(&self.graph, here, taken == 1);
                 here = link;
-            } else if link == NodeId::INDIRECT {
+                i += 1;
+            }
+            if i >= count {
+                self.here = here;
+                let end = if here.is_some() { End::at(here) } else { End::after(self.from) };
+                if let (Some(end), true) = (end, straight && start.is_some()) {
+                    told.learn(&self.graph, start, pattern, end);
+                }
+                return Ok(());
+            }
+            if link == NodeId::INDIRECT {
                 told.node(&self.graph, here, true);
                 self.from = here;
                 here = NodeId::NONE;
+                // More branches after it would need an address first.
+                straight &= i + 1 == count;
             } else {
+                straight = false;
                 self.here = here;
-                if let Err(stuck) = self.branch(bit == 1, told) {
+                if let Err(stuck) = self.branch(taken >> i & 1 == 1, told) {
                     return Err((stuck, i + 1));
                 }
                 here = self.here;
             }
+            i += 1;
         }
-        self.here = here;
-        Ok(())
     }
 
     /// Runs to the next instruction that the trace tells of, which is taken or not. Does nothing if it is not known where
@@ -414,9 +446,7 @@ impl<'i> Walker<'i> {
             self.forget_nodes();
         }
         self.here = if self.from.is_some() {
-            let to = self.graph.went(self.from, address, isa, self.space);
-            told.went(self.from, to);
-            to
+            self.graph.went(self.from, address, isa, self.space)
         } else {
             self.graph.at(address, isa, self.space)
         };

@@ -3,7 +3,7 @@
 use tracewright_core::{
     Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
-use tracewright_flow::{Graph, NodeId, Sink, Stuck, Trail};
+use tracewright_flow::{End, Graph, NodeId, Sink, Stuck, Trail};
 
 use super::decoder::Decoder;
 use super::queue::Item;
@@ -326,8 +326,16 @@ impl<S: Sink> Trail for Tell<'_, S> {
     }
 
     #[inline(always)]
-    fn went(&mut self, from: NodeId, to: NodeId) {
-        self.sink.went(from, to);
+    fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
+        // Returns from exceptions among them would have to be told.
+        if self.synthesise { None } else { self.sink.follow(start, pattern) }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, pattern: u32, end: End) {
+        if !self.synthesise {
+            self.sink.learn(graph, start, pattern, end);
+        }
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {
