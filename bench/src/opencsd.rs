@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::Layer;
 use crate::answer::Answer;
-use crate::inputs::Input;
+use crate::inputs::{self, Input};
 
 /// The built driver.
 pub struct OpenCsd {
@@ -20,8 +20,7 @@ impl OpenCsd {
     /// Compiles the driver; `Err` says why there is none.
     pub fn build() -> Result<Self, String> {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let dir = bench.join("out");
-        fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let dir = inputs::out_dir();
         let program = dir.join("opencsd");
         let output = Command::new("cc")
             .args(["-O2", "-o"])
@@ -58,7 +57,9 @@ impl OpenCsd {
             command.arg("--digest");
         }
         for (i, (spec, _)) in input.sources.iter().enumerate() {
-            if matches!(layer, Layer::Both | Layer::Blocks | Layer::Profile) || (layer == Layer::Packets && i == input.main) {
+            if matches!(layer, Layer::Both | Layer::Blocks | Layer::Profile)
+                || (layer == Layer::Packets && i == input.main)
+            {
                 command.args(["--source", spec]);
             }
         }
@@ -74,9 +75,14 @@ impl OpenCsd {
         let json: Value =
             serde_json::from_slice(&output.stdout).map_err(|error| format!("OpenCSD's answer: {error}"))?;
         let counts = json[if layer == Layer::Frames { "ids" } else { "kinds" }].as_object();
-        let counts =
-            counts.into_iter().flatten().filter(|(name, _)| layer != Layer::Profile || *name != "exceptions").map(|(name, count)| (name.clone(), count.as_u64().unwrap_or(0)));
-        let hex = json[if layer == Layer::Profile { "profile" } else { "digest" }].as_str().and_then(|digest| u64::from_str_radix(digest, 16).ok());
+        let counts = counts
+            .into_iter()
+            .flatten()
+            .filter(|(name, _)| layer != Layer::Profile || *name != "exceptions")
+            .map(|(name, count)| (name.clone(), count.as_u64().unwrap_or(0)));
+        let hex = json[if layer == Layer::Profile { "profile" } else { "digest" }]
+            .as_str()
+            .and_then(|digest| u64::from_str_radix(digest, 16).ok());
         let ns = json["ns"].as_u64().ok_or("OpenCSD's answer has no time")?;
         Ok((ns, Answer { counts: counts.collect(), digest: hex }))
     }

@@ -30,12 +30,7 @@ pub struct Profile {
 impl Counts {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        Self {
-            paths: Paths::new(),
-            nodes: Vec::new(),
-            blocks: HashMap::new(),
-            indirect: HashMap::new(),
-        }
+        Self { paths: Paths::new(), nodes: Vec::new(), blocks: HashMap::new(), indirect: HashMap::new() }
     }
 
     /// The profile. `graph` is the one that was counted in.

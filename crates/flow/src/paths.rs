@@ -24,7 +24,7 @@ struct Path {
 pub struct End(u32);
 
 const INDIRECT: u32 = 1 << 31;
-const BITS: u32 = 14;
+const BITS: u32 = 16;
 const EMPTY: Path = Path { start: NodeId::NONE, pattern: 0, end: End(0), count: 0 };
 
 impl End {

@@ -223,12 +223,7 @@ impl<'i> Walker<'i> {
     /// When the program does not allow it; what certainly ran before was told. The second value is how many of the bits
     /// were used, the one that failed among them.
     #[inline(always)]
-    pub fn branches(
-        &mut self,
-        taken: u32,
-        count: u32,
-        told: &mut impl Trail,
-    ) -> Result<(), (Stuck, u32)> {
+    pub fn branches(&mut self, taken: u32, count: u32, told: &mut impl Trail) -> Result<(), (Stuck, u32)> {
         if self.address.is_some() {
             self.look_up(told);
         }

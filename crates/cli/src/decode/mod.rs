@@ -26,7 +26,7 @@ use self::engine::{Engine, Plan};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{Print, Range};
+use self::part::{Nothing, Print, Range};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
@@ -72,6 +72,10 @@ pub struct Opts {
     /// Everything: also timestamps, cycle counts and events.
     #[arg(long, group = "detail")]
     elements: bool,
+
+    /// Nothing but what it came to: instructions, blocks, gaps.
+    #[arg(long, group = "detail", conflicts_with_all = ["json", "style"])]
+    summary: bool,
 
     /// Without any program: where branches went, events and timestamps, with the cycle of each. The trace must have been
     /// made with branch broadcast.
@@ -154,7 +158,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
         let what = What { capture: &capture, buffer, image: &image, wants: &wants, plan };
         errors += threads.install(|| {
-            if opencsd {
+            if opts.summary {
+                what.decode(&Nothing, "")
+            } else if opencsd {
                 what.decode(&OpenCsd { again: index > 0 }, "")
             } else if opts.json {
                 let buffer = serde_json::to_string(&buffer.name).unwrap_or_default();

@@ -12,10 +12,21 @@ use crate::reader::{Place, SourceId};
 
 /// What prints elements of one style. It has no state: parts of a stream are printed side by side.
 pub trait Print: Sync {
+    /// Whether it never prints anything.
+    const SILENT: bool = false;
     /// Appends the lines for an element.
     fn element(&self, line: &mut Line, at: &At<'_>, element: &Element);
     /// Appends the lines for the end of a source's trace, after an overflow or not.
     fn end(&self, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
+}
+
+/// Prints nothing.
+pub struct Nothing;
+
+impl Print for Nothing {
+    const SILENT: bool = true;
+
+    fn element(&self, _: &mut Line, _: &At<'_>, _: &Element) {}
 }
 
 /// Where an element is.
@@ -120,7 +131,11 @@ impl<P: Print> Out<'_, P> {
         }
     }
 
+    #[inline(always)]
     fn print(&mut self, offset: u64, element: &Element) {
+        if P::SILENT {
+            return;
+        }
         let place = self.place(offset);
         if self.range.from <= place.offset && place.offset < self.range.to {
             let at = At { source: self.source, place, space: self.space, image: self.image };
@@ -158,6 +173,7 @@ impl<P: Print> Sink for Out<'_, P> {
         self.print(offset, &element);
     }
 
+    #[inline(always)]
     fn block(&mut self, offset: u64, block: &Block) {
         self.part.tally.blocks += 1;
         self.part.tally.instructions += u64::from(block.count);
