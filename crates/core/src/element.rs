@@ -149,7 +149,7 @@ pub enum Contradiction {
 pub enum Mismatch {
     /// The branch at this address has no condition, and yet it was not taken.
     NotTaken(u64),
-    /// From this address on there is no branch for a megabyte.
+    /// From this address on there is no branch for a quarter of a megabyte.
     Endless(u64),
     /// What lies at this address is no instruction.
     NotCode(u64),

@@ -7,7 +7,7 @@ use crate::node::{Found, Node, NodeId, Stop};
 use crate::scan::{Scan, scan};
 
 /// So many bytes without a branch cannot be code.
-const MAX_LEN: u32 = 1 << 20;
+const MAX_LEN: u32 = 1 << 18;
 
 /// The blocks of a program that execution came to so far, and how they follow each other.
 ///

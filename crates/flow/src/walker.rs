@@ -6,8 +6,8 @@ use crate::scan::instruction;
 use crate::{End, Graph, Node, NodeId, ReturnStack, Stop};
 
 /// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
-/// program of any size (50 MB).
-const MAX_NODES: usize = 1 << 20;
+/// program of any size (to 30 MB or so).
+const MAX_NODES: usize = 1 << 18;
 
 /// Where execution is, and where it goes from there.
 ///

@@ -29,8 +29,13 @@ pub struct Plan {
     pub jobs: usize,
 }
 
-/// Bytes of a window for each job, and of a segment at least.
-const WINDOW: usize = 1 << 16;
+/// Bytes of a window for each job: the most, the least, and to begin with.
+const MOST: usize = 1 << 16;
+const LEAST: usize = 1 << 9;
+const FIRST: usize = 1 << 14;
+/// Bytes of text that a window is to give for each job.
+const TEXT: usize = 8 << 20;
+/// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
 
 /// The decoders of a buffer's sources.
@@ -38,6 +43,7 @@ pub struct Engine<'i, 'p, P> {
     image: &'i Image,
     print: &'p P,
     plan: Plan,
+    window: usize,
     /// By lane: where its last window ended.
     warm: Vec<Option<Segment<'i>>>,
     /// Decoders that know the program already, by lane.
@@ -65,12 +71,13 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
         });
         let warm = warm.collect();
         let spare = lanes.lanes.iter().map(|_| Mutex::default()).collect();
-        (Self { image, print, plan, warm, spare, tally: Tally::default() }, failures)
+        let window = FIRST * plan.jobs;
+        (Self { image, print, plan, window, warm, spare, tally: Tally::default() }, failures)
     }
 
-    /// Bytes to read for a window.
+    /// Bytes to read for the next window: a byte of trace may become a kilobyte of text, and memory must not grow.
     pub fn window(&self) -> usize {
-        WINDOW * self.plan.jobs
+        self.window
     }
 
     /// Decodes the window's bytes and writes what they say.
@@ -104,9 +111,14 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
         for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
             lane.places.forget_before(warm.as_ref().map_or(u64::MAX, Segment::oldest));
         }
+        let mut text = 0;
         for part in parts.iter().flatten() {
             self.tally += &part.tally;
+            text += part.line.bytes().len();
         }
+        let jobs = self.plan.jobs;
+        let fitting = (TEXT * jobs).saturating_mul(self.window) / text.max(1);
+        self.window = fitting.min(2 * self.window).clamp(LEAST * jobs, MOST * jobs);
         merge(&parts, out)
     }
 

@@ -193,9 +193,10 @@ impl What<'_> {
         let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
         let mut out = stdout();
         out.write_all(columns.as_bytes())?;
-        let mut chunk = vec![0; engine.window()];
+        let mut chunk = Vec::new();
         let mut bytes = 0;
         loop {
+            chunk.resize(engine.window(), 0);
             let len = input.fill(&mut chunk)?;
             bytes += len as u64;
             match (&mut deframer, &mut blocks) {

@@ -47,7 +47,7 @@ pub fn gap(reason: GapReason) -> &'static str {
 pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     match *mismatch {
         Mismatch::NotTaken(address) => (address, "a branch without condition was not taken".into()),
-        Mismatch::Endless(address) => (address, "no branch for a megabyte".into()),
+        Mismatch::Endless(address) => (address, "no branch for 256 KiB".into()),
         Mismatch::NotCode(address) => (address, "no instruction (UDF)".into()),
         Mismatch::NoTarget(address) => (address, "the trace does not say where it went".into()),
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
