@@ -24,6 +24,11 @@ impl Line {
         self
     }
 
+    /// Appends what was made elsewhere.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
     /// Appends blanks.
     pub fn blanks(&mut self, count: usize) -> &mut Self {
         self.0.resize(self.0.len() + count, b' ');

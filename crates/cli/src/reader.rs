@@ -1,7 +1,7 @@
 //! From a capture's buffers to packets.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use indicatif::ProgressBar;
@@ -133,26 +133,47 @@ pub fn read(
 /// A trace file, or standard input. Shows progress.
 pub struct Input<'a> {
     path: &'a Path,
-    file: Box<dyn Read>,
+    file: Source,
     bar: ProgressBar,
+}
+
+enum Source {
+    File(File),
+    Stdin(io::StdinLock<'static>),
 }
 
 impl<'a> Input<'a> {
     /// Opens it.
     pub fn open(path: &'a Path) -> Result<Self, Error> {
-        let file: Box<dyn Read> = match path.to_str() {
-            Some("-") => Box::new(io::stdin().lock()),
-            _ => Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?),
+        let file = match path.to_str() {
+            Some("-") => Source::Stdin(io::stdin().lock()),
+            _ => Source::File(File::open(path).map_err(|error| cannot_read(path, &error))?),
         };
         let len = path.metadata().map_or(0, |metadata| metadata.len());
         let bar = progress::bar(len, &path.file_name().unwrap_or_default().to_string_lossy());
         Ok(Self { path, file, bar })
     }
 
+    /// Goes to an offset without reading what lies before, if that can be done.
+    pub fn go_to(&mut self, offset: u64) -> bool {
+        let Source::File(file) = &mut self.file else { return false };
+        // Beyond the end there would be nothing to say about the file.
+        let is_inside = file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
+        let gone = is_inside && file.seek(io::SeekFrom::Start(offset)).is_ok();
+        if gone {
+            self.bar.inc(offset);
+        }
+        gone
+    }
+
     /// Reads some bytes; none at the end.
     pub fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
         loop {
-            match self.file.read(chunk) {
+            let read = match &mut self.file {
+                Source::File(file) => file.read(chunk),
+                Source::Stdin(stdin) => stdin.read(chunk),
+            };
+            match read {
                 Ok(len) => {
                     self.bar.inc(len as u64);
                     return Ok(len);

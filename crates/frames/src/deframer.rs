@@ -41,11 +41,17 @@ pub struct Deframer {
 impl Deframer {
     /// For a stream of this format, from file offset 0.
     pub fn new(format: Format) -> Self {
+        Self::starting_at(format, 0)
+    }
+
+    /// For a stream of this format, from a file offset on: of memory-aligned frames a multiple of 16. Whose the bytes
+    /// before the first ID are is not known, then.
+    pub fn starting_at(format: Format, offset: u64) -> Self {
         Self {
             format,
-            offset: 0,
+            offset,
             source: None,
-            assembler: Assembler::new(format, 0),
+            assembler: Assembler::new(format, offset),
             delivery: Delivery::default(),
             block: Block::new(),
         }

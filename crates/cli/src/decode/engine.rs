@@ -60,7 +60,7 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     ) -> (Self, Vec<(usize, Unsupported)>) {
         let mut failures = Vec::new();
         let warm = lanes.lanes.iter().enumerate().map(|(i, lane)| {
-            let parser = Parser::new(lane.source.params.clone()).with_resync(plan.resync);
+            let parser = Parser::starting_at(lane.source.params.clone(), lane.start).with_resync(plan.resync);
             match Decoder::new(lane.source.params, image, plan.decode) {
                 Ok(decoder) => Some(Segment::new(parser, decoder)),
                 Err(error) => {

@@ -5,7 +5,7 @@ use tracewright_flow::Instructions;
 
 use super::part::{At, Print};
 use super::text::{Detail, exception_name};
-use super::{disassembly, names, words};
+use super::{bodies, disassembly, words};
 use crate::line::Line;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
@@ -19,7 +19,21 @@ impl Print for Json {
     fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
-            (Element::Block(block), Detail::Instructions) => self.instructions(line, at, block),
+            (Element::Block(block), detail) => {
+                let make = |line: &mut Line| match detail {
+                    Detail::Instructions => instructions(line, at, block),
+                    _ => {
+                        let _ = fields(line, at, element);
+                        line.text("}\n");
+                    }
+                };
+                bodies::with(block, at.space, make, |text| {
+                    for body in text.split_inclusive(|&byte| byte == b'\n') {
+                        self.head(line, at);
+                        line.append(body);
+                    }
+                });
+            }
             _ => {
                 self.head(line, at);
                 let _ = fields(line, at, element);
@@ -34,36 +48,32 @@ impl Json {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
         line.text(r#","id":"#).decimal(at.source.id.get().into());
     }
+}
 
-    fn instructions(&self, line: &mut Line, at: &At<'_>, block: &Block) {
-        for instruction in Instructions::new(at.image, at.space, block) {
-            self.head(line, at);
-            let pc = instruction.address;
-            let _ = write!(line, r#","kind":"instruction","pc":"{pc:#x}","isa":"{}","bytes":""#, block.isa);
-            for &byte in &instruction.bytes[..instruction.len.into()] {
-                line.hex_byte(byte);
-            }
-            line.text(r#"","text":""#);
-            // A disassembler writes nothing that needs escaping.
-            disassembly::write(line, block.isa, &instruction);
-            line.text("\"");
-            symbol(line, at, pc);
-            let source = at.image.symbols().source(pc, at.space);
-            line.text(r#","source":"#);
-            match source {
-                Some(source) => {
-                    let file: &str = source.file;
-                    quoted(line, &format!("{file}:{}", source.line));
-                }
-                None => {
-                    line.text("null");
-                }
-            }
-            if pc == block.last() && block.class.is_branch() && block.ended != Ended::Cut {
-                let _ = write!(line, r#","taken":{}"#, block.ended == Ended::Taken);
-            }
-            line.text("}\n");
+/// The fields of each instruction, a line each, without what is before them.
+fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
+    for instruction in Instructions::new(at.image, at.space, block) {
+        let pc = instruction.address;
+        let _ = write!(line, r#","kind":"instruction","pc":"{pc:#x}","isa":"{}","bytes":""#, block.isa);
+        for &byte in &instruction.bytes[..instruction.len.into()] {
+            line.hex_byte(byte);
         }
+        line.text(r#"","text":""#);
+        // A disassembler writes nothing that needs escaping.
+        disassembly::write(line, block.isa, &instruction);
+        line.text("\"");
+        symbol(line, at, pc);
+        line.text(r#","source":"#);
+        match at.image.symbols().source(pc, at.space) {
+            Some(source) => quoted(line, &format!("{}:{}", source.file, source.line)),
+            None => {
+                line.text("null");
+            }
+        }
+        if pc == block.last() && block.class.is_branch() && block.ended != Ended::Cut {
+            let _ = write!(line, r#","taken":{}"#, block.ended == Ended::Taken);
+        }
+        line.text("}\n");
     }
 }
 

@@ -74,17 +74,19 @@ pub struct Lanes<'a> {
 const MOST_DAMAGE: usize = 20;
 
 impl<'a> Lanes<'a> {
-    pub fn new(capture: &'a Capture, buffer: &Buffer, wants: &'a (dyn Fn(TraceId) -> bool + Sync)) -> Self {
+    /// The lanes of a buffer that is read from file offset `start` on.
+    pub fn new(
+        capture: &'a Capture,
+        buffer: &Buffer,
+        wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+        start: u64,
+    ) -> Self {
         let framed = buffer.format != BufferFormat::SourceData;
         let mut lanes: Vec<Lane<'a>> = Vec::new();
         let mut by_id = [None; 0x80];
-        let mut unreadable = TraceId::NULL;
         // An unframed buffer holds a single source's bytes: the first one's.
         for &index in buffer.sources.iter().take(if framed { usize::MAX } else { 1 }) {
-            let Protocol::Etm(params) = &capture.sources[index].protocol else {
-                unreadable = capture.sources[index].id().unwrap_or(TraceId::NULL);
-                continue;
-            };
+            let Protocol::Etm(params) = &capture.sources[index].protocol else { continue };
             let params: &Params = params;
             let id = params.id();
             if !wants(id) || by_id[usize::from(id.get())].is_some() {
@@ -95,16 +97,12 @@ impl<'a> Lanes<'a> {
             lanes.push(Lane {
                 source: SourceId { index, id, framed, params },
                 bytes: Vec::new(),
-                start: 0,
+                start: if framed { 0 } else { start },
                 cuts: Vec::new(),
                 places: if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same },
             });
         }
-        let mut unread = [0; 0x80];
-        if !framed && lanes.is_empty() {
-            unread[usize::from(unreadable.get())] = 0;
-        }
-        Self { lanes, by_id, wants, any_frame: false, unread, damage: Vec::new(), damages: 0 }
+        Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new(), damages: 0 }
     }
 
     /// Takes bytes of a buffer without frames.

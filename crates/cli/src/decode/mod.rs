@@ -1,5 +1,6 @@
 //! `tracewright decode`: every instruction that ran.
 
+mod bodies;
 mod disassembly;
 mod engine;
 mod json;
@@ -33,7 +34,8 @@ use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::Input;
 
-/// Bytes read beyond --to: a packet that begins before it may commit what it tells much later.
+/// Bytes read before --from, to be synchronised there, and beyond --to: a packet that begins before it may be committed
+/// later.
 const LEAD: u64 = 1 << 20;
 
 /// Show every instruction that ran.
@@ -187,14 +189,18 @@ impl What<'_> {
     fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan } = *self;
         let mut input = Input::open(&buffer.path)?;
-        let mut lanes = Lanes::new(capture, buffer, wants);
+        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start.
+        let start = plan.range.from.saturating_sub(LEAD) & !0xf;
+        let skips = start > 0 && buffer.format != BufferFormat::DstreamCoreSight && input.go_to(start);
+        let start = if skips { start } else { 0 };
+        let mut lanes = Lanes::new(capture, buffer, wants, start);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
-        let mut deframer = format(buffer.format).map(Deframer::new);
+        let mut deframer = format(buffer.format).map(|format| Deframer::starting_at(format, start));
         let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
         let mut out = stdout();
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
-        let mut bytes = 0;
+        let mut bytes = start;
         loop {
             chunk.resize(engine.window(), 0);
             let len = input.fill(&mut chunk)?;

@@ -84,6 +84,15 @@ pub struct Range {
     pub to: u64,
 }
 
+impl Range {
+    /// All of a file.
+    pub const ALL: Self = Self { from: 0, to: u64::MAX };
+
+    fn is_all(self) -> bool {
+        self.from == Self::ALL.from && self.to == Self::ALL.to
+    }
+}
+
 /// A sink that prints into a part.
 pub struct Out<'o, P> {
     pub part: &'o mut Part,
@@ -137,20 +146,35 @@ impl<P: Print> Out<'_, P> {
             return;
         }
         let place = self.place(offset);
-        if self.range.from <= place.offset && place.offset < self.range.to {
-            let at = At { source: self.source, place, space: self.space, image: self.image };
-            self.print.element(&mut self.part.line, &at, element);
+        let at = At { source: self.source, place, space: self.space, image: self.image };
+        self.print.element(&mut self.part.line, &at, element);
+    }
+
+    /// Whether what a packet at `offset` tells is wanted.
+    #[inline(always)]
+    fn wants(&mut self, offset: u64) -> bool {
+        self.range.is_all() || {
+            let place = self.place(offset);
+            self.range.from <= place.offset && place.offset < self.range.to
         }
     }
 }
 
 impl<P: Print> Sink for Out<'_, P> {
     fn element(&mut self, offset: u64, element: &Element) {
+        if let Element::Context(context, _) = element {
+            self.space = context.space();
+        }
+        if let Element::Lost(_) = element {
+            self.remember(offset);
+        }
+        if !self.wants(offset) {
+            return;
+        }
         let mut element = *element;
         let tally = &mut self.part.tally;
         match &mut element {
             Element::Block(block) => return self.block(offset, block),
-            Element::Context(context, _) => self.space = context.space(),
             Element::NoCode { address, space } => {
                 tally.no_code += 1;
                 tally.first_no_code.get_or_insert((*address, *space));
@@ -159,7 +183,6 @@ impl<P: Print> Sink for Out<'_, P> {
                 tally.mismatches += 1;
                 tally.first_mismatch.get_or_insert((offset, *mismatch, self.space));
             }
-            Element::Lost(_) => self.remember(offset),
             // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
@@ -175,6 +198,9 @@ impl<P: Print> Sink for Out<'_, P> {
 
     #[inline(always)]
     fn block(&mut self, offset: u64, block: &Block) {
+        if !self.wants(offset) {
+            return;
+        }
         self.part.tally.blocks += 1;
         self.part.tally.instructions += u64::from(block.count);
         self.print(offset, &Element::Block(*block));

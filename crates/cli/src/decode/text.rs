@@ -5,7 +5,7 @@ use tracewright_etm::packet;
 use tracewright_flow::Instructions;
 
 use super::part::{At, Print};
-use super::{disassembly, names, words};
+use super::{bodies, disassembly, names, words};
 use crate::line::Line;
 
 /// How much of it to show.
@@ -58,8 +58,14 @@ impl Print for Text {
     fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
-            (Element::Block(block), Detail::Instructions) => instructions(line, at, block),
-            (Element::Block(block), _) => self::block(line, at, block),
+            (Element::Block(block), detail) => {
+                head(line, at);
+                let make = |line: &mut Line| match detail {
+                    Detail::Instructions => instructions(line, at, block),
+                    _ => self::block(line, at, block),
+                };
+                bodies::with(block, at.space, make, |text| line.append(text));
+            }
             _ => {
                 head(line, at);
                 let _ = other(line, at, element);
@@ -75,14 +81,12 @@ fn head(line: &mut Line, at: &At<'_>) {
 }
 
 fn block(line: &mut Line, at: &At<'_>, block: &Block) {
-    head(line, at);
     line.hex(block.start, 18);
     let _ = write!(line, "{:5} {:<12} ", block.count, words::ended(block));
     line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 5 - 14)).text("\n");
 }
 
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
-    head(line, at);
     let name = names::place(at.image, block.start, at.space, 44);
     line.text(if name.is_empty() { "?" } else { &name });
     let mut last_source = names::source(at.image, block.start, at.space);

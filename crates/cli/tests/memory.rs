@@ -1,0 +1,83 @@
+//! Memory does not grow with the length of a trace.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use tracewright_core::Element;
+use tracewright_etm::Registers;
+use tracewright_etm::encode::{Encoder, Options};
+use tracewright_testkit::Rng;
+use tracewright_testkit::program::{Executor, Happenings, Program, generate};
+
+/// Bytes of trace, unless MEMORY_TEST_BYTES says otherwise. (4 GB take a minute or so in release mode.)
+const BYTES: usize = 64 << 20;
+/// Resident memory allowed, in kB.
+const MOST: u64 = 200_000;
+
+#[test]
+fn a_long_trace_needs_no_more_memory_than_a_short_one() {
+    let bytes = std::env::var("MEMORY_TEST_BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(BYTES);
+    let mut rng = Rng::new(7);
+    let program = generate(&mut rng, 20_000);
+    let (trace, instructions) = trace(&program, rng);
+    let dir = std::env::temp_dir().join(format!("tracewright-memory-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    for detail in ["--summary", "--blocks"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+        command.args(["decode", "-", "--format", "source", "--source", "etm4,id=0x10", detail]);
+        for (i, segment) in program.segments.iter().enumerate() {
+            let path = dir.join(format!("{i}.bin"));
+            fs::write(&path, &segment.bytes).unwrap();
+            command.arg("--image").arg(format!("{}@{:#x}", path.display(), segment.address));
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        // Text is slower than counting.
+        let times = bytes.div_ceil(trace.len()) / if detail == "--summary" { 1 } else { 16 };
+        let mut stdin = child.stdin.take().unwrap();
+        for _ in 0..times {
+            stdin.write_all(&trace).expect("it reads on");
+        }
+        let peak = peak(child.id());
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        let expected = format!("{} instructions", instructions * times as u64);
+        assert!(stderr.contains(&expected), "expected {expected}: {stderr}");
+        match peak {
+            Some(peak) => assert!(peak < MOST, "{detail}: {peak} kB for {bytes} bytes"),
+            None => tracewright_testkit::skip("peak memory", "no /proc here"),
+        }
+    }
+    fs::remove_dir_all(&dir).ok();
+}
+
+/// A trace, and how many instructions it tells.
+fn trace(program: &Program, rng: Rng) -> (Vec<u8>, u64) {
+    let mut trace = Vec::new();
+    let mut instructions = 0;
+    let registers = Registers { trctraceidr: 0x10, ..Registers::default() };
+    let mut encoder = Encoder::new(&registers, Options::default()).unwrap();
+    let mut tell = |element: &Element| {
+        if let Element::Block(block) = element {
+            instructions += u64::from(block.count);
+        }
+        encoder.element(element, &mut trace).unwrap();
+    };
+    Executor::new(program, rng, Happenings::default()).run(2_000_000, &mut tell);
+    tell(&Element::End);
+    (trace, instructions)
+}
+
+/// Peak resident memory of a process in kB.
+fn peak(id: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
