@@ -1,9 +1,10 @@
 //! What was executed, encoded and decoded, is what was executed: random programs under random trace units.
 
-use tracewright_core::{Element, GapReason, MemorySpace};
+use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Options};
 use tracewright_etm::packet::{Packet, Parser};
+use tracewright_flow::{Counts, Profile, Sink};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
@@ -18,20 +19,77 @@ fn image(program: &Program) -> Image {
 }
 
 fn decode(run: &Run, image: &Image) -> Vec<Element> {
-    let params = Params::new(&run.registers).unwrap();
-    let mut decoder = Decoder::new(&params, image, Options::default()).unwrap();
-    let mut parser = Parser::new(params);
     let mut elements = Vec::new();
     let mut told = |_: u64, element: &Element| match element {
         // Where the trace begins and where it goes on are known.
         Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
         element => elements.push(*element),
     };
-    let mut packets = |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, &mut told);
-    parser.feed(run.trace(), &mut packets);
-    parser.finish(&mut packets);
-    decoder.finish(run.trace().len() as u64, &mut told);
+    decode_into(run, image, 1, &mut told);
     elements
+}
+
+/// Decodes the trace so many times over.
+fn decode_into<'i>(run: &Run, image: &'i Image, times: usize, sink: &mut impl Sink) -> Decoder<'i> {
+    let params = Params::new(&run.registers).unwrap();
+    let mut decoder = Decoder::new(&params, image, Options::default()).unwrap();
+    let mut parser = Parser::new(params);
+    for _ in 0..times {
+        let mut packets = |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, sink);
+        parser.feed(run.trace(), &mut packets);
+        parser.finish(&mut packets);
+        decoder.finish(parser.position(), sink);
+    }
+    decoder
+}
+
+/// What blocks add up to, the slow way.
+#[derive(Default)]
+struct Naive {
+    profile: Profile,
+    /// The indirect branch that was taken last, if nothing came after it.
+    from: Option<u64>,
+}
+
+impl Sink for Naive {
+    fn element(&mut self, _: u64, element: &Element) {
+        match element {
+            Element::Block(block) => {
+                *self.profile.blocks.entry(*block).or_default() += 1;
+                if let Some(from) = self.from.take() {
+                    *self.profile.indirect.entry((from, block.start)).or_default() += 1;
+                }
+                if block.ended == Ended::Taken && block.class.flow == Flow::Indirect {
+                    self.from = Some(block.last());
+                }
+            }
+            // Where execution goes on after these is not the branch's doing.
+            Element::Exception(_) | Element::TraceOn(_) | Element::Lost(_) | Element::End => self.from = None,
+            _ => {}
+        }
+    }
+}
+
+/// The fast way to count is the slow way's twin. Return stacks hide where returns went from the edges that are counted, but
+/// not from the blocks.
+#[test]
+fn counting_by_node_and_path_is_counting_blocks() {
+    for seed in 0..120 {
+        let mut rng = Rng::new(seed);
+        let size = 1 << (6 + rng.below(7));
+        let program = program::generate(&mut rng, size);
+        let image = image(&program);
+        let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+        let mut naive = Naive::default();
+        decode_into(&run, &image, 3, &mut naive);
+        let mut counts = Counts::new();
+        let decoder = decode_into(&run, &image, 3, &mut counts);
+        let profile = counts.finish(decoder.walker().graph());
+        assert_eq!(profile.blocks, naive.profile.blocks, "seed {seed}, {:x?}", run.registers);
+        if run.registers.trcconfigr & 1 << 12 == 0 {
+            assert_eq!(profile.indirect, naive.profile.indirect, "seed {seed}, {:x?}", run.registers);
+        }
+    }
 }
 
 /// More than usual: `ROUND_TRIP_SEEDS=1000-9000 cargo test -p tracewright-etm --test round_trip`.

@@ -161,6 +161,11 @@ impl<'i> Walker<'i> {
         self.return_pending = false;
     }
 
+    /// Whatever comes next is not where the last branch went.
+    pub fn divert(&mut self) {
+        self.from = NodeId::NONE;
+    }
+
     /// Where execution is, if that is known.
     pub fn address(&self) -> Option<(u64, Isa)> {
         if self.here.is_some() {

@@ -220,6 +220,7 @@ impl Decoder<'_> {
                 self.stuck(offset, stuck, 0, sink)?;
             }
         }
+        self.walker.divert();
         sink.element(offset, &Element::Exception(Exception { number, return_address, at_target }));
         Ok(())
     }
