@@ -107,6 +107,11 @@ impl<P: Print> Out<'_, P> {
             let found = self.remembered.iter().rev().find(|(remembered, _)| *remembered == position);
             found.map(|&(_, place)| place)
         });
+        // The end of the stream: behind its last byte.
+        let known = known.or_else(|| {
+            let last = self.places.of(position.checked_sub(1)?, &mut self.cursor)?;
+            Some(Place { offset: last.offset + 1, opencsd_index: last.opencsd_index + 1 })
+        });
         known.unwrap_or(Place { offset: position, opencsd_index: position })
     }
 
