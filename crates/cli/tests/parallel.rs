@@ -59,10 +59,10 @@ fn captures_of_chips() {
 #[test]
 fn random_runs() {
     let (mut return_stacks, mut speculating, mut synchronised) = (0, 0, 0);
-    for seed in 0..8 {
+    for seed in 0..6 {
         let mut rng = Rng::new(seed);
         let program = program::generate(&mut rng, 2000);
-        let sources: Vec<_> = (0x10..0x13).map(|id| Source::random(&mut rng, &program, id, 60_000)).collect();
+        let sources: Vec<_> = (0x10..0x13).map(|id| Source::random(&mut rng, &program, id, 40_000)).collect();
         for Source { registers, bytes } in &sources {
             return_stacks += registers.trcconfigr >> 12 & 1;
             speculating += u32::from(registers.trcidr8 > 0);
@@ -77,6 +77,6 @@ fn random_runs() {
         check(scratch.path(), &["--id", "0x11"]);
         check(scratch.path(), &["--from", "5000", "--to", "0x4000"]);
     }
-    assert!((4..20).contains(&return_stacks) && (4..20).contains(&speculating), "all kinds of trace units");
-    assert!(synchronised > 50, "enough to split: {synchronised}");
+    assert!((3..16).contains(&return_stacks) && (3..16).contains(&speculating), "all kinds of trace units");
+    assert!(synchronised > 30, "enough to split: {synchronised}");
 }
