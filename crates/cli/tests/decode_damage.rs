@@ -41,8 +41,11 @@ fn from(lines: &Lines, start: usize, id: Option<u8>) -> Lines {
         let is = |kind: &str| rest.contains(&format!(r#""kind":"{kind}""#));
         let before = is("end") || offset == 0 && is("gap");
         if id.as_ref().is_none_or(|id| rest.starts_with(id)) && !before && !is("timestamp") {
-            // Gaps tell offsets.
-            after.push((offset, rest.split(r#","from":"#).next().unwrap_or(rest).to_owned()));
+            // Gaps tell offsets; of an overflow it is told where trace goes on, if that was damaged the next time.
+            let rest = [r#","from":"#, r#","overflow":"#]
+                .iter()
+                .fold(&rest[..], |rest, field| rest.split_once(field).map_or(rest, |(rest, _)| rest));
+            after.push((offset, rest.to_owned()));
         }
     }
     after
