@@ -81,6 +81,9 @@ impl fmt::Display for Unsupported {
 
 impl core::error::Error for Unsupported {}
 
+/// No trace unit keeps as many elements uncertain.
+const MOST_UNCERTAIN: usize = 1 << 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Nothing can be told until an A-Sync comes. `told`: the loss was told.
@@ -427,7 +430,23 @@ impl<'i> Decoder<'i> {
         if self.depth > self.params.max_spec {
             self.commit(offset, self.depth - self.params.max_spec, sink);
         }
+        if self.queue.len() > MOST_UNCERTAIN {
+            self.tell_all(offset, sink);
+        }
         self.set_straight();
+    }
+
+    /// Memory is bounded: where nothing is uncertain, what waits is told. Else nobody will ever say what became of it.
+    #[cold]
+    fn tell_all(&mut self, offset: u64, sink: &mut impl Sink) {
+        if self.depth > 0 {
+            return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
+        }
+        while let Some((at, item)) = self.queue.pop() {
+            if let Err(contradiction) = self.commit_item(at, item, sink) {
+                return self.contradiction(offset, contradiction, sink);
+            }
+        }
     }
 
     fn push(&mut self, offset: u64, item: Item) {
