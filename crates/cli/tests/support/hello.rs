@@ -12,7 +12,6 @@ use tracewright_frames::Framer;
 use tracewright_input::SnapshotWriter;
 use tracewright_input::snapshot::{BufferFormat, MemorySpace};
 
-#[allow(dead_code, reason = "what only the tests of images use")]
 #[path = "../../../image/tests/support/mod.rs"]
 mod elf;
 

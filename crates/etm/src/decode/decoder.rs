@@ -372,7 +372,7 @@ impl<'i> Decoder<'i> {
             }
             Packet::Commit(count) => commits = count,
             Packet::CancelF1 { count, mispredict } => {
-                self.resolve(offset, Atoms::NONE, count, mispredict, sink)
+                self.resolve(offset, Atoms::NONE, count, mispredict, sink);
             }
             Packet::Mispredict(atoms) => self.resolve(offset, atoms, 0, true, sink),
             Packet::CancelF2(atoms) => self.resolve(offset, atoms, 1, true, sink),
