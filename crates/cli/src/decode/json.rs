@@ -5,7 +5,7 @@ use tracewright_flow::Instructions;
 
 use super::part::{At, Print};
 use super::text::{Detail, exception_name};
-use super::{disassembly, names, words};
+use super::{disassembly, words};
 use crate::line::Line;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
