@@ -25,6 +25,7 @@ pub type Body = fn(&[u8]);
 /// All bodies by name.
 pub const BODIES: &[(&str, Body)] = &[
     ("packets", etm::packets),
+    ("decode", etm::decode),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("image", image::image),

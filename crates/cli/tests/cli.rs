@@ -42,16 +42,25 @@ fn every_command_prints_what_its_file_says() {
 #[test]
 fn text_fits_80_columns() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for verb in ["info", "packets", "stats"] {
+    let runs = [
+        "info samples/two-cores",
+        "packets samples/two-cores",
+        "stats samples/two-cores",
+        "info samples/hello",
+        "decode samples/hello --elements",
+        "decode samples/hello --instructions --image samples/hello/hello.elf",
+        "decode samples/two-cores --elements",
+    ];
+    for run in runs {
         let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-            .args([verb, "samples/two-cores"])
+            .args(run.split_whitespace())
             .current_dir(&root)
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.is_empty());
         for line in text.lines() {
-            assert!(line.chars().count() <= 80, "{verb}: {line}");
+            assert!(line.chars().count() <= 80, "{run}: {line}");
         }
     }
 }

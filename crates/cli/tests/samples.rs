@@ -1,5 +1,8 @@
 //! The committed samples are what our own emitter and framer write. `BLESS=1 cargo test` rewrites them.
 
+#[path = "support/hello.rs"]
+mod hello;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -209,17 +212,27 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-#[test]
-fn samples_are_what_the_emitter_writes() {
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/two-cores");
+/// Compares a folder with what a function writes; with BLESS=1, writes it.
+fn check(name: &str, write: impl Fn(&Path)) {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(name);
     if std::env::var_os("BLESS").is_some() {
         let _ = fs::remove_dir_all(&committed);
-        write_two_cores(&committed);
+        write(&committed);
     }
-    let scratch = std::env::temp_dir().join(format!("tracewright-samples-{}", std::process::id()));
-    write_two_cores(&scratch);
+    let scratch = std::env::temp_dir().join(format!("tracewright-samples-{}-{name}", std::process::id()));
+    write(&scratch);
     let (expected, got) = (files(&scratch), files(&committed));
     fs::remove_dir_all(&scratch).unwrap();
     assert!(!expected.is_empty());
-    assert_eq!(got, expected, "samples/two-cores is out of date: run with BLESS=1");
+    assert_eq!(got, expected, "samples/{name} is out of date: run with BLESS=1");
+}
+
+#[test]
+fn two_cores_is_what_the_emitter_writes() {
+    check("two-cores", write_two_cores);
+}
+
+#[test]
+fn hello_is_what_the_encoder_writes() {
+    check("hello", hello::write);
 }

@@ -1,9 +1,13 @@
-//! The packet parser fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! The packet parser and the decoder fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
 
+use tracewright_core::{Element, MemorySpace};
+use tracewright_etm::decode::{self, Decoder, Snapshot};
 use tracewright_etm::packet::bytewise::{StreamState, Trace, step};
 use tracewright_etm::packet::{ASYNC, Emitter, Packet, Parser, Resync, Sink};
 use tracewright_etm::{Params, Registers};
-use tracewright_testkit::{Rng, etm};
+use tracewright_image::{Builder, Bytes, Image};
+use tracewright_testkit::program::{self, Program};
+use tracewright_testkit::{Reader, Rng, Run, etm};
 
 /// What a parser said, skipped bytes joined.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -115,6 +119,109 @@ fn compare_bytewise(params: &Params, log: &Log, bytes: &[u8]) {
     assert_eq!(expected.next(), None);
 }
 
+/// A program, a run of it, and perhaps other registers than the run's.
+fn machine(rng: &mut Rng) -> (Program, Run, Registers) {
+    let size = 1 << (4 + rng.below(5));
+    let program = program::generate(rng, size);
+    let run = Run::random(rng, &program, 0x10, Reader::Any);
+    let registers = if rng.one_in(4) { etm::registers(rng) } else { run.registers.clone() };
+    (program, run, registers)
+}
+
+/// Elements with their offsets, and the decoder's state after each packet with a Trace Info before it: packet's offset,
+/// how many elements there were, state.
+#[derive(Default)]
+struct Decoded {
+    elements: Vec<(u64, Element)>,
+    states: Vec<(u64, usize, Snapshot)>,
+    syncs: Vec<u64>,
+}
+
+/// Decodes what is at stream position `start` and after it.
+fn decoded<'a>(
+    decoder: &mut Decoder<'_>,
+    start: u64,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    with_states: bool,
+) -> Decoded {
+    let mut parser = Parser::starting_at(decoder.params().clone(), start);
+    decoder.restart(start);
+    let Decoded { mut elements, mut states, mut syncs } = Decoded::default();
+    let mut informed = false;
+    let mut packets = |offset: u64, _: &[u8], packet: &Packet| {
+        decoder
+            .packet(offset, packet, &mut |offset: u64, element: &Element| elements.push((offset, *element)));
+        informed |= matches!(packet, Packet::TraceInfo(_));
+        if *packet == Packet::Async {
+            syncs.push(offset);
+        }
+        if with_states && informed {
+            states.push((offset, elements.len(), decoder.snapshot()));
+        }
+    };
+    chunks.for_each(|chunk| parser.feed(chunk, &mut packets));
+    parser.finish(&mut packets);
+    let end = parser.position();
+    decoder.finish(end, &mut |offset: u64, element: &Element| elements.push((offset, *element)));
+    Decoded { elements, states, syncs }
+}
+
+/// Any bytes as a trace of any program: nothing hangs or tells more than there can be, the chunking does not matter, nor
+/// what the decoder did before, and where decoding that began at an A-Sync is in the same state as decoding that
+/// began earlier, both tell the same from there on. The first eight bytes choose program, registers and chunking.
+pub fn decode(data: &[u8]) {
+    let Some((seed, bytes)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let (program, _, registers) = machine(&mut rng);
+    let params = Params::new(&registers).unwrap();
+    let image = image(&program, &mut rng);
+    let options = decode::Options {
+        trust_images: rng.one_in(2),
+        join_source_walks: rng.one_in(2),
+        repeat_no_code: rng.one_in(2),
+    };
+    let Ok(mut decoder) = Decoder::new(&params, &image, options) else { return };
+    let whole = decoded(&mut decoder, 0, [bytes].into_iter(), true);
+    // A packet has 24 atoms at most, or walks through the program once.
+    let most = (bytes.len() + 1) * (32 + program.instructions());
+    assert!(whole.elements.len() <= most, "{} elements", whole.elements.len());
+    assert_eq!(whole.elements.last().map(|&(_, element)| element), Some(Element::End));
+
+    let chunk = 1 + rng.below(40) as usize;
+    let again = decoded(&mut decoder, 0, bytes.chunks(chunk), false);
+    assert_eq!(again.elements, whole.elements, "chunks of {chunk}");
+
+    for &sync in whole.syncs.iter().take(5) {
+        let cold = decoded(&mut decoder, sync, [&bytes[sync as usize..]].into_iter(), true);
+        let met = cold.states.iter().find_map(|(offset, told, state)| {
+            let same = whole.states.binary_search_by_key(offset, |state| state.0).ok()?;
+            (whole.states[same].2 == *state).then_some((whole.states[same].1, *told))
+        });
+        if let Some((whole_told, cold_told)) = met {
+            assert_eq!(
+                cold.elements[cold_told..],
+                whole.elements[whole_told..],
+                "from the A-Sync at {sync} on"
+            );
+        }
+    }
+}
+
+/// The program, sometimes with other bytes in it.
+fn image(program: &Program, rng: &mut Rng) -> Image {
+    let mut builder = Builder::default();
+    for segment in &program.segments {
+        let mut bytes = segment.bytes.clone();
+        if rng.one_in(3) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            let random = rng.bytes((bytes.len() - at).min(64));
+            bytes[at..at + random.len()].copy_from_slice(&random);
+        }
+        builder.raw("program", Bytes::new(bytes), segment.address, MemorySpace::ANY).unwrap();
+    }
+    builder.build()
+}
+
 /// Random bytes rich in what parsers trip over.
 fn any_bytes(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = rng.bytes(8);
@@ -136,5 +243,54 @@ fn any_bytes(rng: &mut Rng) -> Vec<u8> {
 fn packets_of_anything() {
     for seed in 0..4000 {
         packets(&any_bytes(&mut Rng::new(seed)));
+    }
+}
+
+#[test]
+fn decoding_of_anything() {
+    for seed in 0..600_u64 {
+        let mut rng = Rng::new(seed);
+        let (_, run, _) = machine(&mut rng);
+        let mut trace = run.bytes[..run.bytes.len().min(1500)].to_vec();
+        // Often what was traced, with some damage; else anything.
+        match rng.below(4) {
+            0 => trace = any_bytes(&mut rng),
+            1 => {}
+            _ => {
+                for _ in 0..1 + rng.below(8) {
+                    let at = rng.below(trace.len() as u64) as usize;
+                    match rng.below(3) {
+                        0 => trace[at] = rng.next_u64() as u8,
+                        1 => drop(trace.remove(at)),
+                        _ => drop(trace.splice(at..at, rng.bytes(3))),
+                    }
+                }
+            }
+        }
+        decode(&[&seed.to_le_bytes(), &trace[..]].concat());
+    }
+}
+
+/// What waits for what comes next is bounded, whatever the registers say.
+#[test]
+fn waiting_elements_are_bounded() {
+    let program = program::generate(&mut Rng::new(1), 100);
+    let image = image(&program, &mut Rng::new(2));
+    for max_spec in [0, 1, u32::MAX] {
+        for atoms in [&[][..], &[0xf7]] {
+            let registers = Registers { trcidr8: max_spec, trcidr0: 0x2800_0ea1, ..Registers::default() };
+            let params = Params::new(&registers).unwrap();
+            let mut decoder = Decoder::new(&params, &image, decode::Options::default()).unwrap();
+            let mut parser = Parser::new(params);
+            // Trace Info, an atom or none, then events only.
+            let start = [&ASYNC[..], &[0x01, 0x00, 0x04], atoms].concat();
+            let mut told = |_: u64, _: &Element| {};
+            let mut packets =
+                |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, &mut told);
+            parser.feed(&start, &mut packets);
+            parser.feed(&[0x71; 1 << 19], &mut packets);
+            let end = parser.position();
+            assert!(decoder.oldest().is_none_or(|oldest| end - oldest < 1 << 17), "{max_spec} {atoms:x?}");
+        }
     }
 }

@@ -56,7 +56,8 @@ pub struct Tally {
     pub blocks: u64,
     pub instructions: u64,
     pub no_code: u64,
-    pub first_no_code: Option<(u64, MemorySpace)>,
+    /// The first in the file: its offset, the address, the memory space.
+    pub first_no_code: Option<(u64, u64, MemorySpace)>,
     pub mismatches: u64,
     pub first_mismatch: Option<(u64, tracewright_core::Mismatch, MemorySpace)>,
     pub gaps: u64,
@@ -69,12 +70,17 @@ impl AddAssign<&Self> for Tally {
         self.blocks += other.blocks;
         self.instructions += other.instructions;
         self.no_code += other.no_code;
-        self.first_no_code = self.first_no_code.or(other.first_no_code);
+        self.first_no_code = earlier(self.first_no_code, other.first_no_code, |first| first.0);
         self.mismatches += other.mismatches;
-        self.first_mismatch = self.first_mismatch.or(other.first_mismatch);
+        self.first_mismatch = earlier(self.first_mismatch, other.first_mismatch, |first| first.0);
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
     }
+}
+
+/// Of two sources', which come in any order.
+fn earlier<T>(one: Option<T>, other: Option<T>, offset: impl Fn(&T) -> u64) -> Option<T> {
+    one.into_iter().chain(other).min_by_key(offset)
 }
 
 /// Which elements to print: those of packets that begin in this part of the file.
@@ -115,6 +121,11 @@ impl<P: Print> Out<'_, P> {
         let known = known.or_else(|| {
             let found = self.remembered.iter().rev().find(|(remembered, _)| *remembered == position);
             found.map(|&(_, place)| place)
+        });
+        // The end of the stream: behind its last byte.
+        let known = known.or_else(|| {
+            let last = self.places.of(position.checked_sub(1)?, &mut self.cursor)?;
+            Some(Place { offset: last.offset + 1, opencsd_index: last.opencsd_index + 1 })
         });
         known.unwrap_or(Place { offset: position, opencsd_index: position })
     }
@@ -177,11 +188,17 @@ impl<P: Print> Sink for Out<'_, P> {
             Element::Block(block) => return self.block(offset, block),
             Element::NoCode { address, space } => {
                 tally.no_code += 1;
-                tally.first_no_code.get_or_insert((*address, *space));
+                if tally.first_no_code.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_no_code = Some((at, *address, *space));
+                }
             }
             Element::Mismatch(mismatch) => {
                 tally.mismatches += 1;
-                tally.first_mismatch.get_or_insert((offset, *mismatch, self.space));
+                if tally.first_mismatch.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
+                }
             }
             // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,

@@ -19,7 +19,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         }
     }
     output::report(&line);
-    if let Some((address, space)) = tally.first_no_code {
+    if let Some((_, address, space)) = tally.first_no_code {
         let before = address.checked_sub(1).and_then(|before| image.region(before, space));
         let message = match before {
             Some(region) => format!(

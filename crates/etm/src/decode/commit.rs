@@ -1,7 +1,7 @@
 //! What happened: moves the walker and tells elements.
 
 use tracewright_core::{
-    Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
+    Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
 use tracewright_flow::{End, Graph, NodeId, Sink, Stuck, Trail};
 
@@ -44,7 +44,7 @@ impl Decoder<'_> {
                 self.walker.restart();
                 sink.element(offset, &Element::TraceOn(reason));
             }
-            Item::TraceInfo => self.walker.flush_returns(),
+            Item::TraceInfo => self.trace_info(),
             Item::FunctionReturn | Item::Unseen(_) => {}
             survivor => self.tell_survivor(offset, survivor, sink),
         }
@@ -61,6 +61,14 @@ impl Decoder<'_> {
             _ => return,
         };
         sink.element(offset, &element);
+    }
+
+    /// A Trace Info while tracing goes on: what is told by difference begins anew. A wrong ID, once read, does not outlive it.
+    pub(super) fn trace_info(&mut self) {
+        self.walker.flush_returns();
+        if let Some(context) = &mut self.context {
+            (context.vmid, context.context_id) = (None, None);
+        }
     }
 
     pub(super) fn set_address(&mut self, address: Address) {
@@ -161,7 +169,9 @@ impl Decoder<'_> {
         loop {
             let Some(node) = self.walker.here(told) else { return Ok(()) };
             let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;
-            let (is_branch, start, end) = (node.class().is_branch(), node.start(), node.end());
+            // A node that ends without any: the code does.
+            let is_branch = node.class().is_branch() || node.class() == Class::NEXT;
+            let (start, end) = (node.start(), node.end());
             // In the middle of a block, or behind it: where a block of another program would end.
             if !at_end && source < end || start > source {
                 self.walker.lose();

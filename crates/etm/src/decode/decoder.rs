@@ -1,6 +1,6 @@
 use core::fmt;
 
-use tracewright_core::{Context, Element, GapReason, MemorySpace, Transaction};
+use tracewright_core::{Context, Contradiction, Element, GapReason, MemorySpace, Transaction};
 use tracewright_flow::{Rules, Sink, Walker};
 use tracewright_image::Image;
 
@@ -80,6 +80,9 @@ impl fmt::Display for Unsupported {
 }
 
 impl core::error::Error for Unsupported {}
+
+/// No trace unit keeps as many elements uncertain.
+const MOST_UNCERTAIN: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -297,6 +300,19 @@ impl<'i> Decoder<'i> {
         self.set_straight();
     }
 
+    /// A Trace Info says that not as much is uncertain as there is: something was read wrong before, so none of that is
+    /// told. All begins anew here.
+    #[cold]
+    fn wrong_depth(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl Sink) {
+        let reason = GapReason::Contradiction(Contradiction::UnexpectedPacket);
+        let from = self.queue.oldest().unwrap_or(offset);
+        self.discard(sink);
+        self.forget();
+        sink.element(offset, &Element::Lost(reason));
+        self.tell_gap(offset, reason, from, sink);
+        self.begin(offset, info);
+    }
+
     pub(super) fn set_straight(&mut self) {
         self.straight = self.params.max_spec == 0 && self.queue.is_empty() && self.state == State::Running;
     }
@@ -305,7 +321,8 @@ impl<'i> Decoder<'i> {
         let mut commits = 0;
         match *packet {
             Packet::Async | Packet::Ignore | Packet::ContextSame => {}
-            Packet::TraceInfo(_) if self.queue.is_empty() => self.walker.flush_returns(),
+            Packet::TraceInfo(ref info) if info.spec != self.depth => self.wrong_depth(offset, info, sink),
+            Packet::TraceInfo(_) if self.queue.is_empty() => self.trace_info(),
             Packet::TraceInfo(_) => self.push(offset, Item::TraceInfo),
             Packet::TraceOn => self.push(offset, Item::TraceOn),
             Packet::Atom(atoms) => self.push(offset, Item::Atoms(atoms)),
@@ -325,8 +342,10 @@ impl<'i> Decoder<'i> {
                 }
                 form => {
                     let at_target = form == ReturnAddress::FollowsAtTarget;
-                    self.queue.push(offset, Item::Exception { number: exception.number, at_target });
-                    self.awaits_address = true;
+                    self.push_without_address(
+                        offset,
+                        Item::Exception { number: exception.number, at_target },
+                    );
                 }
             },
             Packet::PeReset => self.push(offset, Item::ExceptionOnly { number: 0 }),
@@ -375,8 +394,7 @@ impl<'i> Decoder<'i> {
                 if q.address.is_some() {
                     self.push(offset, Item::Q(q));
                 } else {
-                    self.queue.push(offset, Item::Q(q));
-                    self.awaits_address = true;
+                    self.push_without_address(offset, Item::Q(q));
                 }
             }
             Packet::SourceAddress(address) => self.push(offset, Item::SourceAddress(address)),
@@ -390,6 +408,7 @@ impl<'i> Decoder<'i> {
                 self.state = State::Lost { reason, from: offset, told: true };
             }
             Packet::Reserved { .. } | Packet::ReservedForConfig { .. } | Packet::Malformed { .. } => {
+                self.discard_at_end(sink);
                 self.lost(offset, GapReason::BadPacket);
             }
             // The parser searches an A-Sync: it told why before.
@@ -411,12 +430,41 @@ impl<'i> Decoder<'i> {
         if self.depth > self.params.max_spec {
             self.commit(offset, self.depth - self.params.max_spec, sink);
         }
+        if self.queue.len() > MOST_UNCERTAIN {
+            self.tell_all(offset, sink);
+        }
         self.set_straight();
     }
 
+    /// Memory is bounded: where nothing is uncertain, what waits is told. Else nobody will ever say what became of it.
+    #[cold]
+    fn tell_all(&mut self, offset: u64, sink: &mut impl Sink) {
+        if self.depth > 0 {
+            return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
+        }
+        while let Some((at, item)) = self.queue.pop() {
+            if let Err(contradiction) = self.commit_item(at, item, sink) {
+                return self.contradiction(offset, contradiction, sink);
+            }
+        }
+    }
+
     fn push(&mut self, offset: u64, item: Item) {
+        let p0 = item.p0();
+        if p0 > 0 && self.awaits_address {
+            return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
+        }
         self.queue.push(offset, item);
-        self.depth += item.p0();
+        self.depth += p0;
+    }
+
+    /// A P0 element whose address is the next packet's.
+    fn push_without_address(&mut self, offset: u64, item: Item) {
+        if self.awaits_address {
+            return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
+        }
+        self.queue.push(offset, item);
+        self.awaits_address = true;
     }
 
     fn address(&mut self, offset: u64, address: crate::packet::Address) {

@@ -95,6 +95,10 @@ impl Queue {
         self.items.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// Stream position of the oldest element.
     pub fn oldest(&self) -> Option<u64> {
         self.items.front().map(|&(offset, _)| offset)

@@ -78,7 +78,7 @@ impl Decoder<'_> {
 
     #[cold]
     pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl Sink) {
-        let _ = sink;
+        self.discard(sink);
         self.lost(offset, GapReason::Contradiction(contradiction));
     }
 }
