@@ -139,6 +139,8 @@ pub enum Contradiction {
     CancelBeyondDepth,
     /// A return whose address is neither in the trace nor on the return stack.
     ReturnStackEmpty,
+    /// Not as many elements are uncertain as the trace unit says.
+    WrongDepth,
     /// A packet that cannot come here.
     UnexpectedPacket,
 }

@@ -9,8 +9,8 @@ use yaxpeax_arch::{Decoder as _, U8Reader};
 
 use crate::line::Line;
 
-/// Appends the text of an instruction. Direct branches tell the address they go to.
-pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) {
+/// Appends the text of an instruction. Direct branches tell the address they go to, which is returned.
+pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
     let bytes = &instruction.bytes[..usize::from(instruction.len)];
     let mut text = String::new();
     let known = match isa {
@@ -28,12 +28,12 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) {
         line.text(if isa == Isa::T32 && bytes.len() == 2 { ".hword " } else { ".word " });
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         line.hex(value, 0);
-        return;
+        return None;
     }
     // `$+0x10`: relative to the instruction, which nobody wants to add up.
     let Some(at) = text.find('$') else {
         line.text(&text);
-        return;
+        return None;
     };
     let address = match (isa, instruction.class.flow) {
         (_, Flow::Direct) => decode(isa, instruction.address, &instruction.bytes, &mut ItState::default())
@@ -49,6 +49,7 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) {
         Some(address) => line.text(&text[..at]).hex(address, 0),
         None => line.text(&text),
     };
+    address.filter(|_| instruction.class.flow == Flow::Direct)
 }
 
 /// `+0x10` or `-0x10`.

@@ -203,7 +203,8 @@ impl<P: Print> Sink for Out<'_, P> {
             // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
-                tally.gaps += 1;
+                // What lies before the first synchronisation point is no gap in what was traced.
+                tally.gaps += u64::from(!matches!(reason, GapReason::Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};
                 tally.bad_gaps += u64::from(!matches!(reason, Start | Overflow | Discard | Interrupted));
                 (*from, *to) = (self.place(*from).offset, self.place(*to).offset);

@@ -9,7 +9,12 @@ use crate::output;
 /// Says on standard error what was decoded and what could not be, and what to do about it.
 pub fn report(buffer: &str, tally: &Tally, image: &Image) {
     let Tally { blocks, instructions, gaps, no_code, mismatches, .. } = tally;
-    let mut line = format!("{buffer}: {instructions} instructions in {blocks} blocks");
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let mut line = format!(
+        "{buffer}: {instructions} instruction{} in {blocks} block{}",
+        plural(*instructions),
+        plural(*blocks)
+    );
     for (count, what) in [(gaps, "gap"), (no_code, "time without code"), (mismatches, "mismatch")] {
         match (count, what) {
             (0, _) => {}
@@ -36,7 +41,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         let (address, what) = words::mismatch(mismatch);
         let place = names::place(image, address, *space, 60);
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-        let hint = if words::is_wrong_program(mismatch) { ": is this the right binary?" } else { "" };
-        output::report(&format!("{buffer}: {address:#x}{place}: {what}{hint}"));
+        let hint = "is this the right binary, at the right address?";
+        output::report(&format!("{buffer}: {address:#x}{place}: {what}: {hint}"));
     }
 }

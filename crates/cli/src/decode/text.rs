@@ -103,11 +103,18 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
         });
         line.blanks(10 - 2 * bytes.len());
         let start = line.bytes().len();
-        disassembly::write(line, block.isa, &instruction);
+        let target = disassembly::write(line, block.isa, &instruction);
         let is_last = instruction.address == block.last();
         let source = names::source(at.image, instruction.address, at.space);
         let moved = source.is_some() && source != last_source;
         let not_taken = is_last && block.ended == Ended::NotTaken;
+        let used = HEAD + 18 + 2 + 10 + line.bytes().len() - start;
+        if let (Some(target), false, 12..) = (target, moved || not_taken, WIDTH.saturating_sub(used)) {
+            let name = names::place(at.image, target, at.space, WIDTH - used - 3);
+            if !name.is_empty() {
+                line.text(" <").text(name.strip_suffix("+0x0").unwrap_or(&name)).text(">");
+            }
+        }
         if moved || not_taken {
             line.blanks(24usize.saturating_sub(line.bytes().len() - start)).text(" ;");
             if not_taken {

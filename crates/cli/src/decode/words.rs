@@ -34,6 +34,9 @@ pub fn gap(reason: GapReason) -> &'static str {
         GapReason::Contradiction(Contradiction::CancelBeyondDepth) => {
             "cancel beyond depth: check TRCIDR8 (MAXSPEC)"
         }
+        GapReason::Contradiction(Contradiction::WrongDepth) => {
+            "uncertain depth is not what Trace Info says: check TRCIDR8"
+        }
         GapReason::Contradiction(Contradiction::ReturnStackEmpty) => {
             "return without a call: check TRCCONFIGR (RS)"
         }
@@ -53,9 +56,4 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
         _ => (0, "unknown".into()),
     }
-}
-
-/// Whether another program might be the cure.
-pub fn is_wrong_program(mismatch: &Mismatch) -> bool {
-    !matches!(mismatch, Mismatch::NoTarget(_))
 }

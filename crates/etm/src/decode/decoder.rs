@@ -304,7 +304,7 @@ impl<'i> Decoder<'i> {
     /// told. All begins anew here.
     #[cold]
     fn wrong_depth(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl Sink) {
-        let reason = GapReason::Contradiction(Contradiction::UnexpectedPacket);
+        let reason = GapReason::Contradiction(Contradiction::WrongDepth);
         let from = self.queue.oldest().unwrap_or(offset);
         self.discard(sink);
         self.forget();
