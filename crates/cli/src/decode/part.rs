@@ -204,7 +204,7 @@ impl<P: Print> Sink for Out<'_, P> {
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
                 // What lies before the first synchronisation point is no gap in what was traced.
-                tally.gaps += u64::from(!matches!(reason, GapReason::Start));
+                tally.gaps += u64::from(!matches!(reason, Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};
                 tally.bad_gaps += u64::from(!matches!(reason, Start | Overflow | Discard | Interrupted));
                 (*from, *to) = (self.place(*from).offset, self.place(*to).offset);

@@ -38,8 +38,9 @@ pub struct Text {
     pub detail: Detail,
 }
 
-/// Columns before the part that differs.
+/// Columns before the part that differs, and before an instruction.
 const HEAD: usize = 14;
+const INDENT: usize = 4;
 const WIDTH: usize = 80;
 
 impl Text {
@@ -49,7 +50,7 @@ impl Text {
             Detail::Blocks | Detail::Elements => {
                 "    offset id             address    n ended        where\n"
             }
-            Detail::Instructions => "    offset id             address  bytes     instruction\n",
+            Detail::Instructions => "    offset id  where\n               address  bytes     instruction\n",
         }
     }
 }
@@ -87,7 +88,7 @@ fn block(line: &mut Line, at: &At<'_>, block: &Block) {
 }
 
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
-    let name = names::place(at.image, block.start, at.space, 44);
+    let name = names::place(at.image, block.start, at.space, 40);
     line.text(if name.is_empty() { "?" } else { &name });
     let mut last_source = names::source(at.image, block.start, at.space);
     if let Some(source) = &last_source {
@@ -95,7 +96,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
     }
     line.text("\n");
     for instruction in Instructions::new(at.image, at.space, block) {
-        line.blanks(HEAD).hex(instruction.address, 18).text("  ");
+        line.blanks(INDENT).hex(instruction.address, 18).text("  ");
         let bytes = &instruction.bytes[..instruction.len.into()];
         // As a number, as the architecture writes instructions.
         bytes.iter().rev().for_each(|&byte| {
@@ -108,15 +109,15 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
         let source = names::source(at.image, instruction.address, at.space);
         let moved = source.is_some() && source != last_source;
         let not_taken = is_last && block.ended == Ended::NotTaken;
-        let used = HEAD + 18 + 2 + 10 + line.bytes().len() - start;
-        if let (Some(target), false, 12..) = (target, moved || not_taken, WIDTH.saturating_sub(used)) {
+        let used = INDENT + 18 + 2 + 10 + line.bytes().len() - start;
+        if let (Some(target), false, 12..) = (target, moved || not_taken, WIDTH.saturating_sub(used))
+            && at.image.symbols().symbol(target, at.space).is_some()
+        {
             let name = names::place(at.image, target, at.space, WIDTH - used - 3);
-            if !name.is_empty() {
-                line.text(" <").text(name.strip_suffix("+0x0").unwrap_or(&name)).text(">");
-            }
+            line.text(" <").text(name.strip_suffix("+0x0").unwrap_or(&name)).text(">");
         }
         if moved || not_taken {
-            line.blanks(24usize.saturating_sub(line.bytes().len() - start)).text(" ;");
+            line.blanks(28usize.saturating_sub(line.bytes().len() - start)).text(" ;");
             if not_taken {
                 line.text(" not taken");
             }
