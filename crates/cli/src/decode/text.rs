@@ -189,15 +189,13 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
 }
 
 fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
-    line.text("exception ").text(&exception_name(at, exception));
-    match exception.return_address {
-        Some(address) => {
-            write!(line, ", returns to {address:#x}")?;
-            let name = names::place(at.image, address, at.space, 24);
-            if name.is_empty() { Ok(()) } else { write!(line, " {name}") }
-        }
-        None => Ok(()),
+    let mut text = format!("exception {}", exception_name(at, exception));
+    if let Some(address) = exception.return_address {
+        write!(text, ", returns to {address:#x} ")?;
+        let width = WIDTH.saturating_sub(HEAD + text.len());
+        text += &names::place(at.image, address, at.space, width);
     }
+    line.write_str(text.trim_end())
 }
 
 /// The exception's name on the traced core.
