@@ -43,10 +43,21 @@ impl Line {
 
     /// Appends `0x` and as many digits as the number has, right-aligned in `width` columns.
     pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
-        let digits = (16 - value.leading_zeros() as usize / 4).max(1);
-        self.blanks(width.saturating_sub(digits + 2)).text("0x");
-        let nibbles = (0..digits).rev().map(|i| DIGITS[(value >> (4 * i)) as usize & 0xf]);
-        self.0.extend(nibbles);
+        let mut text = [0; 18];
+        let mut at = text.len();
+        let mut left = value;
+        loop {
+            at -= 1;
+            text[at] = DIGITS[left as usize & 0xf];
+            left >>= 4;
+            if left == 0 {
+                break;
+            }
+        }
+        text[at - 2..at].copy_from_slice(b"0x");
+        let text = &text[at - 2..];
+        self.blanks(width.saturating_sub(text.len()));
+        self.0.extend_from_slice(text);
         self
     }
 

@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use tracewright_testkit::{captures, skip};
+
 #[test]
 fn every_command_prints_what_its_file_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -63,4 +65,50 @@ fn text_fits_80_columns() {
             assert!(line.chars().count() <= 80, "{run}: {line}");
         }
     }
+}
+
+#[test]
+fn rows_fit_80_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(["decode", "samples/two-cores", "--no-image"])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().count() > 20);
+    text.lines().for_each(|line| assert!(line.chars().count() <= 80, "{line}"));
+}
+
+/// ELF files of a real process: what they have, in 80 columns and as JSON.
+#[test]
+fn info_of_elf_files() {
+    let Some(captures) = captures() else { return skip("info_of_elf_files", "no shared captures") };
+    let process = captures.join("process");
+    let run = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+        command.arg("info").arg(process.join("branches_trace1"));
+        for (file, at) in [("branches", "aaaaceaa0000"), ("libc-2.31.so", "ffffbe873000")] {
+            command.arg("--image").arg(format!("{}@{at}", process.join("elf").join(file).display()));
+        }
+        let output = command.args(options).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&[]);
+    assert!(text.contains("\nELF file branches\n  build ID  "), "{text}");
+    assert!(text.contains("ELF code  libc-2.31.so\n"), "{text}");
+    // The capture has them, too.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("m0.bin at 0xaaaaceaa0000-0xaaaaceaa0c4c overlaps"), "{text}");
+    let about_memory = text.split_once("\nmemory:").unwrap().1;
+    let is_path = |line: &str| line.contains('/');
+    for line in about_memory.lines().filter(|line| !is_path(line)) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let first = &json["memory"][0];
+    assert_eq!((&first["kind"], &first["address"]), (&"ELF".into(), &"0xaaaaceaa0000".into()));
+    assert_eq!(first["elf"]["build_id"].as_str().map(str::len), Some(40));
+    assert!(json["remarks"].as_array().is_some_and(|remarks| !remarks.is_empty()));
 }

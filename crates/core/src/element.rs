@@ -22,6 +22,9 @@ pub enum Element {
         address: u64,
         /// The instruction set there.
         isa: Isa,
+        /// Whether a branch led there. Otherwise tracing begins there, an exception led there, or it is where execution was
+        /// anyway.
+        branch: bool,
     },
     /// The state of the core from here on, and the instruction set.
     Context(Context, Isa),

@@ -179,6 +179,7 @@ pub fn decode(data: &[u8]) {
         trust_images: rng.one_in(2),
         join_source_walks: rng.one_in(2),
         repeat_no_code: rng.one_in(2),
+        no_image: rng.one_in(3),
     };
     let Ok(mut decoder) = Decoder::new(&params, &image, options) else { return };
     let whole = decoded(&mut decoder, 0, [bytes].into_iter(), true);

@@ -77,7 +77,7 @@ impl Capture {
                 .ok()
                 .zip(usize::try_from(dump.length).ok())
                 .and_then(|(offset, len)| file.slice(offset, len));
-            let name = dump.path.file_name().unwrap_or(dump.path.as_os_str()).to_string_lossy();
+            let name = dump.path.display().to_string();
             let added = match part {
                 Some(part) => {
                     builder.raw(&name, part, dump.address, dump.space).map_err(|e| e.reason.to_string())

@@ -39,13 +39,13 @@ const TEXT: usize = 8 << 20;
 const SEGMENT: usize = 1 << 12;
 
 /// The decoders of a buffer's sources.
-pub struct Engine<'i, 'p, P> {
+pub struct Engine<'i, 'p, P: Print> {
     image: &'i Image,
     print: &'p P,
     plan: Plan,
     window: usize,
     /// By lane: where its last window ended.
-    warm: Vec<Option<Segment<'i>>>,
+    warm: Vec<Option<Segment<'i, P>>>,
     /// Decoders that know the program already, by lane.
     spare: Vec<Mutex<Vec<Decoder<'i>>>>,
     pub tally: Tally,
@@ -172,15 +172,15 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
 
     fn run<'a>(
         &self,
-        (index, job, segment): (usize, Job<'a, P>, Option<Segment<'i>>),
-    ) -> (usize, Job<'a, P>, Segment<'i>, Ran) {
+        (index, job, segment): (usize, Job<'a, P>, Option<Segment<'i, P>>),
+    ) -> (usize, Job<'a, P>, Segment<'i, P>, Ran) {
         let mut segment = segment.unwrap_or_else(|| self.cold(index, &job));
         let ran = segment.run(&job);
         (index, job, segment, ran)
     }
 
     /// A segment that knows nothing.
-    fn cold(&self, index: usize, job: &Job<'_, P>) -> Segment<'i> {
+    fn cold(&self, index: usize, job: &Job<'_, P>) -> Segment<'i, P> {
         let params = job.lane.source.params;
         let position = job.lane.start + job.from as u64;
         let parser = Parser::starting_at(params.clone(), position).with_resync(self.plan.resync);
@@ -195,10 +195,10 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     fn join<'a>(
         &self,
         index: usize,
-        first: (Job<'a, P>, Segment<'i>, Ran),
-        rest: Vec<(Job<'a, P>, Segment<'i>, Ran)>,
+        first: (Job<'a, P>, Segment<'i, P>, Ran),
+        rest: Vec<(Job<'a, P>, Segment<'i, P>, Ran)>,
         parts: &mut Vec<Part>,
-    ) -> Segment<'i> {
+    ) -> Segment<'i, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
         parts.push(ran.part);

@@ -16,7 +16,9 @@ pub struct Json {
 }
 
 impl Print for Json {
-    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+    type State = ();
+
+    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
@@ -119,8 +121,8 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             write!(line, r#","next":"{next:#x}""#)?;
             number(line, "count", *count)
         }
-        Element::Target { address, isa } => {
-            write!(line, r#","kind":"target","address":"{address:#x}","isa":"{isa}""#)
+        Element::Target { address, isa, branch } => {
+            write!(line, r#","kind":"target","address":"{address:#x}","isa":"{isa}","branch":{branch}"#)
         }
         Element::Context(context, isa) => {
             let (level, security) = (context.level, context.security);

@@ -8,6 +8,7 @@ mod lane;
 mod names;
 mod opencsd;
 mod part;
+mod rows;
 mod segment;
 mod summary;
 mod text;
@@ -21,15 +22,17 @@ use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile};
+use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Protocol, Source};
 
 use self::engine::{Engine, Plan};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
 use self::part::{Nothing, Print, Range};
+use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
+use crate::images;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::Input;
@@ -50,7 +53,9 @@ const LEAD: u64 = 1 << 20;
   tracewright decode juno/ --instructions --id 0x10 --from 0x8000 --to 0x9000
   tracewright decode juno/ --instructions --json | jq -r .symbol | uniq -c
   tracewright decode juno/ --elements --style opencsd
-  tracewright decode broadcast.bin --format source --source etm4,TRCCONFIGR=0x19 --no-image")]
+  tracewright decode juno/ --no-image --event 0=L1D_CACHE_REFILL
+  tracewright decode broadcast.bin --no-image --format source \\
+      --source etm4,TRCCONFIGR=0x19,TRCIDR0=0x20000ea1")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -79,10 +84,25 @@ pub struct Opts {
     #[arg(long, group = "detail", conflicts_with_all = ["json", "style"])]
     summary: bool,
 
-    /// Without any program: where branches went, events and timestamps, with the cycle of each. The trace must have been
+    /// Without any program: where branches went, events and timestamps, with the cycle of each. The trace should have been
     /// made with branch broadcast.
-    #[arg(long, conflicts_with_all = ["images", "detail", "style"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["images", "detail", "style"],
+        long_help = "Without any program: rows of type, cycle and value. The trace should have been made with branch broadcast \
+(TRCCONFIGR.BB); otherwise only the targets of indirect branches are known.\n\
+Types: Br the target of a branch, At an address that no branch led to (where tracing begins, an exception handler, a \
+synchronisation point), Evt an event, Exc an exception, Ret a return from one, Ts a timestamp, Mark what a later one refers \
+to, Ctx a context, On tracing begins, Gap trace is missing, Cyc an unknown count, Q an unknown path to an address, Ite \
+instrumentation, Tx a transaction.\n\
+Cycle: that of the last branch or exception up to the row whose cycle the trace tells, in hexadecimal, from 0 at each On, \
+Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
+    )]
     no_image: bool,
+
+    /// With --no-image: what to call an event, as 0=L1D_CACHE_REFILL (repeat for more).
+    #[arg(long = "event", value_name = "N=NAME", requires = "no_image")]
+    events: Vec<EventName>,
 
     /// Only what packets from this offset of the trace file on tell.
     #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
@@ -130,11 +150,16 @@ fn offset(text: &str) -> Result<u64, String> {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.images);
-    let mut outcome = report_problems(&capture.problems, Needs::All);
-    outcome = outcome.and(report_problems(&problems, Needs::All));
+    let (image, problems) =
+        if opts.no_image { (Image::builder().build(), Vec::new()) } else { capture.image(&opts.images) };
+    let needs = if opts.no_image { Needs::Trace } else { Needs::All };
+    let mut outcome = report_problems(&capture.problems, needs);
+    outcome = outcome.and(report_problems(&problems, needs));
+    images::report_remarks(&image, &opts.images);
     let opencsd = opts.style == Style::Opencsd;
     let jobs = match opts.jobs {
+        // Cycles are summed up from the beginning.
+        _ if opts.no_image => 1,
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         jobs => jobs,
     };
@@ -148,6 +173,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             trust_images: opencsd,
             join_source_walks: opencsd && !opts.src_addr_n,
             repeat_no_code: opencsd,
+            no_image: opts.no_image,
         },
         resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
@@ -164,6 +190,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
                 what.decode(&Nothing, "")
             } else if opencsd {
                 what.decode(&OpenCsd { again: index > 0 }, "")
+            } else if opts.no_image {
+                let json = opts.json.then(|| serde_json::to_string(&buffer.name).unwrap_or_default());
+                let rows = Rows { json, ids: what.has_several_sources(), events: opts.events.clone() };
+                what.report_no_broadcast();
+                what.decode(&rows, rows.columns())
             } else if opts.json {
                 let buffer = serde_json::to_string(&buffer.name).unwrap_or_default();
                 what.decode(&Json { buffer, detail }, "")
@@ -189,9 +220,10 @@ impl What<'_> {
     fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan } = *self;
         let mut input = Input::open(&buffer.path)?;
-        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start.
+        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let skips = start > 0 && buffer.format != BufferFormat::DstreamCoreSight && input.go_to(start);
+        let counts = buffer.format == BufferFormat::DstreamCoreSight || plan.decode.no_image;
+        let skips = start > 0 && !counts && input.go_to(start);
         let start = if skips { start } else { 0 };
         let mut lanes = Lanes::new(capture, buffer, wants, start);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
@@ -247,8 +279,39 @@ impl What<'_> {
             report(&format!("{}: {failure}", buffer.name));
         }
         report_unread(capture, buffer, &lanes.unread);
-        summary::report(&buffer.name, &engine.tally, image);
+        if plan.decode.no_image {
+            summary::report_targets(&buffer.name, &engine.tally);
+        } else {
+            summary::report(&buffer.name, &engine.tally, image);
+        }
         Ok(failures.len() as u64 + engine.tally.bad_gaps + engine.tally.mismatches)
+    }
+
+    /// The sources that can be decoded.
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        let all = self.buffer.sources.iter().map(|&source| &self.capture.sources[source]);
+        all.filter(|source| {
+            matches!(source.protocol, Protocol::Etm(_)) && source.id().is_some_and(self.wants)
+        })
+    }
+
+    fn has_several_sources(&self) -> bool {
+        self.buffer.format != BufferFormat::SourceData && self.sources().nth(1).is_some()
+    }
+
+    /// Says of which sources the trace does not tell where all branches went.
+    fn report_no_broadcast(&self) {
+        for source in self.sources() {
+            let on = source.register("TRCCONFIGR").is_some_and(|value| value >> 3 & 1 == 1);
+            let what = match source.register("TRCBBCTLR") {
+                _ if !on => {
+                    "no branch broadcast (TRCCONFIGR.BB): only targets of indirect branches are known"
+                }
+                Some(1..) => "branch broadcast is limited to some addresses (TRCBBCTLR)",
+                _ => continue,
+            };
+            report(&format!("{}: {}: {what}", self.buffer.name, source.name));
+        }
     }
 
     fn source(&self, lane: &Lane<'_>) -> String {

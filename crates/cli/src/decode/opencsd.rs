@@ -15,7 +15,9 @@ pub struct OpenCsd {
 }
 
 impl Print for OpenCsd {
-    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+    type State = ();
+
+    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
         // What OpenCSD has no element for.
         if matches!(
             element,

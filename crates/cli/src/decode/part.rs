@@ -10,12 +10,17 @@ use super::lane::Places;
 use crate::line::Line;
 use crate::reader::{Place, SourceId};
 
-/// What prints elements of one style. It has no state: parts of a stream are printed side by side.
+/// What prints elements of one style.
 pub trait Print: Sync {
     /// Whether it never prints anything.
     const SILENT: bool = false;
+    /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
+    /// anything must ask for a single job.
+    type State: Default + Send + Sync;
     /// Appends the lines for an element.
-    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element);
+    fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element);
+    /// Takes note of an element that is not to be printed.
+    fn passed(&self, _state: &mut Self::State, _element: &Element) {}
     /// Appends the lines for the end of a source's trace, after an overflow or not.
     fn end(&self, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
 }
@@ -25,8 +30,9 @@ pub struct Nothing;
 
 impl Print for Nothing {
     const SILENT: bool = true;
+    type State = ();
 
-    fn element(&self, _: &mut Line, _: &At<'_>, _: &Element) {}
+    fn element(&self, _: &mut (), _: &mut Line, _: &At<'_>, _: &Element) {}
 }
 
 /// Where an element is.
@@ -60,6 +66,8 @@ pub struct Tally {
     pub first_no_code: Option<(u64, u64, MemorySpace)>,
     pub mismatches: u64,
     pub first_mismatch: Option<(u64, tracewright_core::Mismatch, MemorySpace)>,
+    /// Branch targets, where there is no program.
+    pub targets: u64,
     pub gaps: u64,
     /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
     pub bad_gaps: u64,
@@ -73,6 +81,7 @@ impl AddAssign<&Self> for Tally {
         self.first_no_code = earlier(self.first_no_code, other.first_no_code, |first| first.0);
         self.mismatches += other.mismatches;
         self.first_mismatch = earlier(self.first_mismatch, other.first_mismatch, |first| first.0);
+        self.targets += other.targets;
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
     }
@@ -100,9 +109,10 @@ impl Range {
 }
 
 /// A sink that prints into a part.
-pub struct Out<'o, P> {
+pub struct Out<'o, P: Print> {
     pub part: &'o mut Part,
     pub print: &'o P,
+    pub state: &'o mut P::State,
     pub source: &'o SourceId<'o>,
     pub image: &'o Image,
     pub places: &'o Places,
@@ -158,7 +168,7 @@ impl<P: Print> Out<'_, P> {
         }
         let place = self.place(offset);
         let at = At { source: self.source, place, space: self.space, image: self.image };
-        self.print.element(&mut self.part.line, &at, element);
+        self.print.element(self.state, &mut self.part.line, &at, element);
     }
 
     /// Whether what a packet at `offset` tells is wanted.
@@ -180,7 +190,7 @@ impl<P: Print> Sink for Out<'_, P> {
             self.remember(offset);
         }
         if !self.wants(offset) {
-            return;
+            return self.print.passed(self.state, element);
         }
         let mut element = *element;
         let tally = &mut self.part.tally;
@@ -200,6 +210,7 @@ impl<P: Print> Sink for Out<'_, P> {
                     self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
                 }
             }
+            Element::Target { branch, .. } => tally.targets += u64::from(*branch),
             // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {

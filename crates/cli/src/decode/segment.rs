@@ -8,9 +8,11 @@ use super::part::{Out, Part, Print, Range};
 use crate::reader::Place;
 
 /// A decoder in the middle of a stream.
-pub struct Segment<'i> {
+pub struct Segment<'i, P: Print> {
     pub parser: Parser,
     pub decoder: Decoder<'i>,
+    /// What the printer keeps.
+    printed: P::State,
     remembered: Vec<(u64, Place)>,
     pub synchronised: bool,
     passed_over: bool,
@@ -41,13 +43,20 @@ pub struct Job<'a, P> {
 /// Bytes fed after the next segment's begin until it is known whether it has taken over.
 const PIECE: usize = 1 << 10;
 
-impl<'i> Segment<'i> {
+impl<'i, P: Print> Segment<'i, P> {
     pub fn new(parser: Parser, decoder: Decoder<'i>) -> Self {
-        Self { parser, decoder, remembered: Vec::new(), synchronised: false, passed_over: false }
+        Self {
+            parser,
+            decoder,
+            printed: P::State::default(),
+            remembered: Vec::new(),
+            synchronised: false,
+            passed_over: false,
+        }
     }
 
     /// Decodes.
-    pub fn run<P: Print>(&mut self, job: &Job<'_, P>) -> Ran {
+    pub fn run(&mut self, job: &Job<'_, P>) -> Ran {
         let Job { lane, from, cold, next, .. } = *job;
         let mut part = Part::default();
         let mut feed = Feed {
@@ -56,6 +65,7 @@ impl<'i> Segment<'i> {
             out: Out {
                 part: &mut part,
                 print: job.print,
+                state: &mut self.printed,
                 source: &lane.source,
                 image: self.decoder.walker().graph().image(),
                 places: &lane.places,
@@ -101,7 +111,7 @@ impl<'i> Segment<'i> {
     }
 
     /// Ends the stream.
-    pub fn finish<P: Print>(&mut self, lane: &Lane<'_>, print: &P, range: Range) -> Part {
+    pub fn finish(&mut self, lane: &Lane<'_>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
         let overflowed = self.decoder.overflowed();
         let mut feed = Feed {
@@ -110,6 +120,7 @@ impl<'i> Segment<'i> {
             out: Out {
                 part: &mut part,
                 print,
+                state: &mut self.printed,
                 source: &lane.source,
                 image: self.decoder.walker().graph().image(),
                 places: &lane.places,
@@ -193,7 +204,7 @@ impl Handover {
     }
 }
 
-struct Feed<'f, 'i, P> {
+struct Feed<'f, 'i, P: Print> {
     decoder: &'f mut Decoder<'i>,
     out: Out<'f, P>,
     began: Option<Handover>,

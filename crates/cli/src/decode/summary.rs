@@ -6,6 +6,17 @@ use super::part::Tally;
 use super::{names, words};
 use crate::output;
 
+/// Says on standard error what was decoded without a program.
+pub fn report_targets(buffer: &str, tally: &Tally) {
+    let Tally { targets, gaps, .. } = tally;
+    let gaps = match gaps {
+        0 => String::new(),
+        1 => ", 1 gap".into(),
+        gaps => format!(", {gaps} gaps"),
+    };
+    output::report(&format!("{buffer}: {targets} branches{gaps}"));
+}
+
 /// Says on standard error what was decoded and what could not be, and what to do about it.
 pub fn report(buffer: &str, tally: &Tally, image: &Image) {
     let Tally { blocks, instructions, gaps, no_code, mismatches, .. } = tally;

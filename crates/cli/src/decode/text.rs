@@ -56,7 +56,9 @@ impl Text {
 }
 
 impl Print for Text {
-    fn element(&self, line: &mut Line, at: &At<'_>, element: &Element) {
+    type State = ();
+
+    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
@@ -145,7 +147,7 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             }
             write!(line, ", path unknown, to {next:#x}")
         }
-        Element::Target { address, isa } => write!(line, "at {address:#x} ({isa})"),
+        Element::Target { address, isa, .. } => write!(line, "at {address:#x} ({isa})"),
         Element::Context(context, isa) => {
             let bits = if context.is_64bit { "AArch64" } else { "AArch32" };
             write!(line, "context EL{} {bits} {} ({isa})", context.level, context.security)?;

@@ -1,5 +1,6 @@
 //! `tracewright info`: what a capture holds.
 
+mod memory;
 mod words;
 
 use std::io::Write;
@@ -7,20 +8,29 @@ use std::io::Write;
 use clap::Args;
 use serde_json::json;
 use tracewright_core::TraceId;
-use tracewright_input::{BufferFormat, Capture, Protocol, Source};
+use tracewright_input::{BufferFormat, Capture, ImageFile, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
+use crate::images;
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 
 /// Show what a capture holds: sources and what their registers mean, trace buffers, memory images.
+///
+/// Memory images are those of the capture and those given with --image, as `decode` would use them: where two are at one
+/// address, the one listed first counts.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tracewright info samples/two-cores
+  tracewright info juno/ --image vmlinux --image app@0xaaaac0000000
   tracewright info juno/ --json | jq '.sources[].id'")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
+
+    /// A program file, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
+    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    images: Vec<ImageFile>,
 
     /// One JSON object.
     #[arg(long)]
@@ -30,12 +40,21 @@ pub struct Opts {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
+    let (image, problems) = capture.image(&opts.images);
     let outcome = report_problems(&capture.problems, Needs::All);
+    let outcome = outcome.and(report_problems(&problems, Needs::All));
+    let remarks = images::remarks(&image, &opts.images);
     let mut out = stdout();
     if opts.json {
-        writeln!(out, "{}", json(&capture))?;
+        let mut json = json(&capture);
+        let problems = capture.problems.iter().chain(&problems).map(ToString::to_string);
+        json["problems"] = problems.collect();
+        json["memory"] = memory::json(&image);
+        json["remarks"] = remarks.iter().map(ToString::to_string).collect();
+        writeln!(out, "{json}")?;
     } else {
         text(&mut out, &capture)?;
+        memory::text(&mut out, &image, &remarks)?;
     }
     out.flush()?;
     Ok(outcome)
@@ -84,26 +103,8 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
         }
     }
-    if !capture.memory.is_empty() {
-        let total: u64 = capture.memory.iter().map(|dump| dump.length).sum();
-        let plural = if capture.memory.len() == 1 { "" } else { "s" };
-        writeln!(out, "\nmemory: {} region{plural}, {total} bytes", capture.memory.len())?;
-        writeln!(out, "  {:<34}  {:<5}  file", "addresses", "space")?;
-        for dump in capture.memory.iter().take(MOST_REGIONS) {
-            let file = dump.path.file_name().unwrap_or_default().to_string_lossy();
-            let end = dump.address.saturating_add(dump.length);
-            let space = dump.space.to_string();
-            writeln!(out, "  {:#016x}..{end:#016x}  {space:<5}  {file}", dump.address)?;
-        }
-        if capture.memory.len() > MOST_REGIONS {
-            writeln!(out, "  and {} more (all with --json)", capture.memory.len() - MOST_REGIONS)?;
-        }
-    }
     Ok(())
 }
-
-/// Memory regions shown one by one.
-const MOST_REGIONS: usize = 12;
 
 fn json(capture: &Capture) -> serde_json::Value {
     let sources = capture.sources.iter().map(|source| {
@@ -136,22 +137,11 @@ fn json(capture: &Capture) -> serde_json::Value {
             "sources": names,
         })
     });
-    let memory = capture.memory.iter().map(|dump| {
-        json!({
-            "file": dump.path.display().to_string(),
-            "address": format!("{:#x}", dump.address),
-            "length": dump.length,
-            "offset": dump.offset,
-            "space": dump.space.to_string(),
-        })
-    });
     json!({
         "capture": capture.path.display().to_string(),
         "description": capture.description,
         "sources": sources.collect::<Vec<_>>(),
         "buffers": buffers.collect::<Vec<_>>(),
-        "memory": memory.collect::<Vec<_>>(),
-        "problems": capture.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

@@ -5,7 +5,7 @@ use tracewright_core::{
 };
 use tracewright_flow::{End, Graph, NodeId, Sink, Stuck, Trail};
 
-use super::decoder::Decoder;
+use super::decoder::{Awaited, Decoder};
 use super::queue::Item;
 use crate::packet::{Address, Atoms, Context, InstructionSet, Q};
 use crate::{Profile, packet};
@@ -22,25 +22,44 @@ impl Decoder<'_> {
         sink: &mut impl Sink,
     ) -> Result<u32, Contradiction> {
         match item {
+            Item::Atoms(atoms) if self.options.no_image => self.await_target(atoms),
+            Item::SourceAddress(_) if self.options.no_image => self.awaited = Awaited::Branch,
             Item::Atoms(atoms) => self.atoms(offset, atoms, sink)?,
             Item::SourceAddress(address) => self.source_address(offset, address, sink)?,
             Item::Exception { number, at_target } => self.exception(offset, number, at_target, sink)?,
             Item::ExceptionOnly { number } => {
                 let exception = Exception { number, return_address: None, at_target: false };
-                sink.element(offset, &Element::Exception(exception));
+                self.tell_after_count(offset, Item::Taken(exception), sink);
+                self.awaited = Awaited::Other;
                 self.walker.lose();
             }
             Item::Q(q) => self.q(offset, q, sink)?,
+            Item::Taken(exception) => sink.element(offset, &Element::Exception(exception)),
+            Item::Path { next, isa, count } => {
+                sink.element(offset, &Element::UnknownPath { start: None, next, isa, count });
+            }
+            Item::ExceptionReturn { p0: true } => {
+                self.tell_after_count(offset, Item::ExceptionReturn { p0: false }, sink);
+            }
+            Item::TransactionStart { p0: true } => {
+                self.tell_after_count(offset, Item::TransactionStart { p0: false }, sink);
+            }
             Item::ExceptionReturn { .. } => sink.element(offset, &Element::ExceptionReturn),
             Item::TransactionStart { .. } => {
                 sink.element(offset, &Element::Transaction(Transaction::Start));
             }
-            Item::Transaction(transaction) => sink.element(offset, &Element::Transaction(transaction)),
-            Item::Address(address) => self.set_address(address),
+            Item::Transaction(transaction) => {
+                if transaction == Transaction::Fail {
+                    self.awaited = Awaited::Other;
+                }
+                sink.element(offset, &Element::Transaction(transaction));
+            }
+            Item::Address(address) => self.arrive(offset, address, sink),
             Item::Context(context, is) => self.set_context(offset, context, is, sink),
             Item::TraceOn => {
                 let reason = if self.overflowed { TraceOn::Overflow } else { TraceOn::Normal };
                 self.overflowed = false;
+                self.awaited = Awaited::Other;
                 self.walker.restart();
                 sink.element(offset, &Element::TraceOn(reason));
             }
@@ -49,6 +68,18 @@ impl Decoder<'_> {
             survivor => self.tell_survivor(offset, survivor, sink),
         }
         Ok(item.p0())
+    }
+
+    /// Tells `item`, which is of a P0 element. Without a program, the cycle count of that, which comes later, is told before.
+    fn tell_after_count(&mut self, offset: u64, item: Item, sink: &mut impl Sink) {
+        if let (true, Some(&(at, Item::Cycles(cycles)))) = (self.options.no_image, self.queue.peek()) {
+            self.queue.pop();
+            sink.element(at, &Element::Cycles(cycles));
+        } else if self.options.no_image {
+            return self.queue.put_back(offset, item);
+        }
+        // None of those can fail.
+        let _ = self.commit_item(offset, item, sink);
     }
 
     pub(super) fn tell_survivor(&mut self, offset: u64, item: Item, sink: &mut impl Sink) {
@@ -69,6 +100,24 @@ impl Decoder<'_> {
         if let Some(context) = &mut self.context {
             (context.vmid, context.context_id) = (None, None);
         }
+    }
+
+    /// Without a program: after these atoms an address may come.
+    #[inline]
+    pub(super) fn await_target(&mut self, atoms: Atoms) {
+        let taken = atoms.count > 0 && atoms.bits >> (atoms.count - 1) & 1 == 1;
+        self.awaited = if taken { Awaited::Branch } else { Awaited::Nothing };
+    }
+
+    /// Execution is at `address`.
+    pub(super) fn arrive(&mut self, offset: u64, address: Address, sink: &mut impl Sink) {
+        if !self.options.no_image {
+            return self.set_address(address);
+        }
+        let branch = self.awaited == Awaited::Branch;
+        self.awaited = Awaited::Nothing;
+        let isa = self.isa(address.is);
+        sink.element(offset, &Element::Target { address: address.value, isa, branch });
     }
 
     pub(super) fn set_address(&mut self, address: Address) {
@@ -212,7 +261,9 @@ impl Decoder<'_> {
         let return_address = (!tail_chained).then_some(address.value);
         if !tail_chained {
             if at_target {
-                self.set_address(address);
+                if !self.options.no_image || self.awaited != Awaited::Nothing {
+                    self.arrive(offset, address, sink);
+                }
             } else if let (Some(missing), true) = (self.missing, self.options.repeat_no_code) {
                 if missing < address.value {
                     let space = self.walker.space();
@@ -231,7 +282,9 @@ impl Decoder<'_> {
             }
         }
         self.walker.divert();
-        sink.element(offset, &Element::Exception(Exception { number, return_address, at_target }));
+        self.awaited = Awaited::Other;
+        let exception = Exception { number, return_address, at_target };
+        self.tell_after_count(offset, Item::Taken(exception), sink);
         Ok(())
     }
 
@@ -253,6 +306,12 @@ impl Decoder<'_> {
                 address
             }
         };
+        if self.options.no_image {
+            let (next, isa) = (address.value, self.isa(address.is));
+            self.tell_after_count(offset, Item::Path { next, isa, count: q.count }, sink);
+            self.awaited = Awaited::Nothing;
+            return Ok(());
+        }
         if !self.needs_context {
             if let Err(stuck) = self.walker.no_target() {
                 self.stuck(offset, stuck, 0, sink)?;

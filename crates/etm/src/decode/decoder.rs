@@ -5,7 +5,7 @@ use tracewright_flow::{Rules, Sink, Walker};
 use tracewright_image::Image;
 
 use super::queue::{Item, Queue};
-use crate::packet::{Atoms, CycleCount, InstructionSet, Packet, ReturnAddress};
+use crate::packet::{Address, Atoms, CycleCount, InstructionSet, Packet, ReturnAddress};
 use crate::{Architecture, Params, Profile};
 
 /// An ETMv4 or ETE decoder: packets in, in the order of the stream; elements out.
@@ -31,6 +31,10 @@ pub struct Decoder<'i> {
     /// Instruction set of the last address.
     last_is: InstructionSet,
     pub(super) overflowed: bool,
+    /// Without a program: what the next address is told for.
+    pub(super) awaited: Awaited,
+    /// Without a program, where nothing is in the queue: an address whose cycle count may still come.
+    held: Option<(u64, Address)>,
     /// Whether timestamps mean nothing until a marker comes.
     awaits_marker: bool,
     last_offset: Option<u64>,
@@ -48,7 +52,19 @@ pub struct Snapshot {
     needs_context: bool,
     last_is: InstructionSet,
     overflowed: bool,
+    awaited: Awaited,
     awaits_marker: bool,
+}
+
+/// What an address is told for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// A branch was taken.
+    Branch,
+    /// Tracing has begun, or an exception was taken.
+    Other,
+    /// Nothing asks for one.
+    Nothing,
 }
 
 /// How to decode.
@@ -62,6 +78,16 @@ pub struct Options {
     pub join_source_walks: bool,
     /// Tell again of missing code at an exception that is taken there, as OpenCSD does.
     pub repeat_no_code: bool,
+    /// There is no program. Each address that was reached is told as a [`Target`](Element::Target): with branch
+    /// broadcast (TRCCONFIGR.BB) those of all taken branches. Of an instruction that is traced like a branch but is none
+    /// (ISB, for one) nothing is told, unless a synchronisation point follows it at once: the address there is taken for
+    /// the target of a branch.
+    ///
+    /// A cycle count is told before all else that is told of the P0 element whose cycle it tells: the last one before it
+    /// or, where cycle counts commit (TRCIDR0.COMMOPT = 0), the last one committed. So the sum of the counts up to an
+    /// element is the cycle of the last P0 element up to it whose cycle is known. Only a timestamp with a count of its
+    /// own stays before, since that counts from the last cycle count.
+    pub no_image: bool,
 }
 
 /// The trace unit was set up to trace in a way that cannot be decoded.
@@ -128,6 +154,8 @@ impl<'i> Decoder<'i> {
             needs_context: true,
             last_is: InstructionSet::Is0,
             overflowed: false,
+            awaited: Awaited::Other,
+            held: None,
             awaits_marker: params.timestamp_markers,
             last_offset: None,
         })
@@ -151,7 +179,7 @@ impl<'i> Decoder<'i> {
     /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to
     /// come.
     pub fn oldest(&self) -> Option<u64> {
-        self.queue.oldest()
+        self.held.map(|(offset, _)| offset).or(self.queue.oldest())
     }
 
     /// Stream position of the last packet.
@@ -166,16 +194,21 @@ impl<'i> Decoder<'i> {
 
     /// All that decides what packets to come will tell.
     pub fn snapshot(&self) -> Snapshot {
+        let mut queue = self.queue.clone();
+        if let Some((offset, address)) = self.held {
+            queue.put_back(offset, Item::Address(address));
+        }
         Snapshot {
             walker: self.walker.snapshot(),
             state: self.state,
-            queue: self.queue.clone(),
+            queue,
             depth: self.depth,
             awaits_address: self.awaits_address,
             context: self.context,
             needs_context: self.needs_context,
             last_is: self.last_is,
             overflowed: self.overflowed,
+            awaited: self.awaited,
             awaits_marker: self.awaits_marker,
         }
     }
@@ -207,12 +240,54 @@ impl<'i> Decoder<'i> {
                 }
                 _ => {}
             }
+        } else if self.options.no_image && self.targets(offset, packet, sink) {
+            return;
         }
         self.other_packet(offset, packet, sink);
     }
 
+    /// Without a program: takes a packet of those that make up nearly all of a trace, if nothing is in the queue and
+    /// nothing will be.
+    #[inline]
+    fn targets(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
+        if self.params.max_spec == 0 && self.queue.is_empty() && matches!(self.state, State::Running) {
+            match *packet {
+                Packet::Atom(atoms) => {
+                    if let Some((at, address)) = self.held.take() {
+                        self.arrive(at, address, sink);
+                    }
+                    self.await_target(atoms);
+                    return true;
+                }
+                Packet::Address(address) if self.held.is_none() => {
+                    self.last_is = address.is;
+                    self.held = Some((offset, address));
+                    return true;
+                }
+                Packet::CycleCount(CycleCount { commit: None, cycles, .. }) => {
+                    sink.element(offset, &Element::Cycles(cycles));
+                    if let Some((at, address)) = self.held.take() {
+                        self.arrive(at, address, sink);
+                    }
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        self.release();
+        false
+    }
+
+    /// Puts the address that is held into the queue.
+    fn release(&mut self) {
+        if let Some((offset, address)) = self.held.take() {
+            self.queue.put_back(offset, Item::Address(address));
+        }
+    }
+
     /// The stream ends at stream position `offset`.
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+        self.release();
         match self.state {
             State::Running => self.discard_at_end(sink),
             State::Lost { reason, from, .. } => self.tell_gap(offset, reason, from, sink),
@@ -228,6 +303,7 @@ impl<'i> Decoder<'i> {
     /// What follows does not continue what came before: begins anew at the next A-Sync.
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
         if self.state == State::Running {
+            self.release();
             self.discard_at_end(sink);
             self.overflowed = false;
             self.lost(offset, GapReason::Interrupted);
@@ -237,6 +313,7 @@ impl<'i> Decoder<'i> {
     /// Forgets all state of the stream.
     fn forget(&mut self) {
         self.queue.clear();
+        self.held = None;
         self.depth = 0;
         self.awaits_address = false;
         self.straight = false;
@@ -244,6 +321,7 @@ impl<'i> Decoder<'i> {
         self.needs_context = true;
         self.missing = None;
         self.last_is = InstructionSet::Is0;
+        self.awaited = Awaited::Other;
         self.awaits_marker = self.params.timestamp_markers;
         self.walker.restart();
     }
@@ -314,7 +392,10 @@ impl<'i> Decoder<'i> {
     }
 
     pub(super) fn set_straight(&mut self) {
-        self.straight = self.params.max_spec == 0 && self.queue.is_empty() && self.state == State::Running;
+        self.straight = self.params.max_spec == 0
+            && !self.options.no_image
+            && self.queue.is_empty()
+            && self.state == State::Running;
     }
 
     fn running(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
@@ -366,6 +447,9 @@ impl<'i> Decoder<'i> {
                 self.push(offset, Item::TransactionStart { p0: self.params.transaction_start_is_p0 });
             }
             Packet::TransactionCommit => self.push(offset, Item::Transaction(Transaction::Commit)),
+            Packet::CycleCount(CycleCount { commit, cycles, .. }) if self.options.no_image => {
+                self.count_before(offset, commit, cycles, sink);
+            }
             Packet::CycleCount(CycleCount { commit, cycles, .. }) => {
                 self.push(offset, Item::Cycles(cycles));
                 commits = commit.unwrap_or(0).clamp(0, u32::MAX.into()) as u32;
@@ -467,7 +551,20 @@ impl<'i> Decoder<'i> {
         self.awaits_address = true;
     }
 
-    fn address(&mut self, offset: u64, address: crate::packet::Address) {
+    /// A cycle count, to be told before what else is told of the element whose cycle it tells.
+    fn count_before(&mut self, offset: u64, commit: Option<i64>, cycles: Option<u32>, sink: &mut impl Sink) {
+        match commit {
+            None => self.queue.push_count(offset, cycles),
+            Some(commit) => {
+                self.commit(offset, commit.clamp(0, u32::MAX.into()) as u32, sink);
+                if self.state == State::Running {
+                    sink.element(offset, &Element::Cycles(cycles));
+                }
+            }
+        }
+    }
+
+    fn address(&mut self, offset: u64, address: Address) {
         self.queue.push(offset, Item::Address(address));
         if self.awaits_address {
             self.awaits_address = false;

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use tracewright_core::Transaction;
+use tracewright_core::{Exception, Isa, Transaction};
 
 use crate::packet::{Address, Atoms, Context, InstructionSet, Q, Timestamp};
 
@@ -42,6 +42,14 @@ pub(super) enum Item {
     },
     /// P0: `n` elements from before the trace began.
     Unseen(u32),
+    /// Without a program: an exception that was committed, and has not been told.
+    Taken(Exception),
+    /// The same, an unknown path.
+    Path {
+        next: u64,
+        isa: Isa,
+        count: Option<u32>,
+    },
     Transaction(Transaction),
     Address(Address),
     Context(Context, InstructionSet),
@@ -106,6 +114,27 @@ impl Queue {
 
     pub fn push(&mut self, offset: u64, item: Item) {
         self.items.push_back((offset, item));
+    }
+
+    /// Adds a cycle count right after the newest P0 element, before what else was told since. If there was a count since,
+    /// or a timestamp that counts from the last one, right after those.
+    pub fn push_count(&mut self, offset: u64, cycles: Option<u32>) {
+        let stays_before = |&(_, item): &(u64, Item)| {
+            item.p0() > 0
+                || matches!(item, Item::Cycles(_) | Item::Timestamp(Timestamp { cycles: Some(_), .. }))
+        };
+        let mut at = self.items.iter().rposition(stays_before).map_or(0, |newest| newest + 1);
+        // What came second is of no element: it stays where it is, and the next need not look further.
+        if at > 0 && matches!(self.items[at - 1].1, Item::Cycles(_)) {
+            at = self.items.len();
+        }
+        // The address of an exception is told with it.
+        let awaits = |item| matches!(item, Item::Exception { .. } | Item::Q(Q { address: None, .. }));
+        if at > 0 && awaits(self.items[at - 1].1) {
+            let behind = |&(_, item): &(u64, Item)| matches!(item, Item::Address(_));
+            at = self.items.iter().skip(at).position(behind).map_or(self.items.len(), |i| at + i + 1);
+        }
+        self.items.insert(at, (offset, Item::Cycles(cycles)));
     }
 
     /// Takes the oldest element.

@@ -55,6 +55,7 @@ impl Decoder<'_> {
 
     /// Nothing that is not certain yet happened; what happened anyway is told.
     pub(super) fn discard(&mut self, sink: &mut impl Sink) {
+        self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
             if item.survives() {
                 self.tell_survivor(offset, item, sink);
@@ -65,6 +66,7 @@ impl Decoder<'_> {
 
     /// The trace ends: what happened before anything that is not certain is told.
     pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
+        self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
             if item.survives() {
                 self.tell_survivor(offset, item, sink);
@@ -74,6 +76,20 @@ impl Decoder<'_> {
         }
         self.queue.clear();
         self.depth = 0;
+    }
+
+    /// Without a program: tells what belongs to P0 elements that were committed, the target of the last branch for one.
+    pub(super) fn tell_certain(&mut self, sink: &mut impl Sink) {
+        if !self.options.no_image {
+            return;
+        }
+        while let Some((offset, item)) = self.queue.pop() {
+            if item.p0() > 0 {
+                return self.queue.put_back(offset, item);
+            }
+            // None of those waits for what may be missing.
+            let _ = self.commit_item(offset, item, sink);
+        }
     }
 
     #[cold]

@@ -1,0 +1,250 @@
+//! `decode --no-image`: rows of type, cycle and value, as the FPGA decoder writes them.
+//!
+//! The cycle of a row is that of the last P0 element (a branch, an exception) up to it whose cycle the trace tells, counted
+//! from where tracing began: the decoder tells a count before all else that it tells of its element
+//! ([`no_image`](tracewright_etm::decode::Options::no_image)), so that it is the sum of the counts so far. It begins at 0
+//! again at each Trace On, after each gap, and where the trace unit says that it does not know a count.
+
+use std::fmt::Write as _;
+
+use tracewright_core::{Context, Element, TraceOn, Transaction};
+
+use super::part::{At, Print};
+use super::{text, words};
+use crate::line::Line;
+
+/// Rows of type, cycle and value.
+pub struct Rows {
+    /// The buffer's name, quoted, if rows are JSON objects.
+    pub json: Option<String>,
+    /// Whether to tell sources apart.
+    pub ids: bool,
+    pub events: Vec<EventName>,
+}
+
+/// What an event is.
+#[derive(Clone, Debug)]
+pub struct EventName {
+    pub number: u8,
+    pub name: String,
+}
+
+impl std::str::FromStr for EventName {
+    type Err = String;
+
+    /// `0=L1D_CACHE_REFILL`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, name) = text.split_once('=').ok_or("expected NUMBER=NAME")?;
+        let number = number.parse().ok().filter(|&number| number < EVENTS);
+        let number = number.ok_or("expected the number of an event, 0 to 3")?;
+        Ok(Self { number, name: name.into() })
+    }
+}
+
+/// How many events a trace unit can have.
+const EVENTS: u8 = 4;
+
+/// What is known of a source up to a row.
+#[derive(Default)]
+pub struct State {
+    cycle: u64,
+    /// The context shown last.
+    context: Option<Context>,
+}
+
+impl State {
+    fn take(&mut self, element: &Element) {
+        match *element {
+            Element::Cycles(Some(cycles)) => self.cycle = self.cycle.wrapping_add(cycles.into()),
+            Element::Cycles(None) => self.cycle = 0,
+            Element::TraceOn(_) | Element::Lost(_) | Element::Gap { .. } => *self = Self::default(),
+            _ => {}
+        }
+    }
+}
+
+impl Print for Rows {
+    type State = State;
+
+    #[inline]
+    fn element(&self, state: &mut State, line: &mut Line, at: &At<'_>, element: &Element) {
+        state.take(element);
+        match *element {
+            Element::Cycles(Some(_)) | Element::Lost(_) | Element::End => {}
+            Element::Target { address, branch, .. } => {
+                self.begin(line, at, if branch { "Br" } else { "At" }, Some(state.cycle));
+                if self.json.is_some() {
+                    line.text("\"").hex(address, 0).text("\"}\n");
+                } else {
+                    line.hex(address, 0).text("\n");
+                }
+            }
+            Element::Event(events) => self.events(line, at, events, state.cycle),
+            Element::Context(context, _) if state.context.replace(context) == Some(context) => {}
+            _ => self.other(line, at, element, state.cycle),
+        }
+    }
+
+    fn passed(&self, state: &mut State, element: &Element) {
+        state.take(element);
+    }
+}
+
+impl Rows {
+    /// A line that says what the columns are.
+    pub fn columns(&self) -> &'static str {
+        match (&self.json, self.ids) {
+            (Some(_), _) => "",
+            (None, false) => "type      cycle  value\n",
+            (None, true) => "id  type      cycle  value\n",
+        }
+    }
+
+    /// All of a row before its value.
+    #[inline]
+    fn begin(&self, line: &mut Line, at: &At<'_>, kind: &str, cycle: Option<u64>) {
+        let cycle = cycle.filter(|_| at.source.params.cycle_counting());
+        if let Some(buffer) = &self.json {
+            line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(at.place.offset);
+            line.text(r#","id":"#).decimal(at.source.id.get().into());
+            line.text(r#","type":""#).text(kind).text(r#"","cycle":"#);
+            match cycle {
+                Some(cycle) => line.text("\"").hex(cycle, 0).text("\""),
+                None => line.text("null"),
+            };
+            line.text(r#","value":"#);
+            return;
+        }
+        if self.ids {
+            line.hex_byte(at.source.id.get()).text("  ");
+        }
+        line.text(kind).blanks(5usize.saturating_sub(kind.len()));
+        match cycle {
+            Some(cycle) => line.hex(cycle, 10),
+            None => line.blanks(10),
+        };
+        line.text("  ");
+    }
+
+    fn events(&self, line: &mut Line, at: &At<'_>, events: u8, cycle: u64) {
+        for number in (0..EVENTS).filter(|number| events >> number & 1 == 1) {
+            self.begin(line, at, "Evt", Some(cycle));
+            let name = self.events.iter().find(|event| event.number == number);
+            match (name, &self.json) {
+                (Some(event), Some(_)) => {
+                    line.text(&serde_json::to_string(&event.name).unwrap_or_default());
+                    line.text(r#","event":"#).decimal(number.into()).text("}\n");
+                }
+                (Some(event), None) => {
+                    line.text(&event.name).text("\n");
+                }
+                (None, Some(_)) => {
+                    line.decimal(number.into()).text(r#","event":"#).decimal(number.into()).text("}\n");
+                }
+                (None, None) => {
+                    line.decimal(number.into()).text("\n");
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn other(&self, line: &mut Line, at: &At<'_>, element: &Element, cycle: u64) {
+        // What was lost has no cycle.
+        let (kind, cycle) = match element {
+            Element::Context(..) => ("Ctx", Some(cycle)),
+            Element::TraceOn(_) => ("On", Some(cycle)),
+            Element::Exception(_) => ("Exc", Some(cycle)),
+            Element::ExceptionReturn => ("Ret", Some(cycle)),
+            // What it counts itself is from the last count.
+            Element::Timestamp { cycles, .. } => ("Ts", Some(cycle.wrapping_add(cycles.unwrap_or(0).into()))),
+            Element::TimestampMarker => ("Mark", Some(cycle)),
+            Element::Cycles(_) => ("Cyc", Some(cycle)),
+            Element::UnknownPath { .. } => ("Q", Some(cycle)),
+            Element::Instrumentation { .. } => ("Ite", Some(cycle)),
+            Element::Transaction(_) => ("Tx", Some(cycle)),
+            Element::Gap { .. } => ("Gap", None),
+            // What only a program can tell.
+            _ => return,
+        };
+        self.begin(line, at, kind, cycle);
+        if self.json.is_none() {
+            let _ = value(line, at, element);
+            line.text("\n");
+            return;
+        }
+        let mut words = Line::default();
+        let _ = value(&mut words, at, element);
+        let words = String::from_utf8_lossy(words.bytes());
+        line.text(&serde_json::to_string(&words).unwrap_or_default());
+        let _ = fields(line, at, element);
+        line.text("}\n");
+    }
+}
+
+/// The value of a row in words.
+fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+    match element {
+        Element::Context(context, _) => {
+            let bits = if context.is_64bit { "AArch64" } else { "AArch32" };
+            write!(line, "EL{} {bits} {}", context.level, context.security)?;
+            if let Some(id) = context.context_id {
+                write!(line, " CID {id:#x}")?;
+            }
+            context.vmid.map_or(Ok(()), |vmid| write!(line, " VMID {vmid:#x}"))
+        }
+        Element::TraceOn(TraceOn::Normal) => line.write_str("trace on"),
+        Element::TraceOn(TraceOn::Overflow) => line.write_str("trace on after overflow"),
+        Element::Exception(exception) => {
+            line.text(&text::exception_name(at, exception));
+            exception.return_address.map_or(Ok(()), |address| write!(line, ", returns to {address:#x}"))
+        }
+        Element::ExceptionReturn => line.write_str("exception return"),
+        Element::Timestamp { value, .. } => write!(line, "{value:#x}"),
+        Element::TimestampMarker => line.write_str("of a later timestamp"),
+        Element::Cycles(_) => line.write_str("unknown how many: counted from 0 again"),
+        Element::UnknownPath { next, count, .. } => {
+            write!(line, "{next:#x}, ")?;
+            match count {
+                Some(count) => write!(line, "{count} instructions on an unknown path"),
+                None => line.write_str("on an unknown path"),
+            }
+        }
+        Element::Instrumentation { level, value } => write!(line, "{value:#x} from EL{level}"),
+        Element::Transaction(transaction) => line.write_str(match transaction {
+            Transaction::Before => "began before the trace",
+            Transaction::Start => "start",
+            Transaction::Commit => "commit",
+            Transaction::Fail => "failed",
+        }),
+        Element::Gap { reason, from, to } => {
+            write!(line, "{from:#x}..{to:#x}: {}", words::gap(*reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What of a value programs should not have to find in its words, each with a comma before it.
+fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+    match element {
+        Element::Context(context, _) => {
+            write!(line, r#","el":{},"security":"{}""#, context.level, context.security)?;
+            if let Some(id) = context.context_id {
+                write!(line, r#","context_id":{id}"#)?;
+            }
+            context.vmid.map_or(Ok(()), |vmid| write!(line, r#","vmid":{vmid}"#))
+        }
+        Element::Exception(exception) => {
+            let name = text::exception_name(at, exception);
+            write!(line, r#","number":{},"name":"{name}""#, exception.number)?;
+            let address = exception.return_address;
+            address.map_or(Ok(()), |address| write!(line, r#","return_address":"{address:#x}""#))
+        }
+        Element::UnknownPath { next, count, .. } => {
+            write!(line, r#","next":"{next:#x}""#)?;
+            count.map_or(Ok(()), |count| write!(line, r#","count":{count}"#))
+        }
+        Element::Gap { from, to, .. } => write!(line, r#","from":{from},"to":{to}"#),
+        _ => Ok(()),
+    }
+}

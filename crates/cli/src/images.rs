@@ -1,0 +1,30 @@
+//! What is odd about the program that ran.
+
+use tracewright_image::{Image, Overlap, Remark};
+use tracewright_input::ImageFile;
+
+use crate::output::report;
+
+/// No more are reported one by one.
+const MOST: usize = 5;
+
+/// What to say of an image made of `named` files and of a capture's dumps. Dumps that overlap agree: a capture whose dumps
+/// do not has a problem, which is told as such.
+pub fn remarks<'a>(image: &'a Image, named: &[ImageFile]) -> Vec<&'a Remark> {
+    let is_named = |name: &str| named.iter().any(|file| file.path.display().to_string() == name);
+    let matters = |remark: &&Remark| !matches!(remark, Remark::Overlap(overlap) if !is_named(&overlap.by));
+    image.remarks().iter().filter(matters).collect()
+}
+
+/// Reports a few of them. That a named file hides a dump of the capture is what it was named for.
+pub fn report_remarks(image: &Image, named: &[ImageFile]) {
+    let is_named = |name: &str| named.iter().any(|file| file.path.display().to_string() == name);
+    let mut remarks = remarks(image, named);
+    remarks.retain(|remark| !matches!(remark, Remark::Overlap(Overlap { name, .. }) if !is_named(name)));
+    for remark in remarks.iter().take(MOST) {
+        report(&format!("warning: {remark}"));
+    }
+    if remarks.len() > MOST {
+        report(&format!("warning: {} more like these (tracewright info lists them)", remarks.len() - MOST));
+    }
+}

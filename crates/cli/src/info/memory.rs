@@ -1,0 +1,121 @@
+//! The memory images of a capture, and of files that people name.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tracewright_image::{Image, Kind, RegionRef, Remark};
+
+use super::wrap;
+
+/// Regions, files and remarks shown one by one.
+const MOST: usize = 12;
+/// Columns of the file's name.
+const NAME: usize = 23;
+
+/// The regions of `image`, its ELF files, and remarks about it.
+pub fn text(out: &mut impl Write, image: &Image, remarks: &[&Remark]) -> std::io::Result<()> {
+    let count = image.regions().count();
+    if count > 0 {
+        let total = image.regions().fold(0u64, |total, region| total.saturating_add(length(&region)));
+        let plural = if count == 1 { "" } else { "s" };
+        writeln!(out, "\nmemory: {count} region{plural}, {total} bytes")?;
+        let last = image.regions().take(MOST).map(|region| region.range().end).max().unwrap_or(0);
+        let digits = (64 - last.leading_zeros() as usize).div_ceil(4).max(8);
+        writeln!(out, "  {:<1$}  space  kind      file", "addresses", 2 * digits + 6)?;
+        for region in image.regions().take(MOST) {
+            let (range, space) = (region.range(), region.space().to_string());
+            let addresses = format!("{:#0w$x}..{:#0w$x}", range.start, range.end, w = digits + 2);
+            let (kind, name) = (kind(&region), short(region.name(), NAME));
+            writeln!(out, "  {addresses}  {space:<5}  {kind:<8}  {name}")?;
+        }
+        more(out, count)?;
+    }
+    let files = elf_files(image);
+    for region in files.iter().take(MOST) {
+        writeln!(out, "\nELF file {}", short(region.name(), 71))?;
+        let id = region.build_id().map_or("none".into(), hex);
+        for (i, line) in wrap(&id, 68).iter().enumerate() {
+            writeln!(out, "  {:<8}  {line}", if i == 0 { "build ID" } else { "" })?;
+        }
+        let has = |has: bool| if has { "yes" } else { "no" };
+        writeln!(out, "  symbols   {}", has(region.has_symbols()))?;
+        writeln!(out, "  lines     {}", has(region.has_lines()))?;
+    }
+    more(out, files.len())?;
+    if !remarks.is_empty() {
+        writeln!(out, "\nremarks on memory")?;
+        for remark in remarks.iter().take(MOST) {
+            for (i, line) in wrap(&remark.to_string(), 76).iter().enumerate() {
+                writeln!(out, "  {}{line}", if i == 0 { "" } else { "  " })?;
+            }
+        }
+        more(out, remarks.len())?;
+    }
+    Ok(())
+}
+
+fn more(out: &mut impl Write, count: usize) -> std::io::Result<()> {
+    match count.checked_sub(MOST) {
+        None | Some(0) => Ok(()),
+        Some(more) => writeln!(out, "  and {more} more (all with --json)"),
+    }
+}
+
+/// One object for each region.
+pub fn json(image: &Image) -> Value {
+    let regions = image.regions().map(|region| {
+        let elf = (region.kind() == Kind::Elf).then(|| {
+            json!({
+                "build_id": region.build_id().map(hex),
+                "symbols": region.has_symbols(),
+                "lines": region.has_lines(),
+            })
+        });
+        json!({
+            "file": region.name(),
+            "address": format!("{:#x}", region.range().start),
+            "length": length(&region),
+            "space": region.space().to_string(),
+            "code": region.executable(),
+            "kind": if elf.is_some() { "ELF" } else { "raw" },
+            "elf": elf,
+        })
+    });
+    regions.collect()
+}
+
+fn length(region: &RegionRef<'_>) -> u64 {
+    region.range().end - region.range().start
+}
+
+fn kind(region: &RegionRef<'_>) -> &'static str {
+    match (region.kind(), region.executable()) {
+        (Kind::Raw, _) => "raw",
+        (Kind::Elf, true) => "ELF code",
+        (Kind::Elf, false) => "ELF data",
+    }
+}
+
+/// A region of each ELF file. One given twice is one.
+fn elf_files(image: &Image) -> Vec<RegionRef<'_>> {
+    let mut files: Vec<RegionRef<'_>> = Vec::new();
+    for region in image.regions().filter(|region| region.kind() == Kind::Elf) {
+        if !files.iter().any(|file| file.name() == region.name()) {
+            files.push(region);
+        }
+    }
+    files
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The last part of a path, of which the end is kept if it is too long.
+fn short(path: &str, width: usize) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.chars().count() {
+        len if len > width => "..".chars().chain(name.chars().skip(len + 2 - width)).collect(),
+        _ => name.to_owned(),
+    }
+}
