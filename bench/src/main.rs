@@ -48,8 +48,8 @@ const ROUNDS: usize = 15;
 /// Bytes an engine reads in a round.
 const ROUND_BYTES: usize = 32 << 20;
 /// The same where OpenCSD takes half a second for a megabyte.
-const SLOW_ROUNDS: usize = 5;
-const SLOW_ROUND_BYTES: usize = 4 << 20;
+const SLOW_ROUNDS: usize = 3;
+const SLOW_ROUND_BYTES: usize = 16 << 20;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();

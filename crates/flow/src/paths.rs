@@ -44,14 +44,15 @@ impl End {
 }
 
 impl Paths {
+    /// Without any; memory is taken when the first one is learnt.
     pub fn new() -> Self {
-        Self { slots: vec![EMPTY; 1 << BITS] }
+        Self { slots: Vec::new() }
     }
 
     /// Where the path leads, if it is known; it is counted then. The highest bit of `pattern` stands above the others.
     #[inline(always)]
     pub fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
-        let path = &mut self.slots[slot(start, pattern)];
+        let path = self.slots.get_mut(slot(start, pattern))?;
         if path.start == start && path.pattern == pattern && path.count < u32::MAX {
             path.count += 1;
             return Some(path.end);
@@ -69,6 +70,9 @@ impl Paths {
         end: End,
         count: &mut impl FnMut(NodeId, bool, u64),
     ) {
+        if self.slots.is_empty() {
+            self.slots = vec![EMPTY; 1 << BITS];
+        }
         let path = &mut self.slots[slot(start, pattern)];
         path.expand(graph, count);
         *path = Path { start, pattern, end, count: 0 };
