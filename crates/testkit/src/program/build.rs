@@ -9,11 +9,19 @@ const VECTOR_TABLE: u32 = 0x800 / 4;
 
 /// A random program of about `size` instructions, the 512 of the exception vectors not counted.
 pub fn generate(rng: &mut Rng, size: usize) -> Program {
-    let mut builder = Builder::new(rng);
+    build(Builder::new(rng), size)
+}
+
+/// The same without system calls: a program that computes.
+pub fn generate_computing(rng: &mut Rng, size: usize) -> Program {
+    build(Builder { calls_system: false, ..Builder::new(rng) }, size)
+}
+
+fn build(mut builder: Builder<'_>, size: usize) -> Program {
     builder.user(size * 3 / 4);
     let kernel = builder.ops.len() as u32;
     builder.kernel(size / 4);
-    let Builder { mut ops, functions, mut choices, .. } = builder;
+    let Builder { rng, mut ops, functions, mut choices, .. } = builder;
 
     // Until here the targets of calls, but not of branches inside a function, were numbers of functions.
     let resolve = |target: &mut u32| {
@@ -71,12 +79,13 @@ struct Builder<'a> {
     current: Function,
     /// Where it should end.
     limit: usize,
+    calls_system: bool,
 }
 
 impl<'a> Builder<'a> {
     fn new(rng: &'a mut Rng) -> Self {
         let current = Function { start: 0, leaf: false, kernel: false };
-        Self { rng, ops: Vec::new(), functions: Vec::new(), choices: Vec::new(), current, limit: 0 }
+        Self { rng, ops: Vec::new(), functions: Vec::new(), choices: Vec::new(), current, limit: 0, calls_system: true }
     }
 
     /// Plans functions: every third is a leaf. Gives the numbers of the first and the one after the last.
@@ -164,7 +173,9 @@ impl<'a> Builder<'a> {
             }
             4 if self.rng.one_in(4) => self.ops.push(Op::Isb),
             4 if self.rng.one_in(6) => self.ops.push(Op::Wait),
-            5 if !self.current.kernel && self.rng.one_in(3) => self.ops.push(Op::Svc),
+            5 if !self.current.kernel && self.rng.one_in(3) => {
+                self.ops.push(if self.calls_system { Op::Svc } else { Op::Plain });
+            }
             6..=8 => self.repeat(nesting),
             9 | 10 if !leaf => self.guarded_call(),
             11 => self.switch(nesting),

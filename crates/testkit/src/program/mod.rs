@@ -24,7 +24,7 @@ mod build;
 mod execute;
 mod op;
 
-pub use build::generate;
+pub use build::{generate, generate_computing};
 pub use execute::{Executor, Happenings};
 use op::Op;
 
