@@ -85,7 +85,15 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(rng: &'a mut Rng) -> Self {
         let current = Function { start: 0, leaf: false, kernel: false };
-        Self { rng, ops: Vec::new(), functions: Vec::new(), choices: Vec::new(), current, limit: 0, calls_system: true }
+        Self {
+            rng,
+            ops: Vec::new(),
+            functions: Vec::new(),
+            choices: Vec::new(),
+            current,
+            limit: 0,
+            calls_system: true,
+        }
     }
 
     /// Plans functions: every third is a leaf. Gives the numbers of the first and the one after the last.
