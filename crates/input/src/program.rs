@@ -46,6 +46,11 @@ impl Capture {
             match map(path) {
                 Ok(bytes) => {
                     let name = path.display().to_string();
+                    if let Some(machine) = foreign(bytes.as_slice()) {
+                        let message = format!("a program for {machine}: the trace is an Arm core's");
+                        problems.push(Problem::memory_error(path, message));
+                        continue;
+                    }
                     let added = match (bytes.as_slice().starts_with(b"\x7fELF"), *at) {
                         (true, at) => builder.elf(&name, bytes, at, MemorySpace::ANY),
                         (false, Some(at)) => builder.raw(&name, bytes, at, MemorySpace::ANY),
@@ -89,6 +94,21 @@ impl Capture {
             }
         }
         (builder.build(), problems)
+    }
+}
+
+/// The machine of an ELF file, if it is no Arm.
+fn foreign(bytes: &[u8]) -> Option<String> {
+    if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
+        return None;
+    }
+    let machine = u16::from_le_bytes([*bytes.get(18)?, *bytes.get(19)?]);
+    match machine {
+        40 | 183 => None,
+        3 => Some("x86".into()),
+        62 => Some("x86-64".into()),
+        243 => Some("RISC-V".into()),
+        other => Some(format!("another machine (e_machine {other})")),
     }
 }
 

@@ -30,11 +30,11 @@ pub struct Plan {
 }
 
 /// Bytes of a window for each job: the most, the least, and to begin with.
-const MOST: usize = 1 << 16;
+const MOST: usize = 1 << 17;
 const LEAST: usize = 1 << 9;
 const FIRST: usize = 1 << 14;
-/// Bytes of text that a window is to give for each job.
-const TEXT: usize = 8 << 20;
+/// Bytes of text that a window is to give.
+const TEXT: usize = 16 << 20;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
 
@@ -94,7 +94,7 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
             }
         }
         let done: Vec<_> = if self.plan.jobs > 1 {
-            tasks.into_par_iter().map(|task| self.run(task)).collect()
+            tasks.into_par_iter().with_max_len(1).map(|task| self.run(task)).collect()
         } else {
             tasks.into_iter().map(|task| self.run(task)).collect()
         };
@@ -109,7 +109,9 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
             self.warm[index] = Some(last);
         }
         for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
-            lane.places.forget_before(warm.as_ref().map_or(u64::MAX, Segment::oldest));
+            // Where the stream ends is asked for at its end.
+            let last = lane.end().saturating_sub(1);
+            lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let mut text = 0;
         for part in parts.iter().flatten() {
@@ -117,7 +119,7 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
             text += part.line.bytes().len();
         }
         let jobs = self.plan.jobs;
-        let fitting = (TEXT * jobs).saturating_mul(self.window) / text.max(1);
+        let fitting = TEXT.saturating_mul(self.window) / text.max(1);
         self.window = fitting.min(2 * self.window).clamp(LEAST * jobs, MOST * jobs);
         merge(&parts, out)
     }
@@ -155,12 +157,14 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
         if self.plan.jobs == 1 || !lane.cuts.is_empty() {
             return starts;
         }
+        // No more segments than threads: each has a decoder that must learn the program, and keep it in the cache.
+        let segment = (lane.bytes.len() / self.plan.jobs).max(SEGMENT);
         let mut last = 0;
         let mut zeros = 0;
         for (i, &byte) in lane.bytes.iter().enumerate() {
             if byte == 0x80 && zeros >= 11 {
                 let start = i - 11;
-                if start >= last + SEGMENT {
+                if start >= last + segment {
                     starts.push(start);
                     last = start;
                 }

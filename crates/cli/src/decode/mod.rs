@@ -126,8 +126,8 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     src_addr_n: bool,
 
     /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    jobs: usize,
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -161,7 +161,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         // Cycles are summed up from the beginning.
         _ if opts.no_image => 1,
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        jobs => jobs,
+        jobs => jobs.into(),
     };
     let detail = match (opts.instructions, opts.elements) {
         (true, _) => Detail::Instructions,
@@ -274,6 +274,10 @@ impl What<'_> {
         }
         for damage in &lanes.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
+        }
+        let asked_for_all = plan.range.from == 0 && plan.range.to == u64::MAX;
+        if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !plan.decode.no_image {
+            failures.push("nothing could be decoded".into());
         }
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));

@@ -71,6 +71,8 @@ pub struct Tally {
     pub gaps: u64,
     /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
     pub bad_gaps: u64,
+    /// The first of the others: where it begins and ends, and why.
+    pub first_bad_gap: Option<(u64, u64, GapReason)>,
 }
 
 impl AddAssign<&Self> for Tally {
@@ -84,6 +86,7 @@ impl AddAssign<&Self> for Tally {
         self.targets += other.targets;
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
+        self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
     }
 }
 
@@ -108,6 +111,15 @@ impl Range {
     }
 }
 
+/// Places of positions that are asked for long after the map has forgotten them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Remembered {
+    /// Where the gap begins that has not ended.
+    pub gap: Option<(u64, Place)>,
+    /// Where the bytes begin that are passed over.
+    pub skipped: Option<(u64, Place)>,
+}
+
 /// A sink that prints into a part.
 pub struct Out<'o, P: Print> {
     pub part: &'o mut Part,
@@ -121,16 +133,16 @@ pub struct Out<'o, P: Print> {
     pub range: Range,
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
-    /// Places of positions that may be asked for long after the map has forgotten them.
-    pub remembered: &'o mut Vec<(u64, Place)>,
+    pub remembered: &'o mut Remembered,
 }
 
 impl<P: Print> Out<'_, P> {
     pub fn place(&mut self, position: u64) -> Place {
         let known = self.places.of(position, &mut self.cursor);
         let known = known.or_else(|| {
-            let found = self.remembered.iter().rev().find(|(remembered, _)| *remembered == position);
-            found.map(|&(_, place)| place)
+            let Remembered { gap, skipped } = *self.remembered;
+            let mut both = [gap, skipped].into_iter().flatten();
+            both.find_map(|(remembered, place)| (remembered == position).then_some(place))
         });
         // The end of the stream: behind its last byte.
         let known = known.or_else(|| {
@@ -140,15 +152,20 @@ impl<P: Print> Out<'_, P> {
         known.unwrap_or(Place { offset: position, opencsd_index: position })
     }
 
-    /// Keeps the place of a position at which a gap may begin.
-    pub fn remember(&mut self, position: u64) {
-        if self.remembered.last().is_none_or(|&(last, _)| last != position) {
-            let place = self.place(position);
-            // A gap begins at the last loss, or at the first byte passed over after it.
-            if self.remembered.len() > 3 {
-                self.remembered.remove(0);
-            }
-            self.remembered.push((position, place));
+    /// Keeps the place where a gap begins.
+    pub fn remember_gap(&mut self, position: u64) {
+        if self.remembered.gap.is_none_or(|(last, _)| last != position)
+            && let Some(place) = self.places.of(position, &mut self.cursor)
+        {
+            self.remembered.gap = Some((position, place));
+        }
+    }
+
+    /// Keeps the place where bytes are passed over.
+    pub fn remember_skipped(&mut self, position: u64) {
+        if self.remembered.skipped.is_none() {
+            let place = self.places.of(position, &mut self.cursor);
+            self.remembered.skipped = place.map(|place| (position, place));
         }
     }
 
@@ -186,9 +203,6 @@ impl<P: Print> Sink for Out<'_, P> {
         if let Element::Context(context, _) = element {
             self.space = context.space();
         }
-        if let Element::Lost(_) = element {
-            self.remember(offset);
-        }
         if !self.wants(offset) {
             return self.print.passed(self.state, element);
         }
@@ -217,8 +231,12 @@ impl<P: Print> Sink for Out<'_, P> {
                 // What lies before the first synchronisation point is no gap in what was traced.
                 tally.gaps += u64::from(!matches!(reason, Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};
-                tally.bad_gaps += u64::from(!matches!(reason, Start | Overflow | Discard | Interrupted));
+                let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);
+                tally.bad_gaps += u64::from(is_bad);
                 (*from, *to) = (self.place(*from).offset, self.place(*to).offset);
+                if is_bad {
+                    self.part.tally.first_bad_gap.get_or_insert((*from, *to, *reason));
+                }
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use tracewright_etm::decode::{Decoder, Snapshot};
 use tracewright_etm::packet::{self, Packet, Parser};
 
 use super::lane::Lane;
-use super::part::{Out, Part, Print, Range};
+use super::part::{Out, Part, Print, Range, Remembered};
 use crate::reader::Place;
 
 /// A decoder in the middle of a stream.
@@ -13,7 +13,7 @@ pub struct Segment<'i, P: Print> {
     pub decoder: Decoder<'i>,
     /// What the printer keeps.
     printed: P::State,
-    remembered: Vec<(u64, Place)>,
+    remembered: Remembered,
     pub synchronised: bool,
     passed_over: bool,
 }
@@ -49,7 +49,7 @@ impl<'i, P: Print> Segment<'i, P> {
             parser,
             decoder,
             printed: P::State::default(),
-            remembered: Vec::new(),
+            remembered: Remembered::default(),
             synchronised: false,
             passed_over: false,
         }
@@ -80,12 +80,16 @@ impl<'i, P: Print> Segment<'i, P> {
             handed_over: None,
             synchronised: &mut self.synchronised,
         };
+        if let Some(from) = feed.decoder.gap_start() {
+            feed.out.remember_gap(from);
+        }
         let mut at = from;
         for &cut in &lane.cuts {
             let cut_at = (cut - lane.start) as usize;
             self.parser.feed(&lane.bytes[at..cut_at], &mut feed);
             self.parser.finish(&mut feed);
             feed.decoder.interrupt(cut, &mut feed.out);
+            feed.out.mark(cut.max(1) - 1);
             at = cut_at;
         }
         let sure = next.unwrap_or(lane.bytes.len());
@@ -221,8 +225,16 @@ impl<P: Print> packet::Sink for Feed<'_, '_, P> {
             return;
         }
         self.decoder.packet(offset, packet, &mut self.out);
-        let end = offset + bytes.len() as u64;
+        let len = match packet {
+            Packet::NotSync { len } => *len,
+            _ => bytes.len() as u64,
+        };
+        let end = offset + len;
         self.out.mark(end.max(offset + 1) - 1);
+        if let Some(from) = self.decoder.gap_start() {
+            self.out.remember_gap(from);
+            self.out.remembered.skipped = None;
+        }
         if self.began.is_some() || self.next.is_some() {
             self.watch(offset, end, packet);
         }
@@ -231,8 +243,10 @@ impl<P: Print> packet::Sink for Feed<'_, '_, P> {
 
     fn skipped(&mut self, offset: u64, bytes: &[u8]) {
         *self.out.passed_over |= bytes.iter().any(|&byte| byte != 0);
-        if self.out.remembered.is_empty() || *self.synchronised {
-            self.out.remember(offset);
+        if self.handed_over.is_none() {
+            self.out.remember_skipped(offset);
+            self.decoder.skipping(offset, &mut self.out);
+            self.out.mark(offset);
         }
     }
 }

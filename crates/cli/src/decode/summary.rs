@@ -35,6 +35,10 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         }
     }
     output::report(&line);
+    if let Some((from, to, reason)) = tally.first_bad_gap {
+        let why = words::gap(reason);
+        output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
+    }
     if let Some((_, address, space)) = tally.first_no_code {
         let before = address.checked_sub(1).and_then(|before| image.region(before, space));
         let message = match before {

@@ -39,7 +39,7 @@ pub struct Text {
 }
 
 /// Columns before the part that differs, and before an instruction.
-const HEAD: usize = 14;
+const HEAD: usize = 15;
 const INDENT: usize = 4;
 const WIDTH: usize = 80;
 
@@ -86,7 +86,7 @@ fn head(line: &mut Line, at: &At<'_>) {
 fn block(line: &mut Line, at: &At<'_>, block: &Block) {
     line.hex(block.start, 18);
     let _ = write!(line, "{:5} {:<12} ", block.count, words::ended(block));
-    line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 5 - 14)).text("\n");
+    line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 19)).text("\n");
 }
 
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
@@ -181,7 +181,7 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::NoCode { address, space } => write!(line, "no code at {address:#x} ({space})"),
         Element::Mismatch(mismatch) => {
             let (address, what) = words::mismatch(mismatch);
-            write!(line, "mismatch at {address:#x}: {what}")
+            write!(line, "mismatch {address:#x}: {what}")
         }
         Element::Gap { reason, from, to } => {
             write!(line, "gap {from:#x}..{to:#x}: {}", words::gap(*reason))

@@ -49,7 +49,7 @@ pub fn gap(reason: GapReason) -> &'static str {
 /// How the trace and the program do not agree, and where.
 pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     match *mismatch {
-        Mismatch::NotTaken(address) => (address, "a branch without condition was not taken".into()),
+        Mismatch::NotTaken(address) => (address, "unconditional branch not taken".into()),
         Mismatch::Endless(address) => (address, "no branch for 256 KiB".into()),
         Mismatch::NotCode(address) => (address, "no instruction (UDF)".into()),
         Mismatch::NoTarget(address) => (address, "the trace does not say where it went".into()),

@@ -122,6 +122,8 @@ enum State {
     Synchronised {
         reason: GapReason,
         from: u64,
+        /// Whether packets came that should not.
+        skipped: bool,
     },
     Running,
 }
@@ -180,6 +182,15 @@ impl<'i> Decoder<'i> {
     /// come.
     pub fn oldest(&self) -> Option<u64> {
         self.held.map(|(offset, _)| offset).or(self.queue.oldest())
+    }
+
+    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    #[inline]
+    pub fn gap_start(&self) -> Option<u64> {
+        match self.state {
+            State::Running => None,
+            State::Lost { from, .. } | State::Synchronised { from, .. } => Some(from),
+        }
     }
 
     /// Stream position of the last packet.
@@ -285,13 +296,22 @@ impl<'i> Decoder<'i> {
         }
     }
 
+    /// From stream position `offset` on bytes are passed over in search of an A-Sync: what is lost is told now, not when the
+    /// search has ended.
+    pub fn skipping(&mut self, offset: u64, sink: &mut impl Sink) {
+        if let State::Lost { reason, from, told: false } = self.state {
+            sink.element(offset, &Element::Lost(reason));
+            self.state = State::Lost { reason, from, told: true };
+        }
+    }
+
     /// The stream ends at stream position `offset`.
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
         self.release();
         match self.state {
             State::Running => self.discard_at_end(sink),
             State::Lost { reason, from, .. } => self.tell_gap(offset, reason, from, sink),
-            State::Synchronised { reason, from } => {
+            State::Synchronised { reason, from, .. } => {
                 self.discard_at_end(sink);
                 self.tell_gap(offset, reason, from, sink);
             }
@@ -351,17 +371,27 @@ impl<'i> Decoder<'i> {
                 if *packet == Packet::Async {
                     let to = offset;
                     self.tell_gap(to, reason, from, sink);
-                    self.state = State::Synchronised { reason, from: to };
+                    self.state = State::Synchronised { reason, from: to, skipped: false };
                 }
             }
-            State::Synchronised { .. } => match packet {
+            State::Synchronised { reason, from, skipped } => match packet {
                 Packet::TraceInfo(info) => {
                     self.state = State::Running;
+                    if skipped {
+                        self.tell_gap(offset, reason, from, sink);
+                    }
                     self.begin(offset, info);
                 }
                 // ETE: they do not wait for the Trace Info.
                 Packet::Event(events) => self.push(offset, Item::Event(*events)),
-                _ => {}
+                Packet::Async | Packet::Ignore | Packet::Incomplete { .. } => {}
+                _ if skipped => {}
+                _ => {
+                    let is_bad = packet.kind().is_error();
+                    let unexpected = GapReason::Contradiction(Contradiction::UnexpectedPacket);
+                    let reason = if is_bad { GapReason::BadPacket } else { unexpected };
+                    self.state = State::Synchronised { reason, from: offset, skipped: true };
+                }
             },
         }
     }
@@ -369,8 +399,8 @@ impl<'i> Decoder<'i> {
     /// The first Trace Info.
     fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo) {
         if info.spec > 0 {
-            self.depth = info.spec;
-            self.queue.push(offset, Item::Unseen(info.spec));
+            self.depth = info.spec.min(MOST_UNCERTAIN as u32);
+            self.queue.push(offset, Item::Unseen(self.depth));
         }
         if info.in_transaction() {
             self.queue.push(offset, Item::Transaction(Transaction::Before));
@@ -539,7 +569,7 @@ impl<'i> Decoder<'i> {
             return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
         }
         self.queue.push(offset, item);
-        self.depth += p0;
+        self.depth = self.depth.saturating_add(p0);
     }
 
     /// A P0 element whose address is the next packet's.
@@ -577,7 +607,7 @@ impl<'i> Decoder<'i> {
         if atoms.count > 0 {
             self.push(offset, Item::Atoms(atoms));
         }
-        if cancel > 0 {
+        if cancel > 0 && self.state == State::Running {
             self.cancel(offset, cancel, sink);
         }
         if mispredict && self.state == State::Running {
