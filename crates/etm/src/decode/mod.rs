@@ -10,7 +10,9 @@
 
 mod commit;
 mod decoder;
+mod options;
 mod queue;
 mod resolve;
 
-pub use decoder::{Decoder, Options, Snapshot, Unsupported};
+pub use decoder::{Decoder, Snapshot};
+pub use options::{Options, Unsupported};
