@@ -11,7 +11,7 @@ pub struct Options {
     pub join_source_walks: bool,
     /// Tell again of missing code at an exception that is taken there, as OpenCSD does.
     pub repeat_no_code: bool,
-    /// There is no program. Each address that was reached is told as a [`Target`](Element::Target): with branch
+    /// There is no program. Each address that was reached is told as a [`Target`](tracewright_core::Element::Target): with branch
     /// broadcast (TRCCONFIGR.BB) those of all taken branches. Of an instruction that is traced like a branch but is none
     /// (ISB, for one) nothing is told, unless a synchronisation point follows it at once: the address there is taken for
     /// the target of a branch.
