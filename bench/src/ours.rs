@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tracewright_core::{Block, Element, Ended};
 use tracewright_etm::Params;
-use tracewright_etm::decode::{Decoder, Options};
+use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::{Kind, Packet, Parser, Resync, Sink};
 use tracewright_flow::{Counts, Profile};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
@@ -46,7 +46,7 @@ pub fn run(input: &Input, layer: Layer, repeat: usize) -> (u64, Answer) {
         Layer::Blocks => {
             let mut sinks = decoders(input, Blocks::default);
             both(input, repeat, &mut sinks);
-            black_box(sinks.iter().map(|sink| sink.out.sum).fold(0, u64::wrapping_add));
+            black_box(sinks.iter().map(|feed| feed.sink.sum).fold(0, u64::wrapping_add));
         }
         Layer::Profile => {
             let mut sinks = decoders(input, Counts::new);
@@ -143,7 +143,7 @@ fn answer(input: &Input, layer: Layer) -> Answer {
         Layer::Blocks => {
             let mut sinks = decoders(input, Elements::default);
             both(input, 1, &mut sinks);
-            for Decode { out, .. } in sinks {
+            for Feed { sink: out, .. } in sinks {
                 digest ^= out.fnv.map_or(0, Fnv::of_source);
                 add(&mut counts, "ranges", out.ranges);
                 add(&mut counts, "instructions", out.instructions);
@@ -249,30 +249,17 @@ fn words(block: &Block) -> [u64; 3] {
     [block.start, block.end, u64::from(block.count) << 1 | u64::from(block.ended != Ended::NotTaken)]
 }
 
-/// Decodes packets.
-struct Decode<'i, S> {
-    decoder: Decoder<'i>,
-    out: S,
-}
-
 /// A decoder for each source.
-fn decoders<S>(input: &Input, out: impl Fn() -> S) -> Vec<Decode<'_, S>> {
+fn decoders<S>(input: &Input, out: impl Fn() -> S) -> Vec<Feed<'_, S>> {
     // As OpenCSD does, so that the answers compare.
     let options = Options { trust_images: true, ..Options::default() };
     let decoder = |(_, params): &(String, Params)| Decoder::new(params, &input.image, options);
     let decoders = input.sources.iter().map(|source| decoder(source).expect("can be decoded"));
-    decoders.map(|decoder| Decode { decoder, out: out() }).collect()
+    decoders.map(|decoder| Feed { decoder, sink: out() }).collect()
 }
 
-fn profiles(counted: Vec<Decode<'_, Counts>>) -> Vec<Profile> {
-    counted.into_iter().map(|Decode { decoder, out }| out.finish(decoder.walker().graph())).collect()
-}
-
-impl<S: tracewright_flow::Sink> Sink for Decode<'_, S> {
-    #[inline(always)]
-    fn packet(&mut self, offset: u64, _bytes: &[u8], packet: &Packet) {
-        self.decoder.packet(offset, packet, &mut self.out);
-    }
+fn profiles(counted: Vec<Feed<'_, Counts>>) -> Vec<Profile> {
+    counted.into_iter().map(|Feed { decoder, sink }| sink.finish(decoder.walker().graph())).collect()
 }
 
 /// Counts and checksums blocks.

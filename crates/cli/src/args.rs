@@ -28,7 +28,7 @@ pub struct CaptureArgs {
 type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
 (ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 \
 (ETE 1.0) with nothing optional; take them from your driver or debugger. Repeat for more sources.\n\
-Example: --source etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1,TRCIDR2=0x488"
+Example: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1"
     )]
     pub sources: Vec<RawSource>,
 }

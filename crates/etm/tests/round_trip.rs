@@ -2,8 +2,8 @@
 
 use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
-use tracewright_etm::decode::{Decoder, Options};
-use tracewright_etm::packet::{Packet, Parser};
+use tracewright_etm::decode::{Decoder, Feed, Options};
+use tracewright_etm::packet::Parser;
 use tracewright_flow::{Counts, Profile, Sink};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
@@ -20,27 +20,27 @@ fn image(program: &Program) -> Image {
 
 fn decode(run: &Run, image: &Image) -> Vec<Element> {
     let mut elements = Vec::new();
-    let mut told = |_: u64, element: &Element| match element {
+    let told = |_: u64, element: &Element| match element {
         // Where the trace begins and where it goes on are known.
         Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
         element => elements.push(*element),
     };
-    decode_into(run, image, 1, &mut told);
+    decode_into(run, image, 1, told);
     elements
 }
 
 /// Decodes the trace so many times over.
-fn decode_into<'i>(run: &Run, image: &'i Image, times: usize, sink: &mut impl Sink) -> Decoder<'i> {
+fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) -> Feed<'i, S> {
     let params = Params::new(&run.registers).unwrap();
-    let mut decoder = Decoder::new(&params, image, Options::default()).unwrap();
+    let decoder = Decoder::new(&params, image, Options::default()).unwrap();
+    let mut feed = Feed { decoder, sink };
     let mut parser = Parser::new(params);
     for _ in 0..times {
-        let mut packets = |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, sink);
-        parser.feed(run.trace(), &mut packets);
-        parser.finish(&mut packets);
-        decoder.finish(parser.position(), sink);
+        parser.feed(run.trace(), &mut feed);
+        parser.finish(&mut feed);
+        feed.decoder.finish(parser.position(), &mut feed.sink);
     }
-    decoder
+    feed
 }
 
 /// What blocks add up to, the slow way.
@@ -80,10 +80,8 @@ fn counting_by_node_and_path_is_counting_blocks() {
         let program = program::generate(&mut rng, size);
         let image = image(&program);
         let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
-        let mut naive = Naive::default();
-        decode_into(&run, &image, 3, &mut naive);
-        let mut counts = Counts::new();
-        let decoder = decode_into(&run, &image, 3, &mut counts);
+        let naive = decode_into(&run, &image, 3, Naive::default()).sink;
+        let Feed { decoder, sink: counts } = decode_into(&run, &image, 3, Counts::new());
         let profile = counts.finish(decoder.walker().graph());
         assert_eq!(profile.blocks, naive.profile.blocks, "seed {seed}, {:x?}", run.registers);
         if run.registers.trcconfigr & 1 << 12 == 0 {

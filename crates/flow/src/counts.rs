@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use tracewright_core::{Block, Element, Ended};
 
 use crate::paths::Paths;
-use crate::{End, Graph, NodeId, Sink};
+use crate::{Branches, End, Graph, NodeId, Sink};
 
 /// How often each block ran and how it ended, and where indirect branches went: a profile, made without making any block.
 ///
@@ -60,17 +60,19 @@ impl Sink for Counts {
         self.nodes[id.index()][usize::from(taken)] += 1;
     }
 
+    const FOLLOWS: bool = true;
+
     #[inline(always)]
-    fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
-        self.paths.follow(start, pattern)
+    fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        self.paths.follow(start, code)
     }
 
     #[inline(always)]
-    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, pattern: u32, end: End) {
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
         // All nodes of a path have been counted once, so that there is a place for each.
         let nodes = &mut self.nodes;
         let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
-        self.paths.learn(graph, start, pattern, end, &mut count);
+        self.paths.learn(graph, start, code, branches, end, &mut count);
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {

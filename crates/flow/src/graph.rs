@@ -63,7 +63,7 @@ impl<'i> Graph<'i> {
     }
 
     /// The node that starts at `address`.
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
         match self.index.get(address, isa, space) {
             Some(id) => id,
@@ -86,13 +86,13 @@ impl<'i> Graph<'i> {
         if node.next.is_some() { node.next } else { self.link_next(id) }
     }
 
-    /// The node at `address`, where the indirect branch at the end of `from` went.
+    /// The indirect branch at the end of `from` went to `to`.
+    ///
+    /// Kept apart from looking up `to` by its address: that does not have to wait until `from` is known, so a processor
+    /// can be far ahead with it.
     #[inline(always)]
-    pub fn went(&mut self, from: NodeId, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
-        match self.edges.follow(from, address, isa, space) {
-            Some(to) => to,
-            None => self.link_went(from, address, isa, space),
-        }
+    pub fn went(&mut self, from: NodeId, to: NodeId) {
+        self.edges.count(from, to);
     }
 
     /// Where indirect branches went.
@@ -114,13 +114,6 @@ impl<'i> Graph<'i> {
         let next = self.at(node.end(), node.isa(), node.space());
         self.nodes[id.index()].next = next;
         next
-    }
-
-    #[cold]
-    fn link_went(&mut self, from: NodeId, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
-        let to = self.at(address, isa, space);
-        self.edges.insert(from, address, isa, space, to);
-        to
     }
 
     /// Makes the node at `address`, and those that scans on the way make.

@@ -31,7 +31,7 @@ impl Index {
         Self { slots: vec![EMPTY; 1 << START_BITS], shift: 64 - START_BITS, len: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, address: u64, isa: Isa, space: MemorySpace) -> Option<NodeId> {
         let slot = &self.slots[self.find(address, kind(isa, space))];
         slot.id.is_some().then_some(slot.id)
@@ -49,7 +49,7 @@ impl Index {
     }
 
     /// The slot of a key, or the empty one where it belongs.
-    #[inline]
+    #[inline(always)]
     fn find(&self, address: u64, kind: u32) -> usize {
         let mask = self.slots.len() - 1;
         // Instructions are aligned, and neighbours differ in few low bits: the product's high bits depend on all of them.

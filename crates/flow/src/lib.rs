@@ -23,7 +23,7 @@ pub use edges::Edge;
 pub use graph::Graph;
 pub use instructions::{InBlock, Instructions};
 pub use node::{Node, NodeId, Stop};
-pub use paths::End;
+pub use paths::{Branches, End};
 pub use return_stack::ReturnStack;
 pub use sink::Sink;
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -2,22 +2,29 @@
 
 use crate::{Graph, Node, NodeId};
 
-/// Remembers where a pattern of taken and not taken branches leads from a node, and counts how often: a trace packet with
-/// many branches is then one look-up. What the branches on the way add up to is worked out when a path is forgotten.
+/// Remembers where branches lead from a node, and counts how often: several trace packets with many branches are then one
+/// look-up. What the branches on the way add up to is worked out when a path is forgotten.
 ///
 /// A cache: a path lives in one slot, and another one that belongs there takes its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     slots: Vec<Path>,
+    /// The branches of each: apart, so that slots are small. They are needed only when a path is learnt or forgotten.
+    branches: Vec<Branches>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Path {
     start: NodeId,
-    pattern: u32,
+    /// What stands for its branches.
+    code: u32,
     end: End,
     count: u32,
 }
+
+/// Up to 63 branches, each taken or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branches(u64);
 
 /// Where a path ends: at a node, or (bit 31) after the indirect branch at the end of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +32,24 @@ pub struct End(u32);
 
 const INDIRECT: u32 = 1 << 31;
 const BITS: u32 = 16;
-const WAYS: u32 = 3;
-const EMPTY: Path = Path { start: NodeId::NONE, pattern: 0, end: End(0), count: 0 };
+const EMPTY: Path = Path { start: NodeId::NONE, code: 0, end: End(0), count: 0 };
+
+impl Branches {
+    /// None yet.
+    // A bit for each, the first one's lowest, and a 1 above them.
+    pub const NONE: Self = Self(1);
+
+    /// These, and then `count` more: the bits of `taken`, the lowest first. `None` if those are too many.
+    #[must_use]
+    pub fn then(self, taken: u32, count: u32) -> Option<Self> {
+        let len = self.0.ilog2();
+        if len + count > 63 {
+            return None;
+        }
+        let more = u64::from(taken) & ((1 << count) - 1) | 1 << count;
+        Some(Self(self.0 ^ 1 << len | more << len))
+    }
+}
 
 impl End {
     pub(crate) fn at(node: NodeId) -> Option<Self> {
@@ -47,16 +70,19 @@ impl End {
 impl Paths {
     /// Without any; memory is taken when the first one is learnt.
     pub fn new() -> Self {
-        Self { slots: Vec::new() }
+        Self { slots: Vec::new(), branches: Vec::new() }
     }
 
-    /// Where the path leads, if it is known; it is counted then. The highest bit of `pattern` stands above the others.
+    /// Where the path leads, if it is known; it is counted then.
     #[inline(always)]
-    pub fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
-        let path = self.slots.get_mut(slot(start, pattern))?;
-        if path.start == start && path.pattern == pattern && path.count < u32::MAX {
-            path.count += 1;
-            return Some(path.end);
+    pub fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        let first = slot(start, code);
+        for slot in [first, first ^ 1] {
+            let path = self.slots.get_mut(slot)?;
+            if path.start == start && path.code == code && path.count < u32::MAX {
+                path.count += 1;
+                return Some(path.end);
+            }
         }
         None
     }
@@ -67,22 +93,26 @@ impl Paths {
         &mut self,
         graph: &Graph<'_>,
         start: NodeId,
-        pattern: u32,
+        code: u32,
+        branches: Branches,
         end: End,
         count: &mut impl FnMut(NodeId, bool, u64),
     ) {
         if self.slots.is_empty() {
             self.slots = vec![EMPTY; 1 << BITS];
+            self.branches = vec![Branches::NONE; 1 << BITS];
         }
-        let path = &mut self.slots[slot(start, pattern)];
-        path.expand(graph, count);
-        *path = Path { start, pattern, end, count: 0 };
+        let first = slot(start, code);
+        let slot = if self.slots[first].count <= self.slots[first ^ 1].count { first } else { first ^ 1 };
+        self.slots[slot].expand(self.branches[slot], graph, count);
+        self.slots[slot] = Path { start, code, end, count: 0 };
+        self.branches[slot] = branches;
     }
 
     /// Forgets all paths.
     pub fn forget(&mut self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
-        for path in &mut self.slots {
-            path.expand(graph, count);
+        for (path, &branches) in self.slots.iter_mut().zip(&self.branches) {
+            path.expand(branches, graph, count);
             *path = EMPTY;
         }
     }
@@ -90,25 +120,24 @@ impl Paths {
 
 impl Path {
     /// Walks it once more for all the times it was followed.
-    fn expand(&self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
+    fn expand(&self, branches: Branches, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
         if self.count == 0 {
             return;
         }
-        let (mut here, mut pattern) = (self.start, self.pattern);
-        while pattern > 1 {
-            let taken = pattern & 1 == 1;
+        let (mut here, mut left) = (self.start, branches.0);
+        while left > 1 {
+            let taken = left & 1 == 1;
             count(here, taken, self.count.into());
             let Node { taken: to, next, .. } = *graph.node(here);
             here = if taken && graph.node(here).class().is_branch() { to } else { next };
-            pattern >>= 1;
+            left >>= 1;
         }
     }
 }
 
-/// Paths from one node lie side by side: fewer lines of the cache to wait for.
+/// The first of the two slots (this one, and the one whose number differs in the last bit) where a path may be.
 #[inline(always)]
-fn slot(start: NodeId, pattern: u32) -> usize {
-    let set = start.0.wrapping_mul(0x9e37_79b1) >> (32 - BITS + WAYS);
-    let way = pattern.wrapping_mul(0x9e37_79b1) >> (32 - WAYS);
-    (set << WAYS | way) as usize
+fn slot(start: NodeId, code: u32) -> usize {
+    let key = u64::from(start.0) << 32 | u64::from(code);
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize
 }

@@ -1,6 +1,6 @@
 use tracewright_core::{Block, Element};
 
-use crate::{End, Graph, NodeId};
+use crate::{Branches, End, Graph, NodeId};
 
 /// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
 ///
@@ -22,16 +22,19 @@ pub trait Sink {
         self.block(offset, &node.block(node.ended(taken)));
     }
 
+    /// Whether [`follow`](Self::follow) does anything.
+    const FOLLOWS: bool = false;
+
     /// Several branches from node `start` on at once, if it has seen them before and can count them so; returns where they
-    /// lead. `pattern` has a bit for each, the first one's lowest, and a 1 above them.
+    /// lead. `code` stands for them: what it means is the decoder's affair.
     #[inline(always)]
-    fn follow(&mut self, _start: NodeId, _pattern: u32) -> Option<End> {
+    fn follow(&mut self, _start: NodeId, _code: u32) -> Option<End> {
         None
     }
 
-    /// Branches that were just told one by one lead from `start` to `end`.
+    /// Branches that were just told one by one lead from `start` to `end`; `code` will stand for them.
     #[inline(always)]
-    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _pattern: u32, _end: End) {}
+    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
 
     /// The graph is about to be emptied: the numbers of its nodes lose their meaning.
     fn forget(&mut self, _graph: &Graph<'_>) {}

@@ -3,7 +3,7 @@ use tracewright_image::Image;
 use tracewright_isa::ItState;
 
 use crate::scan::instruction;
-use crate::{End, Graph, Node, NodeId, ReturnStack, Stop};
+use crate::{Branches, End, Graph, Node, NodeId, ReturnStack, Stop};
 
 /// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
 /// program of any size (to 30 MB or so).
@@ -42,12 +42,12 @@ pub trait Trail {
     fn block(&mut self, block: &Block);
     /// Several branches at once; see [`Sink::follow`](crate::Sink::follow).
     #[inline(always)]
-    fn follow(&mut self, _start: NodeId, _pattern: u32) -> Option<End> {
+    fn follow(&mut self, _start: NodeId, _code: u32) -> Option<End> {
         None
     }
     /// See [`Sink::learn`](crate::Sink::learn).
     #[inline(always)]
-    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _pattern: u32, _end: End) {}
+    fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
     /// The graph is about to be emptied.
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }
@@ -221,25 +221,42 @@ impl<'i> Walker<'i> {
         Ok(())
     }
 
+    /// Follows branches that `told` has seen before, all at once; `code` stands for them.
+    ///
+    /// # Errors
+    /// The node they start from, if `told` does not know where they lead from there.
+    #[inline(always)]
+    pub fn follow(&mut self, code: u32, told: &mut impl Trail) -> Result<(), NodeId> {
+        if self.address.is_some() {
+            self.look_up(told);
+        }
+        let Some(end) = told.follow(self.here, code) else { return Err(self.here) };
+        let (node, indirect) = end.node();
+        (self.here, self.from) = if indirect { (NodeId::NONE, node) } else { (node, self.from) };
+        Ok(())
+    }
+
+    /// From now on, `code` stands for these branches, which were straight and led from `start` to where execution is now.
+    pub fn learn(&self, start: NodeId, code: u32, branches: Branches, told: &mut impl Trail) {
+        let end = if self.here.is_some() { End::at(self.here) } else { End::after(self.from) };
+        if let (Some(end), true) = (end, start.is_some()) {
+            told.learn(&self.graph, start, code, branches, end);
+        }
+    }
+
     /// Runs to the next `count` instructions that the trace tells of, each of which is taken or not: the bits of `taken`, the
-    /// lowest first. Does nothing while it is not known where execution is.
+    /// lowest first. Does nothing while it is not known where execution is. Returns whether they were straight: from this
+    /// node, they lead there every time.
     ///
     /// # Errors
     /// When the program does not allow it; what certainly ran before was told. The second value is how many of the bits
     /// were used, the one that failed among them.
     #[inline(always)]
-    pub fn branches(&mut self, taken: u32, count: u32, told: &mut impl Trail) -> Result<(), (Stuck, u32)> {
+    pub fn branches(&mut self, taken: u32, count: u32, told: &mut impl Trail) -> Result<bool, (Stuck, u32)> {
         if self.address.is_some() {
             self.look_up(told);
         }
         let mut here = self.here;
-        let start = here;
-        let pattern = taken & ((1 << count) - 1) | 1 << count;
-        if let Some(end) = told.follow(start, pattern) {
-            let (node, indirect) = end.node();
-            (self.here, self.from) = if indirect { (NodeId::NONE, node) } else { (node, self.from) };
-            return Ok(());
-        }
         let mut straight = true;
         let mut i = 0;
         loop {
@@ -258,11 +275,7 @@ impl<'i> Walker<'i> {
             }
             if i >= count {
                 self.here = here;
-                let end = if here.is_some() { End::at(here) } else { End::after(self.from) };
-                if let (Some(end), true) = (end, straight && start.is_some()) {
-                    told.learn(&self.graph, start, pattern, end);
-                }
-                return Ok(());
+                return Ok(straight);
             }
             if link == NodeId::INDIRECT {
                 told.node(&self.graph, here, true);
@@ -358,9 +371,15 @@ impl<'i> Walker<'i> {
     /// Runs to `address`, without any branch on the way. Does nothing if it is not known where execution is.
     ///
     /// # Errors
-    /// When the program does not allow it; what certainly ran before was told.
+    /// When the program does not allow it; what certainly ran before was told: nothing if there is a branch on the way.
     pub fn run_to(&mut self, address: u64, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
+        if self.here(told).is_some()
+            && let Some(start) = self.branch_before(address)
+        {
+            self.lose();
+            return Err(Stuck::Missed(start));
+        }
         loop {
             if !self.here.is_some() && !self.look_up(told) {
                 return Ok(());
@@ -391,12 +410,24 @@ impl<'i> Walker<'i> {
                     told.node(&self.graph, self.here, true);
                     self.here = self.graph.next(self.here);
                 }
-                Flow::Next => return self.stuck(told),
-                Flow::Direct | Flow::Indirect => {
-                    let start = node.start();
-                    self.lose();
-                    return Err(Stuck::Missed(start));
-                }
+                Flow::Next | Flow::Direct | Flow::Indirect => return self.stuck(told),
+            }
+        }
+    }
+
+    /// The node with a branch that lies between here and `address`, if there is one: its start.
+    fn branch_before(&mut self, address: u64) -> Option<u64> {
+        let mut here = self.here;
+        loop {
+            let node = self.graph.node(here);
+            if address.wrapping_sub(node.start()) < u64::from(node.len).max(1) {
+                return None;
+            }
+            match node.class().flow {
+                _ if node.start() > address => return Some(node.start()),
+                Flow::Isb | Flow::Wait | Flow::TransactionStart => here = self.graph.next(here),
+                Flow::Next => return None,
+                Flow::Direct | Flow::Indirect => return Some(node.start()),
             }
         }
     }
@@ -445,11 +476,10 @@ impl<'i> Walker<'i> {
             told.forget(&self.graph);
             self.forget_nodes();
         }
-        self.here = if self.from.is_some() {
-            self.graph.went(self.from, address, isa, self.space)
-        } else {
-            self.graph.at(address, isa, self.space)
-        };
+        self.here = self.graph.at(address, isa, self.space);
+        if self.from.is_some() {
+            self.graph.went(self.from, self.here);
+        }
         self.address = None;
         self.from = NodeId::NONE;
         true

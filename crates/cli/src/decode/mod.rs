@@ -28,7 +28,7 @@ use self::engine::{Engine, Plan};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{Nothing, Print, Range};
+use self::part::{Print, Range, Totals};
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
@@ -81,7 +81,7 @@ pub struct Opts {
     elements: bool,
 
     /// Nothing but what it came to: instructions, blocks, gaps.
-    #[arg(long, group = "detail", conflicts_with_all = ["json", "style"])]
+    #[arg(long, group = "detail", conflicts_with = "style")]
     summary: bool,
 
     /// Without any program: where branches went, events and timestamps, with the cycle of each. The trace should have been
@@ -116,9 +116,9 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[arg(long, conflicts_with = "style")]
     json: bool,
 
-    /// How elements are worded.
-    #[arg(long, value_enum, default_value_t = Style::Tracewright)]
-    style: Style,
+    /// How elements are worded; tracewright's own way if not given.
+    #[arg(long, value_enum)]
+    style: Option<Style>,
 
     /// With --style opencsd: a range for each branch that a source address packet passes over, as trc_pkt_lister's
     /// -src_addr_n.
@@ -156,7 +156,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, needs);
     outcome = outcome.and(report_problems(&problems, needs));
     images::report_remarks(&image, &opts.images);
-    let opencsd = opts.style == Style::Opencsd;
+    let opencsd = opts.style == Some(Style::Opencsd);
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image => 1,
@@ -187,7 +187,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let what = What { capture: &capture, buffer, image: &image, wants: &wants, plan };
         errors += threads.install(|| {
             if opts.summary {
-                what.decode(&Nothing, "")
+                what.decode(&Totals { json: opts.json }, "")
             } else if opencsd {
                 what.decode(&OpenCsd { again: index > 0 }, "")
             } else if opts.no_image {
@@ -252,6 +252,7 @@ impl What<'_> {
             }
         }
         engine.finish(&lanes, &mut out)?;
+        out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
         out.flush()?;
         drop(input);
         let mut failures = Vec::new();

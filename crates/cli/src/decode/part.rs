@@ -7,6 +7,7 @@ use tracewright_flow::Sink;
 use tracewright_image::Image;
 
 use super::lane::Places;
+use super::summary;
 use crate::line::Line;
 use crate::reader::{Place, SourceId};
 
@@ -23,16 +24,26 @@ pub trait Print: Sync {
     fn passed(&self, _state: &mut Self::State, _element: &Element) {}
     /// Appends the lines for the end of a source's trace, after an overflow or not.
     fn end(&self, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
+    /// The lines for what all of a buffer came to.
+    fn totals(&self, _buffer: &str, _tally: &Tally) -> String {
+        String::new()
+    }
 }
 
-/// Prints nothing.
-pub struct Nothing;
+/// Prints nothing but, for programs, what it came to.
+pub struct Totals {
+    pub json: bool,
+}
 
-impl Print for Nothing {
+impl Print for Totals {
     const SILENT: bool = true;
     type State = ();
 
     fn element(&self, _: &mut (), _: &mut Line, _: &At<'_>, _: &Element) {}
+
+    fn totals(&self, buffer: &str, tally: &Tally) -> String {
+        if self.json { summary::json(buffer, tally) } else { String::new() }
+    }
 }
 
 /// Where an element is.

@@ -6,6 +6,16 @@ use super::part::Tally;
 use super::{names, words};
 use crate::output;
 
+/// What was decoded, as one object.
+pub fn json(buffer: &str, tally: &Tally) -> String {
+    let Tally { instructions, blocks, gaps, no_code, mismatches, .. } = tally;
+    let object = serde_json::json!({
+        "buffer": buffer, "instructions": instructions, "blocks": blocks, "gaps": gaps,
+        "times_without_code": no_code, "mismatches": mismatches,
+    });
+    format!("{object}\n")
+}
+
 /// Says on standard error what was decoded without a program.
 pub fn report_targets(buffer: &str, tally: &Tally) {
     let Tally { targets, gaps, .. } = tally;

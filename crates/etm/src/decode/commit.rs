@@ -3,11 +3,11 @@
 use tracewright_core::{
     Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
-use tracewright_flow::{End, Graph, NodeId, Sink, Stuck, Trail};
+use tracewright_flow::{Branches, End, Graph, NodeId, Sink, Stuck, Trail};
 
 use super::decoder::{Awaited, Decoder};
 use super::queue::Item;
-use crate::packet::{Address, Atoms, Context, InstructionSet, Q};
+use crate::packet::{Address, AtomRun, Atoms, Context, InstructionSet, Packet, Q};
 use crate::{Profile, packet};
 
 /// An M-profile exception without a return address: it comes right after another.
@@ -24,7 +24,9 @@ impl Decoder<'_> {
         match item {
             Item::Atoms(atoms) if self.options.no_image => self.await_target(atoms),
             Item::SourceAddress(_) if self.options.no_image => self.awaited = Awaited::Branch,
-            Item::Atoms(atoms) => self.atoms(offset, atoms, sink)?,
+            Item::Atoms(atoms) => {
+                self.atoms(offset, atoms, sink)?;
+            }
             Item::SourceAddress(address) => self.source_address(offset, address, sink)?,
             Item::Exception { number, at_target } => self.exception(offset, number, at_target, sink)?,
             Item::ExceptionOnly { number } => {
@@ -156,27 +158,58 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs through the P0 instructions that the atoms stand for.
+    /// Runs through the P0 instructions that the atoms stand for. Returns whether they lead from here to there every time, and
+    /// nothing is told but blocks.
     #[inline(always)]
     pub(super) fn atoms(
         &mut self,
         offset: u64,
         atoms: Atoms,
         sink: &mut impl Sink,
-    ) -> Result<(), Contradiction> {
+    ) -> Result<bool, Contradiction> {
         if self.needs_context {
-            return Ok(());
+            return Ok(false);
         }
         let synthesise = self.params.is_ete();
         let Atoms { mut bits, count } = atoms;
         let mut left = u32::from(count);
+        let mut all = true;
         loop {
-            let mut tell = Tell { offset, synthesise, sink };
-            let result = self.walker.branches(bits, left, &mut tell);
-            let Err((stuck, used)) = result else { return Ok(()) };
-            self.stuck(offset, stuck, 0, sink)?;
-            bits >>= used;
-            left -= used;
+            let mut tell = Tell::new(offset, synthesise, sink);
+            match self.walker.branches(bits, left, &mut tell) {
+                Ok(straight) => return Ok(all && straight && !tell.returned),
+                Err((stuck, used)) => {
+                    self.stuck(offset, stuck, 0, sink)?;
+                    bits >>= used;
+                    left -= used;
+                    all = false;
+                }
+            }
+        }
+    }
+
+    /// Atoms that the sink has not seen here before: packet by packet.
+    #[inline(never)]
+    pub(super) fn walk_run(&mut self, offset: u64, run: AtomRun, start: NodeId, sink: &mut impl Sink) {
+        let mut branches = Some(Branches::NONE);
+        for (offset, (_, atoms)) in (offset..).zip(run.packets()) {
+            if !self.is_straight() {
+                self.packet(offset, &Packet::Atom(atoms), sink);
+                branches = None;
+                continue;
+            }
+            match self.atoms(offset, atoms, sink) {
+                Ok(true) => branches = branches.and_then(|these| these.then(atoms.bits, atoms.count.into())),
+                Ok(false) => branches = None,
+                Err(contradiction) => {
+                    self.contradiction(offset, contradiction, sink);
+                    branches = None;
+                }
+            }
+        }
+        if let Some(branches) = branches {
+            let mut tell = Tell::new(offset, false, sink);
+            self.walker.learn(start, run.code(), branches, &mut tell);
         }
     }
 
@@ -202,13 +235,13 @@ impl Decoder<'_> {
         let synthesise = self.params.is_ete();
         if self.options.join_source_walks {
             let mut join = Join { joined: None, sink };
-            let result = self.walk_to(source.value, &mut Tell { offset, synthesise, sink: &mut join });
+            let result = self.walk_to(source.value, &mut Tell::new(offset, synthesise, &mut join));
             if let Some(joined) = join.joined {
                 sink.block(offset, &joined);
             }
             result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
         } else {
-            let result = self.walk_to(source.value, &mut Tell { offset, synthesise, sink });
+            let result = self.walk_to(source.value, &mut Tell::new(offset, synthesise, sink));
             result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
         }
     }
@@ -269,10 +302,14 @@ impl Decoder<'_> {
                     let space = self.walker.space();
                     sink.element(offset, &Element::NoCode { address: missing, space });
                 }
-            } else if self.walker.address().is_some_and(|(here, _)| here < address.value)
-                && !self.needs_context
-            {
-                let result = self.walker.run_to(address.value, &mut Tell { offset, synthesise: false, sink });
+            } else if let (Some((here, _)), false) = (self.walker.address(), self.needs_context) {
+                let result = if here <= address.value {
+                    self.walker.run_to(address.value, &mut Tell::new(offset, false, sink))
+                } else {
+                    // Nothing leads back there but a branch.
+                    self.walker.lose();
+                    Err(Stuck::Missed(here))
+                };
                 if let Err(stuck) = result {
                     self.stuck(offset, stuck, address.value, sink)?;
                 }
@@ -325,7 +362,7 @@ impl Decoder<'_> {
     fn q_range(&mut self, offset: u64, count: Option<u32>, next: Address, sink: &mut impl Sink) {
         let start = self.walker.address().map(|(start, _)| start);
         if let Some(count) = count.filter(|&count| count > 0)
-            && let Some(block) = self.walker.first(count, &mut Tell { offset, synthesise: false, sink })
+            && let Some(block) = self.walker.first(count, &mut Tell::new(offset, false, sink))
             && block.count == count
             && (block.end == next.value || block.class.is_branch())
         {
@@ -378,7 +415,16 @@ pub(super) struct Tell<'s, S> {
     pub offset: u64,
     /// Whether to tell of returns from exceptions: ETE has no packet for that.
     pub synthesise: bool,
+    /// Whether one was told.
+    pub returned: bool,
     pub sink: &'s mut S,
+}
+
+impl<'s, S> Tell<'s, S> {
+    #[inline(always)]
+    pub fn new(offset: u64, synthesise: bool, sink: &'s mut S) -> Self {
+        Self { offset, synthesise, returned: false, sink }
+    }
 }
 
 impl<S: Sink> Trail for Tell<'_, S> {
@@ -387,6 +433,7 @@ impl<S: Sink> Trail for Tell<'_, S> {
         self.sink.node(self.offset, graph, id, taken);
         if self.synthesise && taken && graph.node(id).class().role == Role::ExceptionReturn {
             self.sink.element(self.offset, &Element::ExceptionReturn);
+            self.returned = true;
         }
     }
 
@@ -396,16 +443,13 @@ impl<S: Sink> Trail for Tell<'_, S> {
     }
 
     #[inline(always)]
-    fn follow(&mut self, start: NodeId, pattern: u32) -> Option<End> {
-        // Returns from exceptions among them would have to be told.
-        if self.synthesise { None } else { self.sink.follow(start, pattern) }
+    fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        self.sink.follow(start, code)
     }
 
     #[inline(always)]
-    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, pattern: u32, end: End) {
-        if !self.synthesise {
-            self.sink.learn(graph, start, pattern, end);
-        }
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
+        self.sink.learn(graph, start, code, branches, end);
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {

@@ -10,9 +10,11 @@
 
 mod commit;
 mod decoder;
+mod feed;
 mod options;
 mod queue;
 mod resolve;
 
 pub use decoder::{Decoder, Snapshot};
+pub use feed::Feed;
 pub use options::{Options, Unsupported};

@@ -91,6 +91,40 @@ impl Atoms {
     }
 }
 
+/// One to four atom packets that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtomRun(u32);
+
+impl AtomRun {
+    /// The atom packets that `word`, eight bytes of a trace, begins with: at least one, or it is no run.
+    #[inline(always)]
+    pub(super) fn first_in(word: u64) -> Self {
+        // A packet is a byte of 0xc0 or more. Marks the first byte that is none, and the fifth.
+        let others = !(word & word << 1) & 0x8080_8080 | 1 << 39;
+        let len = others.trailing_zeros() / 8;
+        Self((word & ((1 << (8 * len)) - 1)) as u32)
+    }
+
+    /// How many packets (and bytes).
+    #[inline(always)]
+    #[expect(clippy::len_without_is_empty, reason = "there are no empty ones")]
+    pub fn len(self) -> usize {
+        4 - self.0.leading_zeros() as usize / 8
+    }
+
+    /// A number that stands for these atoms, and no others.
+    #[inline(always)]
+    pub fn code(self) -> u32 {
+        self.0
+    }
+
+    /// The header, which is all of a packet, and the atoms of each.
+    pub fn packets(self) -> impl Iterator<Item = (u8, Atoms)> {
+        let headers = self.0.to_le_bytes().into_iter().take(self.len());
+        headers.map(|header| (header, Atoms::of_packet(header)))
+    }
+}
+
 /// `EEN`: one letter an atom, oldest first.
 impl fmt::Display for Atoms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

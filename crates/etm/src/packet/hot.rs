@@ -6,7 +6,7 @@
 //! branched on, since no predictor learns them. All headers here exist in every configuration.
 
 use super::parser::Sink;
-use super::{Address, AddressForm, Atoms, CycleCount, InstructionSet, Packet, TraceState};
+use super::{Address, AddressForm, AtomRun, Atoms, CycleCount, InstructionSet, Packet, TraceState};
 use crate::Params;
 
 use InstructionSet::{Is0, Is1};
@@ -14,13 +14,13 @@ use InstructionSet::{Is0, Is1};
 /// Reads packets from `bytes[at..]` as long as they are of a common kind and not too near the end. Returns where
 /// the first other packet starts. `position` is the stream position of `bytes[0]`.
 #[inline(always)]
-pub(super) fn run(
+pub(super) fn run<S: Sink>(
     bytes: &[u8],
     at: usize,
     position: u64,
     params: &Params,
     state: &mut TraceState,
-    sink: &mut impl Sink,
+    sink: &mut S,
 ) -> usize {
     let [mut h0, mut h1, mut h2] = state.packed_history();
     let keep_upper = state.keep_upper();
@@ -32,7 +32,11 @@ pub(super) fn run(
         let word = u64::from_le_bytes(*window);
         let header = word as u8;
         let offset = end - rest.len() as u64;
-        if header >= 0xc0 {
+        if header >= 0xc0 && S::ATOM_RUNS {
+            let run = AtomRun::first_in(word);
+            sink.atoms(offset, run);
+            rest = &rest[run.len()..];
+        } else if header >= 0xc0 {
             sink.packet(offset, &window[..1], &Packet::Atom(Atoms::of_packet(header)));
             rest = &rest[1..];
         } else if header & 0xf0 == 0x90 {

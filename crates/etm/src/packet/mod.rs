@@ -23,7 +23,7 @@ mod text;
 mod types;
 
 pub use address::{Address, AddressForm, InstructionSet};
-pub use atoms::Atoms;
+pub use atoms::{AtomRun, Atoms};
 pub use emit::{EmitError, Emitter, PacketBytes};
 
 pub use exception::{Exception, ReturnAddress};

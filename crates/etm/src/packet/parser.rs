@@ -4,7 +4,7 @@ use super::fields::{Fault, Stop};
 use super::hot;
 use super::read::{Read, read};
 use super::search::Search;
-use super::{ASYNC, Kind, MAX_PACKET, Packet, TraceState};
+use super::{ASYNC, AtomRun, Kind, MAX_PACKET, Packet, TraceState};
 use crate::Params;
 
 /// What takes packets.
@@ -13,6 +13,17 @@ pub trait Sink {
     /// [`Packet::NotSync`], which may stand for gigabytes, see [`Sink::skipped`]; fewer than twelve for an A-Sync whose
     /// first zeros were taken by a packet that was cut short).
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
+
+    /// Whether to tell atom packets that follow each other together, where that is easy: through [`Sink::atoms`].
+    const ATOM_RUNS: bool = false;
+
+    /// Atom packets, the first of which began at stream position `offset`.
+    #[inline(always)]
+    fn atoms(&mut self, offset: u64, run: AtomRun) {
+        for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
+            self.packet(offset, &[header], &Packet::Atom(atoms));
+        }
+    }
 
     /// Bytes passed over while searching an A-Sync, in pieces; a [`Packet::NotSync`] follows at their end.
     fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}

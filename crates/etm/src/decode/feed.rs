@@ -1,0 +1,27 @@
+use tracewright_flow::Sink;
+
+use super::Decoder;
+use crate::packet::{self, AtomRun, Packet};
+
+/// A decoder and its sink, to give a packet parser: what it parses is decoded.
+#[derive(Debug)]
+pub struct Feed<'i, S> {
+    /// Takes the packets.
+    pub decoder: Decoder<'i>,
+    /// Takes the elements.
+    pub sink: S,
+}
+
+impl<S: Sink> packet::Sink for Feed<'_, S> {
+    const ATOM_RUNS: bool = S::FOLLOWS;
+
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, _bytes: &[u8], packet: &Packet) {
+        self.decoder.packet(offset, packet, &mut self.sink);
+    }
+
+    #[inline(always)]
+    fn atoms(&mut self, offset: u64, run: AtomRun) {
+        self.decoder.atoms_run(offset, run, &mut self.sink);
+    }
+}
