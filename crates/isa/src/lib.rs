@@ -45,6 +45,7 @@
 pub mod a32;
 pub mod a64;
 mod it;
+pub mod riscv;
 pub mod t32;
 mod table;
 
