@@ -1,0 +1,13 @@
+//! A RISC-V machine that runs real programs and reports every instruction that retires.
+
+mod machine;
+pub mod memory;
+mod sink;
+mod state;
+mod tlb;
+
+pub use machine::{Exception, Machine, Served, Stop, cause};
+pub use memory::Memory;
+pub use sink::{Access, Privilege, Sink, Trap};
+pub use state::{Core, X0_SINK};
+pub use tlb::Tlb;

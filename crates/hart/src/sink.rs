@@ -1,0 +1,77 @@
+use tracewright_core::Block;
+use tracewright_isa::riscv::AccessKind;
+
+/// What takes what a machine executes. What it does not ask for is not computed.
+///
+/// For each block, in this order: its accesses and instructions as they come, then the block, then the trap that cut
+/// it short, if one did.
+pub trait Sink {
+    /// Whether [`access`](Self::access) is to be called.
+    const ACCESSES: bool = false;
+    /// Whether [`instructions`](Self::instructions) is to be called.
+    const INSTRUCTIONS: bool = false;
+
+    /// A block retired.
+    fn block(&mut self, block: &Block);
+
+    /// An instruction of the block to come accessed memory.
+    fn access(&mut self, _access: &Access) {}
+
+    /// The next instructions of the block to come; a compressed one in the low half.
+    fn instructions(&mut self, _bits: &[u32]) {}
+
+    /// A trap was taken, or a system call made.
+    fn trap(&mut self, _trap: &Trap) {}
+
+    /// From now on this is the privilege. Also told at the start.
+    fn privilege(&mut self, _privilege: Privilege) {}
+}
+
+/// A memory access of an instruction that retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which instruction of its block, counted from 0.
+    pub index: u32,
+    /// What kind.
+    pub kind: AccessKind,
+    /// Bytes.
+    pub size: u8,
+    /// Where.
+    pub address: u64,
+    /// What was loaded (also by an atomic operation), or stored. Not sign-extended.
+    pub value: u64,
+}
+
+/// A trap: the program's flow was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trap {
+    /// Where: the instruction that did not retire because of it (an exception), or the one that would have been next (an
+    /// interrupt).
+    pub pc: u64,
+    /// The number of the exception or interrupt (mcause without its highest bit).
+    pub cause: u64,
+    /// Whether it is an interrupt.
+    pub interrupt: bool,
+    /// mtval.
+    pub value: u64,
+    /// Where execution went on: the trap handler, or, after a system call that the machine itself served, the next instruction.
+    pub next: u64,
+    /// Whether the machine itself served it: execution goes on in the same privilege, no handler runs.
+    pub served: bool,
+}
+
+/// How much a program may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Privilege {
+    /// U mode.
+    User = 0,
+    /// S mode.
+    Supervisor = 1,
+    /// M mode.
+    Machine = 3,
+}
+
+impl Sink for () {
+    fn block(&mut self, _: &Block) {}
+}

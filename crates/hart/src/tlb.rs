@@ -1,0 +1,74 @@
+use crate::memory::PAGE;
+
+/// Remembers where in the bytes of memory pages are, one table for each kind of access.
+#[derive(Clone, Debug)]
+pub struct Tlb {
+    read: Table,
+    write: Table,
+}
+
+type Table = Box<[Entry; SIZE]>;
+
+const SIZE: usize = 256;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    page: u64,
+    frame: usize,
+}
+
+/// No address is in this page.
+const EMPTY: Entry = Entry { page: u64::MAX, frame: 0 };
+
+impl Tlb {
+    /// Remembers nothing.
+    pub fn new() -> Self {
+        Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]) }
+    }
+
+    /// Forgets all.
+    pub fn flush(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Where `size` bytes from `address` on can be read, if that is known and they are in one page.
+    #[inline(always)]
+    pub fn read(&self, address: u64, size: usize) -> Option<usize> {
+        find(&self.read, address, size)
+    }
+
+    /// Where they can be written.
+    #[inline(always)]
+    pub fn write(&self, address: u64, size: usize) -> Option<usize> {
+        find(&self.write, address, size)
+    }
+
+    /// Remembers that the page of `address` can be read there.
+    pub fn add_read(&mut self, address: u64, frame: usize) {
+        add(&mut self.read, address, frame);
+    }
+
+    /// Remembers that the page of `address` can be written there.
+    pub fn add_write(&mut self, address: u64, frame: usize) {
+        add(&mut self.write, address, frame);
+    }
+}
+
+impl Default for Tlb {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline(always)]
+fn find(table: &Table, address: u64, size: usize) -> Option<usize> {
+    let page = address / PAGE;
+    let here = (address % PAGE) as usize;
+    let entry = &table[page as usize % SIZE];
+    (entry.page == page && here + size <= PAGE as usize).then_some(entry.frame + here)
+}
+
+fn add(table: &mut Table, address: u64, frame: usize) {
+    let page = address / PAGE;
+    table[page as usize % SIZE] = Entry { page, frame };
+}
