@@ -1,11 +1,19 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
 
+mod access;
+mod cache;
+mod csr;
+mod execute;
+mod float;
+mod hart;
+mod integer;
 mod machine;
 pub mod memory;
 mod sink;
 mod state;
 mod tlb;
 
+pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
 pub use sink::{Access, Privilege, Sink, Trap};

@@ -31,16 +31,16 @@ impl Tlb {
         *self = Self::new();
     }
 
-    /// Where `size` bytes from `address` on can be read, if that is known and they are in one page.
+    /// Where `address` can be read, if that is known.
     #[inline(always)]
-    pub fn read(&self, address: u64, size: usize) -> Option<usize> {
-        find(&self.read, address, size)
+    pub fn read(&self, address: u64) -> Option<usize> {
+        find(&self.read, address)
     }
 
-    /// Where they can be written.
+    /// Where it can be written.
     #[inline(always)]
-    pub fn write(&self, address: u64, size: usize) -> Option<usize> {
-        find(&self.write, address, size)
+    pub fn write(&self, address: u64) -> Option<usize> {
+        find(&self.write, address)
     }
 
     /// Remembers that the page of `address` can be read there.
@@ -61,11 +61,10 @@ impl Default for Tlb {
 }
 
 #[inline(always)]
-fn find(table: &Table, address: u64, size: usize) -> Option<usize> {
+fn find(table: &Table, address: u64) -> Option<usize> {
     let page = address / PAGE;
-    let here = (address % PAGE) as usize;
     let entry = &table[page as usize % SIZE];
-    (entry.page == page && here + size <= PAGE as usize).then_some(entry.frame + here)
+    (entry.page == page).then_some(entry.frame + (address % PAGE) as usize)
 }
 
 fn add(table: &mut Table, address: u64, frame: usize) {

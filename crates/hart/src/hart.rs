@@ -1,0 +1,254 @@
+use tracewright_core::{Block, Ended, Isa};
+
+use crate::cache::{Cache, NONE, Piece};
+use crate::execute::{Next, execute};
+use crate::machine::{Exception, Machine, Served, Stop};
+use crate::state::Core;
+use crate::{Privilege, Sink, Trap};
+
+/// A hart in its machine.
+#[derive(Clone, Debug)]
+pub struct Hart<M> {
+    /// Registers and memory.
+    pub core: Core,
+    /// What surrounds it.
+    pub machine: M,
+    cache: Cache,
+    /// Address of the first instruction of the block that is being executed, and how many of it are done.
+    started: (u64, u32),
+    /// Length of the last one of those.
+    last_len: u8,
+    told_privilege: Option<Privilege>,
+    epoch: u64,
+}
+
+impl<M: Machine> Hart<M> {
+    /// A hart about to execute the instruction at `core.pc`.
+    pub fn new(core: Core, machine: M) -> Self {
+        let epoch = core.memory.epoch();
+        let started = (core.pc, 0);
+        Self { core, machine, cache: Cache::new(), started, last_len: 4, told_privilege: None, epoch }
+    }
+
+    /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
+    /// told when it returns.
+    pub fn run<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+        self.started = (self.core.pc, 0);
+        let stop = self.run_on(limit, sink);
+        self.cut(sink);
+        stop
+    }
+
+    fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+        self.tell_privilege(sink);
+        // What follows the last piece, if that is known without looking.
+        let mut id = NONE;
+        loop {
+            let until = self.core.deadline.min(limit);
+            if self.core.instret >= until {
+                if self.core.instret >= limit {
+                    return Stop::Limit;
+                }
+                match self.poll(sink) {
+                    Ok(true) => id = NONE,
+                    Ok(false) => {}
+                    Err(stop) => return stop,
+                }
+                continue;
+            }
+            if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+                self.forget();
+                id = NONE;
+            }
+            if id == NONE {
+                id = match self.cache.at(&mut self.core, &mut self.machine) {
+                    Ok(id) => id,
+                    Err(exception) => match self.exception(exception, sink) {
+                        Ok(()) => continue,
+                        Err(stop) => return stop,
+                    },
+                };
+            }
+            let Piece { block, first, links, .. } = self.cache.pieces[id as usize];
+            let left = until - self.core.instret;
+            if u64::from(block.count) > left {
+                id = NONE;
+                if let Err(stop) = self.part(&block, first as usize, left as usize, sink) {
+                    return stop;
+                }
+                continue;
+            }
+            let range = first as usize..first as usize + block.count as usize;
+            let result = execute(
+                &mut self.core,
+                &mut self.machine,
+                &self.cache.ready[range.clone()],
+                &self.cache.bits[range.clone()],
+                block.start,
+                block.end,
+                self.started.1,
+                sink,
+            );
+            let Next { pc, taken } = match result {
+                Ok(next) => next,
+                Err((done, exception)) => {
+                    id = NONE;
+                    match self.broken(&block, first as usize, done, exception, sink) {
+                        Ok(()) => continue,
+                        Err(stop) => return stop,
+                    }
+                }
+            };
+            if S::INSTRUCTIONS {
+                sink.instructions(&self.cache.bits[range]);
+            }
+            self.core.instret += u64::from(block.count);
+            self.core.pc = pc;
+            if block.class.ends_block() {
+                let (start, done) = self.started;
+                let ended = if taken { Ended::Taken } else { Ended::NotTaken };
+                sink.block(&Block { start, count: done + block.count, ended, ..block });
+                self.started = (pc, 0);
+                if self.told_privilege != Some(self.machine.privilege()) {
+                    self.tell_privilege(sink);
+                }
+            } else {
+                self.started.1 += block.count;
+                self.last_len = block.last_len;
+            }
+            let next = links[usize::from(taken)];
+            id = if next != NONE { next } else { self.link(id, taken) };
+        }
+    }
+
+    /// What follows `id`, if that is always the same piece; it is remembered.
+    fn link(&mut self, id: u32, taken: bool) -> u32 {
+        let is_fixed = self.cache.pieces[id as usize].links_are_fixed;
+        if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+            return NONE;
+        }
+        let pieces = self.cache.pieces.len();
+        // An exception is raised when it is looked up again.
+        let Ok(next) = self.cache.at(&mut self.core, &mut self.machine) else { return NONE };
+        if is_fixed && self.cache.pieces.len() >= pieces {
+            self.cache.pieces[id as usize].links[usize::from(taken)] = next;
+        }
+        next
+    }
+
+    /// Executes only the first `count` instructions of a piece.
+    #[cold]
+    fn part<S: Sink>(&mut self, block: &Block, first: usize, count: usize, sink: &mut S) -> Result<(), Stop> {
+        let range = first..first + count;
+        let end = block.start.wrapping_add(self.cache.ready[first + count].at.into());
+        let result = execute(
+            &mut self.core,
+            &mut self.machine,
+            &self.cache.ready[range.clone()],
+            &self.cache.bits[range.clone()],
+            block.start,
+            end,
+            self.started.1,
+            sink,
+        );
+        if let Err((done, exception)) = result {
+            return self.broken(block, first, done, exception, sink);
+        }
+        self.retire(first, count, sink);
+        self.core.pc = self.core.address(end);
+        Ok(())
+    }
+
+    /// An exception was raised after `done` instructions of a piece.
+    #[cold]
+    fn broken<S: Sink>(
+        &mut self,
+        block: &Block,
+        first: usize,
+        done: usize,
+        exception: Exception,
+        sink: &mut S,
+    ) -> Result<(), Stop> {
+        self.core.pc = block.start.wrapping_add(self.cache.ready[first + done].at.into());
+        self.retire(first, done, sink);
+        self.exception(exception, sink)
+    }
+
+    /// So many instructions, none of which ends a block, have retired.
+    fn retire<S: Sink>(&mut self, first: usize, count: usize, sink: &mut S) {
+        let bits = &self.cache.bits[first..first + count];
+        if let Some(last) = bits.last() {
+            self.last_len = if last & 3 == 3 { 4 } else { 2 };
+            if S::INSTRUCTIONS {
+                sink.instructions(bits);
+            }
+        }
+        self.core.instret += count as u64;
+        self.started.1 += count as u32;
+    }
+
+    /// Tells what retired of a block that does not come to its end.
+    fn cut<S: Sink>(&mut self, sink: &mut S) {
+        let (start, count) = self.started;
+        let end = self.core.pc;
+        if count > 0 {
+            let isa = if self.core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
+            let class = tracewright_core::Class::NEXT;
+            sink.block(&Block { start, end, count, isa, last_len: self.last_len, class, ended: Ended::Cut });
+        }
+        self.started = (end, 0);
+    }
+
+    /// The instruction at `core.pc` raised an exception.
+    #[cold]
+    fn exception<S: Sink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
+        self.cut(sink);
+        let pc = self.core.pc;
+        let Exception { cause, value } = exception;
+        let served = match self.machine.exception(&mut self.core, exception) {
+            Ok(served) => served == Served::Machine,
+            Err(stop) => {
+                // What ended the program is part of what it did.
+                if matches!(stop, Stop::Exit { .. }) {
+                    sink.trap(&Trap { pc, cause, interrupt: false, value, next: pc, served: true });
+                }
+                return Err(stop);
+            }
+        };
+        sink.trap(&Trap { pc, cause, interrupt: false, value, next: self.core.pc, served });
+        self.started = (self.core.pc, 0);
+        self.tell_privilege(sink);
+        Ok(())
+    }
+
+    /// Whether an interrupt was taken.
+    #[cold]
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Result<bool, Stop> {
+        let pc = self.core.pc;
+        let Some(cause) = self.machine.poll(&mut self.core)? else { return Ok(false) };
+        let next = std::mem::replace(&mut self.core.pc, pc);
+        self.cut(sink);
+        self.core.pc = next;
+        sink.trap(&Trap { pc, cause, interrupt: true, value: 0, next, served: false });
+        self.started = (next, 0);
+        self.tell_privilege(sink);
+        Ok(true)
+    }
+
+    fn tell_privilege<S: Sink>(&mut self, sink: &mut S) {
+        let privilege = self.machine.privilege();
+        if self.told_privilege != Some(privilege) {
+            self.told_privilege = Some(privilege);
+            sink.privilege(privilege);
+        }
+    }
+
+    /// Decoded instructions and places of pages may be wrong now.
+    #[cold]
+    fn forget(&mut self) {
+        self.cache.clear();
+        self.core.tlb.flush();
+        self.core.code_changed = false;
+        self.epoch = self.core.memory.epoch();
+    }
+}
