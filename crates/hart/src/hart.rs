@@ -13,7 +13,10 @@ pub struct Hart<M> {
     pub core: Core,
     /// What surrounds it.
     pub machine: M,
-    cache: Cache,
+    /// What was decoded, by privilege: the same address may be other code, or none.
+    caches: [Cache; 4],
+    /// Which of them is in use.
+    space: usize,
     /// Address of the first instruction of the block that is being executed, and how many of it are done.
     started: (u64, u32),
     /// Length of the last one of those.
@@ -27,7 +30,7 @@ impl<M: Machine> Hart<M> {
     pub fn new(core: Core, machine: M) -> Self {
         let epoch = core.memory.epoch();
         let started = (core.pc, 0);
-        Self { core, machine, cache: Cache::new(), started, last_len: 4, told_privilege: None, epoch }
+        Self { core, machine, caches: std::array::from_fn(|_| Cache::new()), space: 0, started, last_len: 4, told_privilege: None, epoch }
     }
 
     /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
@@ -61,7 +64,7 @@ impl<M: Machine> Hart<M> {
                 id = NONE;
             }
             if id == NONE {
-                id = match self.cache.at(&mut self.core, &mut self.machine) {
+                id = match self.caches[self.space].at(&mut self.core, &mut self.machine) {
                     Ok(id) => id,
                     Err(exception) => match self.exception(exception, sink) {
                         Ok(()) => continue,
@@ -69,7 +72,7 @@ impl<M: Machine> Hart<M> {
                     },
                 };
             }
-            let Piece { block, first, links, .. } = self.cache.pieces[id as usize];
+            let Piece { block, first, links, .. } = self.caches[self.space].pieces[id as usize];
             let left = until - self.core.instret;
             if u64::from(block.count) > left {
                 id = NONE;
@@ -82,8 +85,8 @@ impl<M: Machine> Hart<M> {
             let result = execute(
                 &mut self.core,
                 &mut self.machine,
-                &self.cache.ready[range.clone()],
-                &self.cache.bits[range.clone()],
+                &self.caches[self.space].ready[range.clone()],
+                &self.caches[self.space].bits[range.clone()],
                 block.start,
                 block.end,
                 self.started.1,
@@ -100,7 +103,7 @@ impl<M: Machine> Hart<M> {
                 }
             };
             if S::INSTRUCTIONS {
-                sink.instructions(&self.cache.bits[range]);
+                sink.instructions(&self.caches[self.space].bits[range]);
             }
             self.core.instret += u64::from(block.count);
             self.core.pc = pc;
@@ -123,15 +126,15 @@ impl<M: Machine> Hart<M> {
 
     /// What follows `id`, if that is always the same piece; it is remembered.
     fn link(&mut self, id: u32, taken: bool) -> u32 {
-        let is_fixed = self.cache.pieces[id as usize].links_are_fixed;
+        let is_fixed = self.caches[self.space].pieces[id as usize].links_are_fixed;
         if self.core.code_changed || self.epoch != self.core.memory.epoch() {
             return NONE;
         }
-        let pieces = self.cache.pieces.len();
+        let pieces = self.caches[self.space].pieces.len();
         // An exception is raised when it is looked up again.
-        let Ok(next) = self.cache.at(&mut self.core, &mut self.machine) else { return NONE };
-        if is_fixed && self.cache.pieces.len() >= pieces {
-            self.cache.pieces[id as usize].links[usize::from(taken)] = next;
+        let Ok(next) = self.caches[self.space].at(&mut self.core, &mut self.machine) else { return NONE };
+        if is_fixed && self.caches[self.space].pieces.len() >= pieces {
+            self.caches[self.space].pieces[id as usize].links[usize::from(taken)] = next;
         }
         next
     }
@@ -140,12 +143,12 @@ impl<M: Machine> Hart<M> {
     #[cold]
     fn part<S: Sink>(&mut self, block: &Block, first: usize, count: usize, sink: &mut S) -> Result<(), Stop> {
         let range = first..first + count;
-        let end = block.start.wrapping_add(self.cache.ready[first + count].at.into());
+        let end = block.start.wrapping_add(self.caches[self.space].ready[first + count].at.into());
         let result = execute(
             &mut self.core,
             &mut self.machine,
-            &self.cache.ready[range.clone()],
-            &self.cache.bits[range.clone()],
+            &self.caches[self.space].ready[range.clone()],
+            &self.caches[self.space].bits[range.clone()],
             block.start,
             end,
             self.started.1,
@@ -169,14 +172,14 @@ impl<M: Machine> Hart<M> {
         exception: Exception,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        self.core.pc = block.start.wrapping_add(self.cache.ready[first + done].at.into());
+        self.core.pc = block.start.wrapping_add(self.caches[self.space].ready[first + done].at.into());
         self.retire(first, done, sink);
         self.exception(exception, sink)
     }
 
     /// So many instructions, none of which ends a block, have retired.
     fn retire<S: Sink>(&mut self, first: usize, count: usize, sink: &mut S) {
-        let bits = &self.cache.bits[first..first + count];
+        let bits = &self.caches[self.space].bits[first..first + count];
         if let Some(last) = bits.last() {
             self.last_len = if last & 3 == 3 { 4 } else { 2 };
             if S::INSTRUCTIONS {
@@ -237,6 +240,7 @@ impl<M: Machine> Hart<M> {
 
     fn tell_privilege<S: Sink>(&mut self, sink: &mut S) {
         let privilege = self.machine.privilege();
+        self.space = privilege as usize;
         if self.told_privilege != Some(privilege) {
             self.told_privilege = Some(privilege);
             sink.privilege(privilege);
@@ -246,7 +250,7 @@ impl<M: Machine> Hart<M> {
     /// Decoded instructions and places of pages may be wrong now.
     #[cold]
     fn forget(&mut self) {
-        self.cache.clear();
+        self.caches.iter_mut().for_each(Cache::clear);
         self.core.tlb.flush();
         self.core.code_changed = false;
         self.epoch = self.core.memory.epoch();

@@ -1,6 +1,7 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
 
 mod access;
+pub mod bare;
 mod cache;
 mod csr;
 mod execute;

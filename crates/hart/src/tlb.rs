@@ -5,6 +5,7 @@ use crate::memory::PAGE;
 pub struct Tlb {
     read: Table,
     write: Table,
+    skip: bool,
 }
 
 type Table = Box<[Entry; SIZE]>;
@@ -23,12 +24,18 @@ const EMPTY: Entry = Entry { page: u64::MAX, frame: 0 };
 impl Tlb {
     /// Remembers nothing.
     pub fn new() -> Self {
-        Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]) }
+        Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]), skip: false }
     }
 
     /// Forgets all.
     pub fn flush(&mut self) {
-        *self = Self::new();
+        self.read.fill(EMPTY);
+        self.write.fill(EMPTY);
+    }
+
+    /// What is added next is not to be remembered: it is not so for all of the page.
+    pub fn skip_next(&mut self) {
+        self.skip = true;
     }
 
     /// Where `address` can be read, if that is known.
@@ -45,12 +52,16 @@ impl Tlb {
 
     /// Remembers that the page of `address` can be read there.
     pub fn add_read(&mut self, address: u64, frame: usize) {
-        add(&mut self.read, address, frame);
+        if !std::mem::take(&mut self.skip) {
+            add(&mut self.read, address, frame);
+        }
     }
 
     /// Remembers that the page of `address` can be written there.
     pub fn add_write(&mut self, address: u64, frame: usize) {
-        add(&mut self.write, address, frame);
+        if !std::mem::take(&mut self.skip) {
+            add(&mut self.write, address, frame);
+        }
     }
 }
 
