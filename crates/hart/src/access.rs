@@ -46,7 +46,7 @@ pub(crate) fn load_to_store<const N: usize, M: Machine>(
 ) -> Result<u64, Exception> {
     let at = match core.tlb.write(address) {
         Some(at) => at,
-        None => match machine.translate(core, address, Rights::WRITE) {
+        None => match machine.translate(core, address, N as u8, Rights::WRITE) {
             Ok(frame) => {
                 core.tlb.add_write(address, frame);
                 frame + (address % PAGE) as usize
@@ -67,7 +67,12 @@ fn number(bytes: &[u8]) -> u64 {
 
 #[cold]
 #[inline(never)]
-fn slow_load<M: Machine>(core: &mut Core, machine: &mut M, address: u64, size: usize) -> Result<u64, Exception> {
+fn slow_load<M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+    size: usize,
+) -> Result<u64, Exception> {
     if !address.is_multiple_of(size as u64) {
         if !core.misaligned {
             return Err(Exception { cause: cause::LOAD_MISALIGNED, value: address });
@@ -78,7 +83,7 @@ fn slow_load<M: Machine>(core: &mut Core, machine: &mut M, address: u64, size: u
         }
         return Ok(u64::from_le_bytes(bytes));
     }
-    match machine.translate(core, address, Rights::READ) {
+    match machine.translate(core, address, size as u8, Rights::READ) {
         Ok(frame) => {
             core.tlb.add_read(address, frame);
             let at = frame + (address % PAGE) as usize;
@@ -106,7 +111,7 @@ fn slow_store<M: Machine>(
         let last = core.address(address.wrapping_add(size as u64 - 1));
         for end in [address, last] {
             if core.tlb.write(end).is_none() {
-                let frame = machine.translate(core, end, Rights::WRITE)?;
+                let frame = machine.translate(core, end, 1, Rights::WRITE)?;
                 core.tlb.add_write(end, frame);
             }
         }
@@ -115,7 +120,7 @@ fn slow_store<M: Machine>(
         }
         return Ok(());
     }
-    match machine.translate(core, address, Rights::WRITE) {
+    match machine.translate(core, address, size as u8, Rights::WRITE) {
         Ok(frame) => {
             core.tlb.add_write(address, frame);
             let at = frame + (address % PAGE) as usize;

@@ -131,7 +131,16 @@ impl Cache {
         let block = Block { start, end: pc, count, isa, last_len, class, ended: Ended::Cut };
         let links_are_fixed = !matches!(
             last.map(|last| last.op),
-            Some(Op::Jalr | Op::Mret | Op::Sret | Op::Wfi | Op::Ecall | Op::Ebreak | Op::SfenceVma | Op::FenceI)
+            Some(
+                Op::Jalr
+                    | Op::Mret
+                    | Op::Sret
+                    | Op::Wfi
+                    | Op::Ecall
+                    | Op::Ebreak
+                    | Op::SfenceVma
+                    | Op::FenceI
+            )
         );
         let id = self.pieces.len() as u32;
         self.pieces.push(Piece { block, first: first as u32, links: [NONE; 2], links_are_fixed });
@@ -169,16 +178,15 @@ fn fetch<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u32, E
 }
 
 fn fetch_half<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u16, Exception> {
-    let frame = machine.translate(core, pc, Rights::EXECUTE).map_err(|exception| match exception {
+    let frame = machine.translate(core, pc, 2, Rights::EXECUTE).map_err(|exception| match exception {
         Exception::DEVICE => Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc },
         exception => exception,
     })?;
     let at = frame + (pc % PAGE) as usize;
     let bytes = core.memory.bytes().get(at..at + 2).and_then(<[u8]>::first_chunk);
-    bytes.map(|bytes| u16::from_le_bytes(*bytes)).ok_or(Exception {
-        cause: cause::INSTRUCTION_ACCESS_FAULT,
-        value: pc,
-    })
+    bytes
+        .map(|bytes| u16::from_le_bytes(*bytes))
+        .ok_or(Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc })
 }
 
 fn ready(instruction: &Instruction, pc: u64, start: u64, is_rv32: bool) -> Ready {
@@ -205,8 +213,24 @@ fn writes_float(op: Op) -> bool {
     is_float(op)
         && !matches!(
             op,
-            FcvtWS | FcvtWuS | FcvtLS | FcvtLuS | FmvXW | FeqS | FltS | FleS | FclassS | FeqD | FltD | FleD
-                | FclassD | FcvtWD | FcvtWuD | FcvtLD | FcvtLuD | FmvXD
+            FcvtWS
+                | FcvtWuS
+                | FcvtLS
+                | FcvtLuS
+                | FmvXW
+                | FeqS
+                | FltS
+                | FleS
+                | FclassS
+                | FeqD
+                | FltD
+                | FleD
+                | FclassD
+                | FcvtWD
+                | FcvtWuD
+                | FcvtLD
+                | FcvtLuD
+                | FmvXD
         )
 }
 

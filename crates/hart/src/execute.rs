@@ -269,7 +269,9 @@ pub(crate) const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCT
 #[cold]
 fn with_bits(exception: Exception, bits: &[u32], i: usize) -> Exception {
     match exception.cause {
-        cause::ILLEGAL_INSTRUCTION => Exception { value: bits.get(i).copied().unwrap_or(0).into(), ..exception },
+        cause::ILLEGAL_INSTRUCTION => {
+            Exception { value: bits.get(i).copied().unwrap_or(0).into(), ..exception }
+        }
         _ => exception,
     }
 }

@@ -30,7 +30,16 @@ impl<M: Machine> Hart<M> {
     pub fn new(core: Core, machine: M) -> Self {
         let epoch = core.memory.epoch();
         let started = (core.pc, 0);
-        Self { core, machine, caches: std::array::from_fn(|_| Cache::new()), space: 0, started, last_len: 4, told_privilege: None, epoch }
+        Self {
+            core,
+            machine,
+            caches: std::array::from_fn(|_| Cache::new()),
+            space: 0,
+            started,
+            last_len: 4,
+            told_privilege: None,
+            epoch,
+        }
     }
 
     /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
@@ -114,6 +123,8 @@ impl<M: Machine> Hart<M> {
                 self.started = (pc, 0);
                 if self.told_privilege != Some(self.machine.privilege()) {
                     self.tell_privilege(sink);
+                    id = NONE;
+                    continue;
                 }
             } else {
                 self.started.1 += block.count;

@@ -4,11 +4,18 @@ use crate::state::Core;
 
 /// What surrounds a hart: what is where in memory, and what happens on traps.
 pub trait Machine {
-    /// Where in the bytes of memory the page of `address` is. Called when that is not remembered.
+    /// Where in the bytes of memory the page of `address` is, if `size` bytes from there on (in the same page) may be used so.
+    /// Called when that is not remembered.
     ///
     /// # Errors
     /// The exception; or [`Exception::Device`] where a device is, which [`load`](Self::load) and [`store`](Self::store) serve.
-    fn translate(&mut self, core: &mut Core, address: u64, rights: Rights) -> Result<usize, Exception>;
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception>;
 
     /// Loads from a device.
     ///

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A CLINT for one hart.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Clint {
     time: u64,
     compare: u64,
@@ -21,6 +21,11 @@ const MTIP: u64 = 1 << 7;
 impl Clint {
     /// Where it is.
     pub const RANGE: Range<u64> = 0x0200_0000..0x020c_0000;
+
+    /// At time 0; the timer is set to 0 too, so it has come.
+    pub fn new() -> Self {
+        Self { time: 0, compare: 0, software: false, timer: true }
+    }
 
     /// The time.
     pub fn time(&self) -> u64 {

@@ -6,6 +6,7 @@ use crate::machine::Exception;
 use crate::memory::{PAGE, Rights};
 use crate::state::Core;
 
+use super::Options;
 use super::pmp::Pmp;
 
 /// All of them, and the privilege.
@@ -16,6 +17,8 @@ pub(super) struct Csrs {
     pub mstatus: u64,
     misa: u64,
     pub medeleg: u64,
+    /// Which exceptions can be delegated.
+    delegable: u64,
     pub mideleg: u64,
     mie: u64,
     /// What software set pending.
@@ -63,8 +66,7 @@ const TVM: u64 = 1 << 20;
 const TW: u64 = 1 << 21;
 const TSR: u64 = 1 << 22;
 
-const MSTATUS_WRITABLE: u64 =
-    SIE | MIE | SPIE | MPIE | SPP | MPP | FS | MPRV | SUM | MXR | TVM | TW | TSR;
+const MSTATUS_WRITABLE: u64 = SIE | MIE | SPIE | MPIE | SPP | MPP | FS | MPRV | SUM | MXR | TVM | TW | TSR;
 const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
 /// Software, timer and external interrupts of S mode.
 const S_INTERRUPTS: u64 = 0x222;
@@ -75,7 +77,7 @@ const MEIP: u64 = 1 << 11;
 const EXCEPTIONS: u64 = 0xb3ff;
 
 impl Csrs {
-    pub fn new(is_rv32: bool, pmp_regions: u8) -> Self {
+    pub fn new(is_rv32: bool, options: &Options) -> Self {
         // A, C, D, F, I, M, S, U.
         let extensions = 0x14_112d;
         let mxl = if is_rv32 { 1 << 30 } else { 2 << 62 };
@@ -85,6 +87,7 @@ impl Csrs {
             mstatus: 0,
             misa: extensions | mxl,
             medeleg: 0,
+            delegable: EXCEPTIONS & !u64::from(!options.delegates_misaligned_jumps),
             mideleg: 0,
             mie: 0,
             mip: 0,
@@ -110,7 +113,7 @@ impl Csrs {
             tselect: 0,
             cycle_offset: 0,
             instret_offset: 0,
-            pmp: Pmp::new(pmp_regions),
+            pmp: Pmp::new(options.pmp_regions),
         }
     }
 
@@ -322,7 +325,7 @@ impl Csrs {
             0x300 => self.set_status(core, value, MSTATUS_WRITABLE),
             // The extensions are as they are.
             0x301 => {}
-            0x302 => self.medeleg = value & EXCEPTIONS,
+            0x302 => self.medeleg = value & self.delegable,
             0x303 => self.mideleg = value & S_INTERRUPTS,
             0x304 => self.mie = value & (S_INTERRUPTS | M_INTERRUPTS),
             0x305 => self.mtvec = vector(value),

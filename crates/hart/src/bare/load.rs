@@ -69,6 +69,7 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     let mut memory = Memory::new(options.limit);
     let segments = header.program_headers(endian, bytes).map_err(error)?;
     let mut regions = vec![(RAM, RAM.saturating_add(options.memory))];
+    regions.extend(options.more_memory.iter().map(|&(start, size)| (start, start.saturating_add(size))));
     let wanted = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
     for segment in wanted.clone() {
         let start: u64 = segment.p_paddr(endian).into();
@@ -88,9 +89,9 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
             LoadError(format!("is cut short: a segment's {len:#x} bytes at {at:#x} are not all there"))
         })?;
         let start: u64 = segment.p_paddr(endian).into();
-        memory.load(start, data).map_err(|_| {
-            LoadError(format!("needs memory at {start:#x}, and there is none; see --memory"))
-        })?;
+        memory
+            .load(start, data)
+            .map_err(|_| LoadError(format!("needs memory at {start:#x}, and there is none; see --memory")))?;
     }
     let entry = header.e_entry(endian).into();
     let rom = rom::rom(is_rv32, entry, options.memory, options.pmp_regions);

@@ -8,24 +8,28 @@ mod csrs;
 mod htif;
 mod load;
 mod paging;
+mod plic;
 mod pmp;
 mod rom;
 mod semihosting;
 mod trap;
+mod uart;
 
 use std::io::{self, Write};
 
 use tracewright_isa::riscv::Op;
 
+use crate::Privilege;
 use crate::execute::ILLEGAL;
 use crate::machine::{Exception, Machine, Served, Stop, cause};
 use crate::memory::{Fault, PAGE, Rights};
 use crate::state::Core;
-use crate::Privilege;
 
 use self::clint::Clint;
 use self::csrs::Csrs;
 use self::htif::Htif;
+use self::plic::Plic;
+use self::uart::Uart;
 
 pub use self::load::LoadError;
 
@@ -39,12 +43,17 @@ const TICKS: u64 = 50;
 pub struct Options {
     /// Bytes of memory from 0x8000_0000 on.
     pub memory: u64,
+    /// More memory: address and size of each.
+    pub more_memory: Vec<(u64, u64)>,
     /// The most bytes that may be touched.
     pub limit: usize,
     /// How many regions physical memory protection has: 0 to 16.
     pub pmp_regions: u8,
     /// Whether loads and stores need not be aligned.
     pub misaligned: bool,
+    /// Whether jumps to odd addresses, which there are none of with compressed instructions, can be delegated to S mode. The proxy
+    /// kernel wants that; Spike does not have it.
+    pub delegates_misaligned_jumps: bool,
     /// Where to begin instead of the ROM that jumps to the program's entry point.
     pub entry: Option<u64>,
     /// When the external interrupt line changes: instructions retired, and its new level; in order.
@@ -57,9 +66,11 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             memory: 2 << 30,
+            more_memory: Vec::new(),
             limit: 4 << 30,
             pmp_regions: 16,
             misaligned: false,
+            delegates_misaligned_jumps: true,
             entry: None,
             external: Vec::new(),
             arguments: Vec::new(),
@@ -71,6 +82,8 @@ impl Default for Options {
 pub struct Bare {
     csrs: Csrs,
     clint: Clint,
+    plic: Plic,
+    uart: Uart,
     htif: Htif,
     external: Vec<(u64, bool)>,
     /// When the quantum ends.
@@ -98,8 +111,10 @@ impl Bare {
         let mut external = options.external.clone();
         external.reverse();
         let machine = Self {
-            csrs: Csrs::new(core.is_rv32, options.pmp_regions),
-            clint: Clint::default(),
+            csrs: Csrs::new(core.is_rv32, options),
+            clint: Clint::new(),
+            plic: Plic::default(),
+            uart: Uart::default(),
             htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
             external,
             quantum_end: QUANTUM,
@@ -122,17 +137,23 @@ impl Bare {
 }
 
 impl Machine for Bare {
-    fn translate(&mut self, core: &mut Core, address: u64, rights: Rights) -> Result<usize, Exception> {
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception> {
         let physical = paging::translate(&self.csrs, core, address, rights)?;
         let fault = Exception { cause: access_fault(rights), value: address };
-        if Clint::RANGE.contains(&physical) {
+        if [Clint::RANGE, Plic::RANGE, Uart::RANGE].iter().any(|device| device.contains(&physical)) {
             // Its size is a matter of the access.
             return if rights == Rights::EXECUTE { Err(fault) } else { Err(Exception::DEVICE) };
         }
         let privilege = self.csrs.privilege_for(rights);
         if !self.csrs.pmp.allows(physical / PAGE * PAGE, PAGE, rights, privilege) {
-            // Some of the page may be allowed: each access asks.
-            if !self.csrs.pmp.allows(physical, 1, rights, privilege) {
+            // Some of the page may be: each access asks.
+            if !self.csrs.pmp.allows(physical, size.into(), rights, privilege) {
                 return Err(fault);
             }
             core.tlb.skip_next();
@@ -145,13 +166,26 @@ impl Machine for Bare {
     fn load(&mut self, core: &mut Core, address: u64, size: u8) -> Result<u64, Exception> {
         let physical = paging::translate(&self.csrs, core, address, Rights::READ)?;
         let fault = Exception { cause: cause::LOAD_ACCESS_FAULT, value: address };
-        self.clint.load(physical, size).ok_or(fault)
+        match physical {
+            at if Plic::RANGE.contains(&at) => self.plic.load(at, size),
+            at if Uart::RANGE.contains(&at) => Some(self.uart.load(at)),
+            at => self.clint.load(at, size),
+        }
+        .ok_or(fault)
     }
 
     fn store(&mut self, core: &mut Core, address: u64, size: u8, value: u64) -> Result<(), Exception> {
         let physical = paging::translate(&self.csrs, core, address, Rights::WRITE)?;
         let fault = Exception { cause: cause::STORE_ACCESS_FAULT, value: address };
-        self.clint.store(physical, size, value).ok_or(fault)
+        match physical {
+            at if Plic::RANGE.contains(&at) => self.plic.store(at, size, value),
+            at if Uart::RANGE.contains(&at) => {
+                self.uart.store(at, value, &mut *self.out);
+                Some(())
+            }
+            at => self.clint.store(at, size, value),
+        }
+        .ok_or(fault)
     }
 
     fn read_csr(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception> {

@@ -1,9 +1,9 @@
 //! Address translation: Sv32, Sv39 and Sv48.
 
+use crate::Privilege;
 use crate::machine::{Exception, cause};
 use crate::memory::{PAGE, Rights};
 use crate::state::Core;
-use crate::Privilege;
 
 use super::csrs::{Csrs, MXR, SUM};
 

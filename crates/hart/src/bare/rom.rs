@@ -17,12 +17,16 @@ pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Ve
 /// A flattened device tree.
 fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
     let mut tree = Tree::default();
-    let (isa, mmu) = if is_rv32 { ("rv32imafdc", "riscv,sv32") } else { ("rv64imafdc", "riscv,sv48") };
+    let (isa, mmu) = if is_rv32 { ("rv32imafdc", "riscv,sv32") } else { ("rv64imafdc", "riscv,sv57") };
     tree.node("", |tree| {
         tree.cells("#address-cells", &[2]);
         tree.cells("#size-cells", &[2]);
         tree.text("compatible", &["ucbbar,spike-bare-dev"]);
         tree.text("model", &["ucbbar,spike-bare"]);
+        tree.node("chosen", |tree| {
+            tree.text("stdout-path", &["/soc/ns16550@10000000"]);
+            tree.text("bootargs", &["console=ttyS0 earlycon"]);
+        });
         tree.node("cpus", |tree| {
             tree.cells("#address-cells", &[1]);
             tree.cells("#size-cells", &[0]);
@@ -38,6 +42,7 @@ fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
                 tree.cells("riscv,pmpgranularity", &[4]);
                 tree.cells("clock-frequency", &[1_000_000_000]);
                 tree.node("interrupt-controller", |tree| {
+                    tree.cells("#address-cells", &[2]);
                     tree.cells("#interrupt-cells", &[1]);
                     tree.cells("interrupt-controller", &[]);
                     tree.text("compatible", &["riscv,cpu-intc"]);
@@ -58,6 +63,26 @@ fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
                 tree.text("compatible", &["riscv,clint0"]);
                 tree.cells("interrupts-extended", &[1, 3, 1, 7]);
                 tree.cells("reg", &[0, 0x0200_0000, 0, 0xc_0000]);
+            });
+            tree.node("plic@c000000", |tree| {
+                tree.text("compatible", &["riscv,plic0"]);
+                tree.cells("#address-cells", &[2]);
+                tree.cells("interrupts-extended", &[1, 11, 1, 9]);
+                tree.cells("reg", &[0, 0x0c00_0000, 0, 0x0100_0000]);
+                tree.cells("riscv,ndev", &[31]);
+                tree.cells("riscv,max-priority", &[15]);
+                tree.cells("#interrupt-cells", &[1]);
+                tree.cells("interrupt-controller", &[]);
+                tree.cells("phandle", &[2]);
+            });
+            tree.node("ns16550@10000000", |tree| {
+                tree.text("compatible", &["ns16550a"]);
+                tree.cells("clock-frequency", &[10_000_000]);
+                tree.cells("interrupt-parent", &[2]);
+                tree.cells("interrupts", &[1]);
+                tree.cells("reg", &[0, 0x1000_0000, 0, 0x100]);
+                tree.cells("reg-shift", &[0]);
+                tree.cells("reg-io-width", &[1]);
             });
         });
         tree.node("htif", |tree| tree.text("compatible", &["ucb,htif0"]));

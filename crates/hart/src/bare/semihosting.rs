@@ -38,7 +38,9 @@ pub(super) fn serve(core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
             _ => memory.peek::<8>(at).map_or(0, u64::from_le_bytes),
         }
     };
-    let status = |reason: u64, code: u64| Stop::Exit { status: if reason == APPLICATION_EXIT { code as i32 } else { 1 } };
+    let status = |reason: u64, code: u64| Stop::Exit {
+        status: if reason == APPLICATION_EXIT { code as i32 } else { 1 },
+    };
     let result = match number {
         // RV32 has the reason in the register, RV64 in memory, with a code.
         SYS_EXIT if size == 4 => return Err(status(core.x[11] & 0xffff_ffff, 0)),
