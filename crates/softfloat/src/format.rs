@@ -1,5 +1,5 @@
-/// A binary interchange format of IEEE 754, up to 64 bits: sign, biased exponent, fraction. Bits of a narrower format are
-/// the low ones of a `u64`.
+/// A binary interchange format of IEEE 754, up to 64 bits: sign, biased exponent, fraction. Bits of a narrower
+/// format are the low ones of a `u64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Bits of the exponent field.

@@ -16,8 +16,8 @@
 //!
 //! * A NaN that comes out is the canonical one, whatever went in.
 //! * Tininess is detected after rounding.
-//! * `min` and `max` are minimumNumber and maximumNumber of IEEE 754-2019, with -0 below +0. (A signalling NaN raises NV
-//!   and the other operand comes out.)
+//! * `min` and `max` are minimumNumber and maximumNumber of IEEE 754-2019, with -0 below +0. (A signalling NaN raises
+//!   NV and the other operand comes out.)
 //! * `fma` of infinity times zero raises NV also when a quiet NaN is added.
 //! * What does not fit an integer becomes the nearest limit, a NaN the upper limit, with NV and without NX.
 //!

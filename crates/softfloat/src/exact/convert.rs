@@ -3,8 +3,8 @@ use core::ops::RangeInclusive;
 use super::number::{Number, Value};
 use crate::{Flags, Format, Rounding};
 
-/// The nearest integer by the rounding mode. What is not in `range`, which must not exceed 64 bits, becomes its nearest end;
-/// a NaN becomes the upper end.
+/// The nearest integer by the rounding mode. What is not in `range`, which must not exceed 64 bits, becomes its
+/// nearest end; a NaN becomes the upper end.
 #[cold]
 pub fn to_integer(
     format: Format,

@@ -1,4 +1,5 @@
-//! The operations in integers, by the book: take the bits apart, work out the result exactly or with enough bits, round once.
+//! The operations in integers, by the book: take the bits apart, work out the result exactly or with enough bits,
+//! round once.
 //!
 //! This is what the fast path is tested against, and what it leaves the rare cases to.
 

@@ -2,8 +2,9 @@ use crate::{Flags, Format, Rounding};
 
 /// A finite number with more precision and range than any format: `significand` times two to the power of `exponent`.
 ///
-/// The last bit can stand for everything beyond it ("jammed"): it is then 1 if anything is not zero there. Rounding needs to know
-/// no more, as long as there are two bits or more between it and the last bit of the result. Jammed numbers have at least 63 bits.
+/// The last bit can stand for everything beyond it ("jammed"): it is then 1 if anything is not zero there. Rounding
+/// needs to know no more, as long as there are two bits or more between it and the last bit of the result. Jammed
+/// numbers have at least 63 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     /// The sign; zero has one too.

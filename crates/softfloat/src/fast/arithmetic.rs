@@ -30,8 +30,8 @@ pub fn mul<H: Host>(a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u6
                 return product;
             }
             if let (Some((ea, ma)), Some((eb, mb))) = (normal::<H>(a), normal::<H>(b)) {
-                // The product of the significands is longer than the format by its fraction bits, or by one more, which the
-                // exponent then tells. It has as many zeros at its end as both have together.
+                // The product of the significands is longer than the format by its fraction bits, or by one more,
+                // which the exponent then tells. It has as many zeros at its end as both have together.
                 let longer = H::FORMAT.exponent(product) + H::FORMAT.bias() as u64 - ea - eb;
                 let dropped = u64::from(H::FORMAT.fraction_bits) + longer;
                 let zeros = ma.trailing_zeros() + mb.trailing_zeros();
@@ -55,8 +55,8 @@ pub fn div<H: Host>(a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u6
                 return quotient;
             }
             if let (Some((ea, ma)), Some((eb, mb))) = (normal::<H>(a), normal::<H>(b)) {
-                // Exact if the quotient times the divisor gives the dividend back. They differ by less than a divisor, so the
-                // low 64 bits tell.
+                // Exact if the quotient times the divisor gives the dividend back. They differ by less than a
+                // divisor, so the low 64 bits tell.
                 let (eq, mq) = fields::<H>(quotient);
                 let shift = u64::from(H::FORMAT.fraction_bits) + H::FORMAT.bias() as u64 + ea - eb - eq;
                 inexact_if(mq.wrapping_mul(mb) != ma << shift, flags);
@@ -80,7 +80,8 @@ pub fn sqrt<H: Host>(a: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
                 return root;
             }
             if let Some((ea, ma)) = normal::<H>(a) {
-                // Exact if its square gives the number back. They differ by less than twice the root, so the low 64 bits tell.
+                // Exact if its square gives the number back. They differ by less than twice the root, so the low 64
+                // bits tell.
                 let (er, mr) = fields::<H>(root);
                 let shift = u64::from(H::FORMAT.fraction_bits) + H::FORMAT.bias() as u64 + ea - 2 * er;
                 inexact_if(mr.wrapping_mul(mr) != ma << shift, flags);

@@ -92,8 +92,8 @@ pub fn is_host_mode(rounding: Rounding) -> bool {
     rounding == Rounding::NearestEven
 }
 
-/// Whether a result, rounded to nearest, can have raised NX at most: it is normal, and larger than the smallest normal number, which
-/// may have been rounded up to.
+/// Whether a result, rounded to nearest, can have raised NX at most: it is normal, and larger than the smallest
+/// normal number, which may have been rounded up to.
 #[inline]
 pub fn is_safe<H: Host>(bits: u64) -> bool {
     let field = H::FORMAT.exponent(bits);

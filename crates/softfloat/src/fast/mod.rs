@@ -1,8 +1,9 @@
-//! The operations on the host's floating-point unit, where it gives what RISC-V says and the flags are easily told: results that are
-//! finite and not near the ends of the range, mostly when rounding to nearest even, which is how Rust's `f32` and `f64` round. All
-//! else is for [`exact`](crate::exact).
+//! The operations on the host's floating-point unit, where it gives what RISC-V says and the flags are easily told:
+//! results that are finite and not near the ends of the range, mostly when rounding to nearest even, which is how
+//! Rust's `f32` and `f64` round. All else is for [`exact`](crate::exact).
 //!
-//! The host tells no flags. Of those only NX can be raised by such results, so once it is set there is nothing to find out.
+//! The host tells no flags. Of those only NX can be raised by such results, so once it is set there is nothing to
+//! find out.
 
 mod arithmetic;
 mod compare;
