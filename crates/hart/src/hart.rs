@@ -53,8 +53,8 @@ impl<M: Machine> Hart<M> {
 
     fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.tell_privilege(sink);
-        // What follows the last piece, if that is known without looking.
-        let mut id = NONE;
+        // The piece to execute, if that is known without looking, and how many of its instructions are done.
+        let (mut id, mut from) = (NONE, 0);
         loop {
             let until = self.core.deadline.min(limit);
             if self.core.instret >= until {
@@ -62,7 +62,7 @@ impl<M: Machine> Hart<M> {
                     return Stop::Limit;
                 }
                 match self.poll(sink) {
-                    Ok(true) => id = NONE,
+                    Ok(true) => (id, from) = (NONE, 0),
                     Ok(false) => {}
                     Err(stop) => return stop,
                 }
@@ -70,7 +70,7 @@ impl<M: Machine> Hart<M> {
             }
             if self.core.code_changed || self.epoch != self.core.memory.epoch() {
                 self.forget();
-                id = NONE;
+                (id, from) = (NONE, 0);
             }
             if id == NONE {
                 id = match self.caches[self.space].at(&mut self.core, &mut self.machine) {
@@ -83,43 +83,45 @@ impl<M: Machine> Hart<M> {
             }
             let Piece { block, first, links, .. } = self.caches[self.space].pieces[id as usize];
             let left = until - self.core.instret;
-            if u64::from(block.count) > left {
-                id = NONE;
-                if let Err(stop) = self.part(&block, first as usize, left as usize, sink) {
-                    return stop;
-                }
-                continue;
-            }
-            let range = first as usize..first as usize + block.count as usize;
+            let whole = u64::from(block.count - from) <= left;
+            let count = if whole { block.count - from } else { left as u32 };
+            let range = (first + from) as usize..(first + from + count) as usize;
+            let end = if whole { block.end } else { self.address_of(&block, range.end) };
             let result = execute(
                 &mut self.core,
                 &mut self.machine,
                 &self.caches[self.space].ready[range.clone()],
                 &self.caches[self.space].bits[range.clone()],
                 block.start,
-                block.end,
+                end,
                 self.started.1,
                 sink,
             );
             let Next { pc, taken } = match result {
                 Ok(next) => next,
                 Err((done, exception)) => {
-                    id = NONE;
-                    match self.broken(&block, first as usize, done, exception, sink) {
+                    (id, from) = (NONE, 0);
+                    match self.broken(&block, range.start, done, exception, sink) {
                         Ok(()) => continue,
                         Err(stop) => return stop,
                     }
                 }
             };
+            self.core.pc = pc;
+            if !whole {
+                self.retire(range.start, count as usize, sink);
+                from += count;
+                continue;
+            }
+            from = 0;
             if S::INSTRUCTIONS {
                 sink.instructions(&self.caches[self.space].bits[range]);
             }
-            self.core.instret += u64::from(block.count);
-            self.core.pc = pc;
+            self.core.instret += u64::from(count);
             if block.class.ends_block() {
                 let (start, done) = self.started;
                 let ended = if taken { Ended::Taken } else { Ended::NotTaken };
-                sink.block(&Block { start, count: done + block.count, ended, ..block });
+                sink.block(&Block { start, count: done + count, ended, ..block });
                 self.started = (pc, 0);
                 if self.told_privilege != Some(self.machine.privilege()) {
                     self.tell_privilege(sink);
@@ -127,7 +129,7 @@ impl<M: Machine> Hart<M> {
                     continue;
                 }
             } else {
-                self.started.1 += block.count;
+                self.started.1 += count;
                 self.last_len = block.last_len;
             }
             let next = links[usize::from(taken)];
@@ -150,27 +152,10 @@ impl<M: Machine> Hart<M> {
         next
     }
 
-    /// Executes only the first `count` instructions of a piece.
+    /// The address of the instruction with this number, of a piece that stands for `block`.
     #[cold]
-    fn part<S: Sink>(&mut self, block: &Block, first: usize, count: usize, sink: &mut S) -> Result<(), Stop> {
-        let range = first..first + count;
-        let end = block.start.wrapping_add(self.caches[self.space].ready[first + count].at.into());
-        let result = execute(
-            &mut self.core,
-            &mut self.machine,
-            &self.caches[self.space].ready[range.clone()],
-            &self.caches[self.space].bits[range.clone()],
-            block.start,
-            end,
-            self.started.1,
-            sink,
-        );
-        if let Err((done, exception)) = result {
-            return self.broken(block, first, done, exception, sink);
-        }
-        self.retire(first, count, sink);
-        self.core.pc = self.core.address(end);
-        Ok(())
+    fn address_of(&self, block: &Block, ready: usize) -> u64 {
+        self.core.address(block.start.wrapping_add(self.caches[self.space].ready[ready].at.into()))
     }
 
     /// An exception was raised after `done` instructions of a piece.
@@ -183,7 +168,7 @@ impl<M: Machine> Hart<M> {
         exception: Exception,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        self.core.pc = block.start.wrapping_add(self.caches[self.space].ready[first + done].at.into());
+        self.core.pc = self.address_of(block, first + done);
         self.retire(first, done, sink);
         self.exception(exception, sink)
     }
