@@ -8,6 +8,8 @@ mod execute;
 mod float;
 mod hart;
 mod integer;
+#[cfg(unix)]
+pub mod linux;
 mod machine;
 pub mod memory;
 mod sink;
