@@ -238,7 +238,13 @@ impl Linux {
 }
 
 impl Machine for Linux {
-    fn translate(&mut self, core: &mut Core, address: u64, rights: Rights) -> Result<usize, Exception> {
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        _size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception> {
         core.memory.frame(address, rights).map_err(|fault| {
             self.is_full |= fault == Fault::Full;
             let cause = if rights.has(Rights::EXECUTE) {
