@@ -82,7 +82,7 @@ fn everything_is_executed() {
     let wanted: BTreeSet<&str> = riscv::mnemonics().collect();
     for mnemonic in &wanted {
         let count = places.get(mnemonic).copied().unwrap_or(0);
-        assert!(count >= 100, "{mnemonic} was executed at {count} places");
+        assert!(count >= 200, "{mnemonic} was executed at {count} places");
     }
     assert_eq!(places.keys().copied().collect::<BTreeSet<_>>(), wanted, "nothing else");
     assert_eq!(modes.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 7], "rounding modes");

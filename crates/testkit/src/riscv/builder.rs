@@ -22,6 +22,8 @@ pub(super) struct Builder<'a> {
     pub base: u8,
     /// The counter of the innermost loop.
     pub count: u8,
+    /// Has a part of every result that was folded into it: most registers are soon overwritten, but not forgotten.
+    pub digest: u8,
     /// A bit for each integer register that must keep its value now.
     pub locked: u32,
     /// Functions that exist already. One can call those before it only, so everything ends.
@@ -33,16 +35,11 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     pub fn new(rng: &'a mut Rng, low: bool) -> Self {
         // Other registers have these roles in each program, so that all of them are used as operands.
-        let roles: Vec<u8> = (3..32).filter(|register| *register != 5).collect();
-        let base = *rng.pick(&roles);
-        let count = loop {
-            let count = *rng.pick(&roles);
-            if count != base {
-                break count;
-            }
-        };
-        let locked = 1 << SP | 1 << base | 1 << count;
-        Self { rng, base, count, locked, functions: Vec::new(), low }
+        let mut roles: Vec<u8> = (3..32).filter(|register| *register != 5).collect();
+        let mut role = || roles.swap_remove(rng.below(roles.len() as u64) as usize);
+        let (base, count, digest) = (role(), role(), role());
+        let locked = 1 << SP | 1 << base | 1 << count | 1 << digest;
+        Self { rng, base, count, digest, locked, functions: Vec::new(), low }
     }
 
     /// A register that may be written; sometimes x0, which may too.
@@ -122,6 +119,26 @@ impl<'a> Builder<'a> {
         } else {
             Self::addi(out, rd, 0, value);
         }
+    }
+
+    /// Folds an integer register into the digest, half the time.
+    pub fn fold(&mut self, out: &mut Code, register: u8) {
+        if register != 0 && self.rng.one_in(2) {
+            let amount = self.between(1, 64);
+            out.push("xor", asm::r(0x33, 4, 0, self.digest, self.digest, register));
+            out.push("rori", asm::i(0x13, 5, self.digest, self.digest, 0x600 | amount));
+        }
+    }
+
+    /// Folds a floating-point register into it, or the flags.
+    pub fn fold_float(&mut self, out: &mut Code, register: u8) {
+        let temp = self.temp();
+        if self.rng.one_in(4) {
+            out.push("csrrs", asm::i(0x73, 2, temp, 0, 3));
+        } else {
+            out.push("fmv.x.d", asm::r(0x53, 0, 0x71, temp, register, 0));
+        }
+        self.fold(out, temp);
     }
 
     /// The address of something (and `more`) into a register.

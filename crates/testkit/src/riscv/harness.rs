@@ -9,13 +9,13 @@ use super::values;
 use crate::Rng;
 
 /// Values in each pool.
-pub(super) const POOL: i32 = 64;
+pub(super) const POOL: i32 = 40;
 /// The pool of integers; the registers' first values are its first.
 pub(super) const INTEGERS: i32 = -2048;
-/// The pool of floating-point values.
-pub(super) const FLOATS: i32 = INTEGERS + 8 * POOL;
+/// The pools of floating-point values, in double and in single precision; the registers' first values are the first.
+pub(super) const FLOATS: [i32; 2] = [INTEGERS + 8 * POOL, INTEGERS + 8 * 2 * POOL];
 /// What the program may write.
-pub(super) const SCRATCH: i32 = FLOATS + 8 * POOL;
+pub(super) const SCRATCH: i32 = INTEGERS + 8 * 3 * POOL;
 /// Its size.
 pub(super) const SCRATCH_LEN: i32 = 2048;
 /// Where the registers are put at the end: x0 to x31, f0 to f31, `fcsr`.
@@ -31,14 +31,12 @@ pub(super) const LEN: usize = (STACK_TOP - INTEGERS) as usize;
 
 /// What the data is before the program runs. What is missing up to [`LEN`] is zero.
 pub(super) fn data(rng: &mut Rng) -> Vec<u8> {
-    let integers: Vec<u64> = (0..POOL).map(|_| values::integer(rng)).collect();
-    let floats: Vec<u64> = (0..POOL).map(|_| values::float(rng)).collect();
-    let mut data: Vec<u8> = integers.into_iter().chain(floats).flat_map(u64::to_le_bytes).collect();
-    for i in 0..SCRATCH_LEN / 8 {
-        let value = if i % 2 == 0 { values::integer(rng) } else { values::float(rng) };
-        data.extend(value.to_le_bytes());
-    }
-    data
+    let len = POOL as usize;
+    let mut words = values::integers(rng, len);
+    words.extend(values::doubles(rng, len));
+    words.extend(values::singles(rng, len));
+    words.extend((0..SCRATCH_LEN / 8).map(|_| values::any(rng)));
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
 /// The registers in data that is this at the end.
@@ -69,7 +67,10 @@ pub(super) fn begin(builder: &mut Builder<'_>, out: &mut Code) {
         out.push("ld", asm::i(0x03, 3, register, base, INTEGERS + 8 * i32::from(register)));
     }
     for register in 0..32 {
-        out.push("fld", asm::i(0x07, 3, register, base, FLOATS + 8 * i32::from(register)));
+        out.push(
+            "fld",
+            asm::i(0x07, 3, register, base, FLOATS[usize::from(register % 2)] + 8 * i32::from(register)),
+        );
     }
 }
 

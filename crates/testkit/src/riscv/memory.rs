@@ -42,6 +42,11 @@ impl Builder<'_> {
             let (name, opcode, funct3) = *self.rng.pick(table::LOAD);
             let rd = if opcode == 0x07 { self.any() } else { self.dest() };
             out.push(name, asm::i(opcode, funct3, rd, pointer, offset));
+            if opcode == 0x03 {
+                self.fold(out, rd);
+            } else {
+                self.fold_float(out, rd);
+            }
         } else {
             let (name, opcode, funct3) = *self.rng.pick(table::STORE);
             out.push(name, asm::s(opcode, funct3, pointer, self.any(), offset));
@@ -76,6 +81,7 @@ impl Builder<'_> {
         let wide = self.rng.below(2) as u32;
         let (rd, rs2, order) = (self.dest(), self.any(), self.rng.below(4) as u32);
         out.push(names[wide as usize], asm::amo(funct5, 2 + wide, order, rd, pointer, rs2));
+        self.fold(out, rd);
     }
 
     /// `lr` and `sc` of the same place with what the specification promises to work in between. The reservation is
@@ -100,7 +106,9 @@ impl Builder<'_> {
             if this.rng.one_in(3) {
                 let (rd, rs2, wide) = (this.dest(), this.any(), this.rng.below(2) as u32);
                 out.push(sc[wide as usize], asm::amo(3, 2 + wide, order, rd, pointer, rs2));
+                this.fold(out, rd);
             }
+            this.fold(out, status);
         });
     }
 

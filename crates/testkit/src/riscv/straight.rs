@@ -5,18 +5,19 @@ use super::builder::Builder;
 use super::code::Code;
 use super::harness::{FLOATS, INTEGERS, POOL};
 use super::table::{self, ROUNDS, Shape};
+use super::values::EDGES;
 
 impl Builder<'_> {
     /// A few instructions of any kind that goes on with the next one.
     pub fn straight(&mut self, out: &mut Code) {
         for _ in 0..2 + self.rng.below(8) {
-            match self.rng.below(20) {
-                0..=5 => self.integer(out),
-                6..=9 => self.compressed(out),
-                10..=14 => self.float(out),
-                15 => self.fused(out),
-                16..=17 => self.memory(out),
-                18 => self.atomic(out),
+            match self.rng.below(22) {
+                0..=6 => self.integer(out),
+                7..=10 => self.compressed(out),
+                11..=16 => self.float(out),
+                17 => self.fused(out),
+                18 => self.memory(out),
+                19..=20 => self.atomic(out),
                 _ => self.csr(out),
             }
         }
@@ -24,7 +25,9 @@ impl Builder<'_> {
 
     /// An instruction on integer registers.
     fn integer(&mut self, out: &mut Code) {
-        let (rd, rs1, rs2) = (self.dest(), self.source(out), self.source(out));
+        let rd = self.dest();
+        let edges = self.edges();
+        let (rs1, rs2) = (self.source(out, edges), self.source(out, edges));
         match self.rng.below(8) {
             0..=3 => {
                 let (name, opcode, funct3, funct7) = *self.rng.pick(table::REGISTER);
@@ -47,6 +50,7 @@ impl Builder<'_> {
                 _ => out.push("fence.i", asm::i(0x0f, 1, 0, 0, 0)),
             },
         }
+        self.fold(out, rd);
     }
 
     /// An instruction that may stand between `lr` and `sc`: of the base set, without memory, jumps and fences.
@@ -67,8 +71,10 @@ impl Builder<'_> {
         let (short, other) = (self.short_temp(), self.short());
         let imm = self.between(-32, 32);
         let some = if imm == 0 { 1 } else { imm };
-        if rd != 0 && self.rng.one_in(4) {
-            self.seed(out, rd);
+        for seeded in [rd, short] {
+            if seeded != 0 && self.rng.one_in(4) {
+                self.seed(out, seeded, false);
+            }
         }
         match self.rng.below(18) {
             0 => out.push("c.addi4spn", asm::ciw(short, 4 * self.between(1, 256))),
@@ -91,29 +97,44 @@ impl Builder<'_> {
             17 if rs2 != 0 => out.push("c.add", asm::cr(9, rd, rs2)),
             _ => {}
         }
+        self.fold(out, rd);
+        self.fold(out, short);
     }
 
     /// A floating-point instruction.
     fn float(&mut self, out: &mut Code) {
         let (name, funct7, funct3, shape) = *self.rng.pick(table::FLOAT);
         let funct3 = if funct3 == ROUNDS { self.rounding() } else { funct3 };
+        // Conversions between both are named for what they give.
+        let double =
+            if matches!(name, "fcvt.s.d" | "fcvt.d.s") { name == "fcvt.s.d" } else { funct7 & 1 == 1 };
+        let edges = self.edges();
         let (rd, rs1, rs2) = match shape {
-            Shape::Two => (self.any(), self.float_source(out), self.float_source(out)),
-            Shape::One(rs2) => (self.any(), self.float_source(out), rs2),
-            Shape::Compare => (self.dest(), self.float_source(out), self.float_source(out)),
-            Shape::ToInteger(rs2) => (self.dest(), self.float_source(out), rs2),
-            Shape::FromInteger(rs2) => (self.any(), self.source(out), rs2),
+            Shape::Two => {
+                (self.any(), self.float_source(out, double, edges), self.float_source(out, double, edges))
+            }
+            Shape::One(rs2) => (self.any(), self.float_source(out, double, edges), rs2),
+            Shape::Compare => {
+                (self.dest(), self.float_source(out, double, edges), self.float_source(out, double, edges))
+            }
+            Shape::ToInteger(rs2) => (self.dest(), self.float_source(out, double, edges), rs2),
+            Shape::FromInteger(rs2) => (self.any(), self.source(out, edges), rs2),
         };
         out.push(name, asm::r(0x53, funct3, funct7, rd, rs1, rs2));
+        match shape {
+            Shape::Compare | Shape::ToInteger(_) => self.fold(out, rd),
+            _ => self.fold_float(out, rd),
+        }
     }
 
     /// A floating-point multiplication with an addition.
     fn fused(&mut self, out: &mut Code) {
         let (names, opcode) = *self.rng.pick(table::FUSED);
         let format = self.rng.below(2) as u32;
-        let (rd, rm) = (self.any(), self.rounding());
-        let sources = [self.float_source(out), self.float_source(out), self.float_source(out)];
+        let (rd, rm, edges) = (self.any(), self.rounding(), self.edges());
+        let sources = [(); 3].map(|()| self.float_source(out, format == 1, edges));
         out.push(names[format as usize], asm::r4(opcode, rm, format, rd, sources));
+        self.fold_float(out, rd);
     }
 
     /// One of the five modes, or the one in `frm`, which always holds one of them when it matters.
@@ -121,33 +142,45 @@ impl Builder<'_> {
         *self.rng.pick(&[0, 1, 2, 3, 4, 7, 7, 7])
     }
 
+    /// Whether all operands shall be edges, since some pairs of them are special.
+    fn edges(&mut self) -> bool {
+        self.rng.one_in(4)
+    }
+
     /// An integer register to read. Random arithmetic soon has nothing but zeros, ones and noise; so it often gets a new
     /// value first.
-    fn source(&mut self, out: &mut Code) -> u8 {
-        let register = self.any();
-        if register != 0 && self.is_free(register) && self.rng.one_in(4) {
-            self.seed(out, register);
+    fn source(&mut self, out: &mut Code, edge: bool) -> u8 {
+        let register = if edge { self.temp() } else { self.any() };
+        if edge || register != 0 && self.is_free(register) && self.rng.one_in(4) {
+            self.seed(out, register, edge);
         }
         register
     }
 
-    fn seed(&mut self, out: &mut Code, register: u8) {
-        let offset = INTEGERS + 8 * self.between(0, POOL);
+    fn seed(&mut self, out: &mut Code, register: u8, edge: bool) {
+        let offset = INTEGERS + self.slot(edge);
         out.push("ld", asm::i(0x03, 3, register, self.base, offset));
     }
 
     /// A floating-point register to read, mostly with a new value: here nearly everything ends as a NaN.
-    fn float_source(&mut self, out: &mut Code) -> u8 {
+    fn float_source(&mut self, out: &mut Code, double: bool, edge: bool) -> u8 {
         let register = self.any();
-        if self.rng.one_in(2) {
-            let offset = FLOATS + 8 * self.between(0, POOL);
-            if self.rng.one_in(4) {
+        if edge || self.rng.one_in(2) {
+            // Now and then of the wrong kind.
+            let single = double == self.rng.one_in(12);
+            let offset = FLOATS[usize::from(single)] + self.slot(edge);
+            if single && self.rng.one_in(3) {
                 out.push("flw", asm::i(0x07, 2, register, self.base, offset));
             } else {
                 out.push("fld", asm::i(0x07, 3, register, self.base, offset));
             }
         }
         register
+    }
+
+    /// The offset of a value in its pool.
+    fn slot(&mut self, edge: bool) -> i32 {
+        8 * self.between(0, if edge { EDGES as i32 } else { POOL })
     }
 
     /// An instruction on `fflags`, `frm` or `fcsr`, so that `frm` holds a rounding mode afterwards.
@@ -195,5 +228,6 @@ impl Builder<'_> {
                 }
             }
         }
+        self.fold(out, rd);
     }
 }

@@ -113,8 +113,62 @@ const SINGLES: &[u32] = &[
     0x3f80_0001,
 ];
 
-/// An integer: often an edge, or near one.
-pub(super) fn integer(rng: &mut Rng) -> u64 {
+/// Operands that make special pairs: overflowing divisions, divisions by zero.
+const INTEGER_EDGES: [u64; EDGES] =
+    [0, u64::MAX, i64::MIN as u64, i32::MIN as u64, 1, i64::MAX as u64, 0xffff_ffff, 0x8000_0000];
+/// The same in double precision: zeros, infinities, NaNs of both kinds, one, the least number.
+const DOUBLE_EDGES: [u64; EDGES] = [
+    0,
+    1 << 63,
+    0x7ff0_0000_0000_0000,
+    0xfff0_0000_0000_0000,
+    0x7ff8_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x3ff0_0000_0000_0000,
+    1,
+];
+/// The same in single precision.
+const SINGLE_EDGES: [u32; EDGES] =
+    [0, 1 << 31, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 0x3f80_0000, 1];
+
+/// How many values each pool begins with that are the same in all programs.
+pub(super) const EDGES: usize = 8;
+
+/// What makes the lower half of a register a number in single precision.
+const BOX: u64 = 0xffff_ffff_0000_0000;
+
+/// A pool of integers.
+pub(super) fn integers(rng: &mut Rng, len: usize) -> Vec<u64> {
+    let mut pool = INTEGER_EDGES.to_vec();
+    pool.resize_with(len, || integer(rng));
+    pool
+}
+
+/// A pool of numbers in double precision.
+pub(super) fn doubles(rng: &mut Rng, len: usize) -> Vec<u64> {
+    let mut pool = DOUBLE_EDGES.to_vec();
+    pool.resize_with(len, || double(rng));
+    pool
+}
+
+/// A pool of numbers in single precision.
+pub(super) fn singles(rng: &mut Rng, len: usize) -> Vec<u64> {
+    let mut pool = SINGLE_EDGES.map(|bits| BOX | u64::from(bits)).to_vec();
+    pool.resize_with(len, || single(rng));
+    pool
+}
+
+/// Anything.
+pub(super) fn any(rng: &mut Rng) -> u64 {
+    match rng.below(4) {
+        0..=1 => integer(rng),
+        2 => double(rng),
+        _ => single(rng),
+    }
+}
+
+/// Often an edge, or near one.
+fn integer(rng: &mut Rng) -> u64 {
     match rng.below(6) {
         0..=2 => *rng.pick(INTEGERS),
         3 => rng.next_u64(),
@@ -123,26 +177,29 @@ pub(super) fn integer(rng: &mut Rng) -> u64 {
     }
 }
 
-/// What a floating-point register can hold: numbers of both precisions, and single ones that are not boxed as they
-/// should be.
-pub(super) fn float(rng: &mut Rng) -> u64 {
-    const BOX: u64 = 0xffff_ffff_0000_0000;
-    match rng.below(12) {
-        0..=2 => *rng.pick(DOUBLES),
-        3..=5 => BOX | u64::from(*rng.pick(SINGLES)),
+fn double(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0..=3 => *rng.pick(DOUBLES),
         // Of like size, so that sums are not one of the summands; then close to the ends, for products and quotients.
-        6 => near(rng, 1023, 52, 11),
-        7 => BOX | near(rng, 127, 23, 8),
-        8 => {
+        4..=5 => near(rng, 1023, 52, 11),
+        6 => {
             let exponent = *rng.pick(&[1, 30, 52, 512, 1535, 2040]);
             near(rng, exponent, 52, 11)
         }
-        9 => {
+        _ => rng.next_u64(),
+    }
+}
+
+/// Some are not boxed as they should be, which makes them NaNs.
+fn single(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0..=3 => BOX | u64::from(*rng.pick(SINGLES)),
+        4..=5 => BOX | near(rng, 127, 23, 8),
+        6 => {
             let exponent = *rng.pick(&[1, 12, 24, 64, 191, 250]);
             BOX | near(rng, exponent, 23, 8)
         }
-        10 => BOX << rng.below(8) | u64::from(*rng.pick(SINGLES)),
-        _ => rng.next_u64(),
+        _ => BOX << rng.below(8) & !(rng.below(2) << 63) | u64::from(*rng.pick(SINGLES)),
     }
 }
 
