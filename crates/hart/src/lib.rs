@@ -11,6 +11,7 @@ mod machine;
 pub mod memory;
 mod sink;
 mod state;
+pub mod timing;
 mod tlb;
 
 pub use hart::Hart;
