@@ -14,6 +14,7 @@ mod machine;
 pub mod memory;
 mod sink;
 mod state;
+pub mod timing;
 mod tlb;
 
 pub use hart::Hart;
