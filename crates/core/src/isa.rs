@@ -10,6 +10,21 @@ pub enum Isa {
     A32,
     /// Arm, AArch32 and all of M profile, 2- and 4-byte instructions ("Thumb").
     T32,
+    /// RISC-V with 32-bit integer registers, 2- and 4-byte instructions.
+    Rv32,
+    /// RISC-V with 64-bit integer registers, 2- and 4-byte instructions.
+    Rv64,
+}
+
+impl Isa {
+    /// Length in bytes of its shortest instructions: 2 or 4. Where it is 4, all instructions are as long.
+    #[inline]
+    pub const fn shortest(self) -> u8 {
+        match self {
+            Self::A64 | Self::A32 => 4,
+            Self::T32 | Self::Rv32 | Self::Rv64 => 2,
+        }
+    }
 }
 
 /// The name its architecture gives it: `A64`.
@@ -19,6 +34,8 @@ impl fmt::Display for Isa {
             Self::A64 => "A64",
             Self::A32 => "A32",
             Self::T32 => "T32",
+            Self::Rv32 => "RV32",
+            Self::Rv64 => "RV64",
         })
     }
 }

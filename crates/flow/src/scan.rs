@@ -90,7 +90,7 @@ fn no_code(len: u64, count: u32, isa: Isa) -> Found {
         len: len as u32,
         count,
         class: Class::NEXT,
-        last_len: if isa == Isa::T32 { 2 } else { 4 },
+        last_len: isa.shortest(),
         target: 0,
         target_isa: isa,
         stop: Stop::NoCode,

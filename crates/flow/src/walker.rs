@@ -514,7 +514,7 @@ impl<'i> Walker<'i> {
     /// The part of `node` before `address`, if an instruction begins there.
     fn cut(&self, node: &Node, address: u64) -> Option<Block> {
         let (mut at, mut count, mut last_len) = (node.start(), 0, 0);
-        if node.isa() == Isa::T32 {
+        if node.isa().shortest() == 2 {
             let mut it = ItState::default();
             while at != address {
                 let found = instruction(self.graph.image(), node.space(), at, node.isa(), &mut it)?;

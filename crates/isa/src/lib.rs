@@ -1,8 +1,8 @@
-//! What an Arm instruction does to the flow of execution: its length, its [`Class`], and where it branches to when the
-//! instruction itself says so. Nothing else: no operands, no text.
+//! What an instruction does to the flow of execution: its length, its [`Class`], and where it branches to when the
+//! instruction itself says so. For Arm nothing else: no operands, no text. [`riscv`] has both.
 //!
-//! Instruction sets are A64, A32 and T32 of Armv7 to Armv9, A, R and M profile. Bytes are little-endian, as
-//! instructions are in all of them (BE-8 included).
+//! Instruction sets are A64, A32 and T32 of Armv7 to Armv9, A, R and M profile; RV32 and RV64 of RISC-V. Bytes are
+//! little-endian, as instructions are in all of them (BE-8 included).
 //!
 //! ```
 //! use tracewright_core::{Flow, Isa, Role};
@@ -20,6 +20,8 @@
 //! ```
 //!
 //! # What counts as what
+//!
+//! Of Arm; for RISC-V see [`riscv::Instruction::class`].
 //!
 //! * Any bits decode; what is not listed in a table just goes to the next instruction. That holds for exceptions too
 //!   (SVC, BRK, UDF, ...): a trace reports them as such.
@@ -83,5 +85,21 @@ pub fn decode(isa: Isa, address: u64, bytes: &[u8], it: &mut ItState) -> Option<
             };
             Some(t32::decode(address, u32::from(first) << 16 | u32::from(second), it))
         }
+        Isa::Rv32 | Isa::Rv64 => riscv_decode(isa, address, bytes),
     }
+}
+
+fn riscv_decode(isa: Isa, address: u64, bytes: &[u8]) -> Option<Instruction> {
+    let first = u16::from_le_bytes(*bytes.first_chunk()?);
+    let bits = match riscv::len(first) {
+        2 => first.into(),
+        _ => u32::from_le_bytes(*bytes.first_chunk()?),
+    };
+    let (xlen, mask) = match isa {
+        Isa::Rv32 => (riscv::Xlen::Rv32, u64::from(u32::MAX)),
+        _ => (riscv::Xlen::Rv64, u64::MAX),
+    };
+    let found = riscv::decode(xlen, bits);
+    let target = found.target(address) & mask;
+    Some(Instruction { len: found.len, class: found.class(), target, target_isa: isa })
 }

@@ -1,14 +1,15 @@
 //! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
 
 use tracewright_core::{Flow, Isa};
-use tracewright_isa::{ItState, a32, a64, decode, t32};
+use tracewright_isa::riscv::{self, IType, Xlen};
+use tracewright_isa::{Instruction, ItState, a32, a64, decode, t32};
 use tracewright_testkit::Rng;
 
 /// Any bytes as a program: it is read to its end, and every instruction is consistent in itself. The first byte chooses
 /// the instruction set, the next eight are the address.
 pub fn instructions(data: &[u8]) {
     let Some((&[choice, ref address @ ..], mut code)) = data.split_first_chunk::<9>() else { return };
-    let isa = [Isa::A64, Isa::A32, Isa::T32][usize::from(choice % 3)];
+    let isa = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64][usize::from(choice % 5)];
     let mut address = u64::from_le_bytes(*address) & !3;
     let mut it = ItState::default();
     loop {
@@ -29,12 +30,18 @@ pub fn instructions(data: &[u8]) {
             Isa::A64 => a64::decode(address, half(2) << 16 | half(0)),
             Isa::A32 => a32::decode(address, half(2) << 16 | half(0)),
             Isa::T32 => t32::decode(address, half(0) << 16 | half(2), &mut state),
+            Isa::Rv32 => {
+                let found = risc_v(Xlen::Rv32, address, half(2) << 16 | half(0));
+                Instruction { target: found.target & 0xffff_ffff, target_isa: isa, ..found }
+            }
+            Isa::Rv64 => {
+                Instruction { target_isa: isa, ..risc_v(Xlen::Rv64, address, half(2) << 16 | half(0)) }
+            }
         };
         assert_eq!((again, state), (instruction, it));
 
-        let step = if instruction.target_isa == Isa::T32 { 2 } else { 4 };
-        assert_eq!(instruction.target % step, 0);
-        assert!(isa == Isa::A64 || instruction.target < 1 << 32);
+        assert_eq!(instruction.target % u64::from(instruction.target_isa.shortest()), 0);
+        assert!(matches!(isa, Isa::A64 | Isa::Rv64) || instruction.target < 1 << 32);
         assert!(
             instruction.class.flow == Flow::Direct
                 || (instruction.target, instruction.target_isa) == (0, isa)
@@ -43,6 +50,19 @@ pub fn instructions(data: &[u8]) {
         code = rest;
         address = address.wrapping_add(u64::from(instruction.len));
     }
+}
+
+/// A RISC-V instruction, read alone and checked for what holds for all of them.
+fn risc_v(xlen: Xlen, address: u64, bits: u32) -> Instruction {
+    let found = riscv::decode(xlen, bits);
+    assert_eq!(found.len, riscv::len(bits as u16));
+    assert!([found.rd, found.rs1, found.rs2, found.rs3].iter().all(|&register| register < 32));
+    let (class, target) = (found.class(), found.target(address));
+    assert_eq!(found.is_uninferable(), class.flow == Flow::Indirect);
+    assert_eq!(found.itype(true) != found.itype(false), class.conditional);
+    assert_eq!(found.itype(true) != IType::None, class.is_branch());
+    assert!(found.access().is_none_or(|(_, size)| size.is_power_of_two() && !class.is_branch()));
+    Instruction { len: found.len, class, target, target_isa: Isa::Rv64 }
 }
 
 #[test]

@@ -22,10 +22,11 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
             let decoder = yaxpeax_arm::armv7::InstDecoder::armv7().with_thumb_mode(isa == Isa::T32);
             decoder.decode(&mut U8Reader::new(bytes)).ok().map(|found| write!(text, "{found}"))
         }
+        Isa::Rv32 | Isa::Rv64 => None,
     };
     if !matches!(known, Some(Ok(()))) {
         // Newer than the disassembler, or no instruction.
-        line.text(if isa == Isa::T32 && bytes.len() == 2 { ".hword " } else { ".word " });
+        line.text(if bytes.len() == 2 { ".hword " } else { ".word " });
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         line.hex(value, 0);
         return None;

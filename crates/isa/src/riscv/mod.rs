@@ -1,7 +1,21 @@
 //! RISC-V: RV32 and RV64, IMAFDC with Zicsr, Zifencei, Zba, Zbb and Zbs; the privileged instructions.
+//!
+//! ```
+//! use tracewright_isa::riscv::{IType, Op, Xlen, decode};
+//!
+//! // c.jr ra
+//! let ret = decode(Xlen::Rv64, 0x8082);
+//! assert_eq!((ret.op, ret.len, ret.rs1, ret.itype(true)), (Op::Jalr, 2, 1, IType::Return));
+//! ```
+//!
+//! Decoding is strict: what is reserved, what belongs to an extension that is not listed, and what the other XLEN has
+//! alone is [`Op::Illegal`]. HINTs are what they are encoded as, with x0 for a destination.
 
-mod access;
+mod class;
+mod compressed;
+mod decode;
 mod op;
 
-pub use access::AccessKind;
+pub use class::{AccessKind, IType, sequentially_inferable};
+pub use decode::{decode, len};
 pub use op::{Instruction, Op, Xlen};

@@ -208,6 +208,7 @@ impl Arm {
             Isa::A64 => a64(),
             Isa::A32 => a32(),
             Isa::T32 => t32(),
+            Isa::Rv32 | Isa::Rv64 => unreachable!("not Arm's"),
         };
         Self { isa, encodings }
     }

@@ -26,6 +26,7 @@ impl Disassembler {
             Isa::A64 => Capstone::new().arm64().mode(arch::arm64::ArchMode::Arm).build(),
             Isa::A32 => arm(ArchMode::Arm),
             Isa::T32 => arm(ArchMode::Thumb),
+            Isa::Rv32 | Isa::Rv64 => unreachable!("not Arm's"),
         };
         Self { capstone: capstone.expect("Capstone knows it"), isa }
     }
