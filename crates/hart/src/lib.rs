@@ -1,13 +1,18 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
 
+mod blocks;
+pub mod log;
 mod machine;
 pub mod memory;
+mod retired;
 mod sink;
 mod state;
 mod tlb;
 
+pub use blocks::Blocks;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
+pub use retired::{Retired, Retirements};
 pub use sink::{Access, Privilege, Sink, Trap};
 pub use state::{Core, X0_SINK};
 pub use tlb::Tlb;
