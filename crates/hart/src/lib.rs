@@ -10,16 +10,21 @@ mod hart;
 mod integer;
 #[cfg(unix)]
 pub mod linux;
+mod blocks;
+pub mod log;
 mod machine;
 pub mod memory;
+mod retired;
 mod sink;
 mod state;
 pub mod timing;
 mod tlb;
 
 pub use hart::Hart;
+pub use blocks::Blocks;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
+pub use retired::{Retired, Retirements};
 pub use sink::{Access, Privilege, Sink, Trap};
 pub use state::{Core, X0_SINK};
 pub use tlb::Tlb;

@@ -77,6 +77,18 @@ pub enum Privilege {
     Machine = 3,
 }
 
+impl Privilege {
+    /// The one that the specification gives this number; 2 is reserved.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match bits {
+            0 => Some(Self::User),
+            1 => Some(Self::Supervisor),
+            3 => Some(Self::Machine),
+            _ => None,
+        }
+    }
+}
+
 impl Sink for () {
     fn block(&mut self, _: &Block) {}
 }

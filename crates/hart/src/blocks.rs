@@ -1,0 +1,125 @@
+use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_isa::riscv::{Xlen, decode};
+
+use crate::retired::Retired;
+use crate::sink::{Access, Privilege, Sink, Trap};
+
+/// Makes blocks of single instructions, and gives them to a sink, as the machine that ran them would have.
+///
+/// A block is given when the instruction after it is known: that tells whether a branch was taken. Call
+/// [`finish`](Self::finish) for the last.
+///
+/// Where an instruction does not follow the one before, and no branch or trap explains that, the log leaves something
+/// out; the block before is [`Ended::Cut`].
+#[derive(Debug)]
+pub struct Blocks<S> {
+    sink: S,
+    xlen: Xlen,
+    run: Option<Run>,
+    /// Told when it is known where execution went on.
+    trap: Option<Trap>,
+    privilege: Option<Privilege>,
+}
+
+/// The block to come.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    end: u64,
+    count: u32,
+    last_len: u8,
+    class: Class,
+}
+
+impl<S: Sink> Blocks<S> {
+    /// Gives blocks to `sink`.
+    pub fn new(xlen: Xlen, sink: S) -> Self {
+        Self { sink, xlen, run: None, trap: None, privilege: None }
+    }
+
+    /// Takes the next instruction or trap.
+    pub fn take(&mut self, retired: &Retired) {
+        self.end_before(retired);
+        if let Some(mut trap) = self.trap.take() {
+            trap.next = retired.pc;
+            self.sink.trap(&trap);
+        }
+        if let Some(privilege) = retired.privilege
+            && self.privilege != Some(privilege)
+        {
+            self.privilege = Some(privilege);
+            self.sink.privilege(privilege);
+        }
+        if retired.trap.is_some() {
+            self.trap = retired.trap;
+        } else {
+            self.add(retired);
+        }
+    }
+
+    /// Gives what is left: the last block, and a trap of which it is not known where execution went on. Whether a
+    /// conditional branch at the very end was taken is not known either, so it is cut.
+    pub fn finish(mut self) -> S {
+        if let Some(run) = self.run.take() {
+            let ended =
+                if run.class.is_branch() && !run.class.conditional { Ended::Taken } else { Ended::Cut };
+            self.tell(&run, ended);
+        }
+        if let Some(trap) = self.trap {
+            self.sink.trap(&trap);
+        }
+        self.sink
+    }
+
+    /// Ends the block if it does not go on with `next`.
+    fn end_before(&mut self, next: &Retired) {
+        let Some(run) = self.run else { return };
+        let goes_on = !run.class.ends_block()
+            && next.trap.is_none()
+            && next.pc == run.end
+            && next.privilege.is_none_or(|privilege| self.privilege == Some(privilege))
+            && run.count < u32::MAX;
+        if goes_on {
+            return;
+        }
+        let ended = if !run.class.ends_block() {
+            Ended::Cut
+        } else if !run.class.is_branch() {
+            Ended::Through
+        } else if run.class.conditional && next.pc == run.end {
+            Ended::NotTaken
+        } else {
+            Ended::Taken
+        };
+        self.run = None;
+        self.tell(&run, ended);
+    }
+
+    fn tell(&mut self, run: &Run, ended: Ended) {
+        let &Run { start, end, count, last_len, class } = run;
+        let isa = match self.xlen {
+            Xlen::Rv32 => Isa::Rv32,
+            Xlen::Rv64 => Isa::Rv64,
+        };
+        self.sink.block(&Block { start, end, count, isa, last_len, class, ended });
+    }
+
+    fn add(&mut self, retired: &Retired) {
+        let pc = retired.pc;
+        let run =
+            self.run.get_or_insert(Run { start: pc, end: pc, count: 0, last_len: 0, class: Class::NEXT });
+        if S::ACCESSES
+            && let Some(access) = &retired.access
+        {
+            self.sink.access(&Access { index: run.count, ..*access });
+        }
+        if S::INSTRUCTIONS {
+            self.sink.instructions(&[retired.bits]);
+        }
+        let end = pc.wrapping_add(u64::from(retired.len));
+        run.end = if self.xlen == Xlen::Rv32 { end & 0xffff_ffff } else { end };
+        run.count += 1;
+        run.last_len = retired.len;
+        run.class = decode(self.xlen, retired.bits).class();
+    }
+}

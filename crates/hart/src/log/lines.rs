@@ -1,0 +1,146 @@
+//! Lines of bounded length, and what is in them.
+
+use std::io::{self, BufRead};
+
+use super::LogError;
+
+/// The longest line: Spike's of a vector instruction has a few thousand bytes.
+pub(super) const LONGEST: usize = 1 << 16;
+
+/// Lines of a file, one at a time, in one buffer.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    input: R,
+    buffer: Vec<u8>,
+    number: u64,
+    /// The line is too long, its rest is not read yet.
+    is_inside: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn new(input: R) -> Self {
+        Self { input, buffer: Vec::new(), number: 0, is_inside: false }
+    }
+
+    /// The number of the last line that was read, counted from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The last line that was read.
+    pub fn line(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Reads the next line, without what ends it. `false` at the end.
+    pub fn advance(&mut self) -> Result<bool, LogError> {
+        self.buffer.clear();
+        self.number += 1;
+        loop {
+            let bytes = match self.input.fill_buf() {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(LogError::Io { line: self.number, error }),
+            };
+            if bytes.is_empty() {
+                return Ok(!self.buffer.is_empty());
+            }
+            let end = bytes.iter().position(|&byte| byte == b'\n');
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            let used = piece.len() + usize::from(end.is_some());
+            let is_too_long = self.buffer.len() + piece.len() > LONGEST;
+            if !is_too_long && !self.is_inside {
+                self.buffer.extend_from_slice(piece);
+            }
+            self.input.consume(used);
+            if self.is_inside {
+                self.is_inside = end.is_none();
+            } else if is_too_long {
+                self.is_inside = end.is_none();
+                return Err(LogError::TooLong { line: self.number, limit: LONGEST });
+            } else if end.is_some() {
+                if self.buffer.last() == Some(&b'\r') {
+                    self.buffer.pop();
+                }
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Takes a line apart from its beginning. What does not match is left where it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan<'a>(pub &'a [u8]);
+
+impl<'a> Scan<'a> {
+    pub fn spaces(&mut self) {
+        let count = self.0.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.0 = &self.0[count..];
+    }
+
+    /// Takes `text` if it is next.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let rest = self.0.strip_prefix(text.as_bytes());
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// Takes a decimal number.
+    pub fn decimal(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        for &digit in &self.0[..count] {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+        }
+        (count > 0).then(|| {
+            self.0 = &self.0[count..];
+            value
+        })
+    }
+
+    /// Takes hexadecimal digits.
+    pub fn digits(&mut self) -> Option<u64> {
+        let count = self.0.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let value = hexadecimal(&self.0[..count])?;
+        self.0 = &self.0[count..];
+        Some(value)
+    }
+
+    /// Takes `0x` and hexadecimal digits.
+    pub fn hex(&mut self) -> Option<u64> {
+        let mut rest = *self;
+        if !rest.eat("0x") {
+            return None;
+        }
+        let value = rest.digits()?;
+        *self = rest;
+        Some(value)
+    }
+
+    /// Takes what is up to the next space or the end, and the spaces after it.
+    pub fn word(&mut self) -> &'a [u8] {
+        let len = self.0.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let (word, rest) = self.0.split_at(len);
+        self.0 = rest;
+        self.spaces();
+        word
+    }
+}
+
+/// At most 64 bits of hexadecimal digits; more digits if they are zeros in front.
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for &digit in digits {
+        let digit = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        if value >> 60 != 0 {
+            return None;
+        }
+        value = value << 4 | u64::from(digit);
+    }
+    (!digits.is_empty()).then_some(value)
+}
