@@ -125,7 +125,9 @@ impl Tree {
             if is_made(&here) && !self.is_mounted(&here) {
                 match special(&here) {
                     Some(Special::Program) if !is_last => return Err(Errno::ENOTDIR),
-                    Some(Special::Program) if follow => return Ok(Place::Host(Box::new(self.program_found()))),
+                    Some(Special::Program) if follow => {
+                        return Ok(Place::Host(Box::new(self.program_found())));
+                    }
                     Some(special) if is_last => return Ok(Place::Special(special)),
                     Some(_) => return Err(Errno::ENOTDIR),
                     None => {}
