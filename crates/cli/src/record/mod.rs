@@ -7,13 +7,15 @@ mod summary;
 mod watch;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use tracewright_hart::timing::{Config, Timed};
+use tracewright_hart::log::own::Writer;
+use tracewright_hart::timing::{Config, Model, Stats, Timed};
 use tracewright_hart::{Hart, Machine, Sink, Stop};
+use tracewright_isa::riscv::Xlen;
 
 use self::machine::{Kind, Loaded};
 use self::pair::Pair;
@@ -34,7 +36,7 @@ Examples:
   tracewright record programs/bin/sort.elf
   tracewright record --log sort.log programs/bin/sort.elf -- 1000
   tracewright record --root sysroot usr/bin/cjpeg -- -outfile out.jpg in.ppm
-  tracewright record --timing cva6 programs/bin/tasks.elf")]
+  tracewright record --timing cva6_like programs/bin/tasks.elf")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
     program: PathBuf,
@@ -51,7 +53,7 @@ pub struct Opts {
     #[arg(long, value_enum, default_value_t = Details::Blocks, requires = "log")]
     details: Details,
 
-    /// Give each instruction its cycle by a model of a core: a file of settings, or one of the models rocket, cva6, dual, tiny.
+    /// Give each instruction its cycle by a model of a core: a file of settings, or one of the models rocket_like, cva6_like, dual_issue, tiny.
     /// `--timing print` prints all settings.
     #[arg(long, value_name = "FILE|MODEL")]
     timing: Option<String>,
@@ -129,7 +131,7 @@ fn timing(name: &str) -> Result<Config, Error> {
     let text = std::fs::read_to_string(name).map_err(|error| {
         Error::Message(format!(
             "--timing {name}: neither a model ({}) nor a file that can be read: {error}",
-            Config::PRESETS.join(", ")
+            Config::preset_names().collect::<Vec<_>>().join(", ")
         ))
     })?;
     Config::parse(&text).map_err(|error| Error::Message(format!("{name}: {error}")))
@@ -140,17 +142,28 @@ struct Ran {
     stop: Stop,
     watch: Watch,
     seconds: f64,
-    timing: Option<tracewright_hart::timing::Stats>,
+    timing: Option<Stats>,
     log_bytes: Option<u64>,
 }
 
 fn record<M: Machine>(opts: &Opts, timing: Option<Config>, hart: &mut Hart<M>) -> Result<Ran, Error> {
     let Some(path) = &opts.log else { return timed(opts, timing, hart, ()).map(|(ran, ())| ran) };
     let file = File::create(path).map_err(|error| on(path, &error))?;
-    let writer = machine::log_writer(BufWriter::new(file), opts.details == Details::All, timing.is_some(), hart)
-        .map_err(|error| on(path, &error))?;
-    let (mut ran, writer) = timed(opts, timing, hart, writer)?;
-    ran.log_bytes = Some(writer.finish().map_err(|error| on(path, &error))?);
+    let xlen = if hart.core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+    let (mut ran, file) = match opts.details {
+        Details::Blocks => {
+            let writer = Writer::<_, false, false>::new(file, xlen).map_err(|error| on(path, &error))?;
+            let (ran, writer) = timed(opts, timing, hart, writer)?;
+            (ran, writer.finish())
+        }
+        Details::All => {
+            let writer = Writer::<_, true, true>::new(file, xlen).map_err(|error| on(path, &error))?;
+            let (ran, writer) = timed(opts, timing, hart, writer)?;
+            (ran, writer.finish())
+        }
+    };
+    let metadata = file.and_then(|file| file.metadata());
+    ran.log_bytes = Some(metadata.map_err(|error| on(path, &error))?.len());
     Ok(ran)
 }
 
@@ -168,10 +181,10 @@ fn timed<M: Machine, S: Sink>(
             (hart.run(opts.max_instructions, &mut pair), pair, None)
         }
         Some(config) => {
-            let mut timed = Timed::new(config, Pair(watch, inner));
+            let model = Model::new(&config).map_err(|error| Error::Message(error.to_string()))?;
+            let mut timed = Timed::new(model, Pair(watch, inner));
             let stop = hart.run(opts.max_instructions, &mut timed);
-            let stats = timed.stats().clone();
-            (stop, timed.into_inner(), Some(stats))
+            (stop, timed.inner, Some(timed.model.stats().clone()))
         }
     };
     let Pair(mut watch, inner) = pair;
