@@ -15,8 +15,21 @@ pub(crate) struct Next {
     pub taken: bool,
 }
 
-/// Executes instructions that follow each other, the first at `start`; `end` is the address after the last. `told` of their
-/// block were executed before.
+/// Instructions that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    pub ready: &'a [Ready],
+    /// The bits of each.
+    pub bits: &'a [u32],
+    /// Address of the first instruction of their piece.
+    pub start: u64,
+    /// Address after the last of these.
+    pub end: u64,
+    /// How many of their block were executed before.
+    pub done: u32,
+}
+
+/// Executes instructions that follow each other.
 ///
 /// # Errors
 /// The exception, and how many instructions retired before it.
@@ -24,15 +37,12 @@ pub(crate) struct Next {
 pub(crate) fn execute<M: Machine, S: Sink>(
     core: &mut Core,
     machine: &mut M,
-    piece: &[Ready],
-    bits: &[u32],
-    start: u64,
-    end: u64,
-    told: u32,
+    part: Part<'_>,
     sink: &mut S,
 ) -> Result<Next, (usize, Exception)> {
+    let Part { ready, bits, start, end, done } = part;
     let mut next = Next { pc: end, taken: false };
-    for (i, &Ready { op, rd, rs1, rs2, rs3, mode, at, imm }) in piece.iter().enumerate() {
+    for (i, &Ready { op, rd, rs1, rs2, rs3, mode, at, imm }) in ready.iter().enumerate() {
         macro_rules! x {
             ($register:expr) => {
                 core.x[usize::from($register) % 32]
@@ -62,7 +72,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
             ($kind:expr, $size:expr, $address:expr, $value:expr) => {
                 if S::ACCESSES {
                     sink.access(&Access {
-                        index: told + i as u32,
+                        index: done + i as u32,
                         kind: $kind,
                         size: $size,
                         address: $address,
@@ -208,7 +218,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
             Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
                 // Counters count what retired before this instruction.
                 core.instret += i as u64;
-                let result = csr::access(core, machine, &piece[i]);
+                let result = csr::access(core, machine, &ready[i]);
                 core.instret -= i as u64;
                 set!(attempt!(result));
             }

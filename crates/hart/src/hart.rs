@@ -1,7 +1,7 @@
 use tracewright_core::{Block, Ended, Isa};
 
 use crate::cache::{Cache, NONE, Piece};
-use crate::execute::{Next, execute};
+use crate::execute::{Next, Part, execute};
 use crate::machine::{Exception, Machine, Served, Stop};
 use crate::state::Core;
 use crate::{Privilege, Sink, Trap};
@@ -87,16 +87,14 @@ impl<M: Machine> Hart<M> {
             let count = if whole { block.count - from } else { left as u32 };
             let range = (first + from) as usize..(first + from + count) as usize;
             let end = if whole { block.end } else { self.address_of(&block, range.end) };
-            let result = execute(
-                &mut self.core,
-                &mut self.machine,
-                &self.caches[self.space].ready[range.clone()],
-                &self.caches[self.space].bits[range.clone()],
-                block.start,
+            let part = Part {
+                ready: &self.caches[self.space].ready[range.clone()],
+                bits: &self.caches[self.space].bits[range.clone()],
+                start: block.start,
                 end,
-                self.started.1,
-                sink,
-            );
+                done: self.started.1,
+            };
+            let result = execute(&mut self.core, &mut self.machine, part, sink);
             let Next { pc, taken } = match result {
                 Ok(next) => next,
                 Err((done, exception)) => {

@@ -206,7 +206,9 @@ impl Ran {
         }
         let failed = match &self.stop {
             Stop::Exit { .. } => None,
-            Stop::Limit => Some(format!("stopped after {} instructions (--max-instructions)", hart.core.instret)),
+            Stop::Limit => {
+                Some(format!("stopped after {} instructions (--max-instructions)", hart.core.instret))
+            }
             Stop::Fault(why) => Some(why.clone()),
         };
         if let Some(why) = &failed {

@@ -108,9 +108,17 @@ impl Summary {
         line("instructions", self.instructions, &format!("{} compressed", percent(self.compressed)));
         line("blocks", self.blocks, &format!("{} bytes of code", grouped(self.code)));
         let of_branches = 100.0 * self.taken as f64 / self.branches.max(1) as f64;
-        line("branches", self.branches, &format!("{}, {of_branches:.1} % of them taken", percent(self.branches)));
+        line(
+            "branches",
+            self.branches,
+            &format!("{}, {of_branches:.1} % of them taken", percent(self.branches)),
+        );
         line("calls", self.calls, &format!("{}, {} returns", percent(self.calls), grouped(self.returns)));
-        line("jumps", self.jumps, &format!("{}, {} indirect with calls and returns", percent(self.jumps), grouped(self.indirect)));
+        line(
+            "jumps",
+            self.jumps,
+            &format!("{}, {} indirect with calls and returns", percent(self.jumps), grouped(self.indirect)),
+        );
         line("loads", self.loads, &format!("{}, {} bytes", percent(self.loads), grouped(self.loaded)));
         line("stores", self.stores, &format!("{}, {} bytes", percent(self.stores), grouped(self.stored)));
         for (name, count) in [

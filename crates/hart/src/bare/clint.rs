@@ -40,7 +40,7 @@ impl Clint {
 
     /// Which interrupts are pending, as bits of mip.
     pub fn pending(&self) -> u64 {
-        u64::from(self.software) * MSIP | u64::from(self.timer) * MTIP
+        (u64::from(self.software) * MSIP) | (u64::from(self.timer) * MTIP)
     }
 
     /// Reads; `None` if nothing can be read so.

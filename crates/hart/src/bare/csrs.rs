@@ -297,7 +297,7 @@ impl Csrs {
         match self.is_rv32 {
             _ if first >= 16 => Err(ILLEGAL),
             true => Ok((first, 4)),
-            false if register % 2 == 0 => Ok((first, 8)),
+            false if register.is_multiple_of(2) => Ok((first, 8)),
             false => Err(ILLEGAL),
         }
     }

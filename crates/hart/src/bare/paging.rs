@@ -61,7 +61,8 @@ pub(super) fn translate(
             let entry = (entry | wanted).to_le_bytes();
             core.memory.load(at, &entry[..entry_size as usize]).map_err(|_| access_fault)?;
         }
-        return Ok((page | address / PAGE & below) * PAGE | address % PAGE);
+        let page = page | (address / PAGE) & below;
+        return Ok(page * PAGE + address % PAGE);
     }
     Err(fault)
 }
