@@ -121,9 +121,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Folds an integer register into the digest, half the time.
+    /// Folds an integer register into the digest, nearly always.
     pub fn fold(&mut self, out: &mut Code, register: u8) {
-        if register != 0 && self.rng.one_in(2) {
+        if register != 0 && !self.rng.one_in(8) {
             let amount = self.between(1, 64);
             out.push("xor", asm::r(0x33, 4, 0, self.digest, self.digest, register));
             out.push("rori", asm::i(0x13, 5, self.digest, self.digest, 0x600 | amount));
@@ -133,7 +133,7 @@ impl<'a> Builder<'a> {
     /// Folds a floating-point register into it, or the flags.
     pub fn fold_float(&mut self, out: &mut Code, register: u8) {
         let temp = self.temp();
-        if self.rng.one_in(4) {
+        if self.rng.one_in(6) {
             out.push("csrrs", asm::i(0x73, 2, temp, 0, 3));
         } else {
             out.push("fmv.x.d", asm::r(0x53, 0, 0x71, temp, register, 0));

@@ -1,12 +1,12 @@
 //! Random RV64GC programs with Zba, Zbb and Zbs for Linux, and QEMU to run them.
 //!
-//! A program seeds all registers, computes, calls, loops and jumps about in ways that end by construction, then writes all
-//! its data, its registers included, to standard output and exits with a status folded from the registers. One register
-//! holds a digest of results on the way, so that they count though they are overwritten: machines that agree about the
-//! output agree about most of what happened.
+//! A program seeds all registers, computes, calls, loops and jumps about in ways that end by construction, then
+//! writes all its data, its registers included, to standard output and exits with a status folded from the registers.
+//! One register holds a digest of results on the way, so that they count though they are overwritten: machines that
+//! agree about the output agree about most of what happened.
 //!
-//! Nothing in it depends on what the specification leaves open, on the stack and registers a program is started with, or
-//! on time. The encoder is its own ([`asm`]), a second opinion on `tracewright-isa`.
+//! Nothing in it depends on what the specification leaves open, on the stack and registers a program is started with,
+//! or on time. The encoder is its own ([`asm`]), a second opinion on `tracewright-isa`.
 //!
 //! ```
 //! use tracewright_testkit::{Rng, riscv};

@@ -1,7 +1,7 @@
 //! Drives Debian's `qemu-riscv64`, the user-mode emulator: what a program does, and which instructions it runs.
 //!
-//! The guest gets an empty environment and as much processor time as [`SECONDS`], so that results depend on nothing else
-//! and nothing hangs.
+//! The guest gets an empty environment and as much processor time as [`SECONDS`], so that results depend on nothing
+//! else and nothing hangs.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -13,11 +13,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process, thread};
 
-/// The processor: RV64GC with the bit manipulation of RVA22. It is QEMU 7.2's default too, but not that of every version.
+/// The processor: RV64GC with the bit manipulation of RVA22. It is QEMU 7.2's default too, but not that of every
+/// version.
 pub const CPU: &str = "rv64,zba=true,zbb=true,zbs=true";
 
 /// Processor time after which a guest is killed (SIGXCPU).
-pub const SECONDS: u32 = 120;
+pub const SECONDS: u32 = 60;
 
 /// What a program did.
 #[derive(Clone, Debug)]
@@ -52,13 +53,14 @@ pub fn run(elf: &Path, args: &[&str], stdin: &[u8]) -> io::Result<Outcome> {
     Ok(Outcome { stdout: output.stdout, stderr: output.stderr, status: output.status })
 }
 
-/// The program counters of all instructions that a program runs, in order, while it runs. Its input is empty, its output
-/// goes nowhere.
+/// The program counters of all instructions that a program runs, in order, while it runs. Its input is empty, its
+/// output goes nowhere.
 ///
 /// An instruction that faults is among them: QEMU tells before it tries.
 pub fn program_counters(elf: &Path, args: &[&str]) -> io::Result<ProgramCounters> {
-    // The log comes through a pipe that is standard error until the shell has moved it away: nothing is stored, however
-    // long it is. A translation block for each instruction (-singlestep), none of them chained (nochain): a line for each.
+    // The log comes through a pipe that is standard error until the shell has moved it away: nothing is stored,
+    // however long it is. A translation block for each instruction (-singlestep), none of them chained (nochain): a
+    // line for each.
     let (log, writer) = io::pipe()?;
     let options = ["-singlestep", "-d", "exec,nochain", "-D", "/proc/self/fd/9"];
     let mut command = command("exec 9>&2 2>/dev/null; ", &options, elf, args)?;

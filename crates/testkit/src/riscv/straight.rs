@@ -154,8 +154,8 @@ impl Builder<'_> {
         self.rng.one_in(4)
     }
 
-    /// An integer register to read. Random arithmetic soon has nothing but zeros, ones and noise; so it often gets a new
-    /// value first.
+    /// An integer register to read. Random arithmetic soon has nothing but zeros, ones and noise; so it often gets a
+    /// new value first.
     fn source(&mut self, out: &mut Code, edge: bool) -> u8 {
         let register = if edge { self.temp() } else { self.any() };
         if edge || register != 0 && self.is_free(register) && self.rng.one_in(4) {
