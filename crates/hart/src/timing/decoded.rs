@@ -166,7 +166,7 @@ pub(super) struct Table {
     xlen: Xlen,
 }
 
-const BITS: u32 = 12;
+const BITS: u32 = 13;
 
 impl Table {
     /// A table of nothing but zeros, decoded.

@@ -5,3 +5,5 @@ mod config;
 mod program;
 mod random;
 mod twin;
+#[cfg(unix)]
+mod whole;
