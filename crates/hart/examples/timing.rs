@@ -1,8 +1,9 @@
 //! The timing model at work: `cargo run --release -p tracewright-hart --example timing [PROGRAM [ARGUMENT...]]`.
 //!
-//! With a program: what each preset makes of it, and how fast. Without: how fast the model alone is, on a made-up program
-//! with the mix of a compiled one (a third loads and stores, some products, branches that are taken three times in four), run
-//! over and over: once small enough for all caches, once too large for them and for the table of decoded instructions.
+//! With a program: what each preset makes of it, and how fast. Without: how fast the model alone is, on a made-up
+//! program with the mix of a compiled one (a third loads and stores, some products, branches that are taken three
+//! times in four), run over and over: once small enough for all caches, once too large for them and for the table of
+//! decoded instructions.
 
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 

@@ -158,8 +158,8 @@ pub(super) fn decode(xlen: Xlen, bits: u32, config: &Config) -> Decoded {
     Decoded { bits, kind, unit, reason, len, sources, destination, latency, busy, offset: imm }
 }
 
-/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same address in
-/// several spaces, and the few encodings that programs are made of share entries.
+/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same
+/// address in several spaces, and the few encodings that programs are made of share entries.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Box<[Decoded; 1 << BITS]>,

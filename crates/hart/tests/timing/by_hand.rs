@@ -312,6 +312,18 @@ fn fence_i_fetches_anew() {
 }
 
 #[test]
+fn fences_wait_for_stores() {
+    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
+    for (fence, next) in [(0x0ff0_000f, 13), (0x0000_100f, 16)] {
+        let mut run = Run::new(&Config { dcache, csr: 1, mispredict_penalty: 3, ..ideal() });
+        run.accessing(0, &[sd(5, 6), fence, addi(5, 5)], &[0], Ended::Cut);
+        // The store leaves the buffer in cycle 12; FENCE.I then fetches anew.
+        assert_eq!(run.cycles, [1, 12, next]);
+        assert_eq!(run.stall(Reason::Serialize), 10 + next - 13);
+    }
+}
+
+#[test]
 fn a_trap_costs_its_entry() {
     let mut run = Run::new(&Config { trap_entry: 7, ..ideal() });
     run.block(0x100, &[addi(5, 5)], Ended::Cut);
