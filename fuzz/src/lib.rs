@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/hart/tests/fuzz_bodies.rs"]
+mod hart;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/image/tests/fuzz_bodies.rs"]
 mod image;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -32,4 +35,5 @@ pub const BODIES: &[(&str, Body)] = &[
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
     ("instructions", isa::instructions),
+    ("timing", hart::timing),
 ];

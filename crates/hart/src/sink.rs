@@ -3,14 +3,15 @@ use tracewright_isa::riscv::AccessKind;
 
 /// What takes what a machine executes. What it does not ask for is not computed.
 ///
-/// For each block, in this order: its accesses and instructions as they come, then their cycles, the block, and the trap
-/// that cut it short, if one did.
+/// For each block, in this order: its accesses and instructions as they come, then their cycles, the block, and the
+/// trap that cut it short, if one did.
 pub trait Sink {
     /// Whether [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
     /// Whether [`instructions`](Self::instructions) is to be called.
     const INSTRUCTIONS: bool = false;
-    /// Whether [`cycles`](Self::cycles) is of use. Only what times instructions calls it ([`Timed`](crate::timing::Timed)).
+    /// Whether [`cycles`](Self::cycles) is of use. Only what times instructions calls it
+    /// ([`Timed`](crate::timing::Timed)).
     const CYCLES: bool = false;
 
     /// A block retired.

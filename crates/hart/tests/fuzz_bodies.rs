@@ -3,8 +3,8 @@
 use tracewright_hart::timing::{Config, Model};
 use tracewright_testkit::Rng;
 
-/// Any text as a timing configuration: it is refused with a short message, or is one that a model can be made of and that
-/// is written and read the same.
+/// Any text as a timing configuration: it is refused with a short message, or is one that a model can be made of and
+/// that is written and read the same.
 pub fn timing(data: &[u8]) {
     match Config::parse(&String::from_utf8_lossy(data)) {
         Ok(config) => {

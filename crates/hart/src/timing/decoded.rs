@@ -158,15 +158,15 @@ pub(super) fn decode(xlen: Xlen, bits: u32, config: &Config) -> Decoded {
     Decoded { bits, kind, unit, reason, len, sources, destination, latency, busy, offset: imm }
 }
 
-/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same address in
-/// several spaces, and the few encodings that programs are made of share entries.
+/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same
+/// address in several spaces, and the few encodings that programs are made of share entries.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Box<[Decoded; 1 << BITS]>,
     xlen: Xlen,
 }
 
-const BITS: u32 = 12;
+const BITS: u32 = 13;
 
 impl Table {
     /// A table of nothing but zeros, decoded.
@@ -193,5 +193,46 @@ impl Table {
             *entry = decode(self.xlen, bits, config);
         }
         *entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use tracewright_testkit::Rng;
+
+    use super::*;
+
+    /// The disassembler knows which registers are floating-point ones by tables of its own.
+    #[test]
+    fn registers_are_those_of_the_disassembler() {
+        let mut rng = Rng::new(6);
+        let mut seen = HashSet::new();
+        for _ in 0..400_000 {
+            // The opcodes of floating point, and any.
+            let opcodes =
+                [0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f, 0x53, 0x53, 0x53, rng.next_u64() as u32 & 0x7f];
+            let mut bits = rng.next_u64() as u32 & !0x7f | rng.pick(&opcodes);
+            if rng.one_in(2) {
+                // Single or double, and a second source that tells what to convert.
+                bits &= !(0b10 << 25 | 0b11100 << 20);
+            }
+            let found = riscv::decode(Xlen::Rv64, bits);
+            let text = Instruction { rd: 10, rs1: 11, rs2: 12, rs3: 13, ..found }.text(0).to_string();
+            let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+            let kinds = [0, 1, 2, 3].map(|i| match i {
+                i if words.contains(&format!("fa{i}").as_str()) => 2,
+                i if words.contains(&format!("a{i}").as_str()) => 1,
+                _ => 0,
+            });
+            let ours = registers(found.op);
+            if ours.contains(&2) || kinds.contains(&2) {
+                assert_eq!(ours, kinds, "{text}");
+                seen.insert(found.op as u8);
+            }
+        }
+        // All of F and D.
+        assert_eq!(seen.len(), 30 + 32);
     }
 }

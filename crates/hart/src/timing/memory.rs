@@ -130,7 +130,8 @@ impl Memory {
         self.stored = self.stored.wrapping_add(1);
     }
 
-    /// An atomic operation that begins in cycle `issue` and takes `latency` cycles when it hits. The port waits for a miss.
+    /// An atomic operation that begins in cycle `issue` and takes `latency` cycles when it hits. The port waits for a
+    /// miss.
     pub fn atomic(
         &mut self,
         issue: u64,

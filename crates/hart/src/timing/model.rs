@@ -122,8 +122,10 @@ impl Model {
             Kind::Plain | Kind::Load | Kind::Branch(_) => When::START,
             Kind::Store => When::new(memory.room(config), Reason::StoreBuffer),
             Kind::Atomic => When::new(memory.drained, Reason::StoreBuffer),
-            Kind::System | Kind::FenceI => When::new(before + 1, Reason::Serialize),
-            Kind::Fence => When::new(memory.drained.max(memory.arrived).max(before + 1), Reason::Serialize),
+            Kind::System => When::new(before + 1, Reason::Serialize),
+            Kind::Fence | Kind::FenceI => {
+                When::new(memory.drained.max(memory.arrived).max(before + 1), Reason::Serialize)
+            }
         };
         let slot = before + u64::from(in_cycle >= config.issue_width);
         let issue = fetched
@@ -206,7 +208,8 @@ impl Model {
         (end, rest)
     }
 
-    /// A trap was taken, or a system call made, after what has retired. Whatever comes next is later by the configured cost.
+    /// A trap was taken, or a system call made, after what has retired. Whatever comes next is later by the
+    /// configured cost.
     pub fn trap(&mut self, trap: &Trap) {
         self.front.resolve(trap.pc, &self.config, &mut self.stats);
         self.stats.traps += 1;
@@ -214,9 +217,9 @@ impl Model {
     }
 }
 
-/// Puts down `stalls` cycles, in which nothing retired, to what the next instruction to retire waited for: it could have
-/// begun at `before`, then each of `waits` in turn held it back until its cycle. Its last waits are those that fall into the
-/// cycles after the instruction before it retired.
+/// Puts down `stalls` cycles, in which nothing retired, to what the next instruction to retire waited for: it could
+/// have begun at `before`, then each of `waits` in turn held it back until its cycle. Its last waits are those that
+/// fall into the cycles after the instruction before it retired.
 #[inline(never)]
 fn put_down(stalls: u64, before: u64, waits: &[When; 9], counts: &mut [u64; Reason::COUNT]) {
     let mut held = [0; 9];

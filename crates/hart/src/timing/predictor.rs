@@ -3,8 +3,8 @@
 use super::Config;
 use super::config::Predictor;
 
-/// A predictor of directions. It learns the moment it is asked: what hardware that learns later gets wrong in short loops
-/// is not modelled.
+/// A predictor of directions. It learns the moment it is asked: what hardware that learns later gets wrong in short
+/// loops is not modelled.
 #[derive(Clone, Debug)]
 pub(super) struct Directions {
     kind: Predictor,

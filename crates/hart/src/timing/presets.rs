@@ -1,4 +1,5 @@
-//! Processors by name. The figures are rounded from what is public about such processors; none is a claim about a product.
+//! Processors by name. The figures are rounded from what is public about such processors; none is a claim about a
+//! product.
 
 use super::Config;
 use super::config::{CacheConfig, Predictor, Retire};
@@ -67,8 +68,8 @@ impl Config {
         }
     }
 
-    /// Six stages, issues one and retires up to two a cycle, in order when complete; bimodal; short lines. In the manner
-    /// of CVA6.
+    /// Six stages, issues one and retires up to two a cycle, in order when complete; bimodal; short lines. In the
+    /// manner of CVA6.
     pub fn cva6_like() -> Self {
         Self {
             retire_width: 2,

@@ -4,8 +4,8 @@ use super::Reason;
 
 /// What the model has counted.
 ///
-/// `busy + stalls.iter().sum() == cycles`: each cycle is one in which something retired, or is put down to the reason why
-/// nothing did.
+/// `busy + stalls.iter().sum() == cycles`: each cycle is one in which something retired, or is put down to the reason
+/// why nothing did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Cycles up to the last retirement.

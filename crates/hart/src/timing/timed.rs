@@ -3,7 +3,8 @@ use tracewright_core::Block;
 use super::Model;
 use crate::{Access, Privilege, Sink, Trap};
 
-/// Passes everything on to another sink, and tells it the cycle of each instruction ([`Sink::cycles`]) before each block.
+/// Passes everything on to another sink, and tells it the cycle of each instruction ([`Sink::cycles`]) before each
+/// block.
 #[derive(Clone, Debug)]
 pub struct Timed<S> {
     /// What takes it all.

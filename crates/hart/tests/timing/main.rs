@@ -1,7 +1,11 @@
 //! The timing model against cycles worked out by hand, and against twins that are as plain as can be.
 
-mod by_hand;
 mod config;
+mod front;
+mod memory;
+mod pipeline;
 mod program;
 mod random;
 mod twin;
+#[cfg(unix)]
+mod whole;

@@ -101,7 +101,7 @@ impl Run {
 
     /// A block at `start`; `accesses` are the addresses of its loads and stores in turn, eight bytes each.
     pub fn accessing(&mut self, start: u64, bits: &[u32], addresses: &[u64], ended: Ended) -> &mut Self {
-        let lens = bits.iter().map(|&bits| u64::from(riscv::len(bits as u16)));
+        let mut lens = bits.iter().map(|&bits| u64::from(riscv::len(bits as u16)));
         let end = start + lens.clone().sum::<u64>();
         let kinds = bits.iter().enumerate().filter_map(|(i, &bits)| {
             let (kind, size) = riscv::decode(Xlen::Rv64, bits).access()?;
@@ -116,7 +116,7 @@ impl Run {
         } else {
             riscv::decode(Xlen::Rv64, *bits.last().unwrap()).class()
         };
-        let last_len = lens.last().unwrap_or(4) as u8;
+        let last_len = lens.next_back().unwrap_or(4) as u8;
         let block = Block { start, end, count: bits.len() as u32, isa: Isa::Rv64, last_len, class, ended };
         self.model.block(&block, bits, &accesses, &mut self.cycles);
         self.check();

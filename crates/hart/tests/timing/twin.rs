@@ -48,8 +48,6 @@ fn simulate(config: &Config, items: &[Item]) -> Vec<u64> {
     let mut now = 0;
     while retired.len() < items.len() {
         now += 1;
-        let in_flight_before = began.len() - retired.len();
-        let mut in_flight = in_flight_before;
         // Entries of those that retire in this cycle are free in the next.
         for _ in 0..config.issue_width {
             let Some(item) = items.get(began.len()) else { break };
@@ -58,13 +56,12 @@ fn simulate(config: &Config, items: &[Item]) -> Vec<u64> {
                 .iter()
                 .any(|source| ready.get(source).is_some_and(|&at| *source != 0 && at > now));
             let taken = free.get(item.unit).is_some_and(|&at| !item.unit.is_empty() && at > now);
-            if waits || taken || in_flight >= config.window as usize {
+            if waits || taken || began.len() - retired.len() >= config.window as usize {
                 break;
             }
             ready.insert(item.destination, now + item.latency);
             free.insert(item.unit, now + item.busy);
             began.push(now);
-            in_flight += 1;
         }
         for _ in 0..config.retire_width {
             let i = retired.len();
