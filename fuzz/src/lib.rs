@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/hart/tests/fuzz_bodies.rs"]
+mod hart;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/image/tests/fuzz_bodies.rs"]
 mod image;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -28,6 +31,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("decode", etm::decode),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
+    ("logs", hart::logs),
+    ("own_log", hart::own_log),
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
