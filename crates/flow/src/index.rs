@@ -94,7 +94,7 @@ mod tests {
         let mut twin = HashMap::new();
         for i in 0..50_000 {
             let address = rng.below(20_000) * 4 + 0xffff_0000_0000_0000;
-            let isa = [Isa::A64, Isa::A32, Isa::T32][rng.below(3) as usize];
+            let isa = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64][rng.below(5) as usize];
             let space = [MemorySpace::EL1N, MemorySpace::EL3][rng.below(2) as usize];
             let found = index.get(address, isa, space);
             assert_eq!(found, twin.get(&(address, isa, space)).copied());

@@ -4,11 +4,18 @@ use crate::state::Core;
 
 /// What surrounds a hart: what is where in memory, and what happens on traps.
 pub trait Machine {
-    /// Where in the bytes of memory the page of `address` is. Called when that is not remembered.
+    /// Where in the bytes of memory the page of `address` is, if `size` bytes from there on (in the same page) may be used so.
+    /// Called when that is not remembered.
     ///
     /// # Errors
     /// The exception; or [`Exception::Device`] where a device is, which [`load`](Self::load) and [`store`](Self::store) serve.
-    fn translate(&mut self, core: &mut Core, address: u64, rights: Rights) -> Result<usize, Exception>;
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception>;
 
     /// Loads from a device.
     ///
@@ -115,4 +122,27 @@ pub mod cause {
     pub const INSTRUCTION_PAGE_FAULT: u64 = 12;
     pub const LOAD_PAGE_FAULT: u64 = 13;
     pub const STORE_PAGE_FAULT: u64 = 15;
+
+    /// What happened, in words.
+    pub fn describe(cause: u64, interrupt: bool) -> &'static str {
+        match (interrupt, cause) {
+            (false, INSTRUCTION_MISALIGNED) => "jump to an odd address",
+            (false, INSTRUCTION_ACCESS_FAULT) => "jump to where no code is",
+            (false, ILLEGAL_INSTRUCTION) => "illegal instruction",
+            (false, BREAKPOINT) => "breakpoint",
+            (false, LOAD_MISALIGNED) => "misaligned load",
+            (false, LOAD_ACCESS_FAULT) => "load from where no memory is",
+            (false, STORE_MISALIGNED) => "misaligned store",
+            (false, STORE_ACCESS_FAULT) => "store to where no memory is",
+            (false, ECALL_U | ECALL_S | ECALL_M) => "environment call",
+            (false, INSTRUCTION_PAGE_FAULT) => "jump to a page that is not there",
+            (false, LOAD_PAGE_FAULT) => "load from a page that is not there",
+            (false, STORE_PAGE_FAULT) => "store to a page that is not there",
+            (false, _) => "unknown exception",
+            (true, 1 | 3) => "software interrupt",
+            (true, 5 | 7) => "timer interrupt",
+            (true, 9 | 11) => "external interrupt",
+            (true, _) => "unknown interrupt",
+        }
+    }
 }

@@ -102,6 +102,11 @@ impl Memory {
         for at in gone {
             self.regions.remove(&at);
         }
+        self.free_frames(start, end);
+    }
+
+    /// Gives back the room of the pages in `start..end`.
+    fn free_frames(&mut self, start: u64, end: u64) {
         let is_in = |page: u64| (start / PAGE..end / PAGE).contains(&page);
         if (end - start) / PAGE < self.frames.len() as u64 {
             for page in start / PAGE..end / PAGE {
@@ -129,6 +134,24 @@ impl Memory {
             region.rights = rights;
         }
         Ok(())
+    }
+
+    /// Makes the bytes of the pages in `start..start + len` zero again; their room is given back.
+    pub fn discard(&mut self, start: u64, len: u64) {
+        let Some((start, end)) = pages(start, len) else { return };
+        self.epoch += 1;
+        self.free_frames(start, end);
+    }
+
+    /// Moves the bytes of the pages in `from..from + len` to `to`, without copying. Regions stay as they are.
+    pub fn move_pages(&mut self, from: u64, len: u64, to: u64) {
+        let Some((start, end)) = pages(from, len) else { return };
+        self.epoch += 1;
+        for page in 0..(end - start) / PAGE {
+            if let Some(frame) = self.frames.remove(&(start / PAGE + page)) {
+                self.free.extend(self.frames.insert(to / PAGE + page, frame));
+            }
+        }
     }
 
     /// What may be done at `address`; `None` if there is no memory.

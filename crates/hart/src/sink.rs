@@ -3,13 +3,15 @@ use tracewright_isa::riscv::AccessKind;
 
 /// What takes what a machine executes. What it does not ask for is not computed.
 ///
-/// For each block, in this order: its accesses and instructions as they come, then the block, then the trap that cut
-/// it short, if one did.
+/// For each block, in this order: its accesses and instructions as they come, then their cycles, the block, and the trap
+/// that cut it short, if one did.
 pub trait Sink {
     /// Whether [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
     /// Whether [`instructions`](Self::instructions) is to be called.
     const INSTRUCTIONS: bool = false;
+    /// Whether [`cycles`](Self::cycles) is of use. Only what times instructions calls it ([`Timed`](crate::timing::Timed)).
+    const CYCLES: bool = false;
 
     /// A block retired.
     fn block(&mut self, block: &Block);
@@ -19,6 +21,9 @@ pub trait Sink {
 
     /// The next instructions of the block to come; a compressed one in the low half.
     fn instructions(&mut self, _bits: &[u32]) {}
+
+    /// The cycle in which each instruction of the block to come retired, told just before the block.
+    fn cycles(&mut self, _cycles: &[u64]) {}
 
     /// A trap was taken, or a system call made.
     fn trap(&mut self, _trap: &Trap) {}

@@ -24,6 +24,12 @@ pub struct Core {
     pub memory: Memory,
     /// Where pages are.
     pub tlb: Tlb,
+    /// Whether loads and stores need not be aligned.
+    pub misaligned: bool,
+    /// Whether there are floating-point instructions now. Who changes it sets `code_changed`.
+    pub fp_enabled: bool,
+    /// Whether a floating-point register or flag was written.
+    pub fp_dirty: bool,
     /// Set by what makes decoded instructions wrong: FENCE.I, a change of address translation or of memory regions.
     pub code_changed: bool,
 }
@@ -45,6 +51,9 @@ impl Core {
             is_rv32,
             memory,
             tlb: Tlb::new(),
+            misaligned: true,
+            fp_enabled: true,
+            fp_dirty: false,
             code_changed: false,
         }
     }

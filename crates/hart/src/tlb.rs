@@ -5,6 +5,7 @@ use crate::memory::PAGE;
 pub struct Tlb {
     read: Table,
     write: Table,
+    skip: bool,
 }
 
 type Table = Box<[Entry; SIZE]>;
@@ -23,34 +24,44 @@ const EMPTY: Entry = Entry { page: u64::MAX, frame: 0 };
 impl Tlb {
     /// Remembers nothing.
     pub fn new() -> Self {
-        Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]) }
+        Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]), skip: false }
     }
 
     /// Forgets all.
     pub fn flush(&mut self) {
-        *self = Self::new();
+        self.read.fill(EMPTY);
+        self.write.fill(EMPTY);
     }
 
-    /// Where `size` bytes from `address` on can be read, if that is known and they are in one page.
-    #[inline(always)]
-    pub fn read(&self, address: u64, size: usize) -> Option<usize> {
-        find(&self.read, address, size)
+    /// What is added next is not to be remembered: it is not so for all of the page.
+    pub fn skip_next(&mut self) {
+        self.skip = true;
     }
 
-    /// Where they can be written.
+    /// Where `address` can be read, if that is known.
     #[inline(always)]
-    pub fn write(&self, address: u64, size: usize) -> Option<usize> {
-        find(&self.write, address, size)
+    pub fn read(&self, address: u64) -> Option<usize> {
+        find(&self.read, address)
+    }
+
+    /// Where it can be written.
+    #[inline(always)]
+    pub fn write(&self, address: u64) -> Option<usize> {
+        find(&self.write, address)
     }
 
     /// Remembers that the page of `address` can be read there.
     pub fn add_read(&mut self, address: u64, frame: usize) {
-        add(&mut self.read, address, frame);
+        if !std::mem::take(&mut self.skip) {
+            add(&mut self.read, address, frame);
+        }
     }
 
     /// Remembers that the page of `address` can be written there.
     pub fn add_write(&mut self, address: u64, frame: usize) {
-        add(&mut self.write, address, frame);
+        if !std::mem::take(&mut self.skip) {
+            add(&mut self.write, address, frame);
+        }
     }
 }
 
@@ -61,11 +72,10 @@ impl Default for Tlb {
 }
 
 #[inline(always)]
-fn find(table: &Table, address: u64, size: usize) -> Option<usize> {
+fn find(table: &Table, address: u64) -> Option<usize> {
     let page = address / PAGE;
-    let here = (address % PAGE) as usize;
     let entry = &table[page as usize % SIZE];
-    (entry.page == page && here + size <= PAGE as usize).then_some(entry.frame + here)
+    (entry.page == page).then_some(entry.frame + (address % PAGE) as usize)
 }
 
 fn add(table: &mut Table, address: u64, frame: usize) {

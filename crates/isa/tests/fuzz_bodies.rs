@@ -62,6 +62,8 @@ fn risc_v(xlen: Xlen, address: u64, bits: u32) -> Instruction {
     assert_eq!(found.itype(true) != found.itype(false), class.conditional);
     assert_eq!(found.itype(true) != IType::None, class.is_branch());
     assert!(found.access().is_none_or(|(_, size)| size.is_power_of_two() && !class.is_branch()));
+    let text = found.text(address).xlen(xlen).to_string();
+    assert!(text.is_ascii() && !text.is_empty() && text.trim() == text);
     Instruction { len: found.len, class, target, target_isa: Isa::Rv64 }
 }
 

@@ -6,6 +6,7 @@ mod captures;
 pub mod etm;
 pub mod lister;
 pub mod program;
+pub mod riscv;
 mod rng;
 mod run;
 mod traced;

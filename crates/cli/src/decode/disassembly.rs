@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
+use tracewright_isa::riscv::{self, Op, Xlen};
 use tracewright_isa::{ItState, decode};
 use yaxpeax_arch::{Decoder as _, U8Reader};
 
@@ -22,7 +23,7 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
             let decoder = yaxpeax_arm::armv7::InstDecoder::armv7().with_thumb_mode(isa == Isa::T32);
             decoder.decode(&mut U8Reader::new(bytes)).ok().map(|found| write!(text, "{found}"))
         }
-        Isa::Rv32 | Isa::Rv64 => None,
+        Isa::Rv32 | Isa::Rv64 => return risc_v(line, isa, instruction),
     };
     if !matches!(known, Some(Ok(()))) {
         // Newer than the disassembler, or no instruction.
@@ -51,6 +52,21 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
         None => line.text(&text),
     };
     address.filter(|_| instruction.class.flow == Flow::Direct)
+}
+
+/// RISC-V's, which our own decoder has as text.
+fn risc_v(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
+    let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+    let bits = u32::from_le_bytes(instruction.bytes);
+    let found = riscv::decode(xlen, bits);
+    if found.op == Op::Illegal {
+        line.text(if found.len == 2 { ".2byte " } else { ".4byte " });
+        line.hex(if found.len == 2 { u64::from(bits as u16) } else { bits.into() }, 0);
+        return None;
+    }
+    line.text(&found.text(instruction.address).xlen(xlen).to_string());
+    let target = decode(isa, instruction.address, &instruction.bytes, &mut ItState::default());
+    target.map(|found| found.target).filter(|_| instruction.class.flow == Flow::Direct)
 }
 
 /// `+0x10` or `-0x10`.

@@ -5,8 +5,8 @@ use tracewright_core::{Class, Flow, Role};
 use super::Instruction;
 use super::op::Op::*;
 
-/// What E-Trace calls the type of an instruction (`itype`), with its four-bit numbers. Exceptions and interrupts are not
-/// of an instruction, but of what happens there.
+/// What E-Trace calls the type of an instruction (`itype`), with its four-bit numbers. Exceptions and interrupts are
+/// not of an instruction, but of what happens there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum IType {
@@ -63,8 +63,8 @@ impl Instruction {
     ///
     /// * JALR from x0 is direct, as it is inferable in E-Trace: the instruction tells the whole address.
     /// * A co-routine swap is a call: it writes a link register. [`itype`](Self::itype) tells it apart.
-    /// * ECALL and EBREAK just go on: a trace reports the trap. So does an instruction that is illegal. FENCE.I and WFI end
-    ///   no block, since E-Trace does not tell of them.
+    /// * ECALL and EBREAK just go on: a trace reports the trap. So does an instruction that is illegal. FENCE.I and
+    ///   WFI end no block, since E-Trace does not tell of them.
     pub const fn class(&self) -> Class {
         let (flow, role) = match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu => {
@@ -84,8 +84,8 @@ impl Instruction {
         Class { flow, role, conditional: false }
     }
 
-    /// Where it goes when it is at `address`; meaningful when the flow of its class is direct, else 0. In RV32, the lower
-    /// 32 bits count.
+    /// Where it goes when it is at `address`; meaningful when the flow of its class is direct, else 0. In RV32, the
+    /// lower 32 bits count.
     pub const fn target(&self, address: u64) -> u64 {
         match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu | Jal => address.wrapping_add(self.imm as u64),
@@ -148,8 +148,8 @@ impl Instruction {
     }
 }
 
-/// Where `this` jumps to when `previous` ran just before it and put the address together: LUI or AUIPC, then JALR from
-/// the same register (E-Trace: sequentially inferable jump). In RV32, the lower 32 bits count.
+/// Where `this` jumps to when `previous` ran just before it and put the address together: LUI or AUIPC, then JALR
+/// from the same register (E-Trace: sequentially inferable jump). In RV32, the lower 32 bits count.
 ///
 /// Nothing is asked about where `this` is: whoever calls knows that both ran back to back.
 pub const fn sequentially_inferable(

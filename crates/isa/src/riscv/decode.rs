@@ -4,7 +4,8 @@ use super::compressed;
 use super::op::Op::*;
 use super::{Instruction, Op, Xlen};
 
-/// The instruction that begins with the lower 16 bits of `bits`. The upper half of a 16-bit instruction is not looked at.
+/// The instruction that begins with the lower 16 bits of `bits`. With a 16-bit instruction, the upper half is not
+/// looked at.
 ///
 /// Nothing longer than 32 bits is defined; what begins as if it were longer is illegal, with `len` 4.
 pub fn decode(xlen: Xlen, bits: u32) -> Instruction {

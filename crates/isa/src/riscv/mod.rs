@@ -6,6 +6,7 @@
 //! // c.jr ra
 //! let ret = decode(Xlen::Rv64, 0x8082);
 //! assert_eq!((ret.op, ret.len, ret.rs1, ret.itype(true)), (Op::Jalr, 2, 1, IType::Return));
+//! assert_eq!(ret.text(0x1000).to_string(), "ret");
 //! ```
 //!
 //! Decoding is strict: what is reserved, what belongs to an extension that is not listed, and what the other XLEN has
@@ -13,9 +14,13 @@
 
 mod class;
 mod compressed;
+mod csr;
 mod decode;
+mod name;
 mod op;
+mod text;
 
 pub use class::{AccessKind, IType, sequentially_inferable};
 pub use decode::{decode, len};
 pub use op::{Instruction, Op, Xlen};
+pub use text::Text;

@@ -22,11 +22,11 @@ pub struct Instruction {
     pub rs2: u8,
     /// Third source register (FMADD and its kin).
     pub rs3: u8,
-    /// Rounding mode field of floating-point instructions (7: dynamic); aq (bit 1) and rl (bit 0) of atomics; pred and succ
-    /// (bits 7:4 and 3:0) of FENCE, whose fm is in `imm`.
+    /// Rounding mode field of floating-point instructions (7: dynamic); aq (bit 1) and rl (bit 0) of atomics; pred
+    /// and succ (bits 7:4 and 3:0) of FENCE, whose fm is in `imm`.
     pub mode: u8,
-    /// The immediate, sign-extended; LUI's and AUIPC's already shifted; the shift amount; the CSR's number (not sign-extended);
-    /// the offset of branches and jumps.
+    /// The immediate, sign-extended; LUI's and AUIPC's already shifted; the shift amount; the CSR's number (not
+    /// sign-extended); the offset of branches and jumps.
     pub imm: i32,
 }
 

@@ -1,5 +1,5 @@
-//! What must be illegal, and what must not though it looks odd; one line each. The disassemblers see all of it too, but
-//! are laxer in places.
+//! What must be illegal, and what must not though it looks odd; one line each. The disassemblers see all of it too,
+//! but are laxer in places.
 
 use tracewright_isa::riscv::{Op, Xlen, decode};
 

@@ -1,0 +1,133 @@
+//! Loads and stores.
+
+use crate::machine::{Exception, Machine, cause};
+use crate::memory::{PAGE, Rights};
+use crate::state::Core;
+
+/// Loads a little-endian number of `N` bytes.
+#[inline(always)]
+pub(crate) fn load<const N: usize, M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+) -> Result<u64, Exception> {
+    if address.is_multiple_of(N as u64)
+        && let Some(at) = core.tlb.read(address)
+        && let Some(bytes) = core.memory.bytes().get(at..at + N)
+    {
+        return Ok(number(bytes));
+    }
+    slow_load(core, machine, address, N)
+}
+
+/// Stores a little-endian number of `N` bytes.
+#[inline(always)]
+pub(crate) fn store<const N: usize, M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+    value: u64,
+) -> Result<(), Exception> {
+    if address.is_multiple_of(N as u64)
+        && let Some(at) = core.tlb.write(address)
+        && let Some(bytes) = core.memory.bytes_mut().get_mut(at..at + N)
+    {
+        bytes.copy_from_slice(&value.to_le_bytes()[..N]);
+        return Ok(());
+    }
+    slow_store(core, machine, address, N, value)
+}
+
+/// Loads what will be stored to: it raises what the store would.
+pub(crate) fn load_to_store<const N: usize, M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+) -> Result<u64, Exception> {
+    let at = match core.tlb.write(address) {
+        Some(at) => at,
+        None => match machine.translate(core, address, N as u8, Rights::WRITE) {
+            Ok(frame) => {
+                core.tlb.add_write(address, frame);
+                frame + (address % PAGE) as usize
+            }
+            Err(Exception::DEVICE) => return machine.load(core, address, N as u8),
+            Err(exception) => return Err(exception),
+        },
+    };
+    Ok(number(&core.memory.bytes()[at..at + N]))
+}
+
+#[inline(always)]
+fn number(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+#[cold]
+#[inline(never)]
+fn slow_load<M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+    size: usize,
+) -> Result<u64, Exception> {
+    if !address.is_multiple_of(size as u64) {
+        if !core.misaligned {
+            return Err(Exception { cause: cause::LOAD_MISALIGNED, value: address });
+        }
+        let mut bytes = [0; 8];
+        for (i, byte) in bytes[..size].iter_mut().enumerate() {
+            *byte = load::<1, M>(core, machine, core.address(address.wrapping_add(i as u64)))? as u8;
+        }
+        return Ok(u64::from_le_bytes(bytes));
+    }
+    match machine.translate(core, address, size as u8, Rights::READ) {
+        Ok(frame) => {
+            core.tlb.add_read(address, frame);
+            let at = frame + (address % PAGE) as usize;
+            Ok(number(&core.memory.bytes()[at..at + size]))
+        }
+        Err(Exception::DEVICE) => machine.load(core, address, size as u8),
+        Err(exception) => Err(exception),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slow_store<M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+    size: usize,
+    value: u64,
+) -> Result<(), Exception> {
+    if !address.is_multiple_of(size as u64) {
+        if !core.misaligned {
+            return Err(Exception { cause: cause::STORE_MISALIGNED, value: address });
+        }
+        // All of it or nothing: both ends must be writable.
+        let last = core.address(address.wrapping_add(size as u64 - 1));
+        for end in [address, last] {
+            if core.tlb.write(end).is_none() {
+                let frame = machine.translate(core, end, 1, Rights::WRITE)?;
+                core.tlb.add_write(end, frame);
+            }
+        }
+        for (i, byte) in value.to_le_bytes()[..size].iter().enumerate() {
+            store::<1, M>(core, machine, core.address(address.wrapping_add(i as u64)), (*byte).into())?;
+        }
+        return Ok(());
+    }
+    match machine.translate(core, address, size as u8, Rights::WRITE) {
+        Ok(frame) => {
+            core.tlb.add_write(address, frame);
+            let at = frame + (address % PAGE) as usize;
+            core.memory.bytes_mut()[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+            Ok(())
+        }
+        Err(Exception::DEVICE) => machine.store(core, address, size as u8, value),
+        Err(exception) => Err(exception),
+    }
+}

@@ -1,0 +1,388 @@
+//! The privileged registers.
+
+use crate::Privilege;
+use crate::execute::ILLEGAL;
+use crate::machine::Exception;
+use crate::memory::{PAGE, Rights};
+use crate::state::Core;
+
+use super::Options;
+use super::pmp::Pmp;
+
+/// All of them, and the privilege.
+#[derive(Clone, Debug)]
+pub(super) struct Csrs {
+    pub privilege: Privilege,
+    is_rv32: bool,
+    pub mstatus: u64,
+    misa: u64,
+    pub medeleg: u64,
+    /// Which exceptions can be delegated.
+    delegable: u64,
+    pub mideleg: u64,
+    mie: u64,
+    /// What software set pending.
+    mip: u64,
+    /// What devices set pending.
+    pub pending: u64,
+    /// The external line, as bits of mip.
+    pub external: u64,
+    /// The time, for who reads it.
+    pub time: u64,
+    pub mtvec: u64,
+    pub stvec: u64,
+    mcounteren: u64,
+    scounteren: u64,
+    mcountinhibit: u64,
+    mscratch: u64,
+    sscratch: u64,
+    pub mepc: u64,
+    pub sepc: u64,
+    pub mcause: u64,
+    pub scause: u64,
+    pub mtval: u64,
+    pub stval: u64,
+    satp: u64,
+    menvcfg: u64,
+    senvcfg: u64,
+    tselect: u64,
+    /// What was written to mcycle and minstret minus what had retired then.
+    cycle_offset: u64,
+    instret_offset: u64,
+    pub pmp: Pmp,
+}
+
+pub(super) const SIE: u64 = 1 << 1;
+pub(super) const MIE: u64 = 1 << 3;
+pub(super) const SPIE: u64 = 1 << 5;
+pub(super) const MPIE: u64 = 1 << 7;
+pub(super) const SPP: u64 = 1 << 8;
+pub(super) const MPP: u64 = 3 << 11;
+const FS: u64 = 3 << 13;
+const MPRV: u64 = 1 << 17;
+pub(super) const SUM: u64 = 1 << 18;
+pub(super) const MXR: u64 = 1 << 19;
+const TVM: u64 = 1 << 20;
+const TW: u64 = 1 << 21;
+const TSR: u64 = 1 << 22;
+
+const MSTATUS_WRITABLE: u64 = SIE | MIE | SPIE | MPIE | SPP | MPP | FS | MPRV | SUM | MXR | TVM | TW | TSR;
+const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
+/// Software, timer and external interrupts of S mode.
+const S_INTERRUPTS: u64 = 0x222;
+const M_INTERRUPTS: u64 = 0x888;
+const SEIP: u64 = 1 << 9;
+const MEIP: u64 = 1 << 11;
+/// What may be delegated: all but ECALL from M mode.
+const EXCEPTIONS: u64 = 0xb3ff;
+
+impl Csrs {
+    pub fn new(is_rv32: bool, options: &Options) -> Self {
+        // A, C, D, F, I, M, S, U.
+        let extensions = 0x14_112d;
+        let mxl = if is_rv32 { 1 << 30 } else { 2 << 62 };
+        Self {
+            privilege: Privilege::Machine,
+            is_rv32,
+            mstatus: 0,
+            misa: extensions | mxl,
+            medeleg: 0,
+            delegable: EXCEPTIONS & !u64::from(!options.delegates_misaligned_jumps),
+            mideleg: 0,
+            mie: 0,
+            mip: 0,
+            pending: 0,
+            external: 0,
+            time: 0,
+            mtvec: 0,
+            stvec: 0,
+            mcounteren: 0,
+            scounteren: 0,
+            mcountinhibit: 0,
+            mscratch: 0,
+            sscratch: 0,
+            mepc: 0,
+            sepc: 0,
+            mcause: 0,
+            scause: 0,
+            mtval: 0,
+            stval: 0,
+            satp: 0,
+            menvcfg: 0,
+            senvcfg: 0,
+            tselect: 0,
+            cycle_offset: 0,
+            instret_offset: 0,
+            pmp: Pmp::new(options.pmp_regions),
+        }
+    }
+
+    /// The privilege that an access is made with.
+    pub fn privilege_for(&self, rights: Rights) -> Privilege {
+        if rights != Rights::EXECUTE && self.mstatus & MPRV != 0 {
+            return privilege(self.mstatus >> 11 & 3);
+        }
+        self.privilege
+    }
+
+    /// How many levels the page table has, and where it is; `None` if addresses are physical.
+    pub fn page_table(&self) -> Option<(u32, u64)> {
+        if self.is_rv32 {
+            return (self.satp >> 31 & 1 == 1).then_some((2, (self.satp & 0x3f_ffff) * PAGE));
+        }
+        let root = (self.satp & ((1 << 44) - 1)) * PAGE;
+        match self.satp >> 60 {
+            8 => Some((3, root)),
+            9 => Some((4, root)),
+            _ => None,
+        }
+    }
+
+    /// Which interrupts are pending.
+    pub fn mip(&self) -> u64 {
+        self.mip | self.pending
+    }
+
+    /// Sets the external line.
+    pub fn set_external(&mut self, level: bool) {
+        self.external = if level { MEIP | SEIP } else { 0 };
+    }
+
+    /// The interrupt to take now: its number.
+    pub fn interrupt(&self) -> Option<u64> {
+        let pending = self.mip() & self.mie;
+        let m_enabled = self.privilege < Privilege::Machine || self.mstatus & MIE != 0;
+        let s_enabled = self.privilege < Privilege::Supervisor
+            || self.privilege == Privilege::Supervisor && self.mstatus & SIE != 0;
+        let for_m = if m_enabled { pending & !self.mideleg } else { 0 };
+        let for_s = if s_enabled { pending & self.mideleg } else { 0 };
+        let enabled = if for_m != 0 { for_m } else { for_s };
+        // External before software before timer; M before S.
+        [11, 3, 7, 9, 1, 5].into_iter().find(|number| enabled >> number & 1 == 1)
+    }
+
+    /// Whether SFENCE.VMA is allowed.
+    pub fn may_fence(&self) -> Result<(), Exception> {
+        let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TVM != 0;
+        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+    }
+
+    /// Whether WFI is allowed.
+    pub fn may_wait(&self) -> Result<(), Exception> {
+        let trapped = self.privilege < Privilege::Machine && self.mstatus & TW != 0;
+        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+    }
+
+    /// Whether SRET is allowed.
+    pub fn may_return_to_user(&self) -> Result<(), Exception> {
+        let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TSR != 0;
+        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+    }
+
+    /// mstatus, with what it tells of others: FS dirty, and SD, the sum of it.
+    fn status(&self, core: &Core) -> u64 {
+        let fs = if core.fp_dirty && self.mstatus & FS != 0 { FS } else { self.mstatus & FS };
+        let status = self.mstatus & !FS | fs;
+        let dirty = if fs != FS {
+            0
+        } else if self.is_rv32 {
+            1 << 31
+        } else {
+            1 << 63
+        };
+        let xl = if self.is_rv32 { 0 } else { 0xa << 32 };
+        status | dirty | xl
+    }
+
+    fn set_status(&mut self, core: &mut Core, value: u64, writable: u64) {
+        let mut value = self.mstatus & !writable | value & writable & MSTATUS_WRITABLE;
+        // There is no privilege 2.
+        if value & MPP == 2 << 11 {
+            value = value & !MPP | self.mstatus & MPP;
+        }
+        let on = value & FS != 0;
+        core.fp_dirty = value & FS == FS;
+        if core.fp_enabled != on {
+            core.fp_enabled = on;
+            core.code_changed = true;
+        }
+        if (self.mstatus ^ value) & (MPRV | SUM | MXR | MPP) != 0 {
+            core.tlb.flush();
+        }
+        self.mstatus = value;
+    }
+
+    /// Whether a counter may be read from here.
+    fn counter(&self, bit: u16) -> Result<(), Exception> {
+        let bit = 1 << bit;
+        let ok = match self.privilege {
+            Privilege::Machine => true,
+            Privilege::Supervisor => self.mcounteren & bit != 0,
+            Privilege::User => self.mcounteren & self.scounteren & bit != 0,
+        };
+        if ok { Ok(()) } else { Err(ILLEGAL) }
+    }
+
+    pub fn read(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception> {
+        // Bits 9:8 say who may use it.
+        if (self.privilege as u16) < csr >> 8 & 3 {
+            return Err(ILLEGAL);
+        }
+        let cycle = core.instret.wrapping_add(self.cycle_offset);
+        let instret = core.instret.wrapping_add(self.instret_offset);
+        Ok(match csr {
+            0x100 => self.status(core) & (SSTATUS | 1 << 63 | 1 << 31 | 3 << 32),
+            0x104 => self.mie & self.mideleg,
+            0x105 => self.stvec,
+            0x106 => self.scounteren,
+            0x10a => self.senvcfg,
+            0x140 => self.sscratch,
+            0x141 => self.sepc,
+            0x142 => self.scause,
+            0x143 => self.stval,
+            0x144 => self.mip() & self.mideleg,
+            0x180 => {
+                self.may_fence()?;
+                self.satp
+            }
+            0x300 => self.status(core),
+            0x301 => self.misa,
+            0x302 => self.medeleg,
+            0x303 => self.mideleg,
+            0x304 => self.mie,
+            0x305 => self.mtvec,
+            0x306 => self.mcounteren,
+            0x30a => self.menvcfg,
+            0x310 | 0x31a if self.is_rv32 => 0,
+            0x320 => self.mcountinhibit,
+            // Events that nobody counts.
+            0x323..=0x33f | 0xb03..=0xb1f => 0,
+            0xb83..=0xb9f if self.is_rv32 => 0,
+            0x340 => self.mscratch,
+            0x341 => self.mepc,
+            0x342 => self.mcause,
+            0x343 => self.mtval,
+            0x344 => self.mip(),
+            0x3a0..=0x3af if self.pmp.regions > 0 => self.pmp_config(csr - 0x3a0)?,
+            0x3b0..=0x3bf if self.pmp.regions > 0 => self.pmp.address[usize::from(csr - 0x3b0)],
+            0x7a0 => self.tselect,
+            0x7a1..=0x7a3 => 0,
+            0xb00 => cycle,
+            0xb02 => instret,
+            0xb80 if self.is_rv32 => cycle >> 32,
+            0xb82 if self.is_rv32 => instret >> 32,
+            0xc00..=0xc02 => {
+                self.counter(csr - 0xc00)?;
+                [cycle, self.time, instret][usize::from(csr - 0xc00)]
+            }
+            0xc80..=0xc82 if self.is_rv32 => {
+                self.counter(csr - 0xc80)?;
+                [cycle, self.time, instret][usize::from(csr - 0xc80)] >> 32
+            }
+            // Vendor, architecture and implementation: none; hart 0.
+            0xf11..=0xf15 => 0,
+            _ => return Err(ILLEGAL),
+        })
+    }
+
+    fn pmp_config(&self, register: u16) -> Result<u64, Exception> {
+        let (first, count) = self.pmp_regions_of(register)?;
+        let configs = self.pmp.config[first..first + count].iter().rev();
+        Ok(configs.fold(0, |all, &config| all << 8 | u64::from(config)))
+    }
+
+    /// The first region whose configuration a register holds, and how many it holds.
+    fn pmp_regions_of(&self, register: u16) -> Result<(usize, usize), Exception> {
+        let first = usize::from(register) * 4;
+        match self.is_rv32 {
+            _ if first >= 16 => Err(ILLEGAL),
+            true => Ok((first, 4)),
+            false if register % 2 == 0 => Ok((first, 8)),
+            false => Err(ILLEGAL),
+        }
+    }
+
+    pub fn write(&mut self, core: &mut Core, csr: u16, value: u64) -> Result<(), Exception> {
+        if (self.privilege as u16) < csr >> 8 & 3 {
+            return Err(ILLEGAL);
+        }
+        let value = if self.is_rv32 { value & 0xffff_ffff } else { value };
+        match csr {
+            0x100 => self.set_status(core, value, SSTATUS),
+            0x104 => self.mie = self.mie & !self.mideleg | value & self.mideleg & S_INTERRUPTS,
+            0x105 => self.stvec = vector(value),
+            0x106 => self.scounteren = value & 0xffff_ffff,
+            0x10a => self.senvcfg = value & 1,
+            0x140 => self.sscratch = value,
+            0x141 => self.sepc = value & !1,
+            0x142 => self.scause = value,
+            0x143 => self.stval = value,
+            0x144 => self.mip = self.mip & !(self.mideleg & 2) | value & self.mideleg & 2,
+            0x180 => {
+                self.may_fence()?;
+                self.set_satp(core, value);
+            }
+            0x300 => self.set_status(core, value, MSTATUS_WRITABLE),
+            // The extensions are as they are.
+            0x301 => {}
+            0x302 => self.medeleg = value & self.delegable,
+            0x303 => self.mideleg = value & S_INTERRUPTS,
+            0x304 => self.mie = value & (S_INTERRUPTS | M_INTERRUPTS),
+            0x305 => self.mtvec = vector(value),
+            0x306 => self.mcounteren = value & 0xffff_ffff,
+            0x30a => self.menvcfg = value & 1,
+            0x310 | 0x31a if self.is_rv32 => {}
+            0x320 => self.mcountinhibit = value & 0xffff_fffd,
+            0x323..=0x33f | 0xb03..=0xb1f => {}
+            0xb83..=0xb9f if self.is_rv32 => {}
+            0x340 => self.mscratch = value,
+            0x341 => self.mepc = value & !1,
+            0x342 => self.mcause = value,
+            0x343 => self.mtval = value,
+            0x344 => self.mip = value & S_INTERRUPTS,
+            0x3a0..=0x3af if self.pmp.regions > 0 => {
+                let (first, count) = self.pmp_regions_of(csr - 0x3a0)?;
+                for (i, byte) in value.to_le_bytes().into_iter().take(count).enumerate() {
+                    self.pmp.set_config(first + i, byte);
+                }
+                core.tlb.flush();
+                core.code_changed = true;
+            }
+            0x3b0..=0x3bf if self.pmp.regions > 0 => {
+                self.pmp.set_address(usize::from(csr - 0x3b0), value);
+                core.tlb.flush();
+                core.code_changed = true;
+            }
+            0x7a0 => self.tselect = 0,
+            0x7a1..=0x7a3 => {}
+            // What is written is what the next instruction counts from.
+            0xb00 => self.cycle_offset = value.wrapping_sub(core.instret + 1),
+            0xb02 => self.instret_offset = value.wrapping_sub(core.instret + 1),
+            0xb80 | 0xb82 if self.is_rv32 => {}
+            _ => return Err(ILLEGAL),
+        }
+        Ok(())
+    }
+
+    fn set_satp(&mut self, core: &mut Core, value: u64) {
+        let known = if self.is_rv32 { true } else { matches!(value >> 60, 0 | 8 | 9) };
+        if known {
+            self.satp = value;
+            core.tlb.flush();
+            core.code_changed = true;
+        }
+    }
+}
+
+/// Of the modes of a trap vector, two are known.
+fn vector(value: u64) -> u64 {
+    value & !2
+}
+
+pub(super) fn privilege(bits: u64) -> Privilege {
+    match bits & 3 {
+        0 => Privilege::User,
+        1 => Privilege::Supervisor,
+        _ => Privilege::Machine,
+    }
+}

@@ -1,0 +1,205 @@
+//! The host: what programs say by writing to `tohost`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use crate::machine::Stop;
+use crate::memory::Memory;
+use crate::state::Core;
+
+/// The host, and the files that a proxy kernel opened.
+#[derive(Debug)]
+pub(super) struct Htif {
+    tohost: Option<u64>,
+    fromhost: Option<u64>,
+    /// What waits until the program has taken the last answer.
+    answers: Vec<u64>,
+    arguments: Vec<String>,
+    files: Vec<Option<File>>,
+}
+
+/// Bits of a command that say whom it is for.
+const DEVICE: u64 = 0xffff << 48;
+/// A program whose answers are not taken may not pile them up.
+const MOST_ANSWERS: usize = 1024;
+const MOST_FILES: usize = 256;
+/// The most bytes one call moves.
+const MOST_BYTES: u64 = 1 << 24;
+
+const ENOENT: u64 = -2i64 as u64;
+const EBADF: u64 = -9i64 as u64;
+const EFAULT: u64 = -14i64 as u64;
+const EROFS: u64 = -30i64 as u64;
+const ENOSYS: u64 = -38i64 as u64;
+
+impl Htif {
+    pub fn new(tohost: Option<u64>, fromhost: Option<u64>, arguments: Vec<String>) -> Self {
+        Self { tohost, fromhost, answers: Vec::new(), arguments, files: Vec::new() }
+    }
+
+    /// Looks whether the program said something.
+    pub fn look(&mut self, core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
+        let Some(tohost) = self.tohost else { return Ok(()) };
+        let command = core.memory.peek::<8>(tohost).map_or(0, u64::from_le_bytes);
+        if command != 0 {
+            let _ = core.memory.load(tohost, &[0; 8]);
+            self.serve(command, core, out)?;
+        }
+        if let (Some(fromhost), Some(&answer)) = (self.fromhost, self.answers.first())
+            && core.memory.peek::<8>(fromhost) == Some([0; 8])
+        {
+            let _ = core.memory.load(fromhost, &answer.to_le_bytes());
+            self.answers.remove(0);
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, command: u64, core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
+        let payload = command & !DEVICE;
+        match (command >> 56, command >> 48 & 0xff) {
+            (0, 0) if payload & 1 == 1 => return Err(Stop::Exit { status: (payload >> 1) as i32 }),
+            (0, 0) => {
+                self.call(payload, core, out)?;
+                if self.answers.len() < MOST_ANSWERS {
+                    self.answers.push(command & DEVICE | 1);
+                }
+            }
+            // The console.
+            (1, 1) => {
+                let _ = out.write_all(&[payload as u8]);
+            }
+            // Nobody types.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A system call: its number and arguments are at `at`, its result goes there.
+    fn call(&mut self, at: u64, core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
+        let memory = &mut core.memory;
+        let mut words = [0; 8];
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = memory.peek::<8>(at + 8 * i as u64).map_or(0, u64::from_le_bytes);
+        }
+        let [number, a, b, c, d, ..] = words;
+        let result = match number {
+            // close
+            57 => self.files.get_mut(a as usize).and_then(Option::take).map_or(EBADF, |_| 0),
+            // lseek
+            62 => self.seek(a, b, c),
+            63 => self.read(memory, a, b, c, None),
+            64 => write(memory, a, b, c, out),
+            67 => self.read(memory, a, b, c, Some(d)),
+            80 => self.stat(memory, a, b),
+            // openat: folder, path, length, flags
+            56 => self.open(memory, b, c, d),
+            // exit
+            93 => return Err(Stop::Exit { status: a as i32 }),
+            // Of the proxy kernel's own: what it is called with.
+            2011 => self.main_variables(memory, a, b),
+            _ => ENOSYS,
+        };
+        let _ = memory.load(at, &result.to_le_bytes());
+        Ok(())
+    }
+
+    fn open(&mut self, memory: &mut Memory, path: u64, len: u64, flags: u64) -> u64 {
+        let Some(bytes) = bytes(memory, path, len.min(4096)) else { return EFAULT };
+        let path: Vec<u8> = bytes.into_iter().take_while(|&byte| byte != 0).collect();
+        if flags & 3 != 0 {
+            return EROFS;
+        }
+        let Ok(file) = File::open(String::from_utf8_lossy(&path).as_ref()) else { return ENOENT };
+        // The first three are the console.
+        while self.files.len() < 3 {
+            self.files.push(None);
+        }
+        if self.files.len() >= MOST_FILES {
+            return EBADF;
+        }
+        self.files.push(Some(file));
+        self.files.len() as u64 - 1
+    }
+
+    fn file(&self, number: u64) -> Option<&File> {
+        self.files.get(usize::try_from(number).ok()?)?.as_ref()
+    }
+
+    fn seek(&self, number: u64, offset: u64, whence: u64) -> u64 {
+        let Some(mut file) = self.file(number) else { return EBADF };
+        let to = match whence {
+            0 => SeekFrom::Start(offset),
+            1 => SeekFrom::Current(offset as i64),
+            _ => SeekFrom::End(offset as i64),
+        };
+        file.seek(to).unwrap_or(EBADF)
+    }
+
+    fn read(&self, memory: &mut Memory, number: u64, to: u64, len: u64, offset: Option<u64>) -> u64 {
+        if number == 0 {
+            return 0;
+        }
+        let Some(mut file) = self.file(number) else { return EBADF };
+        let before = file.stream_position().unwrap_or(0);
+        if let Some(offset) = offset
+            && file.seek(SeekFrom::Start(offset)).is_err()
+        {
+            return EBADF;
+        }
+        let mut bytes = vec![0; len.min(MOST_BYTES) as usize];
+        let count = file.read(&mut bytes).unwrap_or(0);
+        if offset.is_some() {
+            let _ = file.seek(SeekFrom::Start(before));
+        }
+        if memory.load(to, &bytes[..count]).is_err() { EFAULT } else { count as u64 }
+    }
+
+    /// Writes what the proxy kernel takes for a file's status.
+    fn stat(&self, memory: &mut Memory, number: u64, to: u64) -> u64 {
+        let (mode, size) = match self.file(number).map(File::metadata) {
+            Some(Ok(metadata)) => (0o100_444u32, metadata.len()),
+            _ if number < 3 => (0o020_620, 0),
+            _ => return EBADF,
+        };
+        let mut status = [0; 128];
+        status[16..20].copy_from_slice(&mode.to_le_bytes());
+        status[20..24].copy_from_slice(&1u32.to_le_bytes());
+        status[48..56].copy_from_slice(&size.to_le_bytes());
+        status[56..60].copy_from_slice(&4096u32.to_le_bytes());
+        status[64..72].copy_from_slice(&size.div_ceil(512).to_le_bytes());
+        if memory.load(to, &status).is_err() { EFAULT } else { 0 }
+    }
+
+    /// Writes how many arguments there are, where each is, a zero, the environment's zero, and the arguments themselves.
+    fn main_variables(&self, memory: &mut Memory, to: u64, limit: u64) -> u64 {
+        let mut at = to + 8 * (self.arguments.len() as u64 + 3);
+        let mut words = vec![self.arguments.len() as u64];
+        let mut text = Vec::new();
+        for argument in &self.arguments {
+            words.push(at);
+            text.extend(argument.bytes().chain([0]));
+            at += argument.len() as u64 + 1;
+        }
+        words.extend([0, 0]);
+        let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        all.extend(text);
+        if all.len() as u64 > limit {
+            return -12i64 as u64;
+        }
+        if memory.load(to, &all).is_err() { EFAULT } else { 0 }
+    }
+}
+
+fn write(memory: &mut Memory, number: u64, from: u64, len: u64, out: &mut dyn Write) -> u64 {
+    let Some(bytes) = bytes(memory, from, len.min(MOST_BYTES)) else { return EFAULT };
+    match number {
+        1 => drop(out.write_all(&bytes).and_then(|()| out.flush())),
+        2 => drop(std::io::stderr().write_all(&bytes)),
+        _ => return EBADF,
+    }
+    bytes.len() as u64
+}
+
+fn bytes(memory: &mut Memory, from: u64, len: u64) -> Option<Vec<u8>> {
+    (0..len).map(|i| memory.peek::<1>(from.wrapping_add(i)).map(|[byte]| byte)).collect()
+}

@@ -1,0 +1,103 @@
+//! Programs into memory.
+
+use std::fmt;
+
+use object::read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, elf};
+
+use crate::memory::{Memory, Rights};
+use crate::state::Core;
+
+use super::{Options, rom};
+
+/// A program in memory.
+pub(super) struct Loaded {
+    pub core: Core,
+    pub tohost: Option<u64>,
+    pub fromhost: Option<u64>,
+}
+
+/// Why a file cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError(pub String);
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Memory around segments that are not at 0x8000_0000: for stacks and heaps that no segment tells of.
+const AROUND: u64 = 16 << 20;
+const RAM: u64 = 0x8000_0000;
+
+pub(super) fn load(bytes: &[u8], options: &Options) -> Result<Loaded, LoadError> {
+    match bytes.get(4) {
+        Some(1) => load_class::<elf::FileHeader32<Endianness>>(bytes, options, true, |bytes| {
+            let file = ElfFile32::<Endianness>::parse(bytes).map_err(error)?;
+            Ok(symbols(&file))
+        }),
+        _ => load_class::<elf::FileHeader64<Endianness>>(bytes, options, false, |bytes| {
+            let file = ElfFile64::<Endianness>::parse(bytes).map_err(error)?;
+            Ok(symbols(&file))
+        }),
+    }
+}
+
+fn symbols<'d, O: Object<'d>>(file: &O) -> [Option<u64>; 2] {
+    ["tohost", "fromhost"]
+        .map(|name| file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address()))
+}
+
+fn error(error: object::Error) -> LoadError {
+    LoadError(format!("is no ELF file that can be read: {error}"))
+}
+
+fn load_class<H: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    options: &Options,
+    is_rv32: bool,
+    symbols: impl Fn(&[u8]) -> Result<[Option<u64>; 2], LoadError>,
+) -> Result<Loaded, LoadError> {
+    let header = H::parse(bytes).map_err(error)?;
+    let endian = header.endian().map_err(error)?;
+    if header.e_machine(endian) != elf::EM_RISCV {
+        return Err(LoadError(format!("is for another machine (ELF machine {})", header.e_machine(endian))));
+    }
+    let mut memory = Memory::new(options.limit);
+    let segments = header.program_headers(endian, bytes).map_err(error)?;
+    let mut regions = vec![(RAM, RAM.saturating_add(options.memory))];
+    regions.extend(options.more_memory.iter().map(|&(start, size)| (start, start.saturating_add(size))));
+    let wanted = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    for segment in wanted.clone() {
+        let start: u64 = segment.p_paddr(endian).into();
+        let end = start.saturating_add(segment.p_memsz(endian).into());
+        if !regions.iter().any(|&(from, to)| from <= start && end <= to) {
+            regions.push((start / AROUND * AROUND, end.saturating_add(AROUND)));
+        }
+    }
+    // Later regions must not wipe out earlier ones' bytes: all are mapped before anything is loaded.
+    for (start, end) in regions {
+        memory.map(start, end - start, Rights::ALL);
+    }
+    memory.map(rom::START, 0x1000, Rights::ALL);
+    for segment in wanted {
+        let data = segment.data(endian, bytes).map_err(|()| {
+            let (at, len): (u64, u64) = (segment.p_offset(endian).into(), segment.p_filesz(endian).into());
+            LoadError(format!("is cut short: a segment's {len:#x} bytes at {at:#x} are not all there"))
+        })?;
+        let start: u64 = segment.p_paddr(endian).into();
+        memory
+            .load(start, data)
+            .map_err(|_| LoadError(format!("needs memory at {start:#x}, and there is none; see --memory")))?;
+    }
+    let entry = header.e_entry(endian).into();
+    let rom = rom::rom(is_rv32, entry, options.memory, options.pmp_regions);
+    let _ = memory.load(rom::START, &rom);
+    let [tohost, fromhost] = symbols(bytes)?;
+    let mut core = Core::new(is_rv32, memory);
+    core.pc = options.entry.unwrap_or(rom::START);
+    Ok(Loaded { core, tohost, fromhost })
+}

@@ -1,0 +1,271 @@
+//! A bare machine: a hart with M, S and U mode, memory, a timer, and a host that listens.
+//!
+//! It behaves as Spike does where the architecture leaves it open, so that retirements can be compared: time passes, and
+//! the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
+
+mod clint;
+mod csrs;
+mod htif;
+mod load;
+mod paging;
+mod plic;
+mod pmp;
+mod rom;
+mod semihosting;
+mod trap;
+mod uart;
+
+use std::io::{self, Write};
+
+use tracewright_isa::riscv::Op;
+
+use crate::Privilege;
+use crate::execute::ILLEGAL;
+use crate::machine::{Exception, Machine, Served, Stop, cause};
+use crate::memory::{Fault, PAGE, Rights};
+use crate::state::Core;
+
+use self::clint::Clint;
+use self::csrs::Csrs;
+use self::htif::Htif;
+use self::plic::Plic;
+use self::uart::Uart;
+
+pub use self::load::LoadError;
+
+/// Instructions after which time passes and the host looks.
+pub const QUANTUM: u64 = 5000;
+/// Ticks of the timer in a quantum.
+const TICKS: u64 = 50;
+
+/// What a bare machine is made of.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of memory from 0x8000_0000 on.
+    pub memory: u64,
+    /// More memory: address and size of each.
+    pub more_memory: Vec<(u64, u64)>,
+    /// The most bytes that may be touched.
+    pub limit: usize,
+    /// How many regions physical memory protection has: 0 to 16.
+    pub pmp_regions: u8,
+    /// Whether loads and stores need not be aligned.
+    pub misaligned: bool,
+    /// Whether jumps to odd addresses, which there are none of with compressed instructions, can be delegated to S mode. The proxy
+    /// kernel wants that; Spike does not have it.
+    pub delegates_misaligned_jumps: bool,
+    /// Where to begin instead of the ROM that jumps to the program's entry point.
+    pub entry: Option<u64>,
+    /// When the external interrupt line changes: instructions retired, and its new level; in order.
+    pub external: Vec<(u64, bool)>,
+    /// What the program is called with, its own name first: asked for by programs that run under a proxy kernel.
+    pub arguments: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory: 2 << 30,
+            more_memory: Vec::new(),
+            limit: 4 << 30,
+            pmp_regions: 16,
+            misaligned: false,
+            delegates_misaligned_jumps: true,
+            entry: None,
+            external: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+}
+
+/// A bare machine.
+pub struct Bare {
+    csrs: Csrs,
+    clint: Clint,
+    plic: Plic,
+    uart: Uart,
+    htif: Htif,
+    external: Vec<(u64, bool)>,
+    /// When the quantum ends.
+    quantum_end: u64,
+    out: Box<dyn Write + Send>,
+}
+
+impl std::fmt::Debug for Bare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bare").field("csrs", &self.csrs).finish_non_exhaustive()
+    }
+}
+
+impl Bare {
+    /// A machine with the program in `elf` in its memory, and the hart's state at reset. What the program prints goes to `out`.
+    ///
+    /// # Errors
+    /// When `elf` is none, or none for this machine.
+    pub fn new(elf: &[u8], options: &Options, out: Box<dyn Write + Send>) -> Result<(Core, Self), LoadError> {
+        let loaded = load::load(elf, options)?;
+        let mut core = loaded.core;
+        core.misaligned = options.misaligned;
+        core.fp_enabled = false;
+        core.deadline = QUANTUM;
+        let mut external = options.external.clone();
+        external.reverse();
+        let machine = Self {
+            csrs: Csrs::new(core.is_rv32, options),
+            clint: Clint::new(),
+            plic: Plic::default(),
+            uart: Uart::default(),
+            htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
+            external,
+            quantum_end: QUANTUM,
+            out,
+        };
+        Ok((core, machine))
+    }
+
+    /// The next thing to look at may be now.
+    fn look(&self, core: &mut Core) {
+        core.deadline = core.instret;
+    }
+
+    /// Time passes; the host looks.
+    fn end_quantum(&mut self, core: &mut Core) -> Result<(), Stop> {
+        self.clint.advance(TICKS);
+        self.quantum_end = core.instret + QUANTUM;
+        self.htif.look(core, &mut *self.out)
+    }
+}
+
+impl Machine for Bare {
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception> {
+        let physical = paging::translate(&self.csrs, core, address, rights)?;
+        let fault = Exception { cause: access_fault(rights), value: address };
+        if [Clint::RANGE, Plic::RANGE, Uart::RANGE].iter().any(|device| device.contains(&physical)) {
+            // Its size is a matter of the access.
+            return if rights == Rights::EXECUTE { Err(fault) } else { Err(Exception::DEVICE) };
+        }
+        let privilege = self.csrs.privilege_for(rights);
+        if !self.csrs.pmp.allows(physical / PAGE * PAGE, PAGE, rights, privilege) {
+            // Some of the page may be: each access asks.
+            if !self.csrs.pmp.allows(physical, size.into(), rights, privilege) {
+                return Err(fault);
+            }
+            core.tlb.skip_next();
+        }
+        core.memory.frame(physical, Rights::NONE).map_err(|error| match error {
+            Fault::Access(_) | Fault::Full => fault,
+        })
+    }
+
+    fn load(&mut self, core: &mut Core, address: u64, size: u8) -> Result<u64, Exception> {
+        let physical = paging::translate(&self.csrs, core, address, Rights::READ)?;
+        let fault = Exception { cause: cause::LOAD_ACCESS_FAULT, value: address };
+        match physical {
+            at if Plic::RANGE.contains(&at) => self.plic.load(at, size),
+            at if Uart::RANGE.contains(&at) => Some(self.uart.load(at)),
+            at => self.clint.load(at, size),
+        }
+        .ok_or(fault)
+    }
+
+    fn store(&mut self, core: &mut Core, address: u64, size: u8, value: u64) -> Result<(), Exception> {
+        let physical = paging::translate(&self.csrs, core, address, Rights::WRITE)?;
+        let fault = Exception { cause: cause::STORE_ACCESS_FAULT, value: address };
+        match physical {
+            at if Plic::RANGE.contains(&at) => self.plic.store(at, size, value),
+            at if Uart::RANGE.contains(&at) => {
+                self.uart.store(at, value, &mut *self.out);
+                Some(())
+            }
+            at => self.clint.store(at, size, value),
+        }
+        .ok_or(fault)
+    }
+
+    fn read_csr(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception> {
+        self.csrs.pending = self.clint.pending() | self.csrs.external;
+        self.csrs.time = self.clint.time();
+        self.csrs.read(core, csr)
+    }
+
+    fn write_csr(&mut self, core: &mut Core, csr: u16, value: u64) -> Result<(), Exception> {
+        self.csrs.write(core, csr, value)?;
+        self.look(core);
+        Ok(())
+    }
+
+    fn privileged(&mut self, core: &mut Core, op: Op) -> Result<u64, Exception> {
+        let next = core.address(core.pc.wrapping_add(4));
+        self.look(core);
+        match op {
+            Op::Mret => self.csrs.mret(core),
+            Op::Sret => self.csrs.sret(core),
+            Op::SfenceVma => {
+                self.csrs.may_fence()?;
+                core.tlb.flush();
+                core.code_changed = true;
+                Ok(next)
+            }
+            Op::Wfi => {
+                self.csrs.may_wait()?;
+                // Nothing happens until time passes, so it passes at once.
+                self.quantum_end = core.instret;
+                Ok(next)
+            }
+            _ => Err(ILLEGAL),
+        }
+    }
+
+    fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
+        if exception.cause == cause::BREAKPOINT && semihosting::is_call(core) {
+            semihosting::serve(core, &mut *self.out)?;
+            return Ok(Served::Machine);
+        }
+        self.quantum_end = core.instret;
+        self.look(core);
+        self.csrs.enter(core, exception.cause, false, exception.value)?;
+        Ok(Served::Handler)
+    }
+
+    fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
+        if core.instret >= self.quantum_end {
+            self.end_quantum(core)?;
+        }
+        while self.external.last().is_some_and(|&(at, _)| at <= core.instret) {
+            if let Some((_, level)) = self.external.pop() {
+                self.csrs.set_external(level);
+            }
+        }
+        let next_change = self.external.last().map_or(u64::MAX, |&(at, _)| at);
+        core.deadline = self.quantum_end.min(next_change).max(core.instret + 1);
+        self.csrs.pending = self.clint.pending() | self.csrs.external;
+        let Some(cause) = self.csrs.interrupt() else { return Ok(None) };
+        self.quantum_end = core.instret;
+        self.look(core);
+        self.csrs.enter(core, cause, true, 0)?;
+        Ok(Some(cause))
+    }
+
+    fn privilege(&self) -> Privilege {
+        self.csrs.privilege
+    }
+}
+
+fn access_fault(rights: Rights) -> u64 {
+    match rights {
+        Rights::EXECUTE => cause::INSTRUCTION_ACCESS_FAULT,
+        Rights::WRITE => cause::STORE_ACCESS_FAULT,
+        _ => cause::LOAD_ACCESS_FAULT,
+    }
+}
+
+/// Standard output, for [`Bare::new`].
+pub fn standard_output() -> Box<dyn Write + Send> {
+    Box::new(io::stdout())
+}

@@ -1,0 +1,56 @@
+//! The interrupt controller. Nothing is connected to it: what programs write, they read back.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A PLIC for one hart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plic {
+    /// By offset: those that were written.
+    registers: HashMap<u64, u32>,
+}
+
+/// Of the registers, so many are kept: programs write few.
+const MOST: usize = 4096;
+/// Threshold and claim of the first context.
+const CLAIM: u64 = 0x20_0004;
+
+impl Plic {
+    /// Where it is.
+    pub const RANGE: Range<u64> = 0x0c00_0000..0x0d00_0000;
+
+    /// Reads; `None` if nothing can be read so.
+    pub fn load(&self, address: u64, size: u8) -> Option<u64> {
+        let offset = address - Self::RANGE.start;
+        let word = |at: u64| if is_claim(at) { 0 } else { self.registers.get(&at).copied().unwrap_or(0) };
+        match size {
+            4 if offset.is_multiple_of(4) => Some(word(offset).into()),
+            8 if offset.is_multiple_of(8) => {
+                Some(u64::from(word(offset + 4)) << 32 | u64::from(word(offset)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes likewise.
+    pub fn store(&mut self, address: u64, size: u8, value: u64) -> Option<()> {
+        let offset = address - Self::RANGE.start;
+        match size {
+            4 | 8 if offset.is_multiple_of(size.into()) => {}
+            _ => return None,
+        }
+        for (i, word) in
+            [value as u32, (value >> 32) as u32].into_iter().take(usize::from(size / 4)).enumerate()
+        {
+            if self.registers.len() < MOST {
+                self.registers.insert(offset + 4 * i as u64, word);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Whether a read there asks for an interrupt: there is none.
+fn is_claim(offset: u64) -> bool {
+    offset >= CLAIM && offset % 0x1000 == CLAIM % 0x1000
+}

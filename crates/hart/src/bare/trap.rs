@@ -1,0 +1,77 @@
+//! Into traps and back.
+
+use crate::Privilege;
+use crate::execute::ILLEGAL;
+use crate::machine::{Exception, Stop, cause::describe};
+use crate::state::Core;
+
+use super::csrs::{Csrs, MIE, MPIE, MPP, SIE, SPIE, SPP, privilege};
+
+const MPRV: u64 = 1 << 17;
+
+impl Csrs {
+    /// Enters the handler of a trap at `core.pc`.
+    pub fn enter(&mut self, core: &mut Core, cause: u64, interrupt: bool, value: u64) -> Result<(), Stop> {
+        let delegated = if interrupt { self.mideleg } else { self.medeleg };
+        let to_s = self.privilege < Privilege::Machine && delegated >> cause.min(63) & 1 == 1;
+        let sign = if core.is_rv32 { 1 << 31 } else { 1 << 63 };
+        let full_cause = cause | if interrupt { sign } else { 0 };
+        let vector = if to_s { self.stvec } else { self.mtvec };
+        let offset = if interrupt && vector & 1 == 1 { 4 * cause } else { 0 };
+        let handler = core.address((vector & !3).wrapping_add(offset));
+        if handler == core.pc && !interrupt || vector == 0 {
+            // The handler itself traps, or there is none: this would go on for ever.
+            return Err(Stop::Fault(format!(
+                "{} at {:#x} (value {value:#x}), and {}",
+                describe(cause, interrupt),
+                core.pc,
+                if vector == 0 { "the program has set no trap handler" } else { "its handler is there too" }
+            )));
+        }
+        let from = self.privilege as u64;
+        if to_s {
+            (self.sepc, self.scause, self.stval) = (core.pc, full_cause, value);
+            let enabled = if self.mstatus & SIE != 0 { SPIE } else { 0 };
+            self.mstatus = self.mstatus & !(SIE | SPIE | SPP) | enabled | if from == 0 { 0 } else { SPP };
+            self.go(core, Privilege::Supervisor);
+        } else {
+            (self.mepc, self.mcause, self.mtval) = (core.pc, full_cause, value);
+            let enabled = if self.mstatus & MIE != 0 { MPIE } else { 0 };
+            self.mstatus = self.mstatus & !(MIE | MPIE | MPP) | enabled | from << 11;
+            self.go(core, Privilege::Machine);
+        }
+        core.pc = handler;
+        Ok(())
+    }
+
+    /// MRET: returns where to.
+    pub fn mret(&mut self, core: &mut Core) -> Result<u64, Exception> {
+        if self.privilege != Privilege::Machine {
+            return Err(ILLEGAL);
+        }
+        let to = privilege(self.mstatus >> 11 & 3);
+        let enabled = if self.mstatus & MPIE != 0 { MIE } else { 0 };
+        self.mstatus = self.mstatus & !(MIE | MPP) | MPIE | enabled;
+        if to != Privilege::Machine {
+            self.mstatus &= !MPRV;
+        }
+        self.go(core, to);
+        Ok(core.address(self.mepc))
+    }
+
+    /// SRET: returns where to.
+    pub fn sret(&mut self, core: &mut Core) -> Result<u64, Exception> {
+        self.may_return_to_user()?;
+        let to = if self.mstatus & SPP != 0 { Privilege::Supervisor } else { Privilege::User };
+        let enabled = if self.mstatus & SPIE != 0 { SIE } else { 0 };
+        self.mstatus = self.mstatus & !(SIE | SPP | MPRV) | SPIE | enabled;
+        self.go(core, to);
+        Ok(core.address(self.sepc))
+    }
+
+    fn go(&mut self, core: &mut Core, to: Privilege) {
+        // MPRV and the user bit of pages make the same address another one.
+        core.tlb.flush();
+        self.privilege = to;
+    }
+}

@@ -1,0 +1,262 @@
+//! Instructions that were decoded before.
+
+use std::collections::HashMap;
+
+use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_isa::riscv::{Instruction, Op, Xlen, decode};
+
+use crate::machine::{Exception, Machine, cause};
+use crate::memory::{PAGE, Rights};
+use crate::state::{Core, X0_SINK};
+
+/// An instruction, ready to be executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub op: Op,
+    /// Where the result goes: [`X0_SINK`] if to x0.
+    pub rd: u8,
+    pub rs1: u8,
+    pub rs2: u8,
+    pub rs3: u8,
+    pub mode: u8,
+    /// Distance from the start of its piece.
+    pub at: u16,
+    /// The immediate. Where it is relative to the program counter: the sum.
+    pub imm: i64,
+}
+
+/// Instructions that follow each other in memory, up to one after which something else may follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// The block that it is if nothing came before it.
+    pub block: Block,
+    /// The first of its instructions.
+    pub first: u32,
+    /// What follows if its branch is not taken, and if it is; [`NONE`] if that is not known or not always the same.
+    pub links: [u32; 2],
+    /// Whether [`links`](Self::links) may be filled in: its last instruction says itself where it goes.
+    pub links_are_fixed: bool,
+}
+
+/// No piece.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Where all pieces are.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    pub pieces: Vec<Piece>,
+    pub ready: Vec<Ready>,
+    /// The bits of each.
+    pub bits: Vec<u32>,
+    by_address: HashMap<u64, u32>,
+    /// The same for those that were looked up lately.
+    quick: Box<[(u64, u32); QUICK]>,
+}
+
+const QUICK: usize = 1 << 12;
+/// A piece ends after so many instructions at the latest.
+const MOST: usize = 512;
+/// When there are more instructions than this, all are forgotten: bounds memory.
+const MOST_READY: usize = 1 << 22;
+
+impl Cache {
+    pub fn new() -> Self {
+        Self {
+            pieces: Vec::new(),
+            ready: Vec::new(),
+            bits: Vec::new(),
+            by_address: HashMap::new(),
+            quick: Box::new([(u64::MAX, NONE); QUICK]),
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.ready.clear();
+        self.bits.clear();
+        self.by_address.clear();
+        self.quick.fill((u64::MAX, NONE));
+    }
+
+    /// The piece at `core.pc`.
+    ///
+    /// # Errors
+    /// The exception that fetching its first instruction raises.
+    #[inline]
+    pub fn at<M: Machine>(&mut self, core: &mut Core, machine: &mut M) -> Result<u32, Exception> {
+        let slot = (core.pc >> 1) as usize % QUICK;
+        let (address, id) = self.quick[slot];
+        if address == core.pc {
+            return Ok(id);
+        }
+        let id = self.find(core, machine)?;
+        self.quick[slot] = (core.pc, id);
+        Ok(id)
+    }
+
+    #[cold]
+    fn find<M: Machine>(&mut self, core: &mut Core, machine: &mut M) -> Result<u32, Exception> {
+        if let Some(&id) = self.by_address.get(&core.pc) {
+            return Ok(id);
+        }
+        if self.ready.len() > MOST_READY {
+            self.clear();
+        }
+        let xlen = if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let start = core.pc;
+        let first = self.ready.len();
+        let mut pc = start;
+        let last = loop {
+            let bits = match fetch(core, machine, pc) {
+                Ok(bits) => bits,
+                Err(exception) if pc == start => return Err(exception),
+                // It is raised when execution comes there.
+                Err(_) => break None,
+            };
+            let mut instruction = decode(xlen, bits);
+            if !core.fp_enabled && is_float(instruction.op) {
+                instruction.op = Op::Illegal;
+            }
+            self.ready.push(ready(&instruction, pc, start, core.is_rv32));
+            self.bits.push(if instruction.len == 2 { bits & 0xffff } else { bits });
+            pc = core.address(pc.wrapping_add(instruction.len.into()));
+            if ends_piece(&instruction) || self.ready.len() - first >= MOST {
+                break Some(instruction);
+            }
+        };
+        let count = (self.ready.len() - first) as u32;
+        let class = last.map_or(Class::NEXT, |last| last.class());
+        let last_len = if self.bits.last().is_some_and(|bits| bits & 3 == 3) { 4 } else { 2 };
+        let isa = if core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
+        let block = Block { start, end: pc, count, isa, last_len, class, ended: Ended::Cut };
+        let links_are_fixed = !matches!(
+            last.map(|last| last.op),
+            Some(
+                Op::Jalr
+                    | Op::Mret
+                    | Op::Sret
+                    | Op::Wfi
+                    | Op::Ecall
+                    | Op::Ebreak
+                    | Op::SfenceVma
+                    | Op::FenceI
+            )
+        );
+        let id = self.pieces.len() as u32;
+        self.pieces.push(Piece { block, first: first as u32, links: [NONE; 2], links_are_fixed });
+        self.by_address.insert(start, id);
+        Ok(id)
+    }
+}
+
+/// Whether what follows is not simply the next instruction, or must be decoded anew.
+fn ends_piece(instruction: &Instruction) -> bool {
+    use Op::{Csrrc, Csrrci, Csrrs, Csrrsi, Csrrw, Csrrwi, Ebreak, Ecall, FenceI, Illegal, SfenceVma, Wfi};
+    match instruction.op {
+        FenceI | SfenceVma | Ecall | Ebreak | Illegal | Wfi => true,
+        // All but those of floating point may change what code means.
+        Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => !matches!(instruction.imm, 1..=3),
+        _ => instruction.class().ends_block(),
+    }
+}
+
+fn is_float(op: Op) -> bool {
+    (Op::Flw as u8..=Op::FmvDX as u8).contains(&(op as u8))
+}
+
+/// The bits at `pc`; of a compressed instruction, only the low half counts.
+fn fetch<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u32, Exception> {
+    if pc & 1 != 0 {
+        return Err(Exception { cause: cause::INSTRUCTION_MISALIGNED, value: pc });
+    }
+    let low = fetch_half(core, machine, pc)?;
+    if low & 3 != 3 {
+        return Ok(low.into());
+    }
+    let high = fetch_half(core, machine, core.address(pc.wrapping_add(2)))?;
+    Ok(u32::from(high) << 16 | u32::from(low))
+}
+
+fn fetch_half<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u16, Exception> {
+    let frame = machine.translate(core, pc, 2, Rights::EXECUTE).map_err(|exception| match exception {
+        Exception::DEVICE => Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc },
+        exception => exception,
+    })?;
+    let at = frame + (pc % PAGE) as usize;
+    let bytes = core.memory.bytes().get(at..at + 2).and_then(<[u8]>::first_chunk);
+    bytes
+        .map(|bytes| u16::from_le_bytes(*bytes))
+        .ok_or(Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc })
+}
+
+fn ready(instruction: &Instruction, pc: u64, start: u64, is_rv32: bool) -> Ready {
+    let Instruction { op, rd, rs1, rs2, rs3, mode, imm, .. } = *instruction;
+    let relative = || {
+        let sum = pc.wrapping_add(imm as i64 as u64);
+        if is_rv32 { sum as i32 as i64 } else { sum as i64 }
+    };
+    let address = || if is_rv32 { relative() & 0xffff_ffff } else { relative() };
+    let imm = match op {
+        Op::Auipc => relative(),
+        Op::Jal | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => address(),
+        _ => imm.into(),
+    };
+    // Floating-point results are not integers; their f0 is a register like any other.
+    let rd = if rd == 0 && !writes_float(op) { X0_SINK as u8 } else { rd };
+    let op = if is_rv32 { narrow(op) } else { op };
+    Ready { op, rd, rs1, rs2, rs3, mode, at: (pc.wrapping_sub(start)) as u16, imm }
+}
+
+/// Whether the result goes to a floating-point register.
+fn writes_float(op: Op) -> bool {
+    use Op::*;
+    is_float(op)
+        && !matches!(
+            op,
+            FcvtWS
+                | FcvtWuS
+                | FcvtLS
+                | FcvtLuS
+                | FmvXW
+                | FeqS
+                | FltS
+                | FleS
+                | FclassS
+                | FeqD
+                | FltD
+                | FleD
+                | FclassD
+                | FcvtWD
+                | FcvtWuD
+                | FcvtLD
+                | FcvtLuD
+                | FmvXD
+        )
+}
+
+/// RV32 keeps its values sign-extended, as RV64's word instructions do: they do the same.
+fn narrow(op: Op) -> Op {
+    match op {
+        Op::Add => Op::Addw,
+        Op::Addi => Op::Addiw,
+        Op::Sub => Op::Subw,
+        Op::Sll => Op::Sllw,
+        Op::Srl => Op::Srlw,
+        Op::Sra => Op::Sraw,
+        Op::Slli => Op::Slliw,
+        Op::Srli => Op::Srliw,
+        Op::Srai => Op::Sraiw,
+        Op::Mul => Op::Mulw,
+        Op::Div => Op::Divw,
+        Op::Divu => Op::Divuw,
+        Op::Rem => Op::Remw,
+        Op::Remu => Op::Remuw,
+        Op::Clz => Op::Clzw,
+        Op::Ctz => Op::Ctzw,
+        Op::Cpop => Op::Cpopw,
+        Op::Rol => Op::Rolw,
+        Op::Ror => Op::Rorw,
+        Op::Rori => Op::Roriw,
+        op => op,
+    }
+}

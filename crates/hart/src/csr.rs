@@ -1,0 +1,64 @@
+//! CSR instructions.
+
+use tracewright_isa::riscv::Op;
+
+use crate::cache::Ready;
+use crate::execute::ILLEGAL;
+use crate::machine::{Exception, Machine};
+use crate::state::Core;
+
+const FFLAGS: u16 = 1;
+const FRM: u16 = 2;
+const FCSR: u16 = 3;
+
+/// Executes a CSR instruction. Returns what goes to its destination.
+#[inline(never)]
+pub(crate) fn access<M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    instruction: &Ready,
+) -> Result<u64, Exception> {
+    let &Ready { op, rs1, imm, .. } = instruction;
+    let csr = imm as u16;
+    let operand = match op {
+        Op::Csrrwi | Op::Csrrsi | Op::Csrrci => rs1.into(),
+        _ => core.x[usize::from(rs1) % 32],
+    };
+    // Setting or clearing with x0 or 0 does not write; reading without a destination has no side effects here.
+    let writes = matches!(op, Op::Csrrw | Op::Csrrwi) || rs1 != 0;
+    // The two highest bits say that it is read-only.
+    if writes && csr >> 10 == 3 {
+        return Err(ILLEGAL);
+    }
+    let old = read(core, machine, csr)?;
+    if writes {
+        let new = match op {
+            Op::Csrrw | Op::Csrrwi => operand,
+            Op::Csrrs | Op::Csrrsi => old | operand,
+            _ => old & !operand,
+        };
+        write(core, machine, csr, new)?;
+    }
+    Ok(if core.is_rv32 { old as i32 as i64 as u64 } else { old })
+}
+
+fn read<M: Machine>(core: &mut Core, machine: &mut M, csr: u16) -> Result<u64, Exception> {
+    match csr {
+        FFLAGS..=FCSR if !core.fp_enabled => Err(ILLEGAL),
+        FFLAGS => Ok(u64::from(core.fcsr & 0x1f)),
+        FRM => Ok(u64::from(core.fcsr >> 5)),
+        FCSR => Ok(core.fcsr.into()),
+        _ => machine.read_csr(core, csr),
+    }
+}
+
+fn write<M: Machine>(core: &mut Core, machine: &mut M, csr: u16, value: u64) -> Result<(), Exception> {
+    match csr {
+        FFLAGS => core.fcsr = core.fcsr & 0xe0 | value as u8 & 0x1f,
+        FRM => core.fcsr = core.fcsr & 0x1f | (value as u8 & 7) << 5,
+        FCSR => core.fcsr = value as u8,
+        _ => return machine.write_csr(core, csr, value),
+    }
+    core.fp_dirty = true;
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! What each instruction does.
+
+use tracewright_isa::riscv::{AccessKind, Op};
+
+use crate::access::{load, load_to_store, store};
+use crate::cache::Ready;
+use crate::machine::{Exception, Machine, cause};
+use crate::state::Core;
+use crate::{Access, Sink, csr, float, integer};
+
+/// Where execution goes after a piece.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    pub pc: u64,
+    pub taken: bool,
+}
+
+/// Executes instructions that follow each other, the first at `start`; `end` is the address after the last. `told` of their
+/// block were executed before.
+///
+/// # Errors
+/// The exception, and how many instructions retired before it.
+#[inline(always)]
+pub(crate) fn execute<M: Machine, S: Sink>(
+    core: &mut Core,
+    machine: &mut M,
+    piece: &[Ready],
+    bits: &[u32],
+    start: u64,
+    end: u64,
+    told: u32,
+    sink: &mut S,
+) -> Result<Next, (usize, Exception)> {
+    let mut next = Next { pc: end, taken: false };
+    for (i, &Ready { op, rd, rs1, rs2, rs3, mode, at, imm }) in piece.iter().enumerate() {
+        macro_rules! x {
+            ($register:expr) => {
+                core.x[usize::from($register) % 32]
+            };
+        }
+        macro_rules! set {
+            ($value:expr) => {{
+                let value: u64 = $value;
+                // The highest is where writes to x0 go.
+                core.x[usize::from(rd).min(32)] = value;
+            }};
+        }
+        macro_rules! word {
+            ($value:expr) => {
+                set!($value as i32 as i64 as u64)
+            };
+        }
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(exception) => return Err((i, with_bits(exception, bits, i))),
+                }
+            };
+        }
+        macro_rules! tell {
+            ($kind:expr, $size:expr, $address:expr, $value:expr) => {
+                if S::ACCESSES {
+                    sink.access(&Access {
+                        index: told + i as u32,
+                        kind: $kind,
+                        size: $size,
+                        address: $address,
+                        value: $value,
+                    });
+                }
+            };
+        }
+        macro_rules! address {
+            () => {
+                core.address(x!(rs1).wrapping_add(imm as u64))
+            };
+        }
+        macro_rules! load {
+            ($size:literal) => {{
+                let address = address!();
+                let value = attempt!(load::<$size, M>(core, machine, address));
+                tell!(AccessKind::Load, $size, address, value);
+                value
+            }};
+        }
+        macro_rules! store {
+            ($size:literal, $value:expr) => {{
+                let address = address!();
+                let value: u64 = $value;
+                attempt!(store::<$size, M>(core, machine, address, value));
+                tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
+            }};
+        }
+        macro_rules! branch {
+            ($condition:expr) => {
+                if $condition {
+                    next = Next { pc: imm as u64, taken: true };
+                }
+            };
+        }
+        macro_rules! amo {
+            ($size:literal, $signed:ty, $new:expr) => {{
+                let address = core.address(x!(rs1));
+                attempt!(aligned(address, $size));
+                let old = attempt!(load_to_store::<$size, M>(core, machine, address));
+                let new: fn($signed, $signed) -> $signed = $new;
+                let value = new(old as $signed, x!(rs2) as $signed);
+                attempt!(store::<$size, M>(core, machine, address, value as u64));
+                tell!(AccessKind::Amo, $size, address, old);
+                set!(old as $signed as i64 as u64);
+            }};
+        }
+        macro_rules! reserve {
+            ($size:literal, $signed:ty) => {{
+                let address = core.address(x!(rs1));
+                if !address.is_multiple_of($size) {
+                    return Err((i, Exception { cause: cause::LOAD_MISALIGNED, value: address }));
+                }
+                let value = attempt!(load::<$size, M>(core, machine, address));
+                core.reservation = Some(address);
+                tell!(AccessKind::Load, $size, address, value);
+                set!(value as $signed as i64 as u64);
+            }};
+        }
+        macro_rules! store_conditional {
+            ($size:literal) => {{
+                let address = core.address(x!(rs1));
+                attempt!(aligned(address, $size));
+                let succeeds = core.reservation == Some(address);
+                if succeeds {
+                    let value = x!(rs2);
+                    attempt!(store::<$size, M>(core, machine, address, value));
+                    tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
+                }
+                core.reservation = None;
+                set!(u64::from(!succeeds));
+            }};
+        }
+        match op {
+            Op::Lui | Op::Auipc => set!(imm as u64),
+            Op::Jal => {
+                set!(link(core, end));
+                next = Next { pc: imm as u64, taken: true };
+            }
+            Op::Jalr => {
+                let target = core.address(x!(rs1).wrapping_add(imm as u64) & !1);
+                set!(link(core, end));
+                next = Next { pc: target, taken: true };
+            }
+            Op::Beq => branch!(x!(rs1) == x!(rs2)),
+            Op::Bne => branch!(x!(rs1) != x!(rs2)),
+            Op::Blt => branch!((x!(rs1) as i64) < x!(rs2) as i64),
+            Op::Bge => branch!(x!(rs1) as i64 >= x!(rs2) as i64),
+            Op::Bltu => branch!(x!(rs1) < x!(rs2)),
+            Op::Bgeu => branch!(x!(rs1) >= x!(rs2)),
+            Op::Lb => set!(load!(1) as i8 as i64 as u64),
+            Op::Lh => set!(load!(2) as i16 as i64 as u64),
+            Op::Lw => set!(load!(4) as i32 as i64 as u64),
+            Op::Ld => set!(load!(8)),
+            Op::Lbu => set!(load!(1)),
+            Op::Lhu => set!(load!(2)),
+            Op::Lwu => set!(load!(4)),
+            Op::Sb => store!(1, x!(rs2)),
+            Op::Sh => store!(2, x!(rs2)),
+            Op::Sw => store!(4, x!(rs2)),
+            Op::Sd => store!(8, x!(rs2)),
+            Op::Addi => set!(x!(rs1).wrapping_add(imm as u64)),
+            Op::Slti => set!(u64::from((x!(rs1) as i64) < imm)),
+            Op::Sltiu => set!(u64::from(x!(rs1) < imm as u64)),
+            Op::Xori => set!(x!(rs1) ^ imm as u64),
+            Op::Ori => set!(x!(rs1) | imm as u64),
+            Op::Andi => set!(x!(rs1) & imm as u64),
+            Op::Slli => set!(x!(rs1) << (imm & 63)),
+            Op::Srli => set!(x!(rs1) >> (imm & 63)),
+            Op::Srai => set!((x!(rs1) as i64 >> (imm & 63)) as u64),
+            Op::Add => set!(x!(rs1).wrapping_add(x!(rs2))),
+            Op::Sub => set!(x!(rs1).wrapping_sub(x!(rs2))),
+            Op::Sll => set!(x!(rs1) << (x!(rs2) & 63)),
+            Op::Slt => set!(u64::from((x!(rs1) as i64) < x!(rs2) as i64)),
+            Op::Sltu => set!(u64::from(x!(rs1) < x!(rs2))),
+            Op::Xor => set!(x!(rs1) ^ x!(rs2)),
+            Op::Srl => set!(x!(rs1) >> (x!(rs2) & 63)),
+            Op::Sra => set!((x!(rs1) as i64 >> (x!(rs2) & 63)) as u64),
+            Op::Or => set!(x!(rs1) | x!(rs2)),
+            Op::And => set!(x!(rs1) & x!(rs2)),
+            Op::Addiw => word!(x!(rs1).wrapping_add(imm as u64)),
+            Op::Slliw => word!((x!(rs1) as u32) << (imm & 31)),
+            Op::Srliw => word!(x!(rs1) as u32 >> (imm & 31)),
+            Op::Sraiw => word!(x!(rs1) as i32 >> (imm & 31)),
+            Op::Addw => word!(x!(rs1).wrapping_add(x!(rs2))),
+            Op::Subw => word!(x!(rs1).wrapping_sub(x!(rs2))),
+            Op::Sllw => word!((x!(rs1) as u32) << (x!(rs2) & 31)),
+            Op::Srlw => word!(x!(rs1) as u32 >> (x!(rs2) & 31)),
+            Op::Sraw => word!(x!(rs1) as i32 >> (x!(rs2) & 31)),
+            Op::Mul => set!(x!(rs1).wrapping_mul(x!(rs2))),
+            Op::Mulw => word!(x!(rs1).wrapping_mul(x!(rs2))),
+            Op::Fence => {}
+            Op::FenceI => core.code_changed = true,
+            Op::Ecall => return Err((i, Exception { cause: ecall(machine), value: 0 })),
+            Op::Ebreak => {
+                let value = start.wrapping_add(at.into());
+                return Err((i, Exception { cause: cause::BREAKPOINT, value }));
+            }
+            Op::Illegal => {
+                return Err((i, with_bits(ILLEGAL, bits, i)));
+            }
+            Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
+                // Counters count what retired before this instruction.
+                core.instret += i as u64;
+                let result = csr::access(core, machine, &piece[i]);
+                core.instret -= i as u64;
+                set!(attempt!(result));
+            }
+            Op::Mret | Op::Sret | Op::Wfi | Op::SfenceVma => {
+                core.pc = start.wrapping_add(at.into());
+                let pc = attempt!(machine.privileged(core, op));
+                next = Next { pc, taken: matches!(op, Op::Mret | Op::Sret) };
+            }
+            Op::LrW => reserve!(4, i32),
+            Op::LrD => reserve!(8, i64),
+            Op::ScW => store_conditional!(4),
+            Op::ScD => store_conditional!(8),
+            Op::AmoswapW => amo!(4, i32, |_, new| new),
+            Op::AmoaddW => amo!(4, i32, i32::wrapping_add),
+            Op::AmoxorW => amo!(4, i32, |a, b| a ^ b),
+            Op::AmoandW => amo!(4, i32, |a, b| a & b),
+            Op::AmoorW => amo!(4, i32, |a, b| a | b),
+            Op::AmominW => amo!(4, i32, |a, b| a.min(b)),
+            Op::AmomaxW => amo!(4, i32, |a, b| a.max(b)),
+            Op::AmominuW => amo!(4, i32, |a, b| (a as u32).min(b as u32) as i32),
+            Op::AmomaxuW => amo!(4, i32, |a, b| (a as u32).max(b as u32) as i32),
+            Op::AmoswapD => amo!(8, i64, |_, new| new),
+            Op::AmoaddD => amo!(8, i64, i64::wrapping_add),
+            Op::AmoxorD => amo!(8, i64, |a, b| a ^ b),
+            Op::AmoandD => amo!(8, i64, |a, b| a & b),
+            Op::AmoorD => amo!(8, i64, |a, b| a | b),
+            Op::AmominD => amo!(8, i64, |a, b| a.min(b)),
+            Op::AmomaxD => amo!(8, i64, |a, b| a.max(b)),
+            Op::AmominuD => amo!(8, i64, |a, b| (a as u64).min(b as u64) as i64),
+            Op::AmomaxuD => amo!(8, i64, |a, b| (a as u64).max(b as u64) as i64),
+            Op::Flw => {
+                core.f[usize::from(rd) % 32] = load!(4) | 0xffff_ffff << 32;
+                core.fp_dirty = true;
+            }
+            Op::Fld => {
+                core.f[usize::from(rd) % 32] = load!(8);
+                core.fp_dirty = true;
+            }
+            Op::Fsw => store!(4, core.f[usize::from(rs2) % 32]),
+            Op::Fsd => store!(8, core.f[usize::from(rs2) % 32]),
+            op if (op as u8) < Op::Flw as u8 || op as u8 > Op::FmvDX as u8 => {
+                set!(integer::compute(op, x!(rs1), x!(rs2), imm as u32, core.is_rv32));
+            }
+            op => {
+                let operands = float::Operands { rd, rs1, rs2, rs3, mode };
+                if !float::execute(core, op, operands) {
+                    return Err((i, with_bits(ILLEGAL, bits, i)));
+                }
+            }
+        }
+    }
+    Ok(next)
+}
+
+/// An illegal instruction; its bits are filled in later.
+pub(crate) const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };
+
+#[cold]
+fn with_bits(exception: Exception, bits: &[u32], i: usize) -> Exception {
+    match exception.cause {
+        cause::ILLEGAL_INSTRUCTION => {
+            Exception { value: bits.get(i).copied().unwrap_or(0).into(), ..exception }
+        }
+        _ => exception,
+    }
+}
+
+/// The address after a jump, which ends its piece.
+#[inline(always)]
+fn link(core: &Core, end: u64) -> u64 {
+    if core.is_rv32 { end as i32 as i64 as u64 } else { end }
+}
+
+#[cold]
+fn ecall<M: Machine>(machine: &M) -> u64 {
+    cause::ECALL_U + machine.privilege() as u64
+}
+
+/// Atomics are never misaligned.
+#[inline(always)]
+fn aligned(address: u64, size: u64) -> Result<(), Exception> {
+    if address.is_multiple_of(size) {
+        return Ok(());
+    }
+    Err(Exception { cause: cause::STORE_MISALIGNED, value: address })
+}

@@ -1,0 +1,254 @@
+use tracewright_core::{Block, Ended, Isa};
+
+use crate::cache::{Cache, NONE, Piece};
+use crate::execute::{Next, execute};
+use crate::machine::{Exception, Machine, Served, Stop};
+use crate::state::Core;
+use crate::{Privilege, Sink, Trap};
+
+/// A hart in its machine.
+#[derive(Clone, Debug)]
+pub struct Hart<M> {
+    /// Registers and memory.
+    pub core: Core,
+    /// What surrounds it.
+    pub machine: M,
+    /// What was decoded, by privilege: the same address may be other code, or none.
+    caches: [Cache; 4],
+    /// Which of them is in use.
+    space: usize,
+    /// Address of the first instruction of the block that is being executed, and how many of it are done.
+    started: (u64, u32),
+    /// Length of the last one of those.
+    last_len: u8,
+    told_privilege: Option<Privilege>,
+    epoch: u64,
+}
+
+impl<M: Machine> Hart<M> {
+    /// A hart about to execute the instruction at `core.pc`.
+    pub fn new(core: Core, machine: M) -> Self {
+        let epoch = core.memory.epoch();
+        let started = (core.pc, 0);
+        Self {
+            core,
+            machine,
+            caches: std::array::from_fn(|_| Cache::new()),
+            space: 0,
+            started,
+            last_len: 4,
+            told_privilege: None,
+            epoch,
+        }
+    }
+
+    /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
+    /// told when it returns.
+    pub fn run<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+        self.started = (self.core.pc, 0);
+        let stop = self.run_on(limit, sink);
+        self.cut(sink);
+        stop
+    }
+
+    fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+        self.tell_privilege(sink);
+        // The piece to execute, if that is known without looking, and how many of its instructions are done.
+        let (mut id, mut from) = (NONE, 0);
+        loop {
+            let until = self.core.deadline.min(limit);
+            if self.core.instret >= until {
+                if self.core.instret >= limit {
+                    return Stop::Limit;
+                }
+                match self.poll(sink) {
+                    Ok(true) => (id, from) = (NONE, 0),
+                    Ok(false) => {}
+                    Err(stop) => return stop,
+                }
+                continue;
+            }
+            if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+                self.forget();
+                (id, from) = (NONE, 0);
+            }
+            if id == NONE {
+                id = match self.caches[self.space].at(&mut self.core, &mut self.machine) {
+                    Ok(id) => id,
+                    Err(exception) => match self.exception(exception, sink) {
+                        Ok(()) => continue,
+                        Err(stop) => return stop,
+                    },
+                };
+            }
+            let Piece { block, first, links, .. } = self.caches[self.space].pieces[id as usize];
+            let left = until - self.core.instret;
+            let whole = u64::from(block.count - from) <= left;
+            let count = if whole { block.count - from } else { left as u32 };
+            let range = (first + from) as usize..(first + from + count) as usize;
+            let end = if whole { block.end } else { self.address_of(&block, range.end) };
+            let result = execute(
+                &mut self.core,
+                &mut self.machine,
+                &self.caches[self.space].ready[range.clone()],
+                &self.caches[self.space].bits[range.clone()],
+                block.start,
+                end,
+                self.started.1,
+                sink,
+            );
+            let Next { pc, taken } = match result {
+                Ok(next) => next,
+                Err((done, exception)) => {
+                    (id, from) = (NONE, 0);
+                    match self.broken(&block, range.start, done, exception, sink) {
+                        Ok(()) => continue,
+                        Err(stop) => return stop,
+                    }
+                }
+            };
+            self.core.pc = pc;
+            if !whole {
+                self.retire(range.start, count as usize, sink);
+                from += count;
+                continue;
+            }
+            from = 0;
+            if S::INSTRUCTIONS {
+                sink.instructions(&self.caches[self.space].bits[range]);
+            }
+            self.core.instret += u64::from(count);
+            if block.class.ends_block() {
+                let (start, done) = self.started;
+                let ended = if taken { Ended::Taken } else { Ended::NotTaken };
+                sink.block(&Block { start, count: done + count, ended, ..block });
+                self.started = (pc, 0);
+                if self.told_privilege != Some(self.machine.privilege()) {
+                    self.tell_privilege(sink);
+                    id = NONE;
+                    continue;
+                }
+            } else {
+                self.started.1 += count;
+                self.last_len = block.last_len;
+            }
+            let next = links[usize::from(taken)];
+            id = if next != NONE { next } else { self.link(id, taken) };
+        }
+    }
+
+    /// What follows `id`, if that is always the same piece; it is remembered.
+    fn link(&mut self, id: u32, taken: bool) -> u32 {
+        let is_fixed = self.caches[self.space].pieces[id as usize].links_are_fixed;
+        if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+            return NONE;
+        }
+        let pieces = self.caches[self.space].pieces.len();
+        // An exception is raised when it is looked up again.
+        let Ok(next) = self.caches[self.space].at(&mut self.core, &mut self.machine) else { return NONE };
+        if is_fixed && self.caches[self.space].pieces.len() >= pieces {
+            self.caches[self.space].pieces[id as usize].links[usize::from(taken)] = next;
+        }
+        next
+    }
+
+    /// The address of the instruction with this number, of a piece that stands for `block`.
+    #[cold]
+    fn address_of(&self, block: &Block, ready: usize) -> u64 {
+        self.core.address(block.start.wrapping_add(self.caches[self.space].ready[ready].at.into()))
+    }
+
+    /// An exception was raised after `done` instructions of a piece.
+    #[cold]
+    fn broken<S: Sink>(
+        &mut self,
+        block: &Block,
+        first: usize,
+        done: usize,
+        exception: Exception,
+        sink: &mut S,
+    ) -> Result<(), Stop> {
+        self.core.pc = self.address_of(block, first + done);
+        self.retire(first, done, sink);
+        self.exception(exception, sink)
+    }
+
+    /// So many instructions, none of which ends a block, have retired.
+    fn retire<S: Sink>(&mut self, first: usize, count: usize, sink: &mut S) {
+        let bits = &self.caches[self.space].bits[first..first + count];
+        if let Some(last) = bits.last() {
+            self.last_len = if last & 3 == 3 { 4 } else { 2 };
+            if S::INSTRUCTIONS {
+                sink.instructions(bits);
+            }
+        }
+        self.core.instret += count as u64;
+        self.started.1 += count as u32;
+    }
+
+    /// Tells what retired of a block that does not come to its end.
+    fn cut<S: Sink>(&mut self, sink: &mut S) {
+        let (start, count) = self.started;
+        let end = self.core.pc;
+        if count > 0 {
+            let isa = if self.core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
+            let class = tracewright_core::Class::NEXT;
+            sink.block(&Block { start, end, count, isa, last_len: self.last_len, class, ended: Ended::Cut });
+        }
+        self.started = (end, 0);
+    }
+
+    /// The instruction at `core.pc` raised an exception.
+    #[cold]
+    fn exception<S: Sink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
+        self.cut(sink);
+        let pc = self.core.pc;
+        let Exception { cause, value } = exception;
+        let served = match self.machine.exception(&mut self.core, exception) {
+            Ok(served) => served == Served::Machine,
+            Err(stop) => {
+                // What ended the program is part of what it did.
+                if matches!(stop, Stop::Exit { .. }) {
+                    sink.trap(&Trap { pc, cause, interrupt: false, value, next: pc, served: true });
+                }
+                return Err(stop);
+            }
+        };
+        sink.trap(&Trap { pc, cause, interrupt: false, value, next: self.core.pc, served });
+        self.started = (self.core.pc, 0);
+        self.tell_privilege(sink);
+        Ok(())
+    }
+
+    /// Whether an interrupt was taken.
+    #[cold]
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Result<bool, Stop> {
+        let pc = self.core.pc;
+        let Some(cause) = self.machine.poll(&mut self.core)? else { return Ok(false) };
+        let next = std::mem::replace(&mut self.core.pc, pc);
+        self.cut(sink);
+        self.core.pc = next;
+        sink.trap(&Trap { pc, cause, interrupt: true, value: 0, next, served: false });
+        self.started = (next, 0);
+        self.tell_privilege(sink);
+        Ok(true)
+    }
+
+    fn tell_privilege<S: Sink>(&mut self, sink: &mut S) {
+        let privilege = self.machine.privilege();
+        self.space = privilege as usize;
+        if self.told_privilege != Some(privilege) {
+            self.told_privilege = Some(privilege);
+            sink.privilege(privilege);
+        }
+    }
+
+    /// Decoded instructions and places of pages may be wrong now.
+    #[cold]
+    fn forget(&mut self) {
+        self.caches.iter_mut().for_each(Cache::clear);
+        self.core.tlb.flush();
+        self.core.code_changed = false;
+        self.epoch = self.core.memory.epoch();
+    }
+}

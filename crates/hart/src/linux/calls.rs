@@ -1,0 +1,187 @@
+//! Which call does what.
+
+use super::Linux;
+use super::errno::{Answer, Errno, Failure};
+use super::numbers::*;
+use super::process::{GROUP, PROCESS, USER};
+use crate::memory::PAGE;
+use crate::{Core, Stop};
+
+impl Linux {
+    /// An ECALL at `core.pc`: the call's number is in a7, its arguments in a0 to a5, its answer goes to a0.
+    pub(super) fn call(&mut self, core: &mut Core) -> Result<(), Stop> {
+        let mut arguments = [0; 6];
+        arguments.copy_from_slice(&core.x[10..16]);
+        if core.is_rv32 {
+            arguments = arguments.map(|argument| argument & 0xffff_ffff);
+        }
+        let number = core.x[17];
+        let next = core.address(core.pc.wrapping_add(4));
+        let answer = match self.dispatch(core, number, arguments) {
+            Ok(answer) => answer,
+            Err(Failure::Errno(Errno(number))) => i64::from(-number) as u64,
+            Err(Failure::Stop(stop)) => return Err(stop),
+            Err(Failure::Resumed) => return self.deliver_pending(core),
+        };
+        core.x[10] = if core.is_rv32 { answer as i32 as u64 } else { answer };
+        core.pc = next;
+        self.deliver_pending(core)
+    }
+
+    fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
+        let [a, b, c, d, e, _] = arguments;
+        let fd = a as i32;
+        // RV32 passes 64 bits in two registers, and gives mmap pages.
+        let wide = |low: u64, high: u64| if core.is_rv32 { low | high << 32 } else { low };
+        match number {
+            // Descriptors.
+            READ => self.read(core, fd, b, c, None),
+            WRITE => self.write(core, fd, b, c, None),
+            PREAD64 => self.read(core, fd, b, c, Some(wide(d, e))),
+            PWRITE64 => self.write(core, fd, b, c, Some(wide(d, e))),
+            READV => self
+                .vectored(core, [b, c], None, |linux, core, to, len, at| linux.read(core, fd, to, len, at)),
+            WRITEV => self
+                .vectored(core, [b, c], None, |linux, core, to, len, at| linux.write(core, fd, to, len, at)),
+            PREADV => {
+                let offset = Some(if core.is_rv32 { wide(d, e) } else { d });
+                self.vectored(core, [b, c], offset, |linux, core, to, len, at| {
+                    linux.read(core, fd, to, len, at)
+                })
+            }
+            PWRITEV => {
+                let offset = Some(if core.is_rv32 { wide(d, e) } else { d });
+                self.vectored(core, [b, c], offset, |linux, core, to, len, at| {
+                    linux.write(core, fd, to, len, at)
+                })
+            }
+            LSEEK if core.is_rv32 => {
+                let at = self.lseek(fd, wide(c, b), e)?;
+                super::guest::put(core, d, &at.to_le_bytes())?;
+                Ok(0)
+            }
+            LSEEK => self.lseek(fd, b, c),
+            CLOSE => Ok(self.descriptors.close(fd).map(|()| 0)?),
+            CLOSE_RANGE => self.close_range(a, b, c),
+            DUP => Ok(self.descriptors.duplicate(fd, 0, false)?),
+            DUP3 if a == b => Err(Errno::EINVAL.into()),
+            DUP3 => Ok(self.descriptors.replace(fd, b as i32, c & super::files::O_CLOEXEC != 0)?),
+            FCNTL => self.fcntl(fd, b, c),
+            IOCTL => self.ioctl(core, fd, b, c),
+            PIPE2 => self.pipe2(core, a, b),
+            PPOLL | PPOLL_TIME64 => self.ppoll(core, a, b),
+            FSTAT => self.fstat(core, fd, b),
+            FTRUNCATE => self.ftruncate(fd, wide(b, c)),
+            FALLOCATE => self.fallocate(fd, b, c, d),
+            FCHMOD => self.fchmod(fd, b),
+            FCHOWN => Ok(self.must_be_writable(fd).map(|()| 0)?),
+            GETDENTS64 => self.getdents64(core, fd, b, c),
+            SENDFILE => self.sendfile(core, fd, b as i32, c, d),
+            // Programs copy themselves when this does not.
+            COPY_FILE_RANGE => Err(Errno::EXDEV.into()),
+            FSYNC | FDATASYNC | SYNC_FILE_RANGE | FLOCK | FADVISE64 | READAHEAD | SYNCFS => {
+                Ok(self.descriptors.get(fd).map(|_| 0)?)
+            }
+            SYNC => Ok(0),
+            FSTATFS => {
+                self.descriptors.get(fd)?;
+                self.put_statfs(core, b)
+            }
+
+            // Paths.
+            OPENAT => self.openat(core, a, b, c, d),
+            NEWFSTATAT => self.newfstatat(core, a, b, c, d),
+            STATX => self.statx(core, a, b, c, e),
+            FACCESSAT => self.faccessat(core, a, b, c, 0),
+            FACCESSAT2 => self.faccessat(core, a, b, c, d),
+            READLINKAT => self.readlinkat(core, a, b, c, d),
+            UNLINKAT => self.unlinkat(core, a, b, c),
+            MKDIRAT => self.mkdirat(core, a, b, c),
+            RENAMEAT2 => self.renameat2(core, arguments),
+            LINKAT => self.linkat(core, arguments),
+            SYMLINKAT => self.symlinkat(core, a, b, c),
+            FCHMODAT | FCHMODAT2 => self.fchmodat(core, a, b, c),
+            FCHOWNAT => self.fchownat(core, a, b, e),
+            UTIMENSAT | UTIMENSAT_TIME64 => self.utimensat(core, a, b, c, d),
+            TRUNCATE => self.truncate(core, a, wide(b, c)),
+            CHDIR => self.chdir(core, a),
+            FCHDIR => self.fchdir(fd),
+            GETCWD => self.getcwd(core, a, b),
+            STATFS => self.statfs(core, a, b),
+            UMASK => Ok(std::mem::replace(&mut self.umask, a & 0o777)),
+            GETXATTR | LGETXATTR | FGETXATTR | LISTXATTR | LLISTXATTR | FLISTXATTR | SETXATTR | LSETXATTR
+            | FSETXATTR | REMOVEXATTR | LREMOVEXATTR | FREMOVEXATTR => Err(Errno::EOPNOTSUPP.into()),
+
+            // Memory.
+            BRK => self.brk(core, a),
+            MMAP if core.is_rv32 => self.mmap(core, [a, b, c, d, e, arguments[5] * PAGE]),
+            MMAP => self.mmap(core, arguments),
+            MUNMAP => self.munmap(core, a, b),
+            MPROTECT => self.mprotect(core, a, b, c),
+            MREMAP => self.mremap(core, arguments),
+            MADVISE => self.madvise(core, a, b, c),
+            MINCORE => self.mincore(core, a, b, c),
+            MSYNC | MLOCK | MUNLOCK | MLOCKALL | MUNLOCKALL | MLOCK2 => Ok(0),
+            RISCV_FLUSH_ICACHE => {
+                core.code_changed = true;
+                Ok(0)
+            }
+            MEMBARRIER if a == 0 => Ok(0),
+            MEMBARRIER => Err(Errno::EINVAL.into()),
+
+            // Time.
+            CLOCK_GETTIME | CLOCK_GETTIME64 => self.clock_gettime(core, a, b),
+            CLOCK_GETRES | CLOCK_GETRES_TIME64 => self.clock_getres(core, a, b),
+            GETTIMEOFDAY => self.gettimeofday(core, a, b),
+            NANOSLEEP => self.nanosleep(core, 1, 0, a),
+            CLOCK_NANOSLEEP | CLOCK_NANOSLEEP_TIME64 => self.nanosleep(core, a, b, c),
+            TIMES => self.times(core, a),
+            GETRUSAGE => self.getrusage(core, a, b),
+
+            // The process.
+            EXIT | EXIT_GROUP => Err(Stop::Exit { status: i32::from(a as u8) }.into()),
+            GETPID | GETTID | SET_TID_ADDRESS | GETPGID | GETSID => Ok(PROCESS),
+            GETPPID => Ok(1),
+            GETUID | GETEUID => Ok(USER),
+            GETGID | GETEGID => Ok(GROUP),
+            GETRESUID => self.three_numbers(core, [a, b, c], USER),
+            GETRESGID => self.three_numbers(core, [a, b, c], GROUP),
+            GETGROUPS => Ok(0),
+            SETPGID | SETUID | SETGID | SETREUID | SETREGID | SETRESUID | SETRESGID => Ok(0),
+            SET_ROBUST_LIST | SETPRIORITY | SCHED_YIELD | SCHED_SETAFFINITY | PERSONALITY => Ok(0),
+            // getpriority answers 20 less the priority.
+            GETPRIORITY => Ok(20),
+            FUTEX | FUTEX_TIME64 => self.futex(core, arguments),
+            SCHED_GETAFFINITY => self.sched_getaffinity(core, b, c),
+            SCHED_GETSCHEDULER => Ok(0),
+            GETCPU => self.getcpu(core, a, b),
+            UNAME => self.uname(core, a),
+            SYSINFO => self.sysinfo(core, a),
+            PRLIMIT64 => self.prlimit64(core, b, d),
+            GETRLIMIT if !core.is_rv32 => self.prlimit64(core, a, b),
+            SETRLIMIT => Ok(0),
+            GETRANDOM => self.getrandom(core, a, b),
+            PRCTL => self.prctl(core, a, b),
+            // Programs do without; they need not be told of.
+            RSEQ | RISCV_HWPROBE => Err(Errno::ENOSYS.into()),
+            CLONE | CLONE3 => self.no_processes("start a thread or another process"),
+            EXECVE | EXECVEAT => self.no_processes("run another program"),
+            WAIT4 | WAITID => Err(Errno::ECHILD.into()),
+
+            // Signals.
+            RT_SIGACTION => self.rt_sigaction(core, a, b, c),
+            RT_SIGPROCMASK => self.rt_sigprocmask(core, a, b, c),
+            RT_SIGPENDING => self.rt_sigpending(core, a),
+            RT_SIGRETURN => self.rt_sigreturn(core),
+            SIGALTSTACK => self.sigaltstack(core, a, b),
+            KILL | TKILL => self.kill(a, b),
+            TGKILL => self.kill(b, c),
+
+            _ => {
+                let name = name(number).unwrap_or_else(|| "unknown".into());
+                self.warn(format!("system call {number} ({name}) is not there: the program got ENOSYS"));
+                Err(Errno::ENOSYS.into())
+            }
+        }
+    }
+}

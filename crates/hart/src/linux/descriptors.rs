@@ -1,0 +1,280 @@
+//! File descriptors.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use super::errno::Errno;
+use super::paths::Names;
+use super::random::Random;
+
+/// As many as a program may have open, unless it asks for more: as many as Linux gives.
+const MOST: i32 = 1024;
+
+/// Standard input, output and error of the program.
+pub struct Streams {
+    /// Standard input.
+    pub input: Box<dyn Read + Send>,
+    /// Standard output.
+    pub output: Box<dyn Write + Send>,
+    /// Standard error.
+    pub error: Box<dyn Write + Send>,
+    /// Which of the three, in this order, are to look like terminals. Programs then write each line as it comes.
+    pub terminals: [bool; 3],
+}
+
+impl Streams {
+    /// Those of this process.
+    pub fn inherit() -> Self {
+        use io::IsTerminal;
+        let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
+        let terminals = [input.is_terminal(), output.is_terminal(), error.is_terminal()];
+        Self { input: Box::new(input), output: Box::new(output), error: Box::new(error), terminals }
+    }
+
+    /// Nothing to read; what is written is lost.
+    pub fn none() -> Self {
+        Self {
+            input: Box::new(io::empty()),
+            output: Box::new(io::sink()),
+            error: Box::new(io::sink()),
+            terminals: [false; 3],
+        }
+    }
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams").field("terminals", &self.terminals).finish_non_exhaustive()
+    }
+}
+
+/// What a descriptor leads to.
+#[derive(Debug)]
+pub enum Open {
+    /// Standard input (0), output (1) or error (2), whatever its number is now.
+    Stream(u8),
+    /// A file of the host.
+    File(File),
+    /// A folder.
+    Folder(Folder),
+    /// `/dev/null`.
+    Null,
+    /// `/dev/zero`.
+    Zero,
+    /// `/dev/urandom`.
+    Random,
+    /// An end of the pipe of this number.
+    Pipe {
+        /// Which.
+        number: usize,
+        /// The end that is written to.
+        writes: bool,
+    },
+}
+
+/// A folder that is open.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// Where it is on the host.
+    pub path: PathBuf,
+    /// Names, numbers and kinds of what is in it; filled when first asked for.
+    pub entries: Option<Vec<Entry>>,
+    /// How many of them were told.
+    pub told: usize,
+}
+
+/// Something in a folder.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: Vec<u8>,
+    pub inode: u64,
+    /// As in `d_type`.
+    pub kind: u8,
+}
+
+/// A descriptor.
+#[derive(Debug)]
+pub struct Descriptor {
+    /// What it leads to.
+    pub open: Open,
+    /// Where that is for the program, if it has a path.
+    pub names: Option<Names>,
+    /// Where that is on the host.
+    pub host: Option<PathBuf>,
+    /// O_RDONLY and so on, O_APPEND.
+    pub flags: u64,
+    /// Only remembered: no program is executed by another.
+    pub close_on_exec: bool,
+}
+
+/// All descriptors of a program.
+#[derive(Debug)]
+pub struct Descriptors {
+    table: BTreeMap<i32, Descriptor>,
+    pipes: Vec<VecDeque<u8>>,
+    pub streams: Streams,
+}
+
+impl Descriptors {
+    /// The three streams.
+    pub fn new(streams: Streams) -> Self {
+        let stream = |number: u8| Descriptor {
+            open: Open::Stream(number),
+            names: None,
+            host: None,
+            flags: if number == 0 { 0 } else { 1 },
+            close_on_exec: false,
+        };
+        let table = (0..3).map(|number| (i32::from(number), stream(number))).collect();
+        Self { table, pipes: Vec::new(), streams }
+    }
+
+    /// A descriptor.
+    pub fn get(&mut self, fd: i32) -> Result<&mut Descriptor, Errno> {
+        self.table.get_mut(&fd).ok_or(Errno::EBADF)
+    }
+
+    /// Where a descriptor's file is on the host.
+    pub fn path(&mut self, fd: i32) -> Result<PathBuf, Errno> {
+        self.get(fd)?.host.clone().ok_or(Errno::EBADF)
+    }
+
+    /// The numbers in use.
+    pub fn numbers(&self) -> Vec<i32> {
+        self.table.keys().copied().collect()
+    }
+
+    /// Adds one, with the lowest free number from `from` on.
+    pub fn add(&mut self, descriptor: Descriptor, from: i32) -> Result<u64, Errno> {
+        let number =
+            (from.max(0)..MOST).find(|number| !self.table.contains_key(number)).ok_or(Errno::EMFILE)?;
+        self.table.insert(number, descriptor);
+        Ok(number as u64)
+    }
+
+    /// Closes one.
+    pub fn close(&mut self, fd: i32) -> Result<(), Errno> {
+        self.table.remove(&fd).map(drop).ok_or(Errno::EBADF)
+    }
+
+    /// Another descriptor for the same thing, with the lowest free number from `from` on.
+    pub fn duplicate(&mut self, fd: i32, from: i32, close_on_exec: bool) -> Result<u64, Errno> {
+        let copy = self.copy(fd, close_on_exec)?;
+        self.add(copy, from)
+    }
+
+    /// Makes `to` lead to what `fd` does.
+    pub fn replace(&mut self, fd: i32, to: i32, close_on_exec: bool) -> Result<u64, Errno> {
+        let copy = self.copy(fd, close_on_exec)?;
+        if !(0..MOST).contains(&to) {
+            return Err(Errno::EBADF);
+        }
+        self.table.insert(to, copy);
+        Ok(to as u64)
+    }
+
+    fn copy(&mut self, fd: i32, close_on_exec: bool) -> Result<Descriptor, Errno> {
+        let old = self.get(fd)?;
+        let open = match &old.open {
+            // The host's duplicate shares its place in the file, as it should.
+            Open::File(file) => Open::File(file.try_clone()?),
+            Open::Folder(folder) => Open::Folder(folder.clone()),
+            Open::Stream(number) => Open::Stream(*number),
+            Open::Pipe { number, writes } => Open::Pipe { number: *number, writes: *writes },
+            Open::Null => Open::Null,
+            Open::Zero => Open::Zero,
+            Open::Random => Open::Random,
+        };
+        Ok(Descriptor {
+            open,
+            names: old.names.clone(),
+            host: old.host.clone(),
+            flags: old.flags,
+            close_on_exec,
+        })
+    }
+
+    /// Makes a pipe: its number.
+    pub fn pipe(&mut self) -> usize {
+        self.pipes.push(VecDeque::new());
+        self.pipes.len() - 1
+    }
+
+    /// Reads at the descriptor's place.
+    pub fn read(&mut self, fd: i32, to: &mut [u8], random: &mut Random) -> Result<usize, Errno> {
+        let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
+        if descriptor.flags & 3 == 1 {
+            return Err(Errno::EBADF);
+        }
+        let number = match &mut descriptor.open {
+            Open::File(file) => return Ok(retry(|| file.read(to))?),
+            Open::Stream(_) => return Ok(retry(|| self.streams.input.read(to))?),
+            Open::Folder(_) => return Err(Errno::EISDIR),
+            Open::Null => return Ok(0),
+            Open::Zero => {
+                to.fill(0);
+                return Ok(to.len());
+            }
+            Open::Random => {
+                random.fill(to);
+                return Ok(to.len());
+            }
+            Open::Pipe { number, .. } => *number,
+        };
+        if self.pipes[number].is_empty() && self.is_open(number, true) {
+            // Whoever could write is the one who waits.
+            return Err(Errno::EAGAIN);
+        }
+        Ok(self.pipes[number].read(to)?)
+    }
+
+    /// Writes at the descriptor's place.
+    pub fn write(&mut self, fd: i32, bytes: &[u8]) -> Result<usize, Errno> {
+        let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
+        if descriptor.flags & 3 == 0 {
+            return Err(Errno::EBADF);
+        }
+        match &mut descriptor.open {
+            Open::File(file) => Ok(retry(|| file.write(bytes))?),
+            Open::Stream(number) => {
+                let stream = if *number == 2 { &mut self.streams.error } else { &mut self.streams.output };
+                stream.write_all(bytes)?;
+                stream.flush()?;
+                Ok(bytes.len())
+            }
+            Open::Folder(_) => Err(Errno::EBADF),
+            Open::Null | Open::Zero | Open::Random => Ok(bytes.len()),
+            &mut Open::Pipe { number, .. } => {
+                /// What a pipe of Linux holds.
+                const ROOM: usize = 1 << 16;
+                if !self.is_open(number, false) {
+                    return Err(Errno::EPIPE);
+                }
+                let count = bytes.len().min(ROOM.saturating_sub(self.pipes[number].len()));
+                if count == 0 && !bytes.is_empty() {
+                    return Err(Errno::EAGAIN);
+                }
+                self.pipes[number].extend(&bytes[..count]);
+                Ok(count)
+            }
+        }
+    }
+
+    fn is_open(&self, pipe: usize, end: bool) -> bool {
+        let is =
+            |open: &Open| matches!(open, Open::Pipe { number, writes } if *number == pipe && *writes == end);
+        self.table.values().any(|descriptor| is(&descriptor.open))
+    }
+}
+
+/// The host's signals are not the program's.
+fn retry<T>(mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match work() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How calls fail.
+
+use std::io;
+
+use crate::Stop;
+use crate::memory::Fault;
+
+/// Why a call failed: what the program gets, negated, in a0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// What a call answers.
+pub type Answer = Result<u64, Failure>;
+
+/// Why a call gives no number.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It failed; the program is told.
+    Errno(Errno),
+    /// It did not return: the program ended.
+    Stop(Stop),
+    /// It did not return: registers are set already, as by rt_sigreturn.
+    Resumed,
+}
+
+macro_rules! errors {
+    ($($name:ident = $number:literal,)*) => {
+        impl Errno {
+            $(pub const $name: Self = Self($number);)*
+        }
+    };
+}
+
+errors! {
+    ENOENT = 2, ESRCH = 3, EINTR = 4, EIO = 5, EBADF = 9, ECHILD = 10, EAGAIN = 11, ENOMEM = 12,
+    EACCES = 13, EFAULT = 14, EEXIST = 17, EXDEV = 18, ENODEV = 19, ENOTDIR = 20, EISDIR = 21, EINVAL = 22,
+    EMFILE = 24, ENOTTY = 25, EFBIG = 27, ENOSPC = 28, ESPIPE = 29, EROFS = 30, EPIPE = 32, ERANGE = 34,
+    ENAMETOOLONG = 36, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40, EOPNOTSUPP = 95, ETIMEDOUT = 110,
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Errno(fault.into())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Errno(error.into())
+    }
+}
+
+impl From<Fault> for Errno {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Access(_) => Self::EFAULT,
+            Fault::Full => Self::ENOMEM,
+        }
+    }
+}
+
+impl From<io::Error> for Errno {
+    fn from(error: io::Error) -> Self {
+        // Linux's own numbers are RISC-V's too; the numbers of other hosts are not.
+        if let (true, Some(number)) = (cfg!(target_os = "linux"), error.raw_os_error()) {
+            return Self(number);
+        }
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::ENOENT,
+            io::ErrorKind::PermissionDenied => Self::EACCES,
+            io::ErrorKind::AlreadyExists => Self::EEXIST,
+            io::ErrorKind::NotADirectory => Self::ENOTDIR,
+            io::ErrorKind::IsADirectory => Self::EISDIR,
+            io::ErrorKind::DirectoryNotEmpty => Self::ENOTEMPTY,
+            io::ErrorKind::InvalidInput => Self::EINVAL,
+            io::ErrorKind::BrokenPipe => Self::EPIPE,
+            io::ErrorKind::StorageFull => Self::ENOSPC,
+            io::ErrorKind::Interrupted => Self::EINTR,
+            _ => Self::EIO,
+        }
+    }
+}

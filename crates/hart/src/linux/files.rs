@@ -1,0 +1,434 @@
+//! Calls on descriptors.
+
+use std::io::{Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirEntryExt, FileExt, FileTypeExt, PermissionsExt};
+
+use super::Linux;
+use super::descriptors::{Descriptor, Entry, Folder, Open};
+use super::errno::{Answer, Errno};
+use super::{guest, stat};
+use crate::Core;
+
+/// Bytes that go between the host and the program at once.
+const CHUNK: usize = 1 << 16;
+/// As many bytes as Linux moves in one call.
+const MOST: u64 = 0x7fff_f000;
+
+pub(super) const O_ACCMODE: u64 = 3;
+pub(super) const O_APPEND: u64 = 0o2000;
+const O_NONBLOCK: u64 = 0o4000;
+pub(super) const O_CLOEXEC: u64 = 0o200_0000;
+
+impl Linux {
+    /// read, or pread64 with an offset.
+    pub(super) fn read(
+        &mut self,
+        core: &mut Core,
+        fd: i32,
+        to: u64,
+        len: u64,
+        offset: Option<u64>,
+    ) -> Answer {
+        let len = len.min(MOST);
+        let mut done = 0;
+        let mut bytes = vec![0; CHUNK.min(len as usize)];
+        loop {
+            let want = (len - done).min(CHUNK as u64) as usize;
+            let count = match offset {
+                None => self.descriptors.read(fd, &mut bytes[..want], &mut self.random),
+                Some(offset) => self.read_at(fd, &mut bytes[..want], offset.wrapping_add(done)),
+            };
+            let count = match count {
+                Err(_) if done > 0 => break,
+                other => other?,
+            };
+            guest::put(core, to.wrapping_add(done), &bytes[..count])?;
+            done += count as u64;
+            // A stream gives what there is; it would wait for more.
+            if count < want
+                || done == len
+                || !matches!(self.descriptors.get(fd)?.open, Open::File(_) | Open::Zero)
+            {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn read_at(&mut self, fd: i32, to: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let descriptor = self.descriptors.get(fd)?;
+        match &descriptor.open {
+            Open::File(_) if descriptor.flags & O_ACCMODE == 1 => Err(Errno::EBADF),
+            Open::File(file) => Ok(file.read_at(to, offset)?),
+            Open::Folder(_) => Err(Errno::EISDIR),
+            Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE),
+            Open::Null | Open::Zero | Open::Random => self.descriptors.read(fd, to, &mut self.random),
+        }
+    }
+
+    /// write, or pwrite64 with an offset.
+    pub(super) fn write(
+        &mut self,
+        core: &mut Core,
+        fd: i32,
+        from: u64,
+        len: u64,
+        offset: Option<u64>,
+    ) -> Answer {
+        self.descriptors.get(fd)?;
+        let len = len.min(MOST);
+        let mut done = 0;
+        let mut bytes = vec![0; CHUNK.min(len as usize)];
+        loop {
+            let want = (len - done).min(CHUNK as u64) as usize;
+            let at = core.address(from.wrapping_add(done));
+            let read = core.memory.read(at, &mut bytes[..want]);
+            let count = read.map_err(Errno::from).and_then(|()| match offset {
+                None => self.descriptors.write(fd, &bytes[..want]),
+                Some(offset) => self.write_at(fd, &bytes[..want], offset.wrapping_add(done)),
+            });
+            let count = match count {
+                Err(_) if done > 0 => break,
+                other => other?,
+            };
+            done += count as u64;
+            if count < want || done == len {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&mut self, fd: i32, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+        let descriptor = self.descriptors.get(fd)?;
+        match &descriptor.open {
+            Open::File(_) if descriptor.flags & O_ACCMODE == 0 => Err(Errno::EBADF),
+            Open::File(file) => Ok(file.write_at(bytes, offset)?),
+            Open::Folder(_) => Err(Errno::EBADF),
+            Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE),
+            Open::Null | Open::Zero | Open::Random => Ok(bytes.len()),
+        }
+    }
+
+    /// readv, writev, preadv and pwritev: `one` with each part, as long as all of it was moved.
+    pub(super) fn vectored(
+        &mut self,
+        core: &mut Core,
+        vectors: [u64; 2],
+        offset: Option<u64>,
+        mut one: impl FnMut(&mut Self, &mut Core, u64, u64, Option<u64>) -> Answer,
+    ) -> Answer {
+        let mut done = 0;
+        for (address, len) in guest::vectors(core, vectors[0], vectors[1])? {
+            if len == 0 {
+                continue;
+            }
+            match one(self, core, address, len, offset.map(|offset| offset.wrapping_add(done))) {
+                Ok(count) => {
+                    done += count;
+                    if count < len {
+                        break;
+                    }
+                }
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// lseek.
+    pub(super) fn lseek(&mut self, fd: i32, offset: u64, whence: u64) -> Answer {
+        let offset = offset as i64;
+        match &mut self.descriptors.get(fd)?.open {
+            Open::File(file) => {
+                let to = match whence {
+                    0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::EINVAL)?),
+                    1 => SeekFrom::Current(offset),
+                    2 => SeekFrom::End(offset),
+                    _ => return Err(Errno::EINVAL.into()),
+                };
+                Ok(file.seek(to)?)
+            }
+            Open::Folder(folder) if whence == 0 => {
+                folder.told = offset.max(0) as usize;
+                if folder.told == 0 {
+                    folder.entries = None;
+                }
+                Ok(offset.max(0) as u64)
+            }
+            Open::Folder(folder) if whence == 1 && offset == 0 => Ok(folder.told as u64),
+            Open::Folder(_) => Err(Errno::EINVAL.into()),
+            Open::Null | Open::Zero | Open::Random => Ok(0),
+            Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE.into()),
+        }
+    }
+
+    /// ftruncate.
+    pub(super) fn ftruncate(&mut self, fd: i32, len: u64) -> Answer {
+        let descriptor = self.descriptors.get(fd)?;
+        let Open::File(file) = &descriptor.open else { return Err(Errno::EINVAL.into()) };
+        if descriptor.flags & O_ACCMODE == 0 || len > i64::MAX as u64 {
+            return Err(Errno::EINVAL.into());
+        }
+        file.set_len(len)?;
+        Ok(0)
+    }
+
+    /// fallocate, without any of its modes: makes the file long enough.
+    pub(super) fn fallocate(&mut self, fd: i32, mode: u64, offset: u64, len: u64) -> Answer {
+        if mode != 0 {
+            return Err(Errno::EOPNOTSUPP.into());
+        }
+        let Open::File(file) = &self.descriptors.get(fd)?.open else { return Err(Errno::ENODEV.into()) };
+        let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+        if file.metadata()?.len() < end {
+            return self.ftruncate(fd, end);
+        }
+        Ok(0)
+    }
+
+    /// fchmod.
+    pub(super) fn fchmod(&mut self, fd: i32, mode: u64) -> Answer {
+        self.must_be_writable(fd)?;
+        if let Open::File(file) = &self.descriptors.get(fd)?.open {
+            file.set_permissions(std::fs::Permissions::from_mode(mode as u32 & 0o777))?;
+        }
+        Ok(0)
+    }
+
+    /// EROFS for a file in a folder that may not be changed.
+    pub(super) fn must_be_writable(&mut self, fd: i32) -> Result<(), Errno> {
+        let Some(names) = self.descriptors.get(fd)?.names.clone() else { return Ok(()) };
+        if self.tree.is_writable(&names) { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    /// fcntl.
+    pub(super) fn fcntl(&mut self, fd: i32, command: u64, argument: u64) -> Answer {
+        let descriptor = self.descriptors.get(fd)?;
+        match command {
+            // F_DUPFD, F_DUPFD_CLOEXEC
+            0 | 1030 => Ok(self.descriptors.duplicate(fd, argument as i32, command != 0)?),
+            // F_GETFD, F_SETFD
+            1 => Ok(u64::from(descriptor.close_on_exec)),
+            2 => {
+                descriptor.close_on_exec = argument & 1 != 0;
+                Ok(0)
+            }
+            // F_GETFL, F_SETFL
+            3 => Ok(descriptor.flags),
+            4 => {
+                let changes = O_APPEND | O_NONBLOCK;
+                descriptor.flags = descriptor.flags & !changes | argument & changes;
+                Ok(0)
+            }
+            // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: nobody else is there.
+            6 | 7 | 37 | 38 => Ok(0),
+            // F_GETPIPE_SZ
+            1032 => Ok(1 << 16),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+
+    /// ioctl.
+    pub(super) fn ioctl(&mut self, core: &mut Core, fd: i32, request: u64, argument: u64) -> Answer {
+        let terminals = self.descriptors.streams.terminals;
+        let descriptor = self.descriptors.get(fd)?;
+        let is_terminal = match descriptor.open {
+            Open::Stream(number) => terminals[usize::from(number)],
+            _ => false,
+        };
+        match request {
+            // TCGETS: a terminal as it is after login.
+            0x5401 if is_terminal => {
+                let mut settings = [0; 36];
+                for (at, flags) in [0x500, 0x5, 0xbf, 0x8a3b_u32].into_iter().enumerate() {
+                    settings[at * 4..at * 4 + 4].copy_from_slice(&flags.to_le_bytes());
+                }
+                guest::put(core, argument, &settings)?;
+                Ok(0)
+            }
+            // TIOCGWINSZ
+            0x5413 if is_terminal => {
+                guest::put(core, argument, &[24, 0, 80, 0, 0, 0, 0, 0])?;
+                Ok(0)
+            }
+            // FIONREAD
+            0x541b => {
+                if let Open::File(file) = &mut descriptor.open {
+                    let left = file.metadata()?.len().saturating_sub(file.stream_position()?);
+                    guest::put(core, argument, &(left as u32).to_le_bytes())?;
+                    return Ok(0);
+                }
+                Err(Errno::ENOTTY.into())
+            }
+            // FIONCLEX, FIOCLEX
+            0x5450 | 0x5451 => {
+                descriptor.close_on_exec = request == 0x5451;
+                Ok(0)
+            }
+            _ => Err(Errno::ENOTTY.into()),
+        }
+    }
+
+    /// pipe2.
+    pub(super) fn pipe2(&mut self, core: &mut Core, to: u64, flags: u64) -> Answer {
+        let number = self.descriptors.pipe();
+        let end = |writes: bool| Descriptor {
+            open: Open::Pipe { number, writes },
+            names: None,
+            host: None,
+            flags: u64::from(writes) | flags & O_NONBLOCK,
+            close_on_exec: flags & O_CLOEXEC != 0,
+        };
+        let reader = self.descriptors.add(end(false), 0)?;
+        let writer = self.descriptors.add(end(true), 0)?;
+        guest::put(core, to, &((writer << 32) | reader).to_le_bytes())?;
+        Ok(0)
+    }
+
+    /// close_range.
+    pub(super) fn close_range(&mut self, first: u64, last: u64, flags: u64) -> Answer {
+        let range = first as u32..=last as u32;
+        for fd in self.descriptors.numbers().into_iter().filter(|&fd| range.contains(&(fd as u32))) {
+            // CLOSE_RANGE_CLOEXEC
+            if flags & 4 != 0 {
+                self.descriptors.get(fd)?.close_on_exec = true;
+            } else {
+                self.descriptors.close(fd)?;
+            }
+        }
+        Ok(0)
+    }
+
+    /// getdents64.
+    pub(super) fn getdents64(&mut self, core: &mut Core, fd: i32, to: u64, len: u64) -> Answer {
+        let Open::Folder(folder) = &mut self.descriptors.get(fd)?.open else {
+            return Err(Errno::ENOTDIR.into());
+        };
+        let mut bytes = Vec::new();
+        let mut told = folder.told;
+        for entry in entries(folder)?.iter().skip(told) {
+            let size = (19 + entry.name.len() + 1).next_multiple_of(8);
+            if bytes.len() + size > len as usize {
+                break;
+            }
+            told += 1;
+            let end = bytes.len() + size;
+            bytes.extend(entry.inode.to_le_bytes());
+            bytes.extend((told as u64).to_le_bytes());
+            bytes.extend((size as u16).to_le_bytes());
+            bytes.push(entry.kind);
+            bytes.extend(&entry.name);
+            bytes.resize(end, 0);
+        }
+        if bytes.is_empty() && told < entries(folder)?.len() {
+            return Err(Errno::EINVAL.into());
+        }
+        folder.told = told;
+        guest::put(core, to, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// sendfile: copies between descriptors.
+    pub(super) fn sendfile(
+        &mut self,
+        core: &mut Core,
+        to: i32,
+        from: i32,
+        offset_at: u64,
+        len: u64,
+    ) -> Answer {
+        let mut offset = if offset_at == 0 { None } else { Some(guest::double(core, offset_at)?) };
+        let mut bytes = vec![0; CHUNK];
+        let mut done = 0;
+        while done < len.min(MOST) {
+            let want = (len - done).min(CHUNK as u64) as usize;
+            let count = match offset {
+                Some(offset) => self.read_at(from, &mut bytes[..want], offset)?,
+                None => self.descriptors.read(from, &mut bytes[..want], &mut self.random)?,
+            };
+            let written = self.descriptors.write(to, &bytes[..count])?;
+            done += written as u64;
+            offset = offset.map(|offset| offset + written as u64);
+            if written == 0 {
+                break;
+            }
+        }
+        if let Some(offset) = offset {
+            guest::put(core, offset_at, &offset.to_le_bytes())?;
+        }
+        Ok(done)
+    }
+
+    /// ppoll: everything is ready at once, as files are.
+    pub(super) fn ppoll(&mut self, core: &mut Core, array: u64, count: u64) -> Answer {
+        if count > 1024 {
+            return Err(Errno::EINVAL.into());
+        }
+        let mut ready = 0;
+        for index in 0..count {
+            let at = array.wrapping_add(index * 8);
+            let [a, b, c, d, events, high, ..] = guest::get::<8>(core, at)?;
+            let fd = i32::from_le_bytes([a, b, c, d]);
+            // POLLIN, POLLOUT and their kin; POLLNVAL.
+            let is_open = self.descriptors.get(fd).is_ok();
+            let got = match fd {
+                ..0 => 0,
+                _ if is_open => u16::from_le_bytes([events, high]) & 0x345,
+                _ => 0x20,
+            };
+            ready += u64::from(got != 0);
+            guest::put(core, at.wrapping_add(6), &got.to_le_bytes())?;
+        }
+        Ok(ready)
+    }
+
+    /// fstat.
+    pub(super) fn fstat(&mut self, core: &mut Core, fd: i32, to: u64) -> Answer {
+        let stat = self.stat_of(fd)?;
+        guest::put(core, to, &stat.to_bytes(core.is_rv32))?;
+        Ok(0)
+    }
+
+    /// What fstat tells.
+    pub(super) fn stat_of(&mut self, fd: i32) -> Result<stat::Stat, Errno> {
+        let terminals = self.descriptors.streams.terminals;
+        Ok(match &self.descriptors.get(fd)?.open {
+            Open::File(file) => stat::Stat::of(&file.metadata()?),
+            Open::Folder(folder) => stat::Stat::of(&std::fs::metadata(&folder.path)?),
+            Open::Stream(number) if terminals[usize::from(*number)] => stat::Stat::character(136, 0),
+            Open::Stream(_) | Open::Pipe { .. } => stat::Stat::pipe(),
+            Open::Null => stat::Stat::character(1, 3),
+            Open::Zero => stat::Stat::character(1, 5),
+            Open::Random => stat::Stat::character(1, 9),
+        })
+    }
+}
+
+/// What is in a folder, by name: the host's order is nobody's.
+fn entries(folder: &mut Folder) -> Result<&[Entry], Errno> {
+    if folder.entries.is_none() {
+        let dot = |name: &[u8]| Entry { name: name.to_vec(), inode: 1, kind: 4 };
+        let mut all = vec![dot(b"."), dot(b"..")];
+        for entry in std::fs::read_dir(&folder.path)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let kind = match () {
+                () if kind.is_file() => 8,
+                () if kind.is_dir() => 4,
+                () if kind.is_symlink() => 10,
+                () if kind.is_fifo() => 1,
+                () if kind.is_char_device() => 2,
+                () if kind.is_block_device() => 6,
+                () if kind.is_socket() => 12,
+                () => 0,
+            };
+            all.push(Entry { name: entry.file_name().as_bytes().to_vec(), inode: entry.ino(), kind });
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        folder.entries = Some(all);
+    }
+    Ok(folder.entries.as_deref().unwrap_or_default())
+}

@@ -1,0 +1,168 @@
+//! Puts a program into memory, ready to start.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::elf::{Elf, ElfError};
+use super::memory::Layout;
+use super::paths::{Place, Tree};
+use super::random::Random;
+use super::stack;
+use super::{Mapped, Options};
+use crate::Core;
+use crate::memory::{Fault, Memory, PAGE};
+
+/// Why a program was not loaded.
+#[derive(Debug)]
+pub struct LoadError {
+    /// Which file.
+    pub path: PathBuf,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a file was not loaded.
+#[derive(Debug)]
+pub enum Why {
+    /// It cannot be read.
+    Read(std::io::Error),
+    /// It is nothing that can be run.
+    Elf(ElfError),
+    /// The dynamic linker it asks for is not there.
+    NoLinker(PathBuf),
+    /// It does not fit: how.
+    Place(String),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match &self.why {
+            Why::Read(error) => error.fmt(f),
+            Why::Elf(error) => error.fmt(f),
+            Why::NoLinker(linker) => write!(
+                f,
+                "it is linked dynamically by {}, which is not there: give the folder that has it and its libraries \
+                 as root (Debian: /usr/riscv64-linux-gnu), or link with -static",
+                linker.display()
+            ),
+            Why::Place(how) => how.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// What was loaded.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Ready to run.
+    pub core: Core,
+    /// What is where in memory.
+    pub layout: Layout,
+    /// What came from files.
+    pub mapped: Vec<Mapped>,
+}
+
+/// Loads the file at `path` of the host.
+pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) -> Result<Loaded, LoadError> {
+    let failed = |path: &Path, why| LoadError { path: path.to_path_buf(), why };
+    let bytes = read(path)?;
+    let elf = Elf::read(&bytes).map_err(|error| failed(path, Why::Elf(error)))?;
+    let mut layout = Layout::new(elf.is_rv32);
+    let mut core = Core::new(elf.is_rv32, Memory::new(options.memory));
+    let mut mapped = Vec::new();
+
+    let base = if elf.is_relocatable { layout.program } else { 0 };
+    let end = place(&mut core, &layout, &elf, base, path, &mut mapped).map_err(|why| failed(path, why))?;
+    layout.set_break(end);
+    let entry = base.wrapping_add(elf.entry);
+    core.pc = entry;
+
+    let mut linker_base = 0;
+    if let Some(name) = elf.interpreter {
+        let missing = || failed(path, Why::NoLinker(Path::new(OsStr::from_bytes(name)).to_path_buf()));
+        let Ok(Place::Host(found)) = tree.find(&[], name, true) else { return Err(missing()) };
+        if found.metadata.is_none() {
+            return Err(missing());
+        }
+        let bytes = read(&found.path)?;
+        let linker = Elf::read(&bytes).map_err(|error| failed(&found.path, Why::Elf(error)))?;
+        if linker.is_rv32 != elf.is_rv32 {
+            let how = "the program and this, its dynamic linker, are not both RV32 or both RV64".into();
+            return Err(failed(&found.path, Why::Place(how)));
+        }
+        linker_base = if linker.is_relocatable { layout.mappings } else { 0 };
+        place(&mut core, &layout, &linker, linker_base, &found.path, &mut mapped)
+            .map_err(|why| failed(&found.path, why))?;
+        core.pc = linker_base.wrapping_add(linker.entry);
+    }
+
+    let start = stack::Start {
+        headers: (base.wrapping_add(elf.headers.0), elf.headers.1, elf.headers.2),
+        entry,
+        linker_base,
+        executable: elf.executable_stack,
+        name: tree.seen(path),
+    };
+    stack::build(&mut core, &layout, &start, options, random).map_err(|how| failed(path, Why::Place(how)))?;
+    Ok(Loaded { core, layout, mapped })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    fs::read(path).map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
+}
+
+/// Puts the segments of `elf` into memory; returns the address after the last.
+fn place(
+    core: &mut Core,
+    layout: &Layout,
+    elf: &Elf<'_>,
+    base: u64,
+    path: &Path,
+    mapped: &mut Vec<Mapped>,
+) -> Result<u64, Why> {
+    let mut last = 0;
+    for segment in elf.segments.iter().filter(|segment| segment.size > 0) {
+        let start = base.wrapping_add(segment.address);
+        let end =
+            start.checked_add(segment.size).filter(|&end| end <= layout.stack_bottom() && start >= PAGE);
+        let Some(end) = end else {
+            return Err(Why::Place(format!(
+                "its segment at {:#x} ({:#x} bytes) is outside of what a program may use: a program for bare metal or a \
+                 kernel, perhaps",
+                segment.address, segment.size
+            )));
+        };
+        // Two segments can share a page: both are to be there.
+        let mut page = start / PAGE * PAGE;
+        let pages = page..end.next_multiple_of(PAGE);
+        while page < pages.end {
+            let Some(rights) = core.memory.rights(page) else { break };
+            let both = rights | segment.rights;
+            core.memory.protect(page, PAGE, both).map_err(full)?;
+            page += PAGE;
+        }
+        core.memory.map(page, pages.end - page, segment.rights);
+        core.memory.load(start, segment.bytes).map_err(full)?;
+        mapped.push(Mapped {
+            address: start,
+            len: segment.bytes.len() as u64,
+            path: path.to_path_buf(),
+            offset: segment.offset,
+            rights: segment.rights,
+        });
+        last = last.max(end);
+    }
+    Ok(last)
+}
+
+fn full(fault: Fault) -> Why {
+    Why::Place(match fault {
+        Fault::Full => "it does not fit into the memory it may use: allow more".into(),
+        Fault::Access(address) => format!("there is no room for it at {address:#x}"),
+    })
+}

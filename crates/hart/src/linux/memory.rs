@@ -1,0 +1,292 @@
+//! brk, mmap and their like.
+
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use super::descriptors::Open;
+use super::errno::{Answer, Errno};
+use super::{Linux, Mapped};
+use crate::Core;
+use crate::memory::{PAGE, Rights};
+
+/// Bytes of stack. All of it is mapped; pages take room when they are touched.
+pub const STACK_SIZE: u64 = 8 << 20;
+
+const MAP_SHARED: u64 = 0x01;
+const MAP_SHARED_VALIDATE: u64 = 0x03;
+const MAP_TYPE: u64 = 0x0f;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+const MREMAP_MAYMOVE: u64 = 1;
+const MREMAP_FIXED: u64 = 2;
+const MADV_DONTNEED: u64 = 4;
+
+/// What is where in a program's memory.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Where a program that can be anywhere is.
+    pub program: u64,
+    /// From here on upwards the program gets mappings.
+    pub mappings: u64,
+    /// The first address after the stack.
+    pub stack_top: u64,
+    /// Where the heap starts, and where it ends.
+    pub heap: Range<u64>,
+    /// Ranges that had code at some time: a change in one makes decoded instructions wrong.
+    code: Vec<Range<u64>>,
+}
+
+impl Layout {
+    /// Addresses as in Sv39, or the lower three quarters of what RV32 has.
+    pub fn new(is_rv32: bool) -> Self {
+        let (program, mappings, stack_top) = if is_rv32 {
+            (0x2000_0000, 0x6000_0000, 0xbfff_e000)
+        } else {
+            (0x2a_aaaa_a000, 0x30_0000_0000, 0x3f_ffff_e000)
+        };
+        Self { program, mappings, stack_top, heap: 0..0, code: Vec::new() }
+    }
+
+    /// The lowest address of the stack.
+    pub fn stack_bottom(&self) -> u64 {
+        self.stack_top - STACK_SIZE
+    }
+
+    /// The page of code that signal handlers return to.
+    pub fn trampoline(&self) -> u64 {
+        self.stack_top
+    }
+
+    /// Starts the heap in the page after `end`.
+    pub fn set_break(&mut self, end: u64) {
+        let start = end.next_multiple_of(PAGE);
+        self.heap = start..start;
+    }
+
+    /// Whether `start..start + len` can be the program's, and is whole pages.
+    fn allows(&self, start: u64, len: u64) -> bool {
+        start.is_multiple_of(PAGE) && start.checked_add(len).is_some_and(|end| end <= self.stack_top)
+    }
+}
+
+impl Linux {
+    /// brk: moves the end of the heap; tells where it is.
+    pub(super) fn brk(&mut self, core: &mut Core, to: u64) -> Answer {
+        let Range { start, end } = self.layout.heap;
+        if to < start || to > self.layout.stack_bottom() {
+            return Ok(end);
+        }
+        let (old, new) = (end.next_multiple_of(PAGE), to.next_multiple_of(PAGE));
+        if new > old {
+            if core.memory.find_free(old, new - old) != Some(old) {
+                return Ok(end);
+            }
+            self.map(core, old, new - old, Rights::READ | Rights::WRITE);
+        } else if new < old {
+            self.unmap(core, new, old - new);
+        }
+        self.layout.heap.end = to;
+        Ok(to)
+    }
+
+    /// mmap. `offset` is in bytes.
+    pub(super) fn mmap(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
+        let [hint, len, protection, flags, fd, offset] = arguments;
+        let rights = rights(protection);
+        let len = len.checked_next_multiple_of(PAGE).ok_or(Errno::ENOMEM)?;
+        if len == 0 || !offset.is_multiple_of(PAGE) {
+            return Err(Errno::EINVAL.into());
+        }
+        let is_shared = matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE);
+        let source = if flags & MAP_ANONYMOUS != 0 { None } else { self.source(fd as i32)? };
+        if source.is_some() && is_shared && rights.has(Rights::WRITE) {
+            // What is written would have to reach the file.
+            self.warn(
+                "a program asked to write to a file through memory (mmap with MAP_SHARED): refused".into(),
+            );
+            return Err(Errno::ENODEV.into());
+        }
+
+        let address = self.choose(core, hint, len, flags)?;
+        self.map(core, address, len, rights);
+        if let Some(file) = source {
+            let mut at = 0;
+            let mut bytes = vec![0; 1 << 16];
+            while at < len {
+                let want = bytes.len().min((len - at) as usize);
+                let count = file.read_at(&mut bytes[..want], offset + at)?;
+                if count == 0 {
+                    break;
+                }
+                core.memory.load(address + at, &bytes[..count])?;
+                at += count as u64;
+            }
+            if let Ok(path) = self.descriptors.path(fd as i32) {
+                self.mapped.push(Mapped { address, len: at, path, offset, rights });
+            }
+        }
+        Ok(address)
+    }
+
+    /// The file of a descriptor to map; none for `/dev/zero`.
+    fn source(&mut self, fd: i32) -> Result<Option<std::fs::File>, Errno> {
+        match &self.descriptors.get(fd)?.open {
+            Open::File(file) => Ok(Some(file.try_clone()?)),
+            Open::Zero => Ok(None),
+            _ => Err(Errno::ENODEV),
+        }
+    }
+
+    fn choose(&self, core: &Core, hint: u64, len: u64, flags: u64) -> Result<u64, Errno> {
+        let is_fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
+        if is_fixed && !hint.is_multiple_of(PAGE) {
+            return Err(Errno::EINVAL);
+        }
+        let is_free = |at| core.memory.find_free(at, len) == Some(at);
+        if is_fixed {
+            if !self.layout.allows(hint, len) || hint < PAGE {
+                return Err(Errno::ENOMEM);
+            }
+            if flags & MAP_FIXED_NOREPLACE != 0 && !is_free(hint) {
+                return Err(Errno::EEXIST);
+            }
+            return Ok(hint);
+        }
+        let hint = hint / PAGE * PAGE;
+        if hint >= 16 * PAGE && self.layout.allows(hint, len) && is_free(hint) {
+            return Ok(hint);
+        }
+        let at = core.memory.find_free(self.layout.mappings, len).ok_or(Errno::ENOMEM)?;
+        if at + len <= self.layout.stack_bottom() { Ok(at) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// munmap.
+    pub(super) fn munmap(&mut self, core: &mut Core, start: u64, len: u64) -> Answer {
+        if len == 0 || !self.layout.allows(start, len) {
+            return Err(Errno::EINVAL.into());
+        }
+        self.unmap(core, start, len);
+        Ok(0)
+    }
+
+    /// mprotect.
+    pub(super) fn mprotect(&mut self, core: &mut Core, start: u64, len: u64, protection: u64) -> Answer {
+        if !start.is_multiple_of(PAGE) {
+            return Err(Errno::EINVAL.into());
+        }
+        if !self.layout.allows(start, len) {
+            return Err(Errno::ENOMEM.into());
+        }
+        self.changes(core, start, len);
+        let rights = rights(protection);
+        core.memory.protect(start, len, rights).map_err(|_| Errno::ENOMEM)?;
+        self.note_code(start, len, rights);
+        Ok(0)
+    }
+
+    /// mremap.
+    pub(super) fn mremap(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
+        let [old, old_len, new_len, flags, to, _] = arguments;
+        let (Some(old_len), Some(new_len)) =
+            (old_len.checked_next_multiple_of(PAGE), new_len.checked_next_multiple_of(PAGE))
+        else {
+            return Err(Errno::EINVAL.into());
+        };
+        if old_len == 0 || new_len == 0 || !self.layout.allows(old, old_len) {
+            return Err(Errno::EINVAL.into());
+        }
+        let rights = core.memory.rights(old).ok_or(Errno::EFAULT)?;
+        let is_fixed = flags & MREMAP_FIXED != 0;
+        if new_len <= old_len && !is_fixed {
+            if new_len < old_len {
+                self.unmap(core, old + new_len, old_len - new_len);
+            }
+            return Ok(old);
+        }
+        let more = new_len.saturating_sub(old_len);
+        if !is_fixed
+            && self.layout.allows(old, new_len)
+            && core.memory.find_free(old + old_len, more) == Some(old + old_len)
+        {
+            self.map(core, old + old_len, more, rights);
+            return Ok(old);
+        }
+        if flags & MREMAP_MAYMOVE == 0 {
+            return Err(if is_fixed { Errno::EINVAL } else { Errno::ENOMEM }.into());
+        }
+        let overlaps = to < old + old_len && old < to.saturating_add(new_len);
+        if is_fixed && (!self.layout.allows(to, new_len) || overlaps) {
+            return Err(Errno::EINVAL.into());
+        }
+        let new = if is_fixed { to } else { self.choose(core, 0, new_len, 0)? };
+        self.map(core, new, new_len, rights);
+        core.memory.move_pages(old, old_len.min(new_len), new);
+        self.unmap(core, old, old_len);
+        Ok(new)
+    }
+
+    /// madvise: only what changes memory does anything.
+    pub(super) fn madvise(&mut self, core: &mut Core, start: u64, len: u64, advice: u64) -> Answer {
+        if !self.layout.allows(start, len) {
+            return Err(Errno::EINVAL.into());
+        }
+        if advice == MADV_DONTNEED && len > 0 {
+            let len = len.next_multiple_of(PAGE);
+            // What comes from files keeps its bytes: they would be read again.
+            let of_file =
+                |mapped: &Mapped| mapped.address < start + len && start < mapped.address + mapped.len;
+            if !self.mapped.iter().any(of_file) {
+                self.changes(core, start, len);
+                core.memory.discard(start, len);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Maps zeros, over whatever is there.
+    fn map(&mut self, core: &mut Core, start: u64, len: u64, rights: Rights) {
+        self.unmap(core, start, len);
+        core.memory.map(start, len, rights);
+        self.note_code(start, len, rights);
+    }
+
+    fn unmap(&mut self, core: &mut Core, start: u64, len: u64) {
+        self.changes(core, start, len);
+        core.memory.unmap(start, len);
+    }
+
+    /// What the hart remembers of a range is wrong from now on.
+    fn changes(&mut self, core: &mut Core, start: u64, len: u64) {
+        core.tlb.flush();
+        let end = start.saturating_add(len);
+        core.code_changed |= self.layout.code.iter().any(|code| start < code.end && code.start < end);
+    }
+
+    fn note_code(&mut self, start: u64, len: u64, rights: Rights) {
+        let end = start + len.next_multiple_of(PAGE);
+        let is_known = |code: &Range<u64>| code.start <= start && end <= code.end;
+        if rights.has(Rights::EXECUTE) && !self.layout.code.iter().any(is_known) {
+            self.layout.code.push(start..end);
+        }
+    }
+
+    /// Notes what the loader put there.
+    pub(super) fn note_loaded_code(&mut self) {
+        let code = self.mapped.iter().filter(|mapped| mapped.rights.has(Rights::EXECUTE));
+        let pages = |mapped: &Mapped| {
+            mapped.address / PAGE * PAGE..(mapped.address + mapped.len).next_multiple_of(PAGE)
+        };
+        self.layout.code.extend(code.map(pages));
+    }
+}
+
+/// What PROT_READ and so on say.
+fn rights(protection: u64) -> Rights {
+    let mut rights = Rights((protection & 7) as u8);
+    // As RISC-V has it: there is no writing or executing alone.
+    if rights != Rights::NONE {
+        rights = rights | Rights::READ;
+    }
+    rights
+}

@@ -1,0 +1,309 @@
+//! Linux, as one program in user mode sees it: its memory, its files, and the calls it makes.
+//!
+//! The same program with the same files and arguments does the same each time: clocks count instructions, random
+//! numbers come from a seed, folders are listed in order.
+
+mod calls;
+mod descriptors;
+mod elf;
+mod errno;
+mod files;
+mod guest;
+mod load;
+mod memory;
+mod names;
+#[expect(dead_code, reason = "the list is whole; what is not served is named in warnings")]
+mod numbers;
+mod paths;
+mod process;
+mod random;
+mod signals;
+mod stack;
+mod stat;
+mod time;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tracewright_isa::riscv::Op;
+
+pub use descriptors::Streams;
+pub use elf::ElfError;
+pub use load::{LoadError, Why};
+pub use paths::Mount;
+
+use crate::memory::{Fault, Rights};
+use crate::{Core, Exception, Machine, Privilege, Served, Stop, cause};
+use descriptors::Descriptors;
+use memory::Layout;
+use paths::{Names, Tree};
+use random::Random;
+use signals::Signals;
+use time::Clock;
+
+/// How a program is to run.
+#[derive(Debug)]
+pub struct Options {
+    /// Its arguments, its own name first.
+    pub arguments: Vec<OsString>,
+    /// Its environment: `NAME=value`.
+    pub environment: Vec<OsString>,
+    /// The folder that is `/` for it. `None`: it sees the host's files, without `/dev`, `/proc` and `/sys`.
+    pub root: Option<PathBuf>,
+    /// Whether it may change files below `/`.
+    pub writable: bool,
+    /// More folders of the host that it sees.
+    pub mounts: Vec<Mount>,
+    /// The folder it starts in. `None`: `/` with a root, else the one of this process.
+    pub folder: Option<PathBuf>,
+    /// As many bytes of memory as it may use.
+    pub memory: usize,
+    /// What its random numbers come from.
+    pub seed: u64,
+    /// Whether it sees the host's clocks.
+    pub host_clock: bool,
+    /// Its standard input, output and error.
+    pub streams: Streams,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            root: None,
+            writable: false,
+            mounts: Vec::new(),
+            folder: None,
+            memory: 4 << 30,
+            seed: 0,
+            host_clock: false,
+            streams: Streams::none(),
+        }
+    }
+}
+
+/// A part of a file that was put into memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Where.
+    pub address: u64,
+    /// Bytes from the file.
+    pub len: u64,
+    /// The file, on the host.
+    pub path: PathBuf,
+    /// Where in it.
+    pub offset: u64,
+    /// What may be done with the memory.
+    pub rights: Rights,
+}
+
+/// Linux around a program.
+#[derive(Debug)]
+pub struct Linux {
+    tree: Tree,
+    /// Where relative paths start.
+    folder: Names,
+    descriptors: Descriptors,
+    layout: Layout,
+    mapped: Vec<Mapped>,
+    clock: Clock,
+    random: Random,
+    signals: Signals,
+    umask: u64,
+    thread_name: Vec<u8>,
+    memory_limit: usize,
+    /// The memory limit was reached.
+    is_full: bool,
+    warnings: Vec<String>,
+}
+
+impl Linux {
+    /// Loads the program in the host's file `path`: a hart that is ready to start, and Linux around it.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not such a program.
+    pub fn load(path: &Path, options: Options) -> Result<(Core, Self), LoadError> {
+        let failed = |error| LoadError { path: path.to_path_buf(), why: Why::Read(error) };
+        let path = path.canonicalize().map_err(failed)?;
+        let root = options.root.clone().unwrap_or_else(|| "/".into());
+        let root = root.canonicalize().map_err(|error| LoadError { path: root, why: Why::Read(error) })?;
+        let mut mounts = options.mounts.clone();
+        mounts.push(Mount { at: "/".into(), host: root, writable: options.writable });
+        let tree = Tree::new(mounts, path.clone());
+        let folder = match (&options.folder, &options.root) {
+            (Some(folder), _) => folder.clone(),
+            (None, Some(_)) => "/".into(),
+            (None, None) => std::env::current_dir().unwrap_or_else(|_| "/".into()),
+        };
+
+        let mut random = Random(options.seed);
+        let loaded = load::load(&path, &tree, &options, &mut random)?;
+        let thread_name = path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
+        let mut linux = Self {
+            tree,
+            folder: paths::names(folder.as_os_str()),
+            descriptors: Descriptors::new(options.streams),
+            layout: loaded.layout,
+            mapped: loaded.mapped,
+            clock: Clock::new(options.host_clock),
+            random,
+            signals: Signals::default(),
+            umask: 0o022,
+            thread_name: thread_name.into_iter().take(15).collect(),
+            memory_limit: options.memory,
+            is_full: false,
+            warnings: Vec::new(),
+        };
+        linux.note_loaded_code();
+        Ok((loaded.core, linux))
+    }
+
+    /// What the program's user should know of: calls that are not there, a signal that ended it. Each once.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What was put into memory from files, in that order, also what is gone again.
+    pub fn mapped(&self) -> &[Mapped] {
+        &self.mapped
+    }
+
+    /// Where the program sees itself.
+    fn program_path(&self) -> PathBuf {
+        self.tree.seen(self.tree.program())
+    }
+
+    fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// An exception that is no call: its signal's handler, if there is one, or the end.
+    fn fault(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
+        let (pc, value) = (core.pc, exception.value);
+        if self.is_full {
+            let limit = self.memory_limit >> 20;
+            return Err(Stop::Fault(format!(
+                "the program needs more than the {limit} MiB of memory it may use"
+            )));
+        }
+        let at = |what: &str| format!("{what} {value:#x} at pc {pc:#x}");
+        let why = match core.memory.rights(value) {
+            None => "where there is no memory",
+            Some(_) => "where that is not allowed",
+        };
+        // The text, the signal, and its si_code.
+        let (text, signal, code) = match exception.cause {
+            cause::ILLEGAL_INSTRUCTION => {
+                let bits = self.bits(core, pc);
+                (format!("illegal instruction {bits} at pc {pc:#x}"), 4, 1)
+            }
+            cause::BREAKPOINT => (format!("breakpoint (ebreak) at pc {pc:#x}"), 5, 1),
+            cause::INSTRUCTION_MISALIGNED => (at("jump to the odd address"), 7, 1),
+            cause::LOAD_MISALIGNED => (at("misaligned load from"), 7, 1),
+            cause::STORE_MISALIGNED => (at("misaligned store or atomic operation to"), 7, 1),
+            cause::INSTRUCTION_ACCESS_FAULT | cause::INSTRUCTION_PAGE_FAULT => {
+                (format!("jump to {value:#x}, {why}"), 11, 1)
+            }
+            cause::LOAD_ACCESS_FAULT | cause::LOAD_PAGE_FAULT => {
+                (format!("{}, {why}", at("load from")), 11, 1)
+            }
+            cause::STORE_ACCESS_FAULT | cause::STORE_PAGE_FAULT => {
+                (format!("{}, {why}", at("store to")), 11, 1)
+            }
+            other => (format!("exception {other} at pc {pc:#x}"), 11, 1),
+        };
+        if self.signals.is_handled(signal) {
+            let address = if matches!(signal, 4 | 5) { pc } else { value };
+            self.enter_handler(core, signal, code, address)?;
+            return Ok(Served::Machine);
+        }
+        Err(Stop::Fault(text))
+    }
+
+    /// The bits of an instruction, as text.
+    fn bits(&self, core: &mut Core, pc: u64) -> String {
+        let low = core.memory.peek::<2>(pc).map(u16::from_le_bytes);
+        let high = core.memory.peek::<2>(pc.wrapping_add(2)).map(u16::from_le_bytes);
+        match (low, high) {
+            (Some(low), Some(high)) if low & 3 == 3 => {
+                format!("{:#010x}", u32::from(high) << 16 | u32::from(low))
+            }
+            (Some(low), _) => format!("{low:#06x}"),
+            (None, _) => "(not there)".into(),
+        }
+    }
+}
+
+impl Machine for Linux {
+    fn translate(
+        &mut self,
+        core: &mut Core,
+        address: u64,
+        _size: u8,
+        rights: Rights,
+    ) -> Result<usize, Exception> {
+        core.memory.frame(address, rights).map_err(|fault| {
+            self.is_full |= fault == Fault::Full;
+            let cause = if rights.has(Rights::EXECUTE) {
+                cause::INSTRUCTION_PAGE_FAULT
+            } else if rights.has(Rights::WRITE) {
+                cause::STORE_PAGE_FAULT
+            } else {
+                cause::LOAD_PAGE_FAULT
+            };
+            Exception { cause, value: address }
+        })
+    }
+
+    fn read_csr(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception> {
+        const CYCLE: u16 = 0xc00;
+        const TIME: u16 = 0xc01;
+        const INSTRET: u16 = 0xc02;
+        /// The clock that TIME counts: 10 MHz, as in QEMU's machine.
+        const TICK: u64 = 100;
+        /// RV32 has the upper halves apart.
+        const HIGH: u16 = 0x80;
+        let value = match csr & !HIGH {
+            CYCLE | INSTRET => core.instret,
+            TIME => self.clock.monotonic(core) / TICK,
+            _ => return Err(ILLEGAL),
+        };
+        match (csr & HIGH != 0, core.is_rv32) {
+            (false, false) => Ok(value),
+            (false, true) => Ok(value as i32 as u64),
+            (true, true) => Ok((value >> 32) as i32 as u64),
+            (true, false) => Err(ILLEGAL),
+        }
+    }
+
+    fn write_csr(&mut self, _: &mut Core, _: u16, _: u64) -> Result<(), Exception> {
+        Err(ILLEGAL)
+    }
+
+    fn privileged(&mut self, _: &mut Core, _: Op) -> Result<u64, Exception> {
+        Err(ILLEGAL)
+    }
+
+    fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
+        if exception.cause == cause::ECALL_U {
+            self.call(core)?;
+            return Ok(Served::Machine);
+        }
+        self.fault(core, exception)
+    }
+
+    fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
+        // Nothing comes from outside.
+        core.deadline = u64::MAX;
+        Ok(None)
+    }
+
+    fn privilege(&self) -> Privilege {
+        Privilege::User
+    }
+}
+
+const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };

@@ -1,0 +1,163 @@
+//! Calls on the process and the system.
+
+use super::errno::{Answer, Errno};
+use super::{Linux, guest};
+use crate::memory::PAGE;
+use crate::{Core, Stop};
+
+/// Who runs the program.
+pub const USER: u64 = 1000;
+/// And in which group.
+pub const GROUP: u64 = 1000;
+/// The number of the process, and of its only thread.
+pub const PROCESS: u64 = 1000;
+
+impl Linux {
+    /// uname: six fields of 65 bytes.
+    pub(super) fn uname(&mut self, core: &mut Core, to: u64) -> Answer {
+        let machine = if core.is_rv32 { "riscv32" } else { "riscv64" };
+        let fields = ["Linux", "tracewright", "6.12.0", "#1 tracewright", machine, "(none)"];
+        let mut bytes = [0; 6 * 65];
+        for (field, to) in fields.iter().zip(bytes.chunks_mut(65)) {
+            to[..field.len()].copy_from_slice(field.as_bytes());
+        }
+        guest::put(core, to, &bytes)?;
+        Ok(0)
+    }
+
+    /// sysinfo.
+    pub(super) fn sysinfo(&mut self, core: &mut Core, to: u64) -> Answer {
+        let up = self.clock.monotonic(core) / 1_000_000_000;
+        let total = self.memory_limit as u64;
+        let used = core.memory.bytes().len() as u64;
+        let size = guest::word_size(core);
+        // Uptime, three loads, RAM total, free, shared, buffers, swap total, free.
+        guest::put_words(core, to, &[up, 0, 0, 0, total, total.saturating_sub(used), 0, 0, 0, 0])?;
+        // Processes and padding, high memory total and free, the unit.
+        let rest = to.wrapping_add(10 * size);
+        guest::put(core, rest, &1_u64.to_le_bytes()[..size as usize])?;
+        guest::put_words(core, rest.wrapping_add(size), &[0, 0])?;
+        guest::put(core, rest.wrapping_add(3 * size), &1_u32.to_le_bytes())?;
+        Ok(0)
+    }
+
+    /// prlimit64: limits can be read; those that are set are forgotten.
+    pub(super) fn prlimit64(&mut self, core: &mut Core, resource: u64, to: u64) -> Answer {
+        const INFINITE: u64 = u64::MAX;
+        let (now, most) = match resource {
+            3 => (super::memory::STACK_SIZE, INFINITE),
+            4 => (0, INFINITE),
+            7 => (1024, 4096),
+            0..16 => (INFINITE, INFINITE),
+            _ => return Err(Errno::EINVAL.into()),
+        };
+        if to != 0 {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&now.to_le_bytes());
+            bytes[8..].copy_from_slice(&most.to_le_bytes());
+            guest::put(core, to, &bytes)?;
+        }
+        Ok(0)
+    }
+
+    /// getrandom.
+    pub(super) fn getrandom(&mut self, core: &mut Core, to: u64, len: u64) -> Answer {
+        let mut bytes = vec![0; len.min(1 << 16) as usize];
+        self.random.fill(&mut bytes);
+        guest::put(core, to, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// futex. There is one thread: nobody can be woken, and nobody would wake.
+    pub(super) fn futex(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
+        let [address, operation, value, timeout, ..] = arguments;
+        match operation & 0x7f {
+            // FUTEX_WAIT, FUTEX_WAIT_BITSET
+            operation @ (0 | 9) => {
+                if u32::from_le_bytes(guest::get(core, address)?) != value as u32 {
+                    return Err(Errno::EAGAIN.into());
+                }
+                if timeout == 0 {
+                    let why = format!(
+                        "the program waits for another of its threads at {:#x} (futex), but it has only one: it would \
+                         wait for ever",
+                        core.pc
+                    );
+                    return Err(Stop::Fault(why).into());
+                }
+                let clock = if arguments[1] & 0x100 != 0 { 0 } else { 1 };
+                self.nanosleep(core, clock, u64::from(operation == 9), timeout)?;
+                Err(Errno::ETIMEDOUT.into())
+            }
+            // FUTEX_WAKE, _REQUEUE, _CMP_REQUEUE, _WAKE_OP, _WAKE_BITSET
+            1 | 3 | 4 | 5 | 10 => Ok(0),
+            _ => Err(Errno::ENOSYS.into()),
+        }
+    }
+
+    /// sched_getaffinity: one processor.
+    pub(super) fn sched_getaffinity(&mut self, core: &mut Core, len: u64, to: u64) -> Answer {
+        let size = guest::word_size(core);
+        if len < size {
+            return Err(Errno::EINVAL.into());
+        }
+        guest::put_words(core, to, &[1])?;
+        Ok(size)
+    }
+
+    /// getcpu: the only one.
+    pub(super) fn getcpu(&mut self, core: &mut Core, cpu: u64, node: u64) -> Answer {
+        for to in [cpu, node] {
+            if to != 0 {
+                guest::put(core, to, &[0; 4])?;
+            }
+        }
+        Ok(0)
+    }
+
+    /// getresuid and getresgid.
+    pub(super) fn three_numbers(&mut self, core: &mut Core, to: [u64; 3], number: u64) -> Answer {
+        for to in to {
+            guest::put(core, to, &(number as u32).to_le_bytes())?;
+        }
+        Ok(0)
+    }
+
+    /// prctl: a name for the thread, and little else.
+    pub(super) fn prctl(&mut self, core: &mut Core, operation: u64, argument: u64) -> Answer {
+        match operation {
+            // PR_SET_NAME, PR_GET_NAME
+            15 => {
+                let mut name = guest::string(core, argument)?;
+                name.resize(15, 0);
+                self.thread_name = name;
+                Ok(0)
+            }
+            16 => {
+                let mut name = self.thread_name.clone();
+                name.resize(16, 0);
+                guest::put(core, argument, &name)?;
+                Ok(0)
+            }
+            // PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS
+            3 | 4 | 38 => Ok(0),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+
+    /// clone, clone3, execve and their like.
+    pub(super) fn no_processes(&mut self, what: &str) -> Answer {
+        self.warn(format!("the program tried to {what}: there is one program with one thread here; refused"));
+        Err(Errno::ENOSYS.into())
+    }
+
+    /// mincore: all of it is in memory.
+    pub(super) fn mincore(&mut self, core: &mut Core, start: u64, len: u64, to: u64) -> Answer {
+        let pages = len.min(1 << 30).div_ceil(PAGE);
+        for page in 0..pages {
+            core.memory.rights(start.wrapping_add(page * PAGE)).ok_or(Errno::ENOMEM)?;
+        }
+        guest::put(core, to, &vec![1; pages as usize])?;
+        Ok(0)
+    }
+}

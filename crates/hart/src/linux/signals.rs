@@ -1,0 +1,292 @@
+//! Signals that a program sends itself, and those its faults raise.
+
+use super::errno::{Answer, Errno, Failure};
+use super::process::PROCESS;
+use super::{Linux, guest};
+use crate::{Core, Stop};
+
+/// How many there are.
+const COUNT: usize = 64;
+const SIGKILL: u32 = 9;
+const SIGSTOP: u32 = 19;
+const SA_NODEFER: u64 = 0x4000_0000;
+const SA_RESETHAND: u64 = 0x8000_0000;
+const SA_ONSTACK: u64 = 0x0800_0000;
+
+/// Sizes and places in the frame that Linux puts on the stack of a handler: `siginfo`, then `ucontext`.
+const INFO_SIZE: u64 = 128;
+const MASK_AT: u64 = INFO_SIZE + 40;
+const REGISTERS_AT: u64 = INFO_SIZE + 176;
+const FLOATS_AT: u64 = REGISTERS_AT + 32 * 8;
+const FRAME_SIZE: u64 = FLOATS_AT + 528;
+
+/// What the program said about signals.
+#[derive(Clone, Debug)]
+pub struct Signals {
+    actions: [Action; COUNT + 1],
+    /// Bit n - 1: signal n waits until it is allowed.
+    blocked: u64,
+    /// Those that wait.
+    pending: u64,
+    /// The stack for handlers: where, flags, size.
+    stack: [u64; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Action {
+    /// 0: what is usual; 1: nothing; else the handler.
+    handler: u64,
+    flags: u64,
+    mask: u64,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self { actions: [Action::default(); COUNT + 1], blocked: 0, pending: 0, stack: [0, 2, 0] }
+    }
+}
+
+impl Signals {
+    /// Whether a handler would take this signal now.
+    pub fn is_handled(&self, signal: u32) -> bool {
+        self.actions[signal as usize].handler > 1 && self.blocked & bit(signal) == 0
+    }
+}
+
+fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// What a signal is called.
+pub fn name(signal: u32) -> &'static str {
+    const NAMES: [&str; 32] = [
+        "none",
+        "SIGHUP",
+        "SIGINT",
+        "SIGQUIT",
+        "SIGILL",
+        "SIGTRAP",
+        "SIGABRT",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGKILL",
+        "SIGUSR1",
+        "SIGSEGV",
+        "SIGUSR2",
+        "SIGPIPE",
+        "SIGALRM",
+        "SIGTERM",
+        "SIGSTKFLT",
+        "SIGCHLD",
+        "SIGCONT",
+        "SIGSTOP",
+        "SIGTSTP",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGURG",
+        "SIGXCPU",
+        "SIGXFSZ",
+        "SIGVTALRM",
+        "SIGPROF",
+        "SIGWINCH",
+        "SIGIO",
+        "SIGPWR",
+        "SIGSYS",
+    ];
+    NAMES.get(signal as usize).copied().unwrap_or("a real-time signal")
+}
+
+impl Linux {
+    /// rt_sigaction.
+    pub(super) fn rt_sigaction(&mut self, core: &mut Core, signal: u64, new: u64, old: u64) -> Answer {
+        if !(1..=COUNT as u64).contains(&signal) {
+            return Err(Errno::EINVAL.into());
+        }
+        let size = guest::word_size(core);
+        let action = self.signals.actions[signal as usize];
+        let fresh = if new == 0 {
+            None
+        } else {
+            if matches!(signal as u32, SIGKILL | SIGSTOP) {
+                return Err(Errno::EINVAL.into());
+            }
+            let handler = guest::word(core, new)?;
+            let flags = guest::word(core, new.wrapping_add(size))?;
+            Some(Action { handler, flags, mask: guest::double(core, new.wrapping_add(2 * size))? })
+        };
+        if old != 0 {
+            guest::put_words(core, old, &[action.handler, action.flags])?;
+            guest::put(core, old.wrapping_add(2 * size), &action.mask.to_le_bytes())?;
+        }
+        if let Some(fresh) = fresh {
+            self.signals.actions[signal as usize] = fresh;
+        }
+        Ok(0)
+    }
+
+    /// rt_sigprocmask.
+    pub(super) fn rt_sigprocmask(&mut self, core: &mut Core, how: u64, new: u64, old: u64) -> Answer {
+        let now = self.signals.blocked;
+        if new != 0 {
+            let set = guest::double(core, new)?;
+            let blocked = match how {
+                0 => now | set,
+                1 => now & !set,
+                2 => set,
+                _ => return Err(Errno::EINVAL.into()),
+            };
+            self.signals.blocked = blocked & !(bit(SIGKILL) | bit(SIGSTOP));
+        }
+        if old != 0 {
+            guest::put(core, old, &now.to_le_bytes())?;
+        }
+        Ok(0)
+    }
+
+    /// rt_sigpending.
+    pub(super) fn rt_sigpending(&mut self, core: &mut Core, to: u64) -> Answer {
+        guest::put(core, to, &self.signals.pending.to_le_bytes())?;
+        Ok(0)
+    }
+
+    /// sigaltstack.
+    pub(super) fn sigaltstack(&mut self, core: &mut Core, new: u64, old: u64) -> Answer {
+        let size = guest::word_size(core);
+        let now = self.signals.stack;
+        if new != 0 {
+            let mut fresh = [0; 3];
+            for (index, word) in fresh.iter_mut().enumerate() {
+                *word = guest::word(core, new.wrapping_add(index as u64 * size))?;
+            }
+            // The flags are an int.
+            fresh[1] &= 0xffff_ffff;
+            self.signals.stack = fresh;
+        }
+        if old != 0 {
+            guest::put_words(core, old, &now)?;
+        }
+        Ok(0)
+    }
+
+    /// kill, tkill and tgkill: only itself is there.
+    pub(super) fn kill(&mut self, target: u64, signal: u64) -> Answer {
+        if !matches!(target as i32, 0 | -1) && target as i32 as i64 != PROCESS as i64 {
+            return Err(Errno::ESRCH.into());
+        }
+        match signal {
+            0 => {}
+            1..=64 => self.signals.pending |= bit(signal as u32),
+            _ => return Err(Errno::EINVAL.into()),
+        }
+        Ok(0)
+    }
+
+    /// After a call: delivers what is pending and not blocked.
+    pub(super) fn deliver_pending(&mut self, core: &mut Core) -> Result<(), Stop> {
+        while self.signals.pending & !self.signals.blocked != 0 {
+            let signal = (self.signals.pending & !self.signals.blocked).trailing_zeros() + 1;
+            self.signals.pending &= !bit(signal);
+            match self.signals.actions[signal as usize].handler {
+                1 => {}
+                // What is usual with SIGCHLD, SIGCONT, SIGURG and SIGWINCH is nothing.
+                0 if matches!(signal, 17 | 18 | 23 | 28) => {}
+                0 => {
+                    self.warn(format!("the program ended itself by signal {signal} ({})", name(signal)));
+                    return Err(Stop::Exit { status: 128 + signal as i32 });
+                }
+                _ => {
+                    // SI_TKILL
+                    self.enter_handler(core, signal, -6, PROCESS | USER_HIGH)?;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a handler: what it interrupted goes onto the stack, as Linux lays it out.
+    pub(super) fn enter_handler(
+        &mut self,
+        core: &mut Core,
+        signal: u32,
+        code: i32,
+        value: u64,
+    ) -> Result<(), Stop> {
+        if core.is_rv32 {
+            return Err(Stop::Fault(format!("{} has a handler; handlers do not run on RV32", name(signal))));
+        }
+        let action = self.signals.actions[signal as usize];
+        let [stack, flags, size] = self.signals.stack;
+        let mut top = core.x[2];
+        let is_on_it = top.wrapping_sub(stack) < size;
+        if action.flags & SA_ONSTACK != 0 && flags & 2 == 0 && !is_on_it {
+            top = stack.wrapping_add(size);
+        }
+        let frame = top.wrapping_sub(FRAME_SIZE) & !15;
+
+        let mut bytes = vec![0; FRAME_SIZE as usize];
+        let mut set =
+            |at: u64, value: u64| bytes[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+        set(0, u64::from(signal));
+        set(8, u64::from(code as u32));
+        set(16, value);
+        for (index, word) in self.signals.stack.into_iter().enumerate() {
+            set(INFO_SIZE + 16 + 8 * index as u64, word);
+        }
+        set(MASK_AT, self.signals.blocked);
+        set(REGISTERS_AT, core.pc);
+        for index in 1..32 {
+            set(REGISTERS_AT + 8 * index, core.x[index as usize]);
+        }
+        for index in 0..32 {
+            set(FLOATS_AT + 8 * index, core.f[index as usize]);
+        }
+        set(FLOATS_AT + 8 * 32, u64::from(core.fcsr));
+        core.memory.write(frame, &bytes).map_err(|_| {
+            Stop::Fault(format!(
+                "there is no room on the stack at {top:#x} for the handler of {}",
+                name(signal)
+            ))
+        })?;
+
+        if action.flags & SA_NODEFER == 0 {
+            self.signals.blocked |= bit(signal);
+        }
+        self.signals.blocked |= action.mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        if action.flags & SA_RESETHAND != 0 {
+            self.signals.actions[signal as usize] = Action::default();
+        }
+        core.x[1] = self.layout.trampoline();
+        core.x[2] = frame;
+        core.x[10] = u64::from(signal);
+        core.x[11] = frame;
+        core.x[12] = frame + INFO_SIZE;
+        core.pc = action.handler;
+        Ok(())
+    }
+
+    /// rt_sigreturn: goes on where the handler came between.
+    pub(super) fn rt_sigreturn(&mut self, core: &mut Core) -> Answer {
+        let frame = core.x[2];
+        let mut bytes = vec![0; FRAME_SIZE as usize];
+        core.memory.read(frame, &mut bytes)?;
+        let get = |at: u64| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at as usize..at as usize + 8]);
+            u64::from_le_bytes(word)
+        };
+        self.signals.blocked = get(MASK_AT) & !(bit(SIGKILL) | bit(SIGSTOP));
+        core.pc = get(REGISTERS_AT);
+        for index in 1..32 {
+            core.x[index as usize] = get(REGISTERS_AT + 8 * index);
+        }
+        for index in 0..32 {
+            core.f[index as usize] = get(FLOATS_AT + 8 * index);
+        }
+        core.fcsr = get(FLOATS_AT + 8 * 32) as u8;
+        Err(Failure::Resumed)
+    }
+}
+
+/// `si_uid`, beside `si_pid`.
+const USER_HIGH: u64 = super::process::USER << 32;

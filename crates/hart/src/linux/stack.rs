@@ -1,0 +1,152 @@
+//! The stack as a program finds it at its start: arguments, environment, and what the kernel tells besides.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::Options;
+use super::memory::{Layout, STACK_SIZE};
+use super::process::{GROUP, USER};
+use super::random::Random;
+use crate::Core;
+use crate::memory::{PAGE, Rights};
+
+/// What the program is told about itself.
+#[derive(Debug)]
+pub struct Start {
+    /// Its program headers: where, the size of one, how many.
+    pub headers: (u64, u64, u64),
+    /// Where it starts, after the dynamic linker.
+    pub entry: u64,
+    /// Where the dynamic linker is; 0: there is none.
+    pub linker_base: u64,
+    /// Whether the stack is to be executable.
+    pub executable: bool,
+    /// The file.
+    pub name: PathBuf,
+}
+
+/// The extensions of the machine, a bit for each letter: IMAFDC.
+const HARDWARE: u64 = bit(b'I') | bit(b'M') | bit(b'A') | bit(b'F') | bit(b'D') | bit(b'C');
+
+const fn bit(letter: u8) -> u64 {
+    1 << (letter - b'A')
+}
+
+/// The names of entries in the auxiliary vector.
+mod at {
+    pub const NULL: u64 = 0;
+    pub const PHDR: u64 = 3;
+    pub const PHENT: u64 = 4;
+    pub const PHNUM: u64 = 5;
+    pub const PAGESZ: u64 = 6;
+    pub const BASE: u64 = 7;
+    pub const FLAGS: u64 = 8;
+    pub const ENTRY: u64 = 9;
+    pub const UID: u64 = 11;
+    pub const EUID: u64 = 12;
+    pub const GID: u64 = 13;
+    pub const EGID: u64 = 14;
+    pub const HWCAP: u64 = 16;
+    pub const CLKTCK: u64 = 17;
+    pub const SECURE: u64 = 23;
+    pub const RANDOM: u64 = 25;
+    pub const EXECFN: u64 = 31;
+}
+
+/// Maps the stack, fills it, and sets the stack pointer. The error says what does not fit.
+pub fn build(
+    core: &mut Core,
+    layout: &Layout,
+    start: &Start,
+    options: &Options,
+    random: &mut Random,
+) -> Result<(), String> {
+    let rights = if start.executable { Rights::ALL } else { Rights::READ | Rights::WRITE };
+    core.memory.map(layout.stack_bottom(), STACK_SIZE, rights);
+    // The page of code that signal handlers return to: li a7, 139 (rt_sigreturn); ecall.
+    core.memory.map(layout.trampoline(), PAGE, Rights::READ | Rights::EXECUTE);
+    let code = [0x93, 0x08, 0xb0, 0x08, 0x73, 0, 0, 0];
+
+    // Strings from the top down, then the words that point to them.
+    let mut strings = Strings { bytes: Vec::new(), top: layout.stack_top };
+    let name = strings.push(start.name.as_os_str().as_bytes());
+    let environment: Vec<u64> =
+        options.environment.iter().map(|text| strings.push(text.as_bytes())).collect();
+    let arguments: Vec<u64> = options.arguments.iter().map(|text| strings.push(text.as_bytes())).collect();
+    let mut seed = [0; 16];
+    random.fill(&mut seed);
+    let seed = strings.push_bytes(&seed);
+
+    let (headers, size, count) = start.headers;
+    let auxiliary = [
+        [at::PHDR, headers],
+        [at::PHENT, size],
+        [at::PHNUM, count],
+        [at::PAGESZ, PAGE],
+        [at::BASE, start.linker_base],
+        [at::FLAGS, 0],
+        [at::ENTRY, start.entry],
+        [at::UID, USER],
+        [at::EUID, USER],
+        [at::GID, GROUP],
+        [at::EGID, GROUP],
+        [at::HWCAP, HARDWARE],
+        [at::CLKTCK, 100],
+        [at::SECURE, 0],
+        [at::RANDOM, seed],
+        [at::EXECFN, name],
+        [at::NULL, 0],
+    ];
+    let mut words = vec![arguments.len() as u64];
+    words.extend(&arguments);
+    words.push(0);
+    words.extend(&environment);
+    words.push(0);
+    words.extend(auxiliary.as_flattened());
+
+    let word = super::guest::word_size(core);
+    let strings_at = strings.at();
+    let pointer = strings_at.checked_sub(words.len() as u64 * word).map_or(0, |at| at & !15);
+    // As Linux: a quarter of the stack at most.
+    if pointer < layout.stack_top - STACK_SIZE / 4 {
+        return Err("its arguments and environment do not fit on its stack".into());
+    }
+    let words: Vec<u8> =
+        words.iter().flat_map(|value| value.to_le_bytes().into_iter().take(word as usize)).collect();
+    let strings = strings.finish();
+    for (at, bytes) in [(layout.trampoline(), &code[..]), (strings_at, &strings), (pointer, &words)] {
+        core.memory
+            .load(at, bytes)
+            .map_err(|_| "its stack does not fit into the memory it may use: allow more")?;
+    }
+    core.x[2] = pointer;
+    Ok(())
+}
+
+/// Strings, the last one lowest.
+struct Strings {
+    /// Backwards.
+    bytes: Vec<u8>,
+    top: u64,
+}
+
+impl Strings {
+    fn at(&self) -> u64 {
+        self.top.saturating_sub(self.bytes.len() as u64)
+    }
+
+    fn push(&mut self, text: &[u8]) -> u64 {
+        self.bytes.push(0);
+        self.push_bytes(text)
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.bytes.extend(bytes.iter().rev());
+        self.at()
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.bytes.reverse();
+        self.bytes
+    }
+}

@@ -1,0 +1,138 @@
+//! What files are, in the forms programs get.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// What stat and statx tell.
+#[derive(Clone, Debug, Default)]
+pub struct Stat {
+    dev: u64,
+    inode: u64,
+    mode: u32,
+    links: u32,
+    user: u32,
+    group: u32,
+    /// Major and minor number of a device.
+    device: (u32, u32),
+    size: u64,
+    blocks: u64,
+    /// Access, modification, change: seconds and nanoseconds.
+    times: [(i64, u32); 3],
+}
+
+const S_IFIFO: u32 = 0o010_000;
+const S_IFCHR: u32 = 0o020_000;
+const BLOCK_SIZE: u32 = 4096;
+
+impl Stat {
+    /// Of a file of the host.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self {
+            dev: metadata.dev(),
+            inode: metadata.ino(),
+            mode: metadata.mode(),
+            links: metadata.nlink() as u32,
+            user: metadata.uid(),
+            group: metadata.gid(),
+            device: (0, 0),
+            size: metadata.size(),
+            blocks: metadata.blocks(),
+            times: [
+                (metadata.atime(), metadata.atime_nsec() as u32),
+                (metadata.mtime(), metadata.mtime_nsec() as u32),
+                (metadata.ctime(), metadata.ctime_nsec() as u32),
+            ],
+        }
+    }
+
+    /// Of a pipe.
+    pub fn pipe() -> Self {
+        Self { dev: 2, inode: 1, mode: S_IFIFO | 0o600, links: 1, ..Self::default() }
+    }
+
+    /// Of a character device.
+    pub fn character(major: u32, minor: u32) -> Self {
+        let inode = u64::from(major << 8 | minor);
+        Self { dev: 3, inode, mode: S_IFCHR | 0o666, links: 1, device: (major, minor), ..Self::default() }
+    }
+
+    /// Of a symbolic link to something as long as this.
+    pub fn link(len: usize) -> Self {
+        Self { dev: 3, inode: 2, mode: 0o120_777, links: 1, size: len as u64, ..Self::default() }
+    }
+
+    /// As fstat and newfstatat give it: `struct stat`, and `struct stat64` of RV32.
+    pub fn to_bytes(&self, is_rv32: bool) -> Vec<u8> {
+        let mut to = Vec::new();
+        let device = u64::from(self.device.0) << 8 | u64::from(self.device.1);
+        to.extend(self.dev.to_le_bytes());
+        to.extend(self.inode.to_le_bytes());
+        for value in [self.mode, self.links, self.user, self.group] {
+            to.extend(value.to_le_bytes());
+        }
+        to.extend(device.to_le_bytes());
+        to.extend([0; 8]);
+        to.extend(self.size.to_le_bytes());
+        to.extend(BLOCK_SIZE.to_le_bytes());
+        to.extend([0; 4]);
+        to.extend(self.blocks.to_le_bytes());
+        for (seconds, nanoseconds) in self.times {
+            if is_rv32 {
+                to.extend((seconds as i32).to_le_bytes());
+                to.extend(nanoseconds.to_le_bytes());
+            } else {
+                to.extend(seconds.to_le_bytes());
+                to.extend(u64::from(nanoseconds).to_le_bytes());
+            }
+        }
+        to.extend([0; 8]);
+        to
+    }
+
+    /// As statx gives it.
+    pub fn to_statx(&self) -> Vec<u8> {
+        /// All but the time of birth, which few hosts tell.
+        const MASK: u32 = 0x7ff;
+        let mut to = Vec::new();
+        let time = |(seconds, nanoseconds): (i64, u32)| {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&seconds.to_le_bytes());
+            bytes[8..12].copy_from_slice(&nanoseconds.to_le_bytes());
+            bytes
+        };
+        to.extend(MASK.to_le_bytes());
+        to.extend(BLOCK_SIZE.to_le_bytes());
+        to.extend([0; 8]);
+        for value in [self.links, self.user, self.group, self.mode] {
+            to.extend(value.to_le_bytes());
+        }
+        for value in [self.inode, self.size, self.blocks, 0] {
+            to.extend(value.to_le_bytes());
+        }
+        let [access, modification, change] = self.times;
+        for bytes in [time(access), [0; 16], time(change), time(modification)] {
+            to.extend(bytes);
+        }
+        for value in [self.device.0, self.device.1, (self.dev >> 8) as u32, self.dev as u32 & 0xff] {
+            to.extend(value.to_le_bytes());
+        }
+        to.resize(256, 0);
+        to
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_have_their_sizes() {
+        let stat = Stat::character(1, 3);
+        assert_eq!(stat.to_bytes(false).len(), 128);
+        assert_eq!(stat.to_bytes(true).len(), 104);
+        let statx = stat.to_statx();
+        assert_eq!(statx.len(), 256);
+        assert_eq!(statx[28..30], (0o020_666_u16).to_le_bytes());
+        assert_eq!(statx[128..136], [1, 0, 0, 0, 3, 0, 0, 0]);
+    }
+}

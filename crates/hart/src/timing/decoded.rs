@@ -1,0 +1,197 @@
+//! What the model asks of an instruction, and a table of what was asked before.
+
+use tracewright_isa::riscv::{self, AccessKind, IType, Instruction, Op, Xlen};
+
+use super::{Config, Reason};
+
+/// An instruction as the model sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoded {
+    bits: u32,
+    pub kind: Kind,
+    /// Which unit executes it.
+    pub unit: Unit,
+    /// What its users wait for.
+    pub reason: Reason,
+    /// Length in bytes.
+    pub len: u8,
+    /// Registers, floating-point ones from 32 on; 0 where there is none, which is always ready.
+    pub sources: [u8; 3],
+    /// [`NOWHERE`] where there is none.
+    pub destination: u8,
+    /// Cycles to the result.
+    pub latency: u16,
+    /// Cycles for which the unit can begin nothing else.
+    pub busy: u16,
+    /// Offset of a direct branch.
+    pub offset: i32,
+}
+
+/// What is special about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing.
+    Plain,
+    Load,
+    Store,
+    /// An atomic operation or SC: reads and writes, and waits for earlier stores.
+    Atomic,
+    /// CSR access, or a privileged instruction that has the pipeline to itself.
+    System,
+    /// Also waits for memory.
+    Fence,
+    /// Also forgets what was fetched.
+    FenceI,
+    /// A branch, by its type in E-Trace.
+    Branch(IType),
+}
+
+/// What executes instructions. Those of [`Unit::Alu`] never wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Unit {
+    Alu,
+    Memory,
+    Branch,
+    Multiply,
+    Divide,
+    Float,
+    FloatDivide,
+    System,
+}
+
+/// Units.
+pub(super) const UNITS: usize = 8;
+
+/// A register that nothing reads.
+pub(super) const NOWHERE: u8 = 64;
+
+/// Which registers are floating-point ones: destination, then sources; a digit is 0 for none, 1 for integer, 2 for
+/// floating point.
+const fn registers(op: Op) -> [u8; 4] {
+    use Op::*;
+    match op {
+        Flw | Fld => [2, 1, 0, 0],
+        Fsw | Fsd => [0, 1, 2, 0],
+        FmaddS | FmsubS | FnmsubS | FnmaddS | FmaddD | FmsubD | FnmsubD | FnmaddD => [2, 2, 2, 2],
+        FaddS | FsubS | FmulS | FdivS | FsgnjS | FsgnjnS | FsgnjxS | FminS | FmaxS => [2, 2, 2, 0],
+        FaddD | FsubD | FmulD | FdivD | FsgnjD | FsgnjnD | FsgnjxD | FminD | FmaxD => [2, 2, 2, 0],
+        FsqrtS | FsqrtD | FcvtSD | FcvtDS => [2, 2, 0, 0],
+        FcvtWS | FcvtWuS | FcvtLS | FcvtLuS | FmvXW | FclassS => [1, 2, 0, 0],
+        FcvtWD | FcvtWuD | FcvtLD | FcvtLuD | FmvXD | FclassD => [1, 2, 0, 0],
+        FeqS | FltS | FleS | FeqD | FltD | FleD => [1, 2, 2, 0],
+        FcvtSW | FcvtSWu | FcvtSL | FcvtSLu | FmvWX => [2, 1, 0, 0],
+        FcvtDW | FcvtDWu | FcvtDL | FcvtDLu | FmvDX => [2, 1, 0, 0],
+        // Their first source is a number.
+        Csrrwi | Csrrsi | Csrrci => [1, 0, 0, 0],
+        _ => [1, 1, 1, 0],
+    }
+}
+
+/// The unit, the cycles to the result and why one waits for it. Loads and atomics are told apart before.
+const fn unit(op: Op, config: &Config) -> (Unit, u32, Reason) {
+    use Op::*;
+    use Reason::{Float as Floating, MultiplyDivide};
+    match op {
+        Mul | Mulh | Mulhsu | Mulhu | Mulw => (Unit::Multiply, config.multiply, MultiplyDivide),
+        Div | Divu | Rem | Remu => (Unit::Divide, config.divide, MultiplyDivide),
+        Divw | Divuw | Remw | Remuw => (Unit::Divide, config.divide_word, MultiplyDivide),
+        FaddS | FsubS | FaddD | FsubD => (Unit::Float, config.float_add, Floating),
+        FmulS | FmulD => (Unit::Float, config.float_multiply, Floating),
+        FmaddS | FmsubS | FnmsubS | FnmaddS | FmaddD | FmsubD | FnmsubD | FnmaddD => {
+            (Unit::Float, config.float_fused, Floating)
+        }
+        FdivS => (Unit::FloatDivide, config.float_divide_single, Floating),
+        FdivD => (Unit::FloatDivide, config.float_divide, Floating),
+        FsqrtS => (Unit::FloatDivide, config.float_sqrt_single, Floating),
+        FsqrtD => (Unit::FloatDivide, config.float_sqrt, Floating),
+        Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci | Fence | FenceI | SfenceVma => {
+            (Unit::System, config.csr, Reason::Serialize)
+        }
+        _ => match registers(op) {
+            [2, ..] | [_, 2, ..] => (Unit::Float, config.float_convert, Floating),
+            _ => (Unit::Alu, 1, Reason::Structural),
+        },
+    }
+}
+
+/// Decodes an instruction for this processor.
+pub(super) fn decode(xlen: Xlen, bits: u32, config: &Config) -> Decoded {
+    let found @ Instruction { op, len, rd, rs1, rs2, rs3, imm, .. } = riscv::decode(xlen, bits);
+    let [to, from @ ..] = registers(op);
+    let register = |kind, number| match kind {
+        0 => 0,
+        1 => number,
+        _ => number + 32,
+    };
+    let destination = match register(to, rd) {
+        0 => NOWHERE,
+        register => register,
+    };
+    let sources = [register(from[0], rs1), register(from[1], rs2), register(from[2], rs3)];
+    let load = 1 + config.load_use + (config.dcache.hit - 1);
+    let is_sc = matches!(op, Op::ScW | Op::ScD);
+    let (kind, (unit, latency, reason)) = match (found.access(), found.itype(true)) {
+        (Some((AccessKind::Load, _)), _) => (Kind::Load, (Unit::Memory, load, Reason::LoadUse)),
+        (Some((AccessKind::Store, _)), _) if !is_sc => (Kind::Store, (Unit::Memory, 1, Reason::Structural)),
+        (Some(_), _) => (Kind::Atomic, (Unit::Memory, load + config.atomic, Reason::LoadUse)),
+        (None, IType::None) => {
+            let kind = match op {
+                Op::Fence => Kind::Fence,
+                Op::FenceI | Op::SfenceVma => Kind::FenceI,
+                _ if matches!(unit(op, config).0, Unit::System) => Kind::System,
+                _ => Kind::Plain,
+            };
+            (kind, unit(op, config))
+        }
+        (None, itype) => (Kind::Branch(itype), (Unit::Branch, 1, Reason::Structural)),
+    };
+    let busy = match (kind, unit) {
+        (_, Unit::Alu) => 0,
+        (Kind::Atomic, _) => 1 + config.atomic,
+        (_, Unit::Divide | Unit::FloatDivide) => latency,
+        (_, Unit::Multiply) if !config.multiply_pipelined => latency,
+        _ => 1,
+    };
+    // A checked configuration has no latency that does not fit.
+    let (latency, busy) = (latency as u16, busy as u16);
+    Decoded { bits, kind, unit, reason, len, sources, destination, latency, busy, offset: imm }
+}
+
+/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same address in
+/// several spaces, and the few encodings that programs are made of share entries.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    entries: Box<[Decoded; 1 << BITS]>,
+    xlen: Xlen,
+}
+
+const BITS: u32 = 12;
+
+impl Table {
+    /// A table of nothing but zeros, decoded.
+    pub fn new(config: &Config) -> Self {
+        let nothing = decode(Xlen::Rv64, 0, config);
+        let entries = vec![nothing; 1 << BITS].into_boxed_slice().try_into();
+        Self { entries: entries.expect("as long as it was made"), xlen: Xlen::Rv64 }
+    }
+
+    /// From now on, instructions are of this width.
+    #[inline]
+    pub fn set_xlen(&mut self, xlen: Xlen, config: &Config) {
+        if self.xlen != xlen {
+            // What a new table is full of, zeros, is illegal in both.
+            *self = Self { xlen, ..Self::new(config) };
+        }
+    }
+
+    /// The instruction of these bits.
+    #[inline(always)]
+    pub fn get(&mut self, bits: u32, config: &Config) -> Decoded {
+        let entry = &mut self.entries[(bits.wrapping_mul(0x9e37_79b1) >> (32 - BITS)) as usize];
+        if entry.bits != bits {
+            *entry = decode(self.xlen, bits, config);
+        }
+        *entry
+    }
+}

@@ -1,0 +1,67 @@
+use tracewright_core::Block;
+
+use super::Model;
+use crate::{Access, Privilege, Sink, Trap};
+
+/// Passes everything on to another sink, and tells it the cycle of each instruction ([`Sink::cycles`]) before each block.
+#[derive(Clone, Debug)]
+pub struct Timed<S> {
+    /// What takes it all.
+    pub inner: S,
+    /// What counts the cycles.
+    pub model: Model,
+    // What was told of the block to come. As large as the longest block; nothing is allocated after that.
+    bits: Vec<u32>,
+    accesses: Vec<Access>,
+    cycles: Vec<u64>,
+}
+
+impl<S> Timed<S> {
+    /// Times what goes to `inner` with `model`.
+    pub const fn new(model: Model, inner: S) -> Self {
+        Self { inner, model, bits: Vec::new(), accesses: Vec::new(), cycles: Vec::new() }
+    }
+}
+
+impl<S: Sink> Sink for Timed<S> {
+    const ACCESSES: bool = true;
+    const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = S::CYCLES;
+
+    fn block(&mut self, block: &Block) {
+        self.cycles.clear();
+        self.model.block(block, &self.bits, &self.accesses, &mut self.cycles);
+        self.bits.clear();
+        self.accesses.clear();
+        if S::CYCLES {
+            self.inner.cycles(&self.cycles);
+        }
+        self.inner.block(block);
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.accesses.push(*access);
+        if S::ACCESSES {
+            self.inner.access(access);
+        }
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend_from_slice(bits);
+        if S::INSTRUCTIONS {
+            self.inner.instructions(bits);
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        // A block comes before the trap that cuts it short; what is left over belongs to nothing that retired.
+        self.bits.clear();
+        self.accesses.clear();
+        self.model.trap(trap);
+        self.inner.trap(trap);
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.inner.privilege(privilege);
+    }
+}

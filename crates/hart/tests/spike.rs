@@ -1,0 +1,134 @@
+//! What bare-metal programs retire is what Spike says they retire.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use tracewright_core::Block;
+use tracewright_hart::bare::{Bare, Options};
+use tracewright_hart::{Hart, Privilege, Sink, Stop, Trap};
+use tracewright_testkit::{captures, skip};
+
+/// A line of a trace: address, bits, privilege, and the cause if it is an exception's or interrupt's.
+type Line = (u64, u32, u8, Option<(u64, bool)>);
+
+/// The lines that retirements make.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<Line>,
+    bits: Vec<u32>,
+    privilege: u8,
+}
+
+impl Sink for Lines {
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend(bits);
+    }
+
+    fn block(&mut self, block: &Block) {
+        assert_eq!(self.bits.len(), block.count as usize, "{block:x?}");
+        let mut pc = block.start;
+        for bits in self.bits.drain(..) {
+            self.lines.push((pc, bits, self.privilege, None));
+            pc += if bits & 3 == 3 { 4 } else { 2 };
+        }
+        assert_eq!(pc, block.end, "{block:x?}");
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.lines.push((trap.pc, 0, self.privilege, Some((trap.cause, trap.interrupt))));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.privilege = privilege as u8;
+    }
+}
+
+fn expected(path: &Path) -> Vec<Line> {
+    let text = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("xz") => {
+            let output = Command::new("xz").arg("-dc").arg(path).output().expect("xz");
+            String::from_utf8(output.stdout).unwrap()
+        }
+        _ => std::fs::read_to_string(path).unwrap(),
+    };
+    let hex = |field: &str| u64::from_str_radix(field, 16).unwrap();
+    let line = |line: &str| {
+        let fields: Vec<_> = line.split(',').collect();
+        let cause = (fields[4] == "1").then(|| (hex(fields[5]) & !(1 << 63), fields[7] == "1"));
+        (hex(fields[1]), hex(fields[2]) as u32, fields[3].parse().unwrap(), cause)
+    };
+    text.lines().skip(1).map(line).collect()
+}
+
+#[derive(Clone, Default)]
+struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn run(elf: &Path, options: &Options, limit: u64) -> (Vec<Line>, Stop, String) {
+    let output = Output::default();
+    let bytes = std::fs::read(elf).unwrap();
+    let (core, machine) = Bare::new(&bytes, options, Box::new(output.clone())).unwrap();
+    let mut hart = Hart::new(core, machine);
+    let mut lines = Lines::default();
+    let stop = hart.run(limit, &mut lines);
+    let output = String::from_utf8_lossy(&output.0.lock().unwrap()).into_owned();
+    (lines.lines, stop, output)
+}
+
+#[test]
+fn retirements_are_spikes() {
+    let Some(captures) = captures() else { return skip("Spike", "no shared captures") };
+    let folder = captures.join("riscv/etrace/spike_pc_trace");
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut failed = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap().to_str().unwrap().split(".spike").next().unwrap();
+        if std::env::var("SPIKE_ONLY").is_ok_and(|only| only != name) {
+            continue;
+        }
+        let expected = expected(&path);
+        let (elf, arguments) = match name {
+            "hello_world" => ("pk.riscv".into(), vec!["pk".into(), "hello_world.pk".into()]),
+            name => (format!("{name}.riscv"), Vec::new()),
+        };
+        // As these two were recorded.
+        let pmp_regions = if name == "test_discon_branch_exception" { 0 } else { 16 };
+        let more_memory = if name == "br_j_asm" { vec![(0x2001_0000, 0x1_0000)] } else { Vec::new() };
+        let options = Options {
+            arguments,
+            pmp_regions,
+            more_memory,
+            delegates_misaligned_jumps: false,
+            entry: (name == "xrle").then_some(0x2001_0522),
+            ..Options::default()
+        };
+        let (lines, stop, output) =
+            run(&captures.join("riscv/elf").join(elf), &options, expected.len() as u64 + 10);
+        let same =
+            |(a, b): &(&Line, &Line)| (a.0, a.2, a.3) == (b.0, b.2, b.3) && (a.1 == b.1 || a.3.is_some());
+        let equal = lines.iter().zip(&expected).take_while(same).count();
+        eprintln!("{name}: {equal} of {} ({} lines), {stop:?}, {output:?}", expected.len(), lines.len());
+        if equal != expected.len() {
+            for i in equal.saturating_sub(3)..(equal + 3).min(expected.len()) {
+                eprintln!("  {i}: {:x?} expected {:x?}", lines.get(i), expected.get(i));
+            }
+            failed.push(name.to_owned());
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}

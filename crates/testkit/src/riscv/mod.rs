@@ -1,0 +1,186 @@
+//! Random RV64GC programs with Zba, Zbb and Zbs for Linux, and QEMU to run them.
+//!
+//! A program seeds all registers, computes, calls, loops and jumps about in ways that end by construction, then writes all
+//! its data, its registers included, to standard output and exits with a status folded from the registers. One register
+//! holds a digest of results on the way, so that they count though they are overwritten: machines that agree about the
+//! output agree about most of what happened.
+//!
+//! Nothing in it depends on what the specification leaves open, on the stack and registers a program is started with, or
+//! on time. The encoder is its own ([`asm`]), a second opinion on `tracewright-isa`.
+//!
+//! ```
+//! use tracewright_testkit::{Rng, riscv};
+//!
+//! let program = riscv::generate(&mut Rng::new(1), &riscv::Options::default());
+//! assert_eq!(program.elf()[..4], *b"\x7fELF");
+//! assert_eq!(program.instruction(program.entry).unwrap().mnemonic, "auipc");
+//! ```
+
+pub mod asm;
+mod builder;
+mod code;
+mod elf;
+mod flow;
+mod harness;
+mod memory;
+pub mod qemu;
+mod straight;
+mod table;
+mod values;
+
+use builder::Builder;
+use code::{Code, Symbol};
+use elf::Segment;
+pub use table::mnemonics;
+
+use crate::Rng;
+
+/// How large programs shall be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// About how many instructions it has, those that begin and end it not counted.
+    pub size: usize,
+    /// About how many it runs at most, the same not counted.
+    pub steps: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { size: 1000, steps: 20_000 }
+    }
+}
+
+/// A program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Where it begins.
+    pub entry: u64,
+    /// Where the code is.
+    pub code_address: u64,
+    /// The code: instructions, tables of addresses, and bytes that are neither.
+    pub code: Vec<u8>,
+    /// Where the data is.
+    pub data_address: u64,
+    /// The data at the start; what follows up to [`output_len`](Self::output_len) is zero.
+    pub data: Vec<u8>,
+    /// The most instructions that it can run.
+    pub most_steps: u64,
+    instructions: Vec<Instruction>,
+}
+
+/// An instruction of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Where it is.
+    pub address: u64,
+    /// Its encoding.
+    pub bits: u32,
+    /// Its length in bytes: 2 or 4.
+    pub len: u8,
+    /// Its name, as `objdump -M no-aliases` has it, without the suffixes for ordering.
+    pub mnemonic: &'static str,
+}
+
+impl Program {
+    /// It as a static executable.
+    pub fn elf(&self) -> Vec<u8> {
+        let (code, data) = (&self.code[..], &self.data[..]);
+        let segments = [
+            Segment { address: self.code_address, bytes: code, len: code.len(), flags: elf::READ_EXECUTE },
+            Segment {
+                address: self.data_address,
+                bytes: data,
+                len: self.output_len(),
+                flags: elf::READ_WRITE,
+            },
+        ];
+        elf::write(self.entry, &segments)
+    }
+
+    /// How many bytes it writes.
+    pub fn output_len(&self) -> usize {
+        harness::LEN
+    }
+
+    /// The status it exits with when this is what it wrote; `None` if that is too short.
+    pub fn status(output: &[u8]) -> Option<u8> {
+        harness::registers(output).map(harness::status)
+    }
+
+    /// The registers in what it wrote: x0 to x31, f0 to f31, `fcsr`.
+    pub fn registers(output: &[u8]) -> Option<Vec<u64>> {
+        let words = harness::registers(output)?.chunks_exact(8);
+        Some(words.map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes"))).collect())
+    }
+
+    /// Its instructions, by address.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, address: u64) -> Option<&Instruction> {
+        let at = self.instructions.binary_search_by_key(&address, |instruction| instruction.address).ok()?;
+        Some(&self.instructions[at])
+    }
+}
+
+/// A random program; the same for the same `rng` and options forever.
+pub fn generate(rng: &mut Rng, options: &Options) -> Program {
+    // Low and high, and where addresses need 32, 33 or more bits; not always at the start of a page.
+    let page = *rng.pick(&[0x1_0000, 0x40_0000, 0x7fff_e000, 0xffff_e000, 0x12_3456_7000]);
+    let code_address: u64 = page + 2 * rng.below(1000);
+    let gap = *rng.pick(&[0x1000, 0x10_0000, 0x1000_0000]);
+
+    let mut builder = Builder::new(rng, page < 0x7000_0000);
+    let count = builder.between(3, 10) as usize;
+    let size = options.size / (count + 1);
+    for number in 0..count {
+        builder.function(size, (options.steps / 100) << number.min(5));
+    }
+    let mut main = Code::default();
+    harness::begin(&mut builder, &mut main);
+    while main.items.len() < size + 80 || main.cost < options.steps / 4 {
+        main.append(&builder.body(size, options.steps, 0, true));
+    }
+    // Whatever the branches did, every function has run then.
+    builder.call_all(&mut main);
+    harness::end(&mut builder, &mut main);
+    let most_steps = main.cost;
+
+    let mut pieces: Vec<Code> = builder.functions.into_iter().map(|function| function.code).collect();
+    pieces.push(main);
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    let mut starts = vec![0; pieces.len()];
+    let mut end = code_address;
+    for &piece in &order {
+        starts[piece] = end;
+        end += pieces[piece].bytes as u64;
+    }
+    let data_address = (end + gap).next_multiple_of(0x1000) + 16 * rng.below(100);
+    let base = data_address.wrapping_add_signed(-i64::from(harness::INTEGERS));
+    let address_of = |symbol| match symbol {
+        Symbol::Function(number) => starts[number],
+        Symbol::Data(offset) => base.wrapping_add_signed(offset.into()),
+        Symbol::Item(_) => unreachable!("the code itself knows its items"),
+    };
+
+    let (mut code, mut instructions) = (Vec::new(), Vec::new());
+    for piece in order {
+        pieces[piece].place(starts[piece], address_of);
+        for item in &pieces[piece].items {
+            let address = code_address + code.len() as u64;
+            if !item.name.is_empty() {
+                let (bits, len, mnemonic) = (item.bits as u32, item.len, item.name);
+                instructions.push(Instruction { address, bits, len, mnemonic });
+            }
+            code.extend(&item.bits.to_le_bytes()[..item.len.into()]);
+        }
+    }
+    let entry = starts[pieces.len() - 1];
+    let data = harness::data(rng);
+    Program { entry, code_address, code, data_address, data, most_steps, instructions }
+}

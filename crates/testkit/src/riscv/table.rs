@@ -1,0 +1,289 @@
+//! The instructions by name, grouped by what a generator must know to use them, with the fields that never change.
+
+/// `rd, rs1, rs2`: name, opcode, funct3, funct7.
+pub(super) const REGISTER: &[(&str, u32, u32, u32)] = &[
+    ("add", 0x33, 0, 0x00),
+    ("sub", 0x33, 0, 0x20),
+    ("sll", 0x33, 1, 0x00),
+    ("slt", 0x33, 2, 0x00),
+    ("sltu", 0x33, 3, 0x00),
+    ("xor", 0x33, 4, 0x00),
+    ("srl", 0x33, 5, 0x00),
+    ("sra", 0x33, 5, 0x20),
+    ("or", 0x33, 6, 0x00),
+    ("and", 0x33, 7, 0x00),
+    ("addw", 0x3b, 0, 0x00),
+    ("subw", 0x3b, 0, 0x20),
+    ("sllw", 0x3b, 1, 0x00),
+    ("srlw", 0x3b, 5, 0x00),
+    ("sraw", 0x3b, 5, 0x20),
+    // The first BASE of these are what may stand between lr and sc.
+    ("mul", 0x33, 0, 0x01),
+    ("mulh", 0x33, 1, 0x01),
+    ("mulhsu", 0x33, 2, 0x01),
+    ("mulhu", 0x33, 3, 0x01),
+    ("div", 0x33, 4, 0x01),
+    ("divu", 0x33, 5, 0x01),
+    ("rem", 0x33, 6, 0x01),
+    ("remu", 0x33, 7, 0x01),
+    ("mulw", 0x3b, 0, 0x01),
+    ("divw", 0x3b, 4, 0x01),
+    ("divuw", 0x3b, 5, 0x01),
+    ("remw", 0x3b, 6, 0x01),
+    ("remuw", 0x3b, 7, 0x01),
+    ("add.uw", 0x3b, 0, 0x04),
+    ("sh1add", 0x33, 2, 0x10),
+    ("sh2add", 0x33, 4, 0x10),
+    ("sh3add", 0x33, 6, 0x10),
+    ("sh1add.uw", 0x3b, 2, 0x10),
+    ("sh2add.uw", 0x3b, 4, 0x10),
+    ("sh3add.uw", 0x3b, 6, 0x10),
+    ("andn", 0x33, 7, 0x20),
+    ("orn", 0x33, 6, 0x20),
+    ("xnor", 0x33, 4, 0x20),
+    ("min", 0x33, 4, 0x05),
+    ("minu", 0x33, 5, 0x05),
+    ("max", 0x33, 6, 0x05),
+    ("maxu", 0x33, 7, 0x05),
+    ("rol", 0x33, 1, 0x30),
+    ("ror", 0x33, 5, 0x30),
+    ("rolw", 0x3b, 1, 0x30),
+    ("rorw", 0x3b, 5, 0x30),
+    ("bclr", 0x33, 1, 0x24),
+    ("bext", 0x33, 5, 0x24),
+    ("binv", 0x33, 1, 0x34),
+    ("bset", 0x33, 1, 0x14),
+];
+
+/// How many instructions at the start of [`REGISTER`] are of the base set.
+pub(super) const BASE: usize = 15;
+
+/// `rd, rs1, imm`: name, opcode, funct3.
+pub(super) const IMMEDIATE: &[(&str, u32, u32)] = &[
+    ("addi", 0x13, 0),
+    ("slti", 0x13, 2),
+    ("sltiu", 0x13, 3),
+    ("xori", 0x13, 4),
+    ("ori", 0x13, 6),
+    ("andi", 0x13, 7),
+    ("addiw", 0x1b, 0),
+];
+
+/// `rd, rs1, amount`: name, opcode, funct3, the rest of the immediate, bits of the amount. No bits: one source.
+pub(super) const SHIFT: &[(&str, u32, u32, i32, u32)] = &[
+    ("slli", 0x13, 1, 0x000, 6),
+    ("srli", 0x13, 5, 0x000, 6),
+    ("srai", 0x13, 5, 0x400, 6),
+    ("slliw", 0x1b, 1, 0x000, 5),
+    ("srliw", 0x1b, 5, 0x000, 5),
+    ("sraiw", 0x1b, 5, 0x400, 5),
+    ("slli.uw", 0x1b, 1, 0x080, 6),
+    ("rori", 0x13, 5, 0x600, 6),
+    ("roriw", 0x1b, 5, 0x600, 5),
+    ("bclri", 0x13, 1, 0x480, 6),
+    ("bexti", 0x13, 5, 0x480, 6),
+    ("binvi", 0x13, 1, 0x680, 6),
+    ("bseti", 0x13, 1, 0x280, 6),
+    ("clz", 0x13, 1, 0x600, 0),
+    ("ctz", 0x13, 1, 0x601, 0),
+    ("cpop", 0x13, 1, 0x602, 0),
+    ("sext.b", 0x13, 1, 0x604, 0),
+    ("sext.h", 0x13, 1, 0x605, 0),
+    ("clzw", 0x1b, 1, 0x600, 0),
+    ("ctzw", 0x1b, 1, 0x601, 0),
+    ("cpopw", 0x1b, 1, 0x602, 0),
+    ("orc.b", 0x13, 5, 0x287, 0),
+    ("rev8", 0x13, 5, 0x6b8, 0),
+    ("zext.h", 0x3b, 4, 0x080, 0),
+];
+
+/// `rd, offset(rs1)`: name, opcode, funct3. Those with opcode 0x07 load floating-point registers.
+pub(super) const LOAD: &[(&str, u32, u32)] = &[
+    ("lb", 0x03, 0),
+    ("lh", 0x03, 1),
+    ("lw", 0x03, 2),
+    ("ld", 0x03, 3),
+    ("lbu", 0x03, 4),
+    ("lhu", 0x03, 5),
+    ("lwu", 0x03, 6),
+    ("flw", 0x07, 2),
+    ("fld", 0x07, 3),
+];
+
+/// `rs2, offset(rs1)`: name, opcode, funct3. Those with opcode 0x27 store floating-point registers.
+pub(super) const STORE: &[(&str, u32, u32)] =
+    &[("sb", 0x23, 0), ("sh", 0x23, 1), ("sw", 0x23, 2), ("sd", 0x23, 3), ("fsw", 0x27, 2), ("fsd", 0x27, 3)];
+
+/// Compressed loads and stores: name, funct3, size, whether the register is a floating-point one, whether it loads.
+pub(super) const SHORT: &[(&str, u32, i32, bool, bool)] = &[
+    ("c.fld", 1, 8, true, true),
+    ("c.lw", 2, 4, false, true),
+    ("c.ld", 3, 8, false, true),
+    ("c.fsd", 5, 8, true, false),
+    ("c.sw", 6, 4, false, false),
+    ("c.sd", 7, 8, false, false),
+];
+
+/// The same from the stack pointer.
+pub(super) const STACK: &[(&str, u32, i32, bool, bool)] = &[
+    ("c.fldsp", 1, 8, true, true),
+    ("c.lwsp", 2, 4, false, true),
+    ("c.ldsp", 3, 8, false, true),
+    ("c.fsdsp", 5, 8, true, false),
+    ("c.swsp", 6, 4, false, false),
+    ("c.sdsp", 7, 8, false, false),
+];
+
+/// Conditional branches: name, funct3.
+pub(super) const BRANCH: &[(&str, u32)] =
+    &[("beq", 0), ("bne", 1), ("blt", 4), ("bge", 5), ("bltu", 6), ("bgeu", 7)];
+
+/// Atomic operations on words, and on double words: names, funct5.
+pub(super) const ATOMIC: &[([&str; 2], u32)] = &[
+    (["amoadd.w", "amoadd.d"], 0x00),
+    (["amoswap.w", "amoswap.d"], 0x01),
+    (["amoxor.w", "amoxor.d"], 0x04),
+    (["amoor.w", "amoor.d"], 0x08),
+    (["amoand.w", "amoand.d"], 0x0c),
+    (["amomin.w", "amomin.d"], 0x10),
+    (["amomax.w", "amomax.d"], 0x14),
+    (["amominu.w", "amominu.d"], 0x18),
+    (["amomaxu.w", "amomaxu.d"], 0x1c),
+];
+
+/// Instructions on control and status registers: name, funct3. From the fourth on with an immediate.
+pub(super) const CSR: &[(&str, u32)] =
+    &[("csrrw", 1), ("csrrs", 2), ("csrrc", 3), ("csrrwi", 5), ("csrrsi", 6), ("csrrci", 7)];
+
+/// Multiply and add: names in single and double precision, opcode.
+pub(super) const FUSED: &[([&str; 2], u32)] = &[
+    (["fmadd.s", "fmadd.d"], 0x43),
+    (["fmsub.s", "fmsub.d"], 0x47),
+    (["fnmsub.s", "fnmsub.d"], 0x4b),
+    (["fnmadd.s", "fnmadd.d"], 0x4f),
+];
+
+/// What a floating-point instruction's registers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All floating-point, two sources.
+    Two,
+    /// Floating-point, one source; the second field is this.
+    One(u8),
+    /// To an integer register from two sources.
+    Compare,
+    /// To an integer register; the second field is this.
+    ToInteger(u8),
+    /// From an integer register; the second field is this.
+    FromInteger(u8),
+}
+
+use Shape::{Compare, FromInteger, One, ToInteger, Two};
+
+/// funct3 is the rounding mode.
+pub(super) const ROUNDS: u32 = 8;
+
+/// Floating-point: name, funct7, funct3 (or [`ROUNDS`]), registers.
+pub(super) const FLOAT: &[(&str, u32, u32, Shape)] = &[
+    ("fadd.s", 0x00, ROUNDS, Two),
+    ("fsub.s", 0x04, ROUNDS, Two),
+    ("fmul.s", 0x08, ROUNDS, Two),
+    ("fdiv.s", 0x0c, ROUNDS, Two),
+    ("fsqrt.s", 0x2c, ROUNDS, One(0)),
+    ("fsgnj.s", 0x10, 0, Two),
+    ("fsgnjn.s", 0x10, 1, Two),
+    ("fsgnjx.s", 0x10, 2, Two),
+    ("fmin.s", 0x14, 0, Two),
+    ("fmax.s", 0x14, 1, Two),
+    ("fcvt.w.s", 0x60, ROUNDS, ToInteger(0)),
+    ("fcvt.wu.s", 0x60, ROUNDS, ToInteger(1)),
+    ("fcvt.l.s", 0x60, ROUNDS, ToInteger(2)),
+    ("fcvt.lu.s", 0x60, ROUNDS, ToInteger(3)),
+    ("fmv.x.w", 0x70, 0, ToInteger(0)),
+    ("fclass.s", 0x70, 1, ToInteger(0)),
+    ("fle.s", 0x50, 0, Compare),
+    ("flt.s", 0x50, 1, Compare),
+    ("feq.s", 0x50, 2, Compare),
+    ("fcvt.s.w", 0x68, ROUNDS, FromInteger(0)),
+    ("fcvt.s.wu", 0x68, ROUNDS, FromInteger(1)),
+    ("fcvt.s.l", 0x68, ROUNDS, FromInteger(2)),
+    ("fcvt.s.lu", 0x68, ROUNDS, FromInteger(3)),
+    ("fmv.w.x", 0x78, 0, FromInteger(0)),
+    ("fadd.d", 0x01, ROUNDS, Two),
+    ("fsub.d", 0x05, ROUNDS, Two),
+    ("fmul.d", 0x09, ROUNDS, Two),
+    ("fdiv.d", 0x0d, ROUNDS, Two),
+    ("fsqrt.d", 0x2d, ROUNDS, One(0)),
+    ("fsgnj.d", 0x11, 0, Two),
+    ("fsgnjn.d", 0x11, 1, Two),
+    ("fsgnjx.d", 0x11, 2, Two),
+    ("fmin.d", 0x15, 0, Two),
+    ("fmax.d", 0x15, 1, Two),
+    ("fcvt.s.d", 0x20, ROUNDS, One(1)),
+    ("fcvt.d.s", 0x21, ROUNDS, One(0)),
+    ("fcvt.w.d", 0x61, ROUNDS, ToInteger(0)),
+    ("fcvt.wu.d", 0x61, ROUNDS, ToInteger(1)),
+    ("fcvt.l.d", 0x61, ROUNDS, ToInteger(2)),
+    ("fcvt.lu.d", 0x61, ROUNDS, ToInteger(3)),
+    ("fmv.x.d", 0x71, 0, ToInteger(0)),
+    ("fclass.d", 0x71, 1, ToInteger(0)),
+    ("fle.d", 0x51, 0, Compare),
+    ("flt.d", 0x51, 1, Compare),
+    ("feq.d", 0x51, 2, Compare),
+    ("fcvt.d.w", 0x69, ROUNDS, FromInteger(0)),
+    ("fcvt.d.wu", 0x69, ROUNDS, FromInteger(1)),
+    ("fcvt.d.l", 0x69, ROUNDS, FromInteger(2)),
+    ("fcvt.d.lu", 0x69, ROUNDS, FromInteger(3)),
+    ("fmv.d.x", 0x79, 0, FromInteger(0)),
+];
+
+/// What is in no table above.
+const OTHERS: &[&str] = &[
+    "lui",
+    "auipc",
+    "jal",
+    "jalr",
+    "fence",
+    "fence.i",
+    "fence.tso",
+    "ecall",
+    "lr.w",
+    "lr.d",
+    "sc.w",
+    "sc.d",
+    "c.addi4spn",
+    "c.nop",
+    "c.addi",
+    "c.addiw",
+    "c.li",
+    "c.addi16sp",
+    "c.lui",
+    "c.srli",
+    "c.srai",
+    "c.andi",
+    "c.sub",
+    "c.xor",
+    "c.or",
+    "c.and",
+    "c.subw",
+    "c.addw",
+    "c.j",
+    "c.beqz",
+    "c.bnez",
+    "c.slli",
+    "c.jr",
+    "c.mv",
+    "c.jalr",
+    "c.add",
+];
+
+/// Every instruction of RV64IMAFDC, Zicsr, Zifencei, Zba, Zbb and Zbs, but `ebreak` and `c.ebreak`: those would end the
+/// program.
+pub fn mnemonics() -> impl Iterator<Item = &'static str> {
+    let plain = REGISTER.iter().map(|row| row.0).chain(IMMEDIATE.iter().map(|row| row.0));
+    let memory = LOAD.iter().chain(STORE).map(|row| row.0).chain(SHORT.iter().chain(STACK).map(|row| row.0));
+    let pairs = ATOMIC.iter().chain(FUSED).flat_map(|row| row.0);
+    let few = BRANCH.iter().chain(CSR).map(|row| row.0).chain(FLOAT.iter().map(|row| row.0));
+    let plain = plain.chain(SHIFT.iter().map(|row| row.0));
+    plain.chain(memory).chain(pairs).chain(few).chain(OTHERS.iter().copied())
+}
