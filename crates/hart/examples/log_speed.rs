@@ -127,7 +127,7 @@ fn access(line: &str, kind: AccessKind, size: u8) -> Access {
 
 fn measure<const ACCESSES: bool, const INSTRUCTIONS: bool>(what: &str, run: &Run, xlen: Xlen) {
     let once = {
-        let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS>::new(Vec::new(), xlen).unwrap();
+        let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS, false>::new(Vec::new(), xlen).unwrap();
         run.tell(&mut writer);
         writer.finish().unwrap()
     };
@@ -135,12 +135,12 @@ fn measure<const ACCESSES: bool, const INSTRUCTIONS: bool>(what: &str, run: &Run
     let count = (times * run.instructions) as f64;
 
     let start = Instant::now();
-    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS>::new(io::sink(), xlen).unwrap();
+    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS, false>::new(io::sink(), xlen).unwrap();
     (0..times).for_each(|_| run.tell(&mut writer));
     writer.finish().unwrap();
     let write = start.elapsed().as_secs_f64();
 
-    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS>::new(Vec::new(), xlen).unwrap();
+    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS, false>::new(Vec::new(), xlen).unwrap();
     (0..times.min(20)).for_each(|_| run.tell(&mut writer));
     let log = writer.finish().unwrap();
     let start = Instant::now();

@@ -69,6 +69,7 @@ struct Count(u64);
 impl Sink for Count {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
 
     fn block(&mut self, block: &Block) {
         self.0 = self.0.wrapping_add(u64::from(block.count));
@@ -83,7 +84,7 @@ pub fn own_log(data: &[u8]) {
     }
     let [contents, codes, chunk @ ..] = data else { return };
     let codes = chunk.len() * usize::from(*codes) / 255;
-    let mut log = header(contents & 3);
+    let mut log = header(contents & 7);
     for _ in 0..2 {
         log.extend(with_head(codes, chunk));
     }
@@ -174,7 +175,7 @@ fn logs_of_anything() {
 
 /// A log with everything in it, of one chunk, without header and end.
 fn chunk(rng: &mut Rng) -> (usize, Vec<u8>) {
-    let mut writer = Writer::<_, true, true>::new(Vec::new(), Xlen::Rv64).unwrap();
+    let mut writer = Writer::<_, true, true, true>::new(Vec::new(), Xlen::Rv64).unwrap();
     for _ in 0..rng.below(60) {
         let start = 0x1000 * rng.below(5);
         let count = 1 + rng.below(3) as u32;
@@ -183,6 +184,8 @@ fn chunk(rng: &mut Rng) -> (usize, Vec<u8>) {
             let address = rng.sized(20);
             writer.access(&Access { index, kind: AccessKind::Amo, size: 4, address, value: rng.sized(32) });
         }
+        let cycle = rng.sized(20);
+        writer.cycles(&[cycle, cycle + 1, cycle + 2][..count as usize]);
         let (end, isa, class) = (start + u64::from(count) * 4, Isa::Rv64, Class::NEXT);
         writer.block(&Block { start, end, count, isa, last_len: 4, class, ended: Ended::Cut });
         if rng.one_in(9) {
@@ -215,7 +218,7 @@ fn own_logs_of_anything() {
 
         // The codes of a good chunk, with damage behind or in them.
         let codes = codes.min(chunk.len());
-        let log = [header(3), with_head(codes, &chunk), with_head(codes, &chunk)].concat();
+        let log = [header(7), with_head(codes, &chunk), with_head(codes, &chunk)].concat();
         let _ = Reader::new(&log[..]).unwrap().read(&mut Count::default());
     }
 }

@@ -1,7 +1,7 @@
 //! Our own log: what is written is what is read, whole, cut off or damaged.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
-use tracewright_hart::log::own::{Error, Reader, Writer};
+use tracewright_hart::log::own::{Error, Header, Reader, Writer};
 use tracewright_hart::log::{Kind, detect};
 use tracewright_hart::{Access, Privilege, Sink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
@@ -13,6 +13,7 @@ enum Told {
     Block(Block),
     Access(Access),
     Instruction(u32),
+    Cycle(u64),
     Trap(Trap),
     Privilege(Privilege),
 }
@@ -23,30 +24,34 @@ impl Told {
             Self::Block(block) => sink.block(block),
             Self::Access(access) => sink.access(access),
             Self::Instruction(bits) => sink.instructions(&[*bits]),
+            Self::Cycle(cycle) => sink.cycles(&[*cycle]),
             Self::Trap(trap) => sink.trap(trap),
             Self::Privilege(privilege) => sink.privilege(*privilege),
         }
     }
 }
 
-/// Keeps everything: the instructions of a block, its accesses, then the block, in whatever order they come.
+/// Keeps everything: the instructions of a block, its accesses, its cycles, then the block, in whatever order they come.
 #[derive(Debug, Default)]
 struct All {
     told: Vec<Told>,
     bits: Vec<u32>,
     accesses: Vec<Access>,
+    cycles: Vec<u64>,
 }
 
 impl All {
     fn flush(&mut self) {
         self.told.extend(self.bits.drain(..).map(Told::Instruction));
         self.told.extend(self.accesses.drain(..).map(Told::Access));
+        self.told.extend(self.cycles.drain(..).map(Told::Cycle));
     }
 }
 
 impl Sink for All {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
 
     fn block(&mut self, block: &Block) {
         self.flush();
@@ -59,6 +64,10 @@ impl Sink for All {
 
     fn instructions(&mut self, bits: &[u32]) {
         self.bits.extend_from_slice(bits);
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.cycles.extend_from_slice(cycles);
     }
 
     fn trap(&mut self, trap: &Trap) {
@@ -119,6 +128,7 @@ fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
         .collect();
     let mut run = Vec::new();
     let mut at = 0;
+    let mut cycle = 0_u64;
     for step in 0..length {
         at = match rng.below(8) {
             0 => rng.below(program.len() as u64) as usize,
@@ -143,6 +153,12 @@ fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
             }
             run.push(Told::Access(access));
         }
+        if !rng.one_in(10) {
+            for _ in 0..block.count {
+                cycle = cycle.wrapping_add(if rng.one_in(20) { rng.sized(64) } else { 1 });
+                run.push(Told::Cycle(cycle));
+            }
+        }
         run.push(Told::Block(block));
         match rng.below(20) {
             0 => run.push(Told::Trap(Trap {
@@ -163,8 +179,8 @@ fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
     run
 }
 
-fn written<const ACCESSES: bool, const INSTRUCTIONS: bool>(run: &[Told]) -> Vec<u8> {
-    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS>::new(Vec::new(), Xlen::Rv64).unwrap();
+fn written<const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool>(run: &[Told]) -> Vec<u8> {
+    let mut writer = Writer::<_, ACCESSES, INSTRUCTIONS, CYCLES>::new(Vec::new(), Xlen::Rv64).unwrap();
     run.iter().for_each(|told| told.tell(&mut writer));
     writer.finish().unwrap()
 }
@@ -183,12 +199,13 @@ fn read(log: &[u8]) -> (Vec<Told>, Result<(), Error>) {
 }
 
 /// As a reader tells it, with the accesses and instructions that are in the log.
-fn expected(run: &[Told], accesses: bool, instructions: bool) -> Vec<Told> {
+fn expected(run: &[Told], accesses: bool, instructions: bool, cycles: bool) -> Vec<Told> {
     let mut all = All::default();
     for told in run {
         match told {
             Told::Access(_) if !accesses => {}
             Told::Instruction(_) if !instructions => {}
+            Told::Cycle(_) if !cycles => {}
             _ => told.tell(&mut all),
         }
     }
@@ -203,21 +220,20 @@ fn round_trips() {
         let length = rng.below(300);
         let run = random_run(&mut rng, length);
         let logs = [
-            (written::<true, true>(&run), true, true),
-            (written::<true, false>(&run), true, false),
-            (written::<false, true>(&run), false, true),
-            (written::<false, false>(&run), false, false),
+            (written::<true, true, true>(&run), true, true, true),
+            (written::<true, true, false>(&run), true, true, false),
+            (written::<true, false, false>(&run), true, false, false),
+            (written::<false, true, true>(&run), false, true, true),
+            (written::<false, false, true>(&run), false, false, true),
+            (written::<false, false, false>(&run), false, false, false),
         ];
-        for (log, accesses, instructions) in logs {
+        for (log, accesses, instructions, cycles) in logs {
             assert_eq!(detect(&log), Some(Kind::Own));
             let header = Reader::new(&log[..]).unwrap().header();
-            assert_eq!(
-                (header.accesses, header.instructions, header.xlen),
-                (accesses, instructions, Xlen::Rv64)
-            );
+            assert_eq!(header, Header { xlen: Xlen::Rv64, accesses, instructions, cycles });
             let (told, result) = read(&log);
             result.unwrap();
-            assert!(told == expected(&run, accesses, instructions), "{seed} {accesses} {instructions}");
+            assert!(told == expected(&run, accesses, instructions, cycles), "{seed} {header:?}");
         }
     }
 }
@@ -229,7 +245,7 @@ fn a_full_dictionary() {
     let mut blocks: Vec<_> = (0..300_000).map(|_| random_block(&mut rng, 4)).collect();
     blocks.extend_from_within(..1000);
     let run: Vec<_> = blocks.into_iter().map(Told::Block).collect();
-    let (told, result) = read(&written::<false, false>(&run));
+    let (told, result) = read(&written::<false, false, false>(&run));
     result.unwrap();
     assert!(told == run);
 
@@ -242,17 +258,17 @@ fn a_full_dictionary() {
         }
         run.push(Told::Block(block));
     }
-    let (told, result) = read(&written::<true, true>(&run));
+    let (told, result) = read(&written::<true, true, true>(&run));
     result.unwrap();
-    assert!(told == expected(&run, true, true));
+    assert!(told == expected(&run, true, true, true));
 }
 
 /// Wherever a log is cut off, all whole chunks are read, and where the next should be is told.
 #[test]
 fn cut_off() {
     let run = random_run(&mut Rng::new(3), 9000);
-    let log = written::<true, true>(&run);
-    let all = expected(&run, true, true);
+    let log = written::<true, true, true>(&run);
+    let all = expected(&run, true, true, true);
     assert!(log.len() > 200_000, "{}", log.len());
     let mut rng = Rng::new(4);
     let mut most = 0;
@@ -275,8 +291,8 @@ fn cut_off() {
 #[test]
 fn damaged() {
     let run = random_run(&mut Rng::new(3), 9000);
-    let log = written::<true, true>(&run);
-    let all = expected(&run, true, true);
+    let log = written::<true, true, true>(&run);
+    let all = expected(&run, true, true, true);
     let mut rng = Rng::new(6);
     for _ in 0..60 {
         let mut bad = log.clone();
@@ -304,9 +320,9 @@ fn a_loop_takes_next_to_nothing() {
         run.push(Told::Access(Access { index: 0, kind: AccessKind::Load, size: 8, address, value: 0 }));
         run.push(Told::Block(block));
     }
-    let len = written::<false, false>(&run).len();
+    let len = written::<false, false, false>(&run).len();
     assert!(len < 1200, "{len}");
-    let len = written::<true, false>(&run).len();
+    let len = written::<true, false, false>(&run).len();
     assert!(len < 105_000, "{len}");
 }
 
@@ -324,7 +340,7 @@ fn an_error_of_the_file_is_told_at_the_end() {
         }
     }
     let run = random_run(&mut Rng::new(3), 3000);
-    let mut writer = Writer::<_, true, true>::new(Full(70_000), Xlen::Rv32).unwrap();
+    let mut writer = Writer::<_, true, true, true>::new(Full(70_000), Xlen::Rv32).unwrap();
     run.iter().for_each(|told| told.tell(&mut writer));
     assert_eq!(writer.finish().err().unwrap().to_string(), "full");
 }

@@ -3,19 +3,24 @@
 use tracewright_core::Block;
 use tracewright_isa::riscv::AccessKind;
 
-use super::bytes::{Cursor, len, put_fixed, unzigzag, zigzag};
+use super::bytes::{Cursor, len, put_fixed, put_varint, unzigzag, zigzag};
 use crate::Access;
 
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;
-/// The most instructions, and the most accesses, of a block in the dictionary.
+/// The most instructions, accesses and cycles of a block in the dictionary.
 pub(super) const MOST: usize = 4096;
 
-// The most blocks in the dictionary, with the most instructions and accesses of all of them. When one is reached, all
-// is forgotten.
+// The most blocks in the dictionary, with the most instructions, accesses and cycles of all of them. When one is reached,
+// all is forgotten.
 const ENTRIES: usize = 1 << 18;
 const BITS: usize = 1 << 21;
 const SLOTS: usize = 1 << 20;
+const GAPS: usize = 1 << 21;
+
+/// How many cycles of a block are told one by one; if more are new, all are.
+const FEW: usize = 32;
+const ALL: u8 = 0xff;
 
 /// Guesses of the next block after the last four.
 const GUESSES: u32 = 16;
@@ -29,6 +34,8 @@ pub(super) struct Model {
     pub entries: Vec<Entry>,
     pub bits: Vec<u32>,
     pub slots: Vec<Slot>,
+    /// For each instruction, how many cycles after the one before it retired the last time.
+    gaps: Vec<u64>,
     guesses: Box<[u32]>,
     values: Box<[u64]>,
     /// The last four blocks, 16 bits each.
@@ -38,6 +45,8 @@ pub(super) struct Model {
     pub end: u64,
     /// What was accessed last.
     pub address: u64,
+    /// When an instruction retired last.
+    cycle: u64,
 }
 
 /// A block in the dictionary.
@@ -48,6 +57,8 @@ pub(super) struct Entry {
     bits: u32,
     first_slot: u32,
     slots: u32,
+    first_gap: u32,
+    gaps: u32,
     /// What came after it last time.
     next: u32,
 }
@@ -86,12 +97,14 @@ impl Model {
             entries: Vec::new(),
             bits: Vec::new(),
             slots: Vec::new(),
+            gaps: Vec::new(),
             guesses: vec![NONE; 1 << GUESSES].into(),
             values: vec![0; 1 << VALUES].into(),
             history: 0,
             last: NONE,
             end: 0,
             address: 0,
+            cycle: 0,
         }
     }
 
@@ -126,29 +139,37 @@ impl Model {
     }
 
     /// Forgets everything if there is no room for another block. Returns whether it did.
-    pub fn make_room(&mut self, bits: usize, slots: usize) -> bool {
+    pub fn make_room(&mut self, bits: usize, slots: usize, gaps: usize) -> bool {
         let is_full = self.entries.len() >= ENTRIES
             || self.bits.len() + bits > BITS
-            || self.slots.len() + slots > SLOTS;
+            || self.slots.len() + slots > SLOTS
+            || self.gaps.len() + gaps > GAPS;
         if is_full {
             self.entries.clear();
             self.bits.clear();
             self.slots.clear();
+            self.gaps.clear();
             self.guesses.fill(NONE);
             (self.history, self.last) = (0, NONE);
         }
         is_full
     }
 
-    /// Adds a block whose instructions and slots were appended from there on.
-    pub fn add(&mut self, block: Block, first_bits: usize, first_slot: usize) -> u32 {
+    /// Adds a block.
+    pub fn add(&mut self, block: Block, bits: &[u32], slots: impl Iterator<Item = Slot>, gaps: usize) -> u32 {
         let id = self.entries.len() as u32;
+        let (first_bits, first_slot, first_gap) = (self.bits.len(), self.slots.len(), self.gaps.len());
+        self.bits.extend_from_slice(bits);
+        self.slots.extend(slots);
+        self.gaps.resize(first_gap + gaps, 0);
         self.entries.push(Entry {
             block,
             first_bits: first_bits as u32,
             bits: (self.bits.len() - first_bits) as u32,
             first_slot: first_slot as u32,
             slots: (self.slots.len() - first_slot) as u32,
+            first_gap: first_gap as u32,
+            gaps: gaps as u32,
             next: NONE,
         });
         id
@@ -162,6 +183,93 @@ impl Model {
     #[inline]
     pub fn slots_of(&self, entry: &Entry) -> std::ops::Range<usize> {
         entry.first_slot as usize..(entry.first_slot + entry.slots) as usize
+    }
+
+    /// How many cycles are told of it.
+    #[inline]
+    pub fn cycles_of(&self, entry: &Entry) -> usize {
+        entry.gaps as usize
+    }
+
+    /// Writes the cycles of a block of the dictionary, which has as many.
+    #[inline]
+    pub fn put_cycles(&mut self, to: &mut Vec<u8>, id: u32, cycles: &[u64]) {
+        let entry = &self.entries[id as usize];
+        let gaps = &mut self.gaps[entry.first_gap as usize..][..entry.gaps as usize];
+        let mut last = self.cycle;
+        let mut changed = 0;
+        for (&cycle, &gap) in cycles.iter().zip(gaps.iter()) {
+            changed += usize::from(cycle.wrapping_sub(last) != gap);
+            last = cycle;
+        }
+        to.push(if changed <= FEW { changed as u8 } else { ALL });
+        if changed > 0 {
+            let mut last = self.cycle;
+            let mut place = 0;
+            for (at, (&cycle, gap)) in cycles.iter().zip(gaps).enumerate() {
+                let new = cycle.wrapping_sub(last);
+                last = cycle;
+                if changed > FEW {
+                    put_varint(to, new);
+                } else if new != *gap {
+                    put_varint(to, (at - place) as u64);
+                    put_varint(to, new);
+                    place = at;
+                }
+                *gap = new;
+            }
+        }
+        self.cycle = last;
+    }
+
+    /// Reads them.
+    #[inline]
+    pub fn take_cycles(&mut self, from: &mut Cursor<'_>, id: u32, to: &mut Vec<u64>) -> Option<()> {
+        let entry = &self.entries[id as usize];
+        let gaps = &mut self.gaps[entry.first_gap as usize..][..entry.gaps as usize];
+        match from.byte()? {
+            ALL => {
+                for gap in gaps.iter_mut() {
+                    *gap = from.varint()?;
+                }
+            }
+            changed => {
+                let mut at = 0_usize;
+                for _ in 0..changed {
+                    at = at.checked_add(from.small()? as usize)?;
+                    *gaps.get_mut(at)? = from.varint()?;
+                }
+            }
+        }
+        to.clear();
+        for &gap in &*gaps {
+            self.cycle = self.cycle.wrapping_add(gap);
+            to.push(self.cycle);
+        }
+        Some(())
+    }
+
+    /// Writes cycles of instructions that are not remembered.
+    pub fn put_other_cycles(&mut self, to: &mut Vec<u8>, cycles: &[u64]) {
+        put_varint(to, cycles.len() as u64);
+        for &cycle in cycles {
+            put_varint(to, cycle.wrapping_sub(self.cycle));
+            self.cycle = cycle;
+        }
+    }
+
+    /// Reads them.
+    pub fn take_other_cycles(&mut self, from: &mut Cursor<'_>, to: &mut Vec<u64>) -> Option<()> {
+        let count = from.small()? as usize;
+        if count > MOST {
+            return None;
+        }
+        to.clear();
+        for _ in 0..count {
+            self.cycle = self.cycle.wrapping_add(from.varint()?);
+            to.push(self.cycle);
+        }
+        Some(())
     }
 
     /// Writes an access of slot `at`.

@@ -19,6 +19,8 @@ pub struct Header {
     pub accesses: bool,
     /// Whether instructions are in it.
     pub instructions: bool,
+    /// Whether cycles are in it.
+    pub cycles: bool,
 }
 
 /// Reads a log.
@@ -30,6 +32,7 @@ pub struct Reader<R> {
     /// Where the next chunk is.
     offset: u64,
     chunk: Vec<u8>,
+    cycles: Vec<u64>,
     blocks: u64,
     instructions: u64,
     is_at_end: bool,
@@ -57,15 +60,21 @@ impl<R: Read> Reader<R> {
             64 => Xlen::Rv64,
             _ => return Err(Error::NotALog),
         };
-        if rest[2] & !3 != 0 || rest[3] != 0 {
-            return Err(Error::Contents(rest[2] & !3));
+        if rest[2] & !7 != 0 || rest[3] != 0 {
+            return Err(Error::Contents(rest[2] & !7));
         }
         Ok(Self {
             input,
-            header: Header { xlen, accesses: rest[2] & 1 != 0, instructions: rest[2] & 2 != 0 },
+            header: Header {
+                xlen,
+                accesses: rest[2] & 1 != 0,
+                instructions: rest[2] & 2 != 0,
+                cycles: rest[2] & 4 != 0,
+            },
             model: Model::new(),
             offset: header.len() as u64,
             chunk: Vec::new(),
+            cycles: Vec::new(),
             blocks: 0,
             instructions: 0,
             is_at_end: false,
@@ -209,6 +218,12 @@ impl<R: Read> Reader<R> {
                 sink.access(&access);
             }
         }
+        if self.header.cycles {
+            self.model.take_cycles(data, id, &mut self.cycles)?;
+            if S::CYCLES && !self.cycles.is_empty() {
+                sink.cycles(&self.cycles);
+            }
+        }
         self.model.step(id);
         self.count(&entry.block);
         sink.block(&entry.block);
@@ -227,14 +242,15 @@ impl<R: Read> Reader<R> {
         self.bits(data, &mut bits)?;
         let mut slots = Vec::new();
         self.layout(data, &mut slots)?;
-        self.model.make_room(bits.len(), slots.len());
-        let (first_bits, first_slot) = (self.model.bits.len(), self.model.slots.len());
-        self.model.bits.extend_from_slice(&bits);
-        self.model.slots.extend_from_slice(&slots);
-        Some(self.model.add(block, first_bits, first_slot))
+        let cycles = if self.header.cycles { data.small()? as usize } else { 0 };
+        if cycles > MOST {
+            return None;
+        }
+        self.model.make_room(bits.len(), slots.len(), cycles);
+        Some(self.model.add(block, &bits, slots.into_iter(), cycles))
     }
 
-    /// Tells instructions and accesses of a block that is not in the dictionary.
+    /// Tells instructions, accesses and cycles of a block that is not in the dictionary.
     fn rest<S: Sink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
         let mut bits = Vec::new();
         self.bits(data, &mut bits)?;
@@ -248,6 +264,12 @@ impl<R: Read> Reader<R> {
             let access = self.model.take_other(data, slot)?;
             if S::ACCESSES {
                 sink.access(&access);
+            }
+        }
+        if self.header.cycles {
+            self.model.take_other_cycles(data, &mut self.cycles)?;
+            if S::CYCLES && !self.cycles.is_empty() {
+                sink.cycles(&self.cycles);
             }
         }
         Some(())

@@ -19,12 +19,12 @@ const CHAINS: u32 = 16;
 /// How far a chain is followed: a block that is found later is added again, which does no harm.
 const CHAIN_STEPS: u32 = 16;
 
-/// Writes a log: with accesses if `ACCESSES`, with instructions if `INSTRUCTIONS`.
+/// Writes a log: with accesses if `ACCESSES`, with instructions if `INSTRUCTIONS`, with cycles if `CYCLES`.
 ///
 /// An error of the file stops writing; [`finish`](Self::finish) tells it. A log that was not finished can be read up
 /// to the last chunk.
 #[derive(Debug)]
-pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool> {
+pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool> {
     output: W,
     error: Option<io::Error>,
     model: Model,
@@ -34,6 +34,7 @@ pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool> {
     // Of the block to come.
     bits: Vec<u32>,
     accesses: Vec<Access>,
+    cycles: Vec<u64>,
     /// Parts of it are written.
     has_parts: bool,
     // Of the chunk to come.
@@ -47,7 +48,9 @@ pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool> {
     instructions: u64,
 }
 
-impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSES, INSTRUCTIONS> {
+impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool>
+    Writer<W, ACCESSES, INSTRUCTIONS, CYCLES>
+{
     /// Writes to `output`. Nothing is buffered between chunks of some 64 KiB, so it need not be a `BufWriter`.
     ///
     /// # Errors
@@ -57,8 +60,9 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
             Xlen::Rv32 => 32,
             Xlen::Rv64 => 64,
         };
+        let contents = u8::from(ACCESSES) | u8::from(INSTRUCTIONS) << 1 | u8::from(CYCLES) << 2;
         output.write_all(MAGIC)?;
-        output.write_all(&[VERSION, xlen, u8::from(ACCESSES) | u8::from(INSTRUCTIONS) << 1, 0])?;
+        output.write_all(&[VERSION, xlen, contents, 0])?;
         Ok(Self {
             output,
             error: None,
@@ -67,6 +71,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
             chained: Vec::new(),
             bits: Vec::new(),
             accesses: Vec::new(),
+            cycles: Vec::new(),
             has_parts: false,
             codes: Vec::with_capacity(CHUNK),
             data: Vec::with_capacity(2 * CHUNK),
@@ -82,7 +87,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
     /// # Errors
     /// The first error of the file, whenever it was.
     pub fn finish(mut self) -> io::Result<W> {
-        if !self.bits.is_empty() || !self.accesses.is_empty() {
+        if !self.bits.is_empty() || !self.accesses.is_empty() || !self.cycles.is_empty() {
             self.part();
         }
         self.write_chunk();
@@ -102,6 +107,9 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
     fn is(&self, id: u32, block: &Block) -> bool {
         let Some(entry) = self.model.entries.get(id as usize) else { return false };
         if entry.block != *block || INSTRUCTIONS && self.model.bits_of(entry) != self.bits {
+            return false;
+        }
+        if CYCLES && self.model.cycles_of(entry) != self.cycles.len() {
             return false;
         }
         let slots = &self.model.slots[self.model.slots_of(entry)];
@@ -138,7 +146,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
             put_varint(&mut self.data, u64::from(id));
             return id;
         }
-        if self.model.make_room(self.bits.len(), self.accesses.len()) {
+        if self.model.make_room(self.bits.len(), self.accesses.len(), self.cycles.len()) {
             self.chains.fill(NONE);
             self.chained.clear();
         }
@@ -146,13 +154,13 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
         self.put_block(block);
         self.put_bits();
         self.put_layout();
-        let (first_bits, first_slot) = (self.model.bits.len(), self.model.slots.len());
-        self.model.bits.extend_from_slice(&self.bits);
+        if CYCLES {
+            put_varint(&mut self.data, self.cycles.len() as u64);
+        }
         let address = self.model.address;
-        self.model.slots.extend(
-            self.accesses.iter().map(|access| Slot::new(access.index, access.kind, access.size, address)),
-        );
-        let id = self.model.add(*block, first_bits, first_slot);
+        let slots =
+            self.accesses.iter().map(|access| Slot::new(access.index, access.kind, access.size, address));
+        let id = self.model.add(*block, &self.bits, slots, self.cycles.len());
         let chain = &mut self.chains[Self::chain(block)];
         self.chained.push(*chain);
         *chain = id;
@@ -184,8 +192,12 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
         for access in &self.accesses {
             self.model.put_other(&mut self.data, access);
         }
+        if CYCLES {
+            self.model.put_other_cycles(&mut self.data, &self.cycles);
+        }
         self.bits.clear();
         self.accesses.clear();
+        self.cycles.clear();
     }
 
     fn put_block(&mut self, block: &Block) {
@@ -300,9 +312,12 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Writer<W, ACCESSE
     }
 }
 
-impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Sink for Writer<W, ACCESSES, INSTRUCTIONS> {
+impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool> Sink
+    for Writer<W, ACCESSES, INSTRUCTIONS, CYCLES>
+{
     const ACCESSES: bool = ACCESSES;
     const INSTRUCTIONS: bool = INSTRUCTIONS;
+    const CYCLES: bool = CYCLES;
 
     #[inline]
     fn block(&mut self, block: &Block) {
@@ -330,6 +345,10 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Sink for Writer<W
                 self.model.put_access(&mut self.data, at, access);
             }
             self.accesses.clear();
+        }
+        if CYCLES {
+            self.model.put_cycles(&mut self.data, id, &self.cycles);
+            self.cycles.clear();
         }
         self.bits.clear();
         self.model.step(id);
@@ -359,6 +378,18 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool> Sink for Writer<W
                 self.part();
             }
             self.bits.extend_from_slice(piece);
+        }
+    }
+
+    #[inline]
+    fn cycles(&mut self, cycles: &[u64]) {
+        if CYCLES {
+            for piece in cycles.chunks(MOST) {
+                if self.cycles.len() + piece.len() > MOST {
+                    self.part();
+                }
+                self.cycles.extend_from_slice(piece);
+            }
         }
     }
 
