@@ -9,6 +9,7 @@ mod output;
 mod packets;
 mod progress;
 mod reader;
+mod record;
 mod stats;
 
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ enum Verb {
     Decode(decode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
+    Record(record::Opts),
     Stats(stats::Opts),
 }
 
@@ -44,11 +46,13 @@ fn main() -> ExitCode {
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
+        Verb::Record(opts) => record::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::HadErrors) => ExitCode::from(1),
+        Ok(Outcome::Status(status)) => ExitCode::from(status),
         // A reader that has seen enough (`| head`) is no error.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {

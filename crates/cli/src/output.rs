@@ -12,6 +12,8 @@ pub enum Outcome {
     Good,
     /// Something in the capture could not be read, and was said so.
     HadErrors,
+    /// A program was run, and ended with this status.
+    Status(u8),
 }
 
 impl Outcome {

@@ -1,9 +1,11 @@
 //! What bare-metal programs retire is what Spike says they retire.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
+use support::Output;
 use tracewright_core::Block;
 use tracewright_hart::bare::{Bare, Options};
 use tracewright_hart::{Hart, Privilege, Sink, Stop, Trap};
@@ -63,20 +65,6 @@ fn expected(path: &Path) -> Vec<Line> {
     text.lines().skip(1).map(line).collect()
 }
 
-#[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn run(elf: &Path, options: &Options, limit: u64) -> (Vec<Line>, Stop, String) {
     let output = Output::default();
     let bytes = std::fs::read(elf).unwrap();
@@ -84,7 +72,7 @@ fn run(elf: &Path, options: &Options, limit: u64) -> (Vec<Line>, Stop, String) {
     let mut hart = Hart::new(core, machine);
     let mut lines = Lines::default();
     let stop = hart.run(limit, &mut lines);
-    let output = String::from_utf8_lossy(&output.0.lock().unwrap()).into_owned();
+    let output = String::from_utf8_lossy(&output.bytes()).into_owned();
     (lines.lines, stop, output)
 }
 

@@ -5,7 +5,7 @@ mod disassembly;
 mod engine;
 mod json;
 mod lane;
-mod names;
+pub mod names;
 mod opencsd;
 mod part;
 mod rows;

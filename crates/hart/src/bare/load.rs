@@ -46,6 +46,19 @@ pub(super) fn load(bytes: &[u8], options: &Options) -> Result<Loaded, LoadError>
     }
 }
 
+/// Whether a program is made for a bare machine: it talks to a host by `tohost`, it is RV32, or it is loaded where memory
+/// is here.
+pub fn is_for_it(bytes: &[u8]) -> bool {
+    if bytes.get(4) == Some(&1) {
+        return true;
+    }
+    let Ok(file) = ElfFile64::<Endianness>::parse(bytes) else { return false };
+    let at_ram = file.elf_header().e_entry(Endianness::Little) >= RAM
+        && file.elf_program_headers().iter().all(|header| header.p_type(Endianness::Little) != elf::PT_INTERP);
+    let is_risc_v = file.elf_header().e_machine(Endianness::Little) == elf::EM_RISCV;
+    is_risc_v && (at_ram || symbols(&file)[0].is_some())
+}
+
 fn symbols<'d, O: Object<'d>>(file: &O) -> [Option<u64>; 2] {
     ["tohost", "fromhost"]
         .map(|name| file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address()))

@@ -31,7 +31,7 @@ use self::htif::Htif;
 use self::plic::Plic;
 use self::uart::Uart;
 
-pub use self::load::LoadError;
+pub use self::load::{LoadError, is_for_it};
 
 /// Instructions after which time passes and the host looks.
 pub const QUANTUM: u64 = 5000;

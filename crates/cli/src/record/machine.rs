@@ -1,0 +1,169 @@
+//! The machine that a program runs on.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use tracewright_hart::Hart;
+use tracewright_hart::bare::{self, Bare};
+use tracewright_hart::linux::{self, Linux, Streams};
+
+use super::Opts;
+use crate::output::Error;
+
+/// What a program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Linux, as a program in user mode sees it.
+    Linux,
+    /// A machine without an operating system.
+    Bare,
+}
+
+/// Of Linux.
+#[derive(Args)]
+#[command(next_help_heading = "Programs for Linux")]
+pub struct LinuxArgs {
+    /// The folder that is / for the program. If not given, it sees the files that you see.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+
+    /// Let the program change files. If not given, all are read-only.
+    #[arg(long)]
+    writable: bool,
+
+    /// A variable of the program's environment (repeat for more; there are no others).
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<OsString>,
+
+    /// Let the program see the time. If not given, its clocks count instructions, so that each run is the same.
+    #[arg(long)]
+    host_clock: bool,
+
+    /// What random numbers come from.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    seed: u64,
+}
+
+/// Of the bare machine.
+#[derive(Args)]
+#[command(next_help_heading = "Programs without an operating system")]
+pub struct BareArgs {
+    /// More memory: where and how much, in hexadecimal (repeat for more). There are 2 GiB at 0x80000000, and some around the program.
+    #[arg(long, value_name = "ADDR:SIZE", value_parser = region)]
+    ram: Vec<(u64, u64)>,
+
+    /// Begin at this address, in hexadecimal, instead of at reset.
+    #[arg(long, value_name = "ADDR", value_parser = hexadecimal)]
+    entry: Option<u64>,
+
+    /// Regions of physical memory protection.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(0..=16))]
+    pmp_regions: u8,
+
+    /// Let loads and stores be misaligned instead of trapping.
+    #[arg(long)]
+    misaligned: bool,
+
+    /// Raise (1) or lower (0) the external interrupt line after so many instructions (repeat for more).
+    #[arg(long, value_name = "N:0|1", value_parser = level)]
+    interrupt: Vec<(u64, bool)>,
+}
+
+/// A machine with its program.
+pub enum Loaded {
+    Linux(Box<Hart<Linux>>),
+    Bare(Box<Hart<Bare>>),
+}
+
+/// Loads the program.
+pub fn load(opts: &Opts) -> Result<Loaded, Error> {
+    let path = file(opts);
+    let bytes = std::fs::read(&path).map_err(|error| super::on(&path, &error))?;
+    match opts.machine.unwrap_or_else(|| guess(&bytes)) {
+        Kind::Linux => {
+            let (core, machine) = Linux::load(&path, linux_options(opts)).map_err(message)?;
+            Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
+        }
+        Kind::Bare => {
+            let options = bare_options(opts);
+            let (core, machine) = Bare::new(&bytes, &options, bare::standard_output())
+                .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
+            Ok(Loaded::Bare(Box::new(Hart::new(core, machine))))
+        }
+    }
+}
+
+fn message(error: linux::LoadError) -> Error {
+    Error::Message(error.to_string())
+}
+
+/// Where the program is: a path in the root, or one of the host's.
+fn file(opts: &Opts) -> PathBuf {
+    let inside = |root: &PathBuf| root.join(opts.program.strip_prefix("/").unwrap_or(&opts.program));
+    let inside = opts.linux.root.as_ref().map(inside).filter(|path| path.is_file());
+    inside.unwrap_or_else(|| opts.program.clone())
+}
+
+fn linux_options(opts: &Opts) -> linux::Options {
+    let LinuxArgs { root, writable, environment, host_clock, seed } = &opts.linux;
+    let name = opts.program.clone().into_os_string();
+    linux::Options {
+        arguments: std::iter::once(name).chain(opts.arguments.iter().cloned()).collect(),
+        environment: environment.clone(),
+        root: root.clone(),
+        writable: *writable,
+        memory: opts.memory << 20,
+        seed: *seed,
+        host_clock: *host_clock,
+        streams: Streams::inherit(),
+        ..linux::Options::default()
+    }
+}
+
+fn bare_options(opts: &Opts) -> bare::Options {
+    let BareArgs { ram, entry, pmp_regions, misaligned, interrupt } = &opts.bare;
+    let name = file_name(&opts.program);
+    let arguments = opts.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
+    let mut external = interrupt.clone();
+    external.sort_by_key(|&(at, _)| at);
+    bare::Options {
+        more_memory: ram.clone(),
+        limit: opts.memory << 20,
+        pmp_regions: *pmp_regions,
+        misaligned: *misaligned,
+        entry: *entry,
+        external,
+        arguments: std::iter::once(name).chain(arguments).collect(),
+        ..bare::Options::default()
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What a program was made for.
+fn guess(elf: &[u8]) -> Kind {
+    if bare::is_for_it(elf) { Kind::Bare } else { Kind::Linux }
+}
+
+fn hexadecimal(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "expected an address in hexadecimal".into())
+}
+
+fn region(text: &str) -> Result<(u64, u64), String> {
+    let (start, size) = text.split_once(':').ok_or("expected ADDR:SIZE, in hexadecimal")?;
+    Ok((hexadecimal(start)?, hexadecimal(size)?))
+}
+
+fn level(text: &str) -> Result<(u64, bool), String> {
+    let (at, level) = text.split_once(':').ok_or("expected N:1 or N:0")?;
+    let at = at.parse().map_err(|_| "expected a number of instructions before the colon")?;
+    match level {
+        "0" => Ok((at, false)),
+        "1" => Ok((at, true)),
+        _ => Err("expected 1 or 0 after the colon".into()),
+    }
+}

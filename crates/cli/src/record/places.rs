@@ -1,0 +1,66 @@
+//! Addresses as people know them.
+
+use std::fs::File;
+use std::path::Path;
+
+use tracewright_core::MemorySpace;
+use tracewright_hart::linux::Mapped;
+use tracewright_image::{Bytes, Image};
+
+use super::watch::Watch;
+use crate::decode::names;
+use crate::output::report;
+
+/// The program's files, for their symbols.
+pub struct Places(Image);
+
+/// Those of a program under Linux: each file that was mapped, where its first byte was.
+pub fn linux(mapped: &[Mapped]) -> Places {
+    let mut builder = Image::builder();
+    let mut done: Vec<&Path> = Vec::new();
+    for map in mapped.iter().filter(|map| map.offset == 0) {
+        if done.contains(&map.path.as_path()) {
+            continue;
+        }
+        done.push(&map.path);
+        if let Some(bytes) = bytes(&map.path) {
+            // A file without symbols is still a name. What cannot be read has none.
+            let _ = builder.elf(&map.path.display().to_string(), bytes, Some(map.address), MemorySpace::ANY);
+        }
+    }
+    Places(builder.build())
+}
+
+/// That of a program without an operating system.
+pub fn file(path: &Path) -> Places {
+    let mut builder = Image::builder();
+    if let Some(bytes) = bytes(path) {
+        let _ = builder.elf(&path.display().to_string(), bytes, None, MemorySpace::ANY);
+    }
+    Places(builder.build())
+}
+
+fn bytes(path: &Path) -> Option<Bytes> {
+    let file = File::open(path).ok()?;
+    file.metadata().ok()?.is_file().then(|| std::fs::read(path).ok()).flatten().map(Bytes::new)
+}
+
+impl Places {
+    /// Says where execution is, and what was executed last.
+    pub fn report(&self, pc: u64, watch: &Watch) {
+        report(&format!("  at {pc:#x} {}", self.name(pc)));
+        let mut last = watch.last().peekable();
+        if last.peek().is_some() {
+            report("the last blocks, the newest at the end:");
+        }
+        for block in last {
+            let plural = if block.count == 1 { " " } else { "s" };
+            let name = self.name(block.start);
+            report(&format!("  {:#x} {:3} instruction{plural} {name}", block.start, block.count));
+        }
+    }
+
+    fn name(&self, address: u64) -> String {
+        names::place(&self.0, address, MemorySpace::ANY, 36)
+    }
+}

@@ -1,0 +1,176 @@
+//! What a run came to.
+
+use tracewright_core::{Flow, Role};
+use tracewright_hart::{Hart, Stop};
+use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
+
+use super::{Opts, Ran};
+use crate::output::report;
+
+/// How many instructions of each kind were executed.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    instructions: u64,
+    blocks: u64,
+    branches: u64,
+    taken: u64,
+    jumps: u64,
+    calls: u64,
+    returns: u64,
+    indirect: u64,
+    loads: u64,
+    loaded: u64,
+    stores: u64,
+    stored: u64,
+    atomics: u64,
+    floats: u64,
+    multiplies: u64,
+    compressed: u64,
+    /// Bytes of code that were executed at least once.
+    code: u64,
+}
+
+impl Summary {
+    /// Adds up the blocks that were executed. What was executed is read from memory once more.
+    pub fn new<M>(ran: &Ran, hart: &mut Hart<M>) -> Self {
+        let mut all = Self { instructions: hart.core.instret, blocks: ran.watch.count, ..Self::default() };
+        let xlen = if hart.core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let mut seen = std::collections::HashSet::new();
+        for &(block, count) in &ran.watch.blocks {
+            let mut pc = block.start;
+            for _ in 0..block.count {
+                let Some(low) = hart.core.memory.peek::<2>(pc).map(u16::from_le_bytes) else { break };
+                let high = hart.core.memory.peek::<2>(pc.wrapping_add(2)).map_or(0, u16::from_le_bytes);
+                let instruction = decode(xlen, u32::from(high) << 16 | u32::from(low));
+                all.add(&instruction, count);
+                if seen.insert(pc) {
+                    all.code += u64::from(instruction.len);
+                }
+                pc = pc.wrapping_add(instruction.len.into());
+            }
+            if block.class.conditional && block.ended == tracewright_core::Ended::Taken {
+                all.taken += count;
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, instruction: &Instruction, count: u64) {
+        let class = instruction.class();
+        match (class.flow, class.role) {
+            (Flow::Direct, _) if class.conditional => self.branches += count,
+            (Flow::Direct | Flow::Indirect, Role::Call) => self.calls += count,
+            (Flow::Indirect, Role::Return) => self.returns += count,
+            (Flow::Direct | Flow::Indirect, _) => self.jumps += count,
+            _ => {}
+        }
+        if class.flow == Flow::Indirect {
+            self.indirect += count;
+        }
+        match instruction.access() {
+            Some((AccessKind::Load, size)) => {
+                self.loads += count;
+                self.loaded += count * u64::from(size);
+            }
+            Some((AccessKind::Store, size)) => {
+                self.stores += count;
+                self.stored += count * u64::from(size);
+            }
+            Some((AccessKind::Amo, _)) => self.atomics += count,
+            None => {}
+        }
+        let op = instruction.op as u8;
+        if (Op::Flw as u8..=Op::FmvDX as u8).contains(&op) && instruction.access().is_none() {
+            self.floats += count;
+        }
+        if (Op::Mul as u8..=Op::Remuw as u8).contains(&op) {
+            self.multiplies += count;
+        }
+        if instruction.len == 2 {
+            self.compressed += count;
+        }
+    }
+
+    /// Says it on standard error.
+    pub fn report(&self, ran: &Ran, opts: &Opts) {
+        let mips = self.instructions as f64 / ran.seconds.max(1e-9) / 1e6;
+        let percent = |part: u64| format!("{:5.1} %", 100.0 * part as f64 / self.instructions.max(1) as f64);
+        let line = |name: &str, count: u64, more: &str| {
+            let line = format!("  {name:<14} {:>16}  {more}", grouped(count));
+            report(line.trim_end());
+        };
+        let ended = match ran.stop {
+            Stop::Exit { status } => format!("exit status {status}"),
+            _ => "did not come to its end".into(),
+        };
+        let program = opts.program.file_name().unwrap_or_default().to_string_lossy();
+        report(&format!("{program}: {ended}; {:.2} s, {mips:.0} million instructions/s", ran.seconds));
+        line("instructions", self.instructions, &format!("{} compressed", percent(self.compressed)));
+        line("blocks", self.blocks, &format!("{} bytes of code", grouped(self.code)));
+        let of_branches = 100.0 * self.taken as f64 / self.branches.max(1) as f64;
+        line("branches", self.branches, &format!("{}, {of_branches:.1} % of them taken", percent(self.branches)));
+        line("calls", self.calls, &format!("{}, {} returns", percent(self.calls), grouped(self.returns)));
+        line("jumps", self.jumps, &format!("{}, {} indirect with calls and returns", percent(self.jumps), grouped(self.indirect)));
+        line("loads", self.loads, &format!("{}, {} bytes", percent(self.loads), grouped(self.loaded)));
+        line("stores", self.stores, &format!("{}, {} bytes", percent(self.stores), grouped(self.stored)));
+        for (name, count) in [
+            ("atomics", self.atomics),
+            ("multiply, divide", self.multiplies),
+            ("floating point", self.floats),
+        ] {
+            if count > 0 {
+                line(name, count, &percent(count));
+            }
+        }
+        for (name, count) in [
+            ("system calls", ran.watch.calls),
+            ("exceptions", ran.watch.exceptions),
+            ("interrupts", ran.watch.interrupts),
+        ] {
+            if count > 0 {
+                line(name, count, "");
+            }
+        }
+        if let Some(timing) = &ran.timing {
+            for text in timing.to_string().lines() {
+                report(&format!("  {text}"));
+            }
+        }
+        if let (Some(bytes), Some(path)) = (ran.log_bytes, &opts.log) {
+            let bits = 8.0 * bytes as f64 / self.instructions.max(1) as f64;
+            line("log", bytes, &format!("bytes in {}, {bits:.2} bits an instruction", path.display()));
+        }
+    }
+
+    /// It as a JSON object.
+    pub fn json(&self, ran: &Ran) -> String {
+        let status = match ran.stop {
+            Stop::Exit { status } => Some(status),
+            _ => None,
+        };
+        let object = serde_json::json!({
+            "exit_status": status, "seconds": ran.seconds,
+            "instructions": self.instructions, "blocks": self.blocks, "compressed": self.compressed,
+            "code_bytes": self.code, "branches": self.branches, "branches_taken": self.taken, "calls": self.calls,
+            "returns": self.returns, "jumps": self.jumps, "indirect": self.indirect,
+            "loads": self.loads, "loaded_bytes": self.loaded, "stores": self.stores, "stored_bytes": self.stored,
+            "atomics": self.atomics, "multiply_divide": self.multiplies, "floating_point": self.floats,
+            "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
+            "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
+        });
+        format!("{object}\n")
+    }
+}
+
+/// `1 234 567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
