@@ -1,13 +1,17 @@
 //! Readers on logs that simulators wrote.
 
+mod support;
+
 use std::fs;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use support::How;
 use tracewright_core::{Block, Ended, Flow};
+use tracewright_hart::log::own::{Reader, Writer};
 use tracewright_hart::log::{Kind, csv, detect, qemu};
-use tracewright_hart::{Blocks, Sink, Trap};
+use tracewright_hart::{Blocks, Retired, Retirements, Sink, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::{captures, skip};
 
@@ -95,12 +99,44 @@ fn retirement_traces_in_csv() {
         assert_eq!(count.traps, trap_lines, "{path:?}");
         assert_eq!(count.instructions + count.traps, lines, "{path:?}");
         assert_eq!(count.gaps, 0, "{path:?}");
+        if lines < 400_000 {
+            through_our_own_log(xlen(&path), &text);
+        }
         files += 1;
         instructions += count.instructions;
         blocks += count.blocks;
         traps += count.traps;
     }
     assert_eq!((files, instructions, blocks, traps), (17, 13_765_249, 1_844_809, 43));
+}
+
+/// What a trace tells is what is read from our own log of it, and that has less than a byte an instruction.
+fn through_our_own_log(xlen: Xlen, text: &[u8]) {
+    let mut reader = csv::Reader::new(text);
+    let mut blocks = Blocks::new(xlen, Writer::<_, true, true>::new(Vec::new(), xlen).unwrap());
+    let mut expected = Vec::new();
+    while let Some(retired) = reader.next().unwrap() {
+        blocks.take(&retired);
+        expected.push(without_next(&retired));
+    }
+    let log = blocks.finish().finish().unwrap();
+    let mut again = Vec::new();
+    let mut retirements = Retirements::new(|retired: &Retired| again.push(without_next(retired)));
+    Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
+    assert!(again == expected);
+    assert!(lines_of(text) < 10_000 || log.len() < lines_of(text), "{} {}", log.len(), lines_of(text));
+}
+
+fn lines_of(text: &[u8]) -> usize {
+    text.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Without what only one side tells: the bits of an instruction that did not retire, and where execution went on after it.
+fn without_next(retired: &Retired) -> Retired {
+    match retired.trap {
+        Some(trap) => Retired { privilege: retired.privilege, ..Retired::trap(Trap { next: 0, ..trap }) },
+        None => *retired,
+    }
 }
 
 /// What the program of a trace says; it lies beside.
@@ -179,15 +215,20 @@ fn qemu_runs_a_program() {
     };
     let text = fs::read(&log).unwrap();
     let elf = fs::read(&program).unwrap();
+    let ours = on_our_hart(&program);
     fs::remove_dir_all(&folder).unwrap();
 
     assert_eq!(detect(&text[..4096]), Some(Kind::Qemu));
     let lines = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"Trace ")).count() as u64;
     let mut reader = qemu::Reader::new(Xlen::Rv64, &text[..], |pc| code(&elf, pc));
     let mut blocks = Blocks::new(Xlen::Rv64, Count::new(Xlen::Rv64));
+    let mut theirs = Vec::new();
     while let Some(retired) = reader.next().unwrap() {
         blocks.take(&retired);
+        theirs.push((retired.pc, retired.trap.is_some()));
     }
+    let ours: Vec<_> = ours.iter().map(|retired| (retired.pc, retired.trap.is_some())).collect();
+    assert!(ours == theirs);
     let count = blocks.finish();
     assert_eq!((reader.skipped(), reader.of_others(), count.gaps), (0, 0, 0));
     // Three dots, and the end.
@@ -196,6 +237,34 @@ fn qemu_runs_a_program() {
     assert!(lines > 2000, "{lines}");
     // The sum that the program comes to, as a check that it ran as it should.
     assert_eq!(output.status.code(), Some(expected_status()));
+}
+
+/// What our hart retires when it runs a program; which is what is read from our own log of that, and what becomes of it
+/// when it is made blocks again.
+fn on_our_hart(program: &Path) -> Vec<Retired> {
+    let mut direct = Vec::new();
+    let ran = support::run(
+        program,
+        &How::default(),
+        &mut Retirements::new(|retired: &Retired| direct.push(*retired)),
+    );
+    assert_eq!(ran.stop, Stop::Exit { status: expected_status() });
+
+    let mut writer = Writer::<_, true, true>::new(Vec::new(), Xlen::Rv64).unwrap();
+    support::run(program, &How::default(), &mut writer);
+    let log = writer.finish().unwrap();
+    let mut from_log = Vec::new();
+    let mut retirements = Retirements::new(|retired: &Retired| from_log.push(*retired));
+    Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
+    assert!(from_log == direct);
+
+    let mut from_blocks = Vec::new();
+    let mut blocks =
+        Blocks::new(Xlen::Rv64, Retirements::new(|retired: &Retired| from_blocks.push(*retired)));
+    direct.iter().for_each(|retired| blocks.take(retired));
+    blocks.finish();
+    assert!(from_blocks == direct);
+    direct
 }
 
 fn expected_status() -> i32 {

@@ -24,7 +24,7 @@ const CHAIN_STEPS: u32 = 16;
 /// An error of the file stops writing; [`finish`](Self::finish) tells it. A log that was not finished can be read up
 /// to the last chunk.
 #[derive(Debug)]
-pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool> {
+pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool = false> {
     output: W,
     error: Option<io::Error>,
     model: Model,
