@@ -13,6 +13,9 @@ mod frames;
 #[path = "../../crates/hart/tests/fuzz_bodies.rs"]
 mod hart;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/hart/tests/fuzz_logs.rs"]
+mod hart_logs;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/image/tests/fuzz_bodies.rs"]
 mod image;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -31,6 +34,9 @@ pub const BODIES: &[(&str, Body)] = &[
     ("decode", etm::decode),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
+    ("timing", hart::timing),
+    ("logs", hart_logs::logs),
+    ("own_log", hart_logs::own_log),
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),

@@ -19,7 +19,12 @@ pub struct Blocks<S> {
     /// Told when it is known where execution went on.
     trap: Option<Trap>,
     privilege: Option<Privilege>,
+    /// Of the block to come, if the sink wants them.
+    cycles: Vec<u64>,
 }
+
+/// The most instructions of a block of which cycles are told: a log could have any number without a branch.
+const MOST_CYCLES: usize = 1 << 20;
 
 /// The block to come.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +39,7 @@ struct Run {
 impl<S: Sink> Blocks<S> {
     /// Gives blocks to `sink`.
     pub fn new(xlen: Xlen, sink: S) -> Self {
-        Self { sink, xlen, run: None, trap: None, privilege: None }
+        Self { sink, xlen, run: None, trap: None, privilege: None, cycles: Vec::new() }
     }
 
     /// Takes the next instruction or trap.
@@ -101,6 +106,11 @@ impl<S: Sink> Blocks<S> {
             Xlen::Rv32 => Isa::Rv32,
             Xlen::Rv64 => Isa::Rv64,
         };
+        // Told of all of them, or of none.
+        if S::CYCLES && self.cycles.len() == count as usize {
+            self.sink.cycles(&self.cycles);
+        }
+        self.cycles.clear();
         self.sink.block(&Block { start, end, count, isa, last_len, class, ended });
     }
 
@@ -115,6 +125,12 @@ impl<S: Sink> Blocks<S> {
         }
         if S::INSTRUCTIONS {
             self.sink.instructions(&[retired.bits]);
+        }
+        if S::CYCLES
+            && let Some(cycle) = retired.cycle
+            && self.cycles.len() < MOST_CYCLES
+        {
+            self.cycles.push(cycle);
         }
         let end = pc.wrapping_add(u64::from(retired.len));
         run.end = if self.xlen == Xlen::Rv32 { end & 0xffff_ffff } else { end };

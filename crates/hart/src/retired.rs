@@ -46,24 +46,27 @@ pub struct Retirements<F> {
     // Of the block to come. Kept between blocks, so that nothing is allocated for one.
     bits: Vec<u32>,
     accesses: Vec<Access>,
+    cycles: Vec<u64>,
 }
 
 impl<F: FnMut(&Retired)> Retirements<F> {
     /// Gives each instruction and each trap to `take`.
     pub fn new(take: F) -> Self {
-        Self { take, privilege: None, bits: Vec::new(), accesses: Vec::new() }
+        Self { take, privilege: None, bits: Vec::new(), accesses: Vec::new(), cycles: Vec::new() }
     }
 }
 
 impl<F: FnMut(&Retired)> Sink for Retirements<F> {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
 
     fn block(&mut self, block: &Block) {
         let mut accesses = self.accesses.iter().peekable();
         let mut pc = block.start;
         for (index, &bits) in self.bits.iter().enumerate() {
-            let mut retired = Retired { privilege: self.privilege, ..Retired::new(pc, bits) };
+            let cycle = self.cycles.get(index).copied();
+            let mut retired = Retired { privilege: self.privilege, cycle, ..Retired::new(pc, bits) };
             // An instruction has one access at most; should there be more, the last counts.
             while let Some(access) = accesses.next_if(|access| access.index as usize <= index) {
                 retired.access = Some(Access { index: 0, ..*access });
@@ -73,6 +76,7 @@ impl<F: FnMut(&Retired)> Sink for Retirements<F> {
         }
         self.bits.clear();
         self.accesses.clear();
+        self.cycles.clear();
     }
 
     fn access(&mut self, access: &Access) {
@@ -81,6 +85,10 @@ impl<F: FnMut(&Retired)> Sink for Retirements<F> {
 
     fn instructions(&mut self, bits: &[u32]) {
         self.bits.extend_from_slice(bits);
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.cycles.extend_from_slice(cycles);
     }
 
     fn trap(&mut self, trap: &Trap) {

@@ -284,7 +284,15 @@ fn cva6_at_the_commit_stage() {
         Retired::trap(exception(0x4000_0388, 5, 0)),
         Retired::trap(Trap { interrupt: true, ..exception(0x4000_0388, 7, 0) }),
     ];
-    assert_eq!(read!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes())), expected);
+    let read = read!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes()));
+    assert_eq!(read, expected);
+
+    // Cycles and all else come through blocks.
+    let mut again = Vec::new();
+    let mut blocks = Blocks::new(Xlen::Rv64, Retirements::new(|retired: &Retired| again.push(*retired)));
+    read[..3].iter().for_each(|retired| blocks.take(retired));
+    blocks.finish();
+    assert_eq!(again, expected[..3]);
 }
 
 #[test]

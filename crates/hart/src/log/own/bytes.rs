@@ -1,0 +1,85 @@
+//! Numbers as bytes.
+
+/// Appends seven bits a byte, the lowest first; the highest bit says that more follow.
+#[inline]
+pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+/// Appends the lowest `len` bytes, the lowest first. All eight are written and the rest taken back: that is faster.
+#[inline]
+pub(super) fn put_fixed(to: &mut Vec<u8>, value: u64, len: usize) {
+    let end = to.len() + len;
+    to.extend_from_slice(&value.to_le_bytes());
+    to.truncate(end);
+}
+
+/// How many bytes it takes.
+#[inline]
+pub(super) fn len(value: u64) -> usize {
+    (64 - value.leading_zeros()).div_ceil(8) as usize
+}
+
+/// Small numbers for differences that are small either way.
+#[inline]
+pub(super) fn zigzag(difference: u64) -> u64 {
+    difference << 1 ^ ((difference as i64 >> 63) as u64)
+}
+
+/// The reverse.
+#[inline]
+pub(super) fn unzigzag(value: u64) -> u64 {
+    value >> 1 ^ (value & 1).wrapping_neg()
+}
+
+/// Takes bytes apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a>(pub &'a [u8]);
+
+impl Cursor<'_> {
+    #[inline]
+    pub fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(byte)
+    }
+
+    #[inline]
+    pub fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A varint of 32 bits.
+    #[inline]
+    pub fn small(&mut self) -> Option<u32> {
+        u32::try_from(self.varint()?).ok()
+    }
+
+    /// `len` bytes, at most eight.
+    #[inline]
+    pub fn fixed(&mut self, len: usize) -> Option<u64> {
+        let value = match self.0.first_chunk() {
+            Some(bytes) if len < 8 => u64::from_le_bytes(*bytes) & ((1 << (8 * len)) - 1),
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => {
+                let mut bytes = [0; 8];
+                bytes.get_mut(..len)?.copy_from_slice(self.0.get(..len)?);
+                u64::from_le_bytes(bytes)
+            }
+        };
+        self.0 = self.0.get(len..)?;
+        Some(value)
+    }
+}

@@ -1,0 +1,380 @@
+use std::io::{self, Read};
+use std::mem;
+
+use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
+use tracewright_isa::riscv::{AccessKind, Xlen};
+
+use super::bytes::{Cursor, unzigzag};
+use super::chunk::{HEAD, Head, LARGEST};
+use super::model::{MOST, Model, Slot};
+use super::{Error, MAGIC, VERSION, code};
+use crate::{Privilege, Sink, Trap};
+
+/// What is in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// How wide registers are.
+    pub xlen: Xlen,
+    /// Whether accesses are in it.
+    pub accesses: bool,
+    /// Whether instructions are in it.
+    pub instructions: bool,
+    /// Whether cycles are in it.
+    pub cycles: bool,
+}
+
+/// Reads a log.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    header: Header,
+    model: Model,
+    /// Where the next chunk is.
+    offset: u64,
+    chunk: Vec<u8>,
+    cycles: Vec<u64>,
+    blocks: u64,
+    instructions: u64,
+    is_at_end: bool,
+    /// There was an error: what comes after it would be read wrong.
+    has_failed: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`. Whole chunks are read, so it need not be buffered.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no log that can be.
+    pub fn new(mut input: R) -> Result<Self, Error> {
+        let mut header = [0; MAGIC.len() + 4];
+        let len = fill(&mut input, &mut header)?;
+        let (magic, rest) = header.split_at(MAGIC.len());
+        if len < header.len() || magic != MAGIC {
+            return Err(Error::NotALog);
+        }
+        if rest[0] != VERSION {
+            return Err(Error::Version(rest[0]));
+        }
+        let xlen = match rest[1] {
+            32 => Xlen::Rv32,
+            64 => Xlen::Rv64,
+            _ => return Err(Error::NotALog),
+        };
+        if rest[2] & !7 != 0 || rest[3] != 0 {
+            return Err(Error::Contents(rest[2] & !7));
+        }
+        Ok(Self {
+            input,
+            header: Header {
+                xlen,
+                accesses: rest[2] & 1 != 0,
+                instructions: rest[2] & 2 != 0,
+                cycles: rest[2] & 4 != 0,
+            },
+            model: Model::new(),
+            offset: header.len() as u64,
+            chunk: Vec::new(),
+            cycles: Vec::new(),
+            blocks: 0,
+            instructions: 0,
+            is_at_end: false,
+            has_failed: false,
+        })
+    }
+
+    /// What is in it.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// How many blocks were told so far.
+    pub fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    /// How many instructions were in them.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Tells `sink` everything.
+    ///
+    /// # Errors
+    /// When the log cannot be read to its end; what comes before was told.
+    pub fn read(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+        while self.read_chunk(sink)? {}
+        Ok(())
+    }
+
+    /// Tells `sink` what is in the next chunk. `false` at the end.
+    ///
+    /// # Errors
+    /// When there is no whole, sound chunk. Nothing of it was told, except where somebody wrote a chunk with a right
+    /// checksum and wrong contents. What comes after cannot be read, since it builds on what is missing.
+    pub fn read_chunk(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        if self.has_failed {
+            return Err(Error::Damaged { offset: self.offset, what: "reading ended here" });
+        }
+        let read = self.next_chunk(sink);
+        self.has_failed = read.is_err();
+        read
+    }
+
+    fn next_chunk(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
+        let offset = self.offset;
+        let mut head = [0; HEAD];
+        if fill(&mut self.input, &mut head)? < HEAD {
+            return Err(Error::Truncated { offset });
+        }
+        let damaged = |what| Error::Damaged { offset, what };
+        let Head { codes, data, blocks, instructions } = Head::read(&head);
+        let len = u64::from(codes) + u64::from(data);
+        if len > LARGEST as u64 {
+            return Err(damaged("it is larger than any"));
+        }
+        self.chunk.resize(len as usize, 0);
+        if fill(&mut self.input, &mut self.chunk)? < len as usize {
+            return Err(Error::Truncated { offset });
+        }
+        if !Head::is_sound(&head, &self.chunk) {
+            return Err(damaged("its checksum is wrong"));
+        }
+        if len == 0 {
+            if instructions != self.instructions {
+                return Err(damaged("there were not as many instructions as it says"));
+            }
+            self.is_at_end = true;
+            return Ok(false);
+        }
+        let before = (self.blocks, self.instructions);
+        let chunk = mem::take(&mut self.chunk);
+        let (codes, data) = chunk.split_at(codes as usize);
+        let told = self.tell(codes, data, sink);
+        self.chunk = chunk;
+        told.ok_or(damaged("it tells nonsense"))?;
+        let counts = (self.blocks - before.0, self.instructions.wrapping_sub(before.1));
+        if counts != (u64::from(blocks), instructions) {
+            return Err(damaged("it does not tell as much as it says"));
+        }
+        self.offset += HEAD as u64 + len;
+        Ok(true)
+    }
+
+    fn tell(&mut self, codes: &[u8], data: &[u8], sink: &mut impl Sink) -> Option<()> {
+        let mut data = Cursor(data);
+        for &code in codes {
+            match code {
+                _ if code < code::SECOND => self.run(u32::from(code) + 1, &mut data, sink)?,
+                _ if code < code::KNOWN => {
+                    self.known(self.model.second_guess(), &mut data, sink)?;
+                    self.run(u32::from(code - code::SECOND), &mut data, sink)?;
+                }
+                code::KNOWN => {
+                    let id = data.small()?;
+                    self.known(id, &mut data, sink)?;
+                }
+                code::NEW => {
+                    let id = self.add(&mut data)?;
+                    self.known(id, &mut data, sink)?;
+                }
+                code::LONG => {
+                    let block = self.block(&mut data)?;
+                    self.rest(&mut data, sink)?;
+                    self.model.end = block.end;
+                    self.count(&block);
+                    sink.block(&block);
+                }
+                code::PART => self.rest(&mut data, sink)?,
+                code::TRAP => sink.trap(&self.trap(&mut data)?),
+                _ if code & !3 == code::PRIVILEGE => {
+                    sink.privilege(Privilege::from_bits(u64::from(code & 3))?);
+                }
+                _ => return None,
+            }
+        }
+        data.0.is_empty().then_some(())
+    }
+
+    fn run(&mut self, count: u32, data: &mut Cursor<'_>, sink: &mut impl Sink) -> Option<()> {
+        for _ in 0..count {
+            self.known(self.model.first_guess(), data, sink)?;
+        }
+        Some(())
+    }
+
+    /// Tells a block of the dictionary.
+    #[inline]
+    fn known<S: Sink>(&mut self, id: u32, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
+        let entry = *self.model.entries.get(id as usize)?;
+        if S::INSTRUCTIONS && self.header.instructions {
+            sink.instructions(self.model.bits_of(&entry));
+        }
+        for at in self.model.slots_of(&entry) {
+            let access = self.model.take_access(data, at)?;
+            if S::ACCESSES {
+                sink.access(&access);
+            }
+        }
+        if self.header.cycles {
+            self.model.take_cycles(data, id, &mut self.cycles)?;
+            if S::CYCLES && !self.cycles.is_empty() {
+                sink.cycles(&self.cycles);
+            }
+        }
+        self.model.step(id);
+        self.count(&entry.block);
+        sink.block(&entry.block);
+        Some(())
+    }
+
+    fn count(&mut self, block: &Block) {
+        self.blocks += 1;
+        self.instructions = self.instructions.wrapping_add(u64::from(block.count));
+    }
+
+    /// Adds a block to the dictionary.
+    fn add(&mut self, data: &mut Cursor<'_>) -> Option<u32> {
+        let block = self.block(data)?;
+        let mut bits = Vec::new();
+        self.bits(data, &mut bits)?;
+        let mut slots = Vec::new();
+        self.layout(data, &mut slots)?;
+        let cycles = if self.header.cycles { data.small()? as usize } else { 0 };
+        if cycles > MOST {
+            return None;
+        }
+        self.model.make_room(bits.len(), slots.len(), cycles);
+        Some(self.model.add(block, &bits, slots.into_iter(), cycles))
+    }
+
+    /// Tells instructions, accesses and cycles of a block that is not in the dictionary.
+    fn rest<S: Sink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
+        let mut bits = Vec::new();
+        self.bits(data, &mut bits)?;
+        if S::INSTRUCTIONS && !bits.is_empty() {
+            sink.instructions(&bits);
+        }
+        let mut slots = Vec::new();
+        self.layout(data, &mut slots)?;
+        for slot in slots {
+            let slot = Slot::new(slot.index, slot.kind, slot.size, self.model.address);
+            let access = self.model.take_other(data, slot)?;
+            if S::ACCESSES {
+                sink.access(&access);
+            }
+        }
+        if self.header.cycles {
+            self.model.take_other_cycles(data, &mut self.cycles)?;
+            if S::CYCLES && !self.cycles.is_empty() {
+                sink.cycles(&self.cycles);
+            }
+        }
+        Some(())
+    }
+
+    fn block(&self, data: &mut Cursor<'_>) -> Option<Block> {
+        let start = self.model.end.wrapping_add(unzigzag(data.varint()?));
+        let end = start.wrapping_add(data.varint()?);
+        let count = data.small()?;
+        let last_len = data.byte()?;
+        let class = data.byte()?;
+        let how = data.byte()?;
+        let flow = match class & 7 {
+            0 => Flow::Next,
+            1 => Flow::Direct,
+            2 => Flow::Indirect,
+            3 => Flow::Isb,
+            4 => Flow::Wait,
+            5 => Flow::TransactionStart,
+            _ => return None,
+        };
+        let role = match class >> 3 & 7 {
+            0 => Role::Jump,
+            1 => Role::Call,
+            2 => Role::Return,
+            3 => Role::ExceptionReturn,
+            4 => Role::LoopEnd,
+            _ => return None,
+        };
+        let ended = match how & 3 {
+            0 => Ended::Taken,
+            1 => Ended::NotTaken,
+            2 => Ended::Through,
+            _ => Ended::Cut,
+        };
+        let isa = match how >> 2 {
+            0 => Isa::Rv32,
+            1 => Isa::Rv64,
+            2 => Isa::A64,
+            3 => Isa::A32,
+            4 => Isa::T32,
+            _ => return None,
+        };
+        let class = Class { flow, role, conditional: class >> 6 & 1 != 0 };
+        Some(Block { start, end, count, isa, last_len, class, ended })
+    }
+
+    fn bits(&self, data: &mut Cursor<'_>, to: &mut Vec<u32>) -> Option<()> {
+        if !self.header.instructions {
+            return Some(());
+        }
+        let count = data.small()?;
+        let is_plain = data.byte()? == 0;
+        if count as usize > MOST {
+            return None;
+        }
+        for _ in 0..count {
+            let is_short = is_plain && data.0.first()? & 3 != 3;
+            to.push(data.fixed(if is_short { 2 } else { 4 })? as u32);
+        }
+        Some(())
+    }
+
+    fn layout(&self, data: &mut Cursor<'_>, to: &mut Vec<Slot>) -> Option<()> {
+        if !self.header.accesses {
+            return Some(());
+        }
+        let count = data.small()?;
+        if count as usize > MOST {
+            return None;
+        }
+        let mut index = 0_u32;
+        for _ in 0..count {
+            index = index.wrapping_add(data.small()?);
+            let kind = match data.byte()? {
+                0 => AccessKind::Load,
+                1 => AccessKind::Store,
+                2 => AccessKind::Amo,
+                _ => return None,
+            };
+            to.push(Slot::new(index, kind, data.byte()?, self.model.address));
+        }
+        Some(())
+    }
+
+    fn trap(&self, data: &mut Cursor<'_>) -> Option<Trap> {
+        let flags = data.byte()?;
+        let pc = self.model.end.wrapping_add(unzigzag(data.varint()?));
+        let cause = data.varint()?;
+        let value = data.varint()?;
+        let next = pc.wrapping_add(unzigzag(data.varint()?));
+        Some(Trap { pc, cause, interrupt: flags & 1 != 0, value, next, served: flags & 2 != 0 })
+    }
+}
+
+/// Reads until `to` is full or the input ends. Returns how many bytes.
+fn fill(input: &mut impl Read, to: &mut [u8]) -> Result<usize, Error> {
+    let mut len = 0;
+    while len < to.len() {
+        match input.read(&mut to[len..]) {
+            Ok(0) => break,
+            Ok(count) => len += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::Io(error)),
+        }
+    }
+    Ok(len)
+}
