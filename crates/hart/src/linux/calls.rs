@@ -28,7 +28,7 @@ impl Linux {
         self.deliver_pending(core)
     }
 
-    fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
+    pub(super) fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
         let [a, b, c, d, e, _] = arguments;
         let fd = a as i32;
         // RV32 passes 64 bits in two registers, and gives mmap pages.

@@ -20,6 +20,8 @@ mod random;
 mod signals;
 mod stack;
 mod stat;
+#[cfg(test)]
+mod tests;
 mod time;
 
 use std::ffi::OsString;
@@ -190,9 +192,10 @@ impl Linux {
             )));
         }
         let at = |what: &str| format!("{what} {value:#x} at pc {pc:#x}");
-        let why = match core.memory.rights(value) {
-            None => "where there is no memory",
-            Some(_) => "where that is not allowed",
+        // SEGV_MAPERR, SEGV_ACCERR
+        let (why, why_code) = match core.memory.rights(value) {
+            None => ("where there is no memory", 1),
+            Some(_) => ("where that is not allowed", 2),
         };
         // The text, the signal, and its si_code.
         let (text, signal, code) = match exception.cause {
@@ -205,13 +208,13 @@ impl Linux {
             cause::LOAD_MISALIGNED => (at("misaligned load from"), 7, 1),
             cause::STORE_MISALIGNED => (at("misaligned store or atomic operation to"), 7, 1),
             cause::INSTRUCTION_ACCESS_FAULT | cause::INSTRUCTION_PAGE_FAULT => {
-                (format!("jump to {value:#x}, {why}"), 11, 1)
+                (format!("jump to {value:#x}, {why}"), 11, why_code)
             }
             cause::LOAD_ACCESS_FAULT | cause::LOAD_PAGE_FAULT => {
-                (format!("{}, {why}", at("load from")), 11, 1)
+                (format!("{}, {why}", at("load from")), 11, why_code)
             }
             cause::STORE_ACCESS_FAULT | cause::STORE_PAGE_FAULT => {
-                (format!("{}, {why}", at("store to")), 11, 1)
+                (format!("{}, {why}", at("store to")), 11, why_code)
             }
             other => (format!("exception {other} at pc {pc:#x}"), 11, 1),
         };

@@ -33,16 +33,17 @@ impl Clock {
             Some(_) => SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .map_or(0, |time| time.as_nanos() as u64),
-            None => EPOCH + self.virtual_time(core),
+            None => EPOCH.saturating_add(self.virtual_time(core)),
         }
     }
 
     /// Nanoseconds since the machine was started.
     pub fn monotonic(&self, core: &Core) -> u64 {
-        UP + match self.host {
+        let since = match self.host {
             Some(start) => start.elapsed().as_nanos() as u64,
             None => self.virtual_time(core),
-        }
+        };
+        since.saturating_add(UP)
     }
 
     /// Nanoseconds that the program itself took.
