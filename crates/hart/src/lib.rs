@@ -2,6 +2,7 @@
 
 mod access;
 pub mod bare;
+mod blocks;
 mod cache;
 mod csr;
 mod execute;
@@ -10,7 +11,6 @@ mod hart;
 mod integer;
 #[cfg(unix)]
 pub mod linux;
-mod blocks;
 pub mod log;
 mod machine;
 pub mod memory;
@@ -20,8 +20,8 @@ mod state;
 pub mod timing;
 mod tlb;
 
-pub use hart::Hart;
 pub use blocks::Blocks;
+pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
 pub use retired::{Retired, Retirements};

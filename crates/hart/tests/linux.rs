@@ -215,6 +215,11 @@ fn system() {
 }
 
 #[test]
+fn threads() {
+    compare("threads.c", &[], ALL);
+}
+
+#[test]
 fn exceptions() {
     compare("exceptions.cc", &[], ALL);
 }

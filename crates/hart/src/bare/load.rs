@@ -54,7 +54,10 @@ pub fn is_for_it(bytes: &[u8]) -> bool {
     }
     let Ok(file) = ElfFile64::<Endianness>::parse(bytes) else { return false };
     let at_ram = file.elf_header().e_entry(Endianness::Little) >= RAM
-        && file.elf_program_headers().iter().all(|header| header.p_type(Endianness::Little) != elf::PT_INTERP);
+        && file
+            .elf_program_headers()
+            .iter()
+            .all(|header| header.p_type(Endianness::Little) != elf::PT_INTERP);
     let is_risc_v = file.elf_header().e_machine(Endianness::Little) == elf::EM_RISCV;
     is_risc_v && (at_ram || symbols(&file)[0].is_some())
 }

@@ -22,6 +22,7 @@ mod stack;
 mod stat;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod time;
 
 use std::ffi::OsString;
@@ -41,6 +42,7 @@ use memory::Layout;
 use paths::{Names, Tree};
 use random::Random;
 use signals::Signals;
+use threads::Threads;
 use time::Clock;
 
 /// How a program is to run.
@@ -112,6 +114,7 @@ pub struct Linux {
     clock: Clock,
     random: Random,
     signals: Signals,
+    threads: Threads,
     umask: u64,
     thread_name: Vec<u8>,
     memory_limit: usize,
@@ -151,6 +154,7 @@ impl Linux {
             clock: Clock::new(options.host_clock),
             random,
             signals: Signals::default(),
+            threads: Threads::default(),
             umask: 0o022,
             thread_name: thread_name.into_iter().take(15).collect(),
             memory_limit: options.memory,
@@ -299,9 +303,9 @@ impl Machine for Linux {
     }
 
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
-        // Nothing comes from outside.
-        core.deadline = u64::MAX;
-        Ok(None)
+        /// The supervisor's timer: it ends the turn of a thread. Nothing else comes from outside.
+        const TIMER: u64 = 5;
+        Ok(self.next_turn(core)?.then_some(TIMER))
     }
 
     fn privilege(&self) -> Privilege {

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::errno::{Answer, Errno};
+use super::errno::{Answer, Errno, Failure};
+use super::threads::Wait;
 use super::{Linux, guest};
 use crate::Core;
 
@@ -118,6 +119,9 @@ impl Linux {
         let now = self.clock(core, clock)?;
         if flags & TIMER_ABSTIME != 0 {
             time = time.saturating_sub(now);
+        }
+        if self.threads.are_many() {
+            return Err(Failure::Wait(Wait::until(self.clock.monotonic(core).saturating_add(time))));
         }
         self.clock.sleep(time);
         Ok(0)
