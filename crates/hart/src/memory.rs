@@ -123,15 +123,24 @@ impl Memory {
     /// When not all of it is memory; nothing is changed then.
     pub fn protect(&mut self, start: u64, len: u64, rights: Rights) -> Result<(), Fault> {
         let Some((start, end)) = pages(start, len) else { return Ok(()) };
-        let mut at = start;
-        while at < end {
-            at = self.region(at).ok_or(Fault::Access(at))?.end;
-        }
+        self.check_mapped(start, len)?;
         self.epoch += 1;
         self.split(start);
         self.split(end);
         for (_, region) in self.regions.range_mut(start..end) {
             region.rights = rights;
+        }
+        Ok(())
+    }
+
+    /// Whether all of `start..start + len` is memory.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check_mapped(&self, start: u64, len: u64) -> Result<(), Fault> {
+        let Some((mut at, end)) = pages(start, len) else { return Ok(()) };
+        while at < end {
+            at = self.region(at).ok_or(Fault::Access(at))?.end;
         }
         Ok(())
     }
@@ -147,10 +156,14 @@ impl Memory {
     pub fn move_pages(&mut self, from: u64, len: u64, to: u64) {
         let Some((start, end)) = pages(from, len) else { return };
         self.epoch += 1;
-        for page in 0..(end - start) / PAGE {
-            if let Some(frame) = self.frames.remove(&(start / PAGE + page)) {
-                self.free.extend(self.frames.insert(to / PAGE + page, frame));
-            }
+        let pages = start / PAGE..end / PAGE;
+        let moved: Vec<_> = if pages.end - pages.start < self.frames.len() as u64 {
+            pages.clone().filter_map(|page| self.frames.remove_entry(&page)).collect()
+        } else {
+            self.frames.extract_if(|page, _| pages.contains(page)).collect()
+        };
+        for (page, frame) in moved {
+            self.free.extend(self.frames.insert(to / PAGE + (page - pages.start), frame));
         }
     }
 

@@ -4,6 +4,7 @@ use super::Linux;
 use super::errno::{Answer, Errno, Failure};
 use super::numbers::*;
 use super::process::{GROUP, PROCESS, USER};
+use super::threads::Wait;
 use crate::memory::PAGE;
 use crate::{Core, Stop};
 
@@ -22,13 +23,24 @@ impl Linux {
             Err(Failure::Errno(Errno(number))) => i64::from(-number) as u64,
             Err(Failure::Stop(stop)) => return Err(stop),
             Err(Failure::Resumed) => return self.deliver_pending(core),
+            Err(Failure::Wait(wait)) => {
+                core.x[10] = 0;
+                core.pc = next;
+                self.switch(core, Some(wait))?;
+                return self.deliver_pending(core);
+            }
+            Err(Failure::Again) => {
+                self.try_again_later(core)?;
+                return self.deliver_pending(core);
+            }
         };
+        self.threads.tries = 0;
         core.x[10] = if core.is_rv32 { answer as i32 as u64 } else { answer };
         core.pc = next;
         self.deliver_pending(core)
     }
 
-    fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
+    pub(super) fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
         let [a, b, c, d, e, _] = arguments;
         let fd = a as i32;
         // RV32 passes 64 bits in two registers, and gives mmap pages.
@@ -139,8 +151,11 @@ impl Linux {
             GETRUSAGE => self.getrusage(core, a, b),
 
             // The process.
-            EXIT | EXIT_GROUP => Err(Stop::Exit { status: i32::from(a as u8) }.into()),
-            GETPID | GETTID | SET_TID_ADDRESS | GETPGID | GETSID => Ok(PROCESS),
+            EXIT => self.exit(core, a),
+            EXIT_GROUP => Err(Stop::Exit { status: i32::from(a as u8) }.into()),
+            GETPID | GETPGID | GETSID => Ok(PROCESS),
+            GETTID => Ok(self.threads.number()),
+            SET_TID_ADDRESS => self.set_tid_address(a),
             GETPPID => Ok(1),
             GETUID | GETEUID => Ok(USER),
             GETGID | GETEGID => Ok(GROUP),
@@ -148,7 +163,9 @@ impl Linux {
             GETRESGID => self.three_numbers(core, [a, b, c], GROUP),
             GETGROUPS => Ok(0),
             SETPGID | SETUID | SETGID | SETREUID | SETREGID | SETRESUID | SETRESGID => Ok(0),
-            SET_ROBUST_LIST | SETPRIORITY | SCHED_YIELD | SCHED_SETAFFINITY | PERSONALITY => Ok(0),
+            SET_ROBUST_LIST | SETPRIORITY | SCHED_SETAFFINITY | PERSONALITY => Ok(0),
+            SCHED_YIELD if self.threads.are_many() => Err(Failure::Wait(Wait::until(0))),
+            SCHED_YIELD => Ok(0),
             // getpriority answers 20 less the priority.
             GETPRIORITY => Ok(20),
             FUTEX | FUTEX_TIME64 => self.futex(core, arguments),
@@ -163,9 +180,10 @@ impl Linux {
             GETRANDOM => self.getrandom(core, a, b),
             PRCTL => self.prctl(core, a, b),
             // Programs do without; they need not be told of.
-            RSEQ | RISCV_HWPROBE => Err(Errno::ENOSYS.into()),
-            CLONE | CLONE3 => self.no_processes("start a thread or another process"),
-            EXECVE | EXECVEAT => self.no_processes("run another program"),
+            RSEQ | RISCV_HWPROBE | CLONE3 | LANDLOCK_CREATE_RULESET => Err(Errno::ENOSYS.into()),
+            CLONE => self.clone_thread(core, arguments),
+            EXECVE | EXECVEAT => self.execve(),
+            SOCKET => self.socket(a),
             WAIT4 | WAITID => Err(Errno::ECHILD.into()),
 
             // Signals.
@@ -174,8 +192,9 @@ impl Linux {
             RT_SIGPENDING => self.rt_sigpending(core, a),
             RT_SIGRETURN => self.rt_sigreturn(core),
             SIGALTSTACK => self.sigaltstack(core, a, b),
-            KILL | TKILL => self.kill(a, b),
-            TGKILL => self.kill(b, c),
+            KILL => self.kill(a, b),
+            TKILL => self.tkill(a, b),
+            TGKILL => self.tkill(b, c),
 
             _ => {
                 let name = name(number).unwrap_or_else(|| "unknown".into());

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::threads::Wait;
 use crate::Stop;
 use crate::memory::Fault;
 
@@ -21,6 +22,10 @@ pub enum Failure {
     Stop(Stop),
     /// It did not return: registers are set already, as by rt_sigreturn.
     Resumed,
+    /// The thread waits; another one runs.
+    Wait(Wait),
+    /// The same call is to be made again, after other threads ran.
+    Again,
 }
 
 macro_rules! errors {
@@ -35,7 +40,7 @@ errors! {
     ENOENT = 2, ESRCH = 3, EINTR = 4, EIO = 5, EBADF = 9, ECHILD = 10, EAGAIN = 11, ENOMEM = 12,
     EACCES = 13, EFAULT = 14, EEXIST = 17, EXDEV = 18, ENODEV = 19, ENOTDIR = 20, EISDIR = 21, EINVAL = 22,
     EMFILE = 24, ENOTTY = 25, EFBIG = 27, ENOSPC = 28, ESPIPE = 29, EROFS = 30, EPIPE = 32, ERANGE = 34,
-    ENAMETOOLONG = 36, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40, EOPNOTSUPP = 95, ETIMEDOUT = 110,
+    ENAMETOOLONG = 36, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40, EOPNOTSUPP = 95, EAFNOSUPPORT = 97, ETIMEDOUT = 110,
 }
 
 impl From<Errno> for Failure {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirEntryExt, FileExt, FileTypeExt, PermissionsExt};
 
 use super::Linux;
 use super::descriptors::{Descriptor, Entry, Folder, Open};
-use super::errno::{Answer, Errno};
+use super::errno::{Answer, Errno, Failure};
 use super::{guest, stat};
 use crate::Core;
 
@@ -41,6 +41,9 @@ impl Linux {
             };
             let count = match count {
                 Err(_) if done > 0 => break,
+                Err(Errno::EAGAIN) if self.threads.are_many() && !self.is_nonblocking(fd) => {
+                    return Err(Failure::Again);
+                }
                 other => other?,
             };
             guest::put(core, to.wrapping_add(done), &bytes[..count])?;
@@ -54,6 +57,10 @@ impl Linux {
             }
         }
         Ok(done)
+    }
+
+    fn is_nonblocking(&mut self, fd: i32) -> bool {
+        self.descriptors.get(fd).is_ok_and(|descriptor| descriptor.flags & O_NONBLOCK != 0)
     }
 
     fn read_at(&mut self, fd: i32, to: &mut [u8], offset: u64) -> Result<usize, Errno> {
@@ -90,6 +97,9 @@ impl Linux {
             });
             let count = match count {
                 Err(_) if done > 0 => break,
+                Err(Errno::EAGAIN) if self.threads.are_many() && !self.is_nonblocking(fd) => {
+                    return Err(Failure::Again);
+                }
                 other => other?,
             };
             done += count as u64;

@@ -196,6 +196,7 @@ impl Linux {
         if old_len == 0 || new_len == 0 || !self.layout.allows(old, old_len) {
             return Err(Errno::EINVAL.into());
         }
+        core.memory.check_mapped(old, old_len)?;
         let rights = core.memory.rights(old).ok_or(Errno::EFAULT)?;
         let is_fixed = flags & MREMAP_FIXED != 0;
         if new_len <= old_len && !is_fixed {

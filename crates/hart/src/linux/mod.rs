@@ -20,6 +20,9 @@ mod random;
 mod signals;
 mod stack;
 mod stat;
+#[cfg(test)]
+mod tests;
+mod threads;
 mod time;
 
 use std::ffi::OsString;
@@ -39,6 +42,7 @@ use memory::Layout;
 use paths::{Names, Tree};
 use random::Random;
 use signals::Signals;
+use threads::Threads;
 use time::Clock;
 
 /// How a program is to run.
@@ -110,6 +114,7 @@ pub struct Linux {
     clock: Clock,
     random: Random,
     signals: Signals,
+    threads: Threads,
     umask: u64,
     thread_name: Vec<u8>,
     memory_limit: usize,
@@ -149,6 +154,7 @@ impl Linux {
             clock: Clock::new(options.host_clock),
             random,
             signals: Signals::default(),
+            threads: Threads::default(),
             umask: 0o022,
             thread_name: thread_name.into_iter().take(15).collect(),
             memory_limit: options.memory,
@@ -190,9 +196,10 @@ impl Linux {
             )));
         }
         let at = |what: &str| format!("{what} {value:#x} at pc {pc:#x}");
-        let why = match core.memory.rights(value) {
-            None => "where there is no memory",
-            Some(_) => "where that is not allowed",
+        // SEGV_MAPERR, SEGV_ACCERR
+        let (why, why_code) = match core.memory.rights(value) {
+            None => ("where there is no memory", 1),
+            Some(_) => ("where that is not allowed", 2),
         };
         // The text, the signal, and its si_code.
         let (text, signal, code) = match exception.cause {
@@ -205,13 +212,13 @@ impl Linux {
             cause::LOAD_MISALIGNED => (at("misaligned load from"), 7, 1),
             cause::STORE_MISALIGNED => (at("misaligned store or atomic operation to"), 7, 1),
             cause::INSTRUCTION_ACCESS_FAULT | cause::INSTRUCTION_PAGE_FAULT => {
-                (format!("jump to {value:#x}, {why}"), 11, 1)
+                (format!("jump to {value:#x}, {why}"), 11, why_code)
             }
             cause::LOAD_ACCESS_FAULT | cause::LOAD_PAGE_FAULT => {
-                (format!("{}, {why}", at("load from")), 11, 1)
+                (format!("{}, {why}", at("load from")), 11, why_code)
             }
             cause::STORE_ACCESS_FAULT | cause::STORE_PAGE_FAULT => {
-                (format!("{}, {why}", at("store to")), 11, 1)
+                (format!("{}, {why}", at("store to")), 11, why_code)
             }
             other => (format!("exception {other} at pc {pc:#x}"), 11, 1),
         };
@@ -296,9 +303,9 @@ impl Machine for Linux {
     }
 
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
-        // Nothing comes from outside.
-        core.deadline = u64::MAX;
-        Ok(None)
+        /// The supervisor's timer: it ends the turn of a thread. Nothing else comes from outside.
+        const TIMER: u64 = 5;
+        Ok(self.next_turn(core)?.then_some(TIMER))
     }
 
     fn privilege(&self) -> Privilege {

@@ -2,14 +2,14 @@
 
 use super::errno::{Answer, Errno};
 use super::{Linux, guest};
+use crate::Core;
 use crate::memory::PAGE;
-use crate::{Core, Stop};
 
 /// Who runs the program.
 pub const USER: u64 = 1000;
 /// And in which group.
 pub const GROUP: u64 = 1000;
-/// The number of the process, and of its only thread.
+/// The number of the process, and of its first thread.
 pub const PROCESS: u64 = 1000;
 
 impl Linux {
@@ -68,33 +68,6 @@ impl Linux {
         Ok(bytes.len() as u64)
     }
 
-    /// futex. There is one thread: nobody can be woken, and nobody would wake.
-    pub(super) fn futex(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
-        let [address, operation, value, timeout, ..] = arguments;
-        match operation & 0x7f {
-            // FUTEX_WAIT, FUTEX_WAIT_BITSET
-            operation @ (0 | 9) => {
-                if u32::from_le_bytes(guest::get(core, address)?) != value as u32 {
-                    return Err(Errno::EAGAIN.into());
-                }
-                if timeout == 0 {
-                    let why = format!(
-                        "the program waits for another of its threads at {:#x} (futex), but it has only one: it would \
-                         wait for ever",
-                        core.pc
-                    );
-                    return Err(Stop::Fault(why).into());
-                }
-                let clock = if arguments[1] & 0x100 != 0 { 0 } else { 1 };
-                self.nanosleep(core, clock, u64::from(operation == 9), timeout)?;
-                Err(Errno::ETIMEDOUT.into())
-            }
-            // FUTEX_WAKE, _REQUEUE, _CMP_REQUEUE, _WAKE_OP, _WAKE_BITSET
-            1 | 3 | 4 | 5 | 10 => Ok(0),
-            _ => Err(Errno::ENOSYS.into()),
-        }
-    }
-
     /// sched_getaffinity: one processor.
     pub(super) fn sched_getaffinity(&mut self, core: &mut Core, len: u64, to: u64) -> Answer {
         let size = guest::word_size(core);
@@ -145,10 +118,19 @@ impl Linux {
         }
     }
 
-    /// clone, clone3, execve and their like.
-    pub(super) fn no_processes(&mut self, what: &str) -> Answer {
-        self.warn(format!("the program tried to {what}: there is one program with one thread here; refused"));
+    /// execve.
+    pub(super) fn execve(&mut self) -> Answer {
+        self.warn("the program tried to run another program: there is only one here; refused".into());
         Err(Errno::ENOSYS.into())
+    }
+
+    /// socket.
+    pub(super) fn socket(&mut self, domain: u64) -> Answer {
+        // AF_UNIX: the C library asks a daemon for names, and does without.
+        if domain != 1 {
+            self.warn("the program tried to use a network: there is none here; refused".into());
+        }
+        Err(Errno::EAFNOSUPPORT.into())
     }
 
     /// mincore: all of it is in memory.

@@ -24,10 +24,19 @@ const FRAME_SIZE: u64 = FLOATS_AT + 528;
 #[derive(Clone, Debug)]
 pub struct Signals {
     actions: [Action; COUNT + 1],
+    /// Those for whichever thread allows them.
+    pending: u64,
+    /// What the thread that runs said.
+    pub thread: PerThread,
+}
+
+/// What each thread has of its own.
+#[derive(Clone, Debug)]
+pub struct PerThread {
     /// Bit n - 1: signal n waits until it is allowed.
     blocked: u64,
     /// Those that wait.
-    pending: u64,
+    pub pending: u64,
     /// The stack for handlers: where, flags, size.
     stack: [u64; 3],
 }
@@ -40,16 +49,25 @@ struct Action {
     mask: u64,
 }
 
+/// SS_DISABLE.
+const NO_STACK: [u64; 3] = [0, 2, 0];
+
 impl Default for Signals {
     fn default() -> Self {
-        Self { actions: [Action::default(); COUNT + 1], blocked: 0, pending: 0, stack: [0, 2, 0] }
+        let thread = PerThread { blocked: 0, pending: 0, stack: NO_STACK };
+        Self { actions: [Action::default(); COUNT + 1], pending: 0, thread }
     }
 }
 
 impl Signals {
+    /// What a thread that was made by the one that runs starts with.
+    pub fn for_new_thread(&self) -> PerThread {
+        PerThread { blocked: self.thread.blocked, pending: 0, stack: NO_STACK }
+    }
+
     /// Whether a handler would take this signal now.
     pub fn is_handled(&self, signal: u32) -> bool {
-        self.actions[signal as usize].handler > 1 && self.blocked & bit(signal) == 0
+        self.actions[signal as usize].handler > 1 && self.thread.blocked & bit(signal) == 0
     }
 }
 
@@ -126,7 +144,7 @@ impl Linux {
 
     /// rt_sigprocmask.
     pub(super) fn rt_sigprocmask(&mut self, core: &mut Core, how: u64, new: u64, old: u64) -> Answer {
-        let now = self.signals.blocked;
+        let now = self.signals.thread.blocked;
         if new != 0 {
             let set = guest::double(core, new)?;
             let blocked = match how {
@@ -135,7 +153,7 @@ impl Linux {
                 2 => set,
                 _ => return Err(Errno::EINVAL.into()),
             };
-            self.signals.blocked = blocked & !(bit(SIGKILL) | bit(SIGSTOP));
+            self.signals.thread.blocked = blocked & !(bit(SIGKILL) | bit(SIGSTOP));
         }
         if old != 0 {
             guest::put(core, old, &now.to_le_bytes())?;
@@ -145,14 +163,14 @@ impl Linux {
 
     /// rt_sigpending.
     pub(super) fn rt_sigpending(&mut self, core: &mut Core, to: u64) -> Answer {
-        guest::put(core, to, &self.signals.pending.to_le_bytes())?;
+        guest::put(core, to, &(self.signals.pending | self.signals.thread.pending).to_le_bytes())?;
         Ok(0)
     }
 
     /// sigaltstack.
     pub(super) fn sigaltstack(&mut self, core: &mut Core, new: u64, old: u64) -> Answer {
         let size = guest::word_size(core);
-        let now = self.signals.stack;
+        let now = self.signals.thread.stack;
         if new != 0 {
             let mut fresh = [0; 3];
             for (index, word) in fresh.iter_mut().enumerate() {
@@ -160,7 +178,7 @@ impl Linux {
             }
             // The flags are an int.
             fresh[1] &= 0xffff_ffff;
-            self.signals.stack = fresh;
+            self.signals.thread.stack = fresh;
         }
         if old != 0 {
             guest::put_words(core, old, &now)?;
@@ -168,7 +186,22 @@ impl Linux {
         Ok(0)
     }
 
-    /// kill, tkill and tgkill: only itself is there.
+    /// tkill and tgkill: to one thread.
+    pub(super) fn tkill(&mut self, thread: u64, signal: u64) -> Answer {
+        let bit = match signal {
+            0 => 0,
+            1..=64 => bit(signal as u32),
+            _ => return Err(Errno::EINVAL.into()),
+        };
+        if thread == self.threads.number() {
+            self.signals.thread.pending |= bit;
+        } else if !self.signal_thread(thread, bit) {
+            return Err(Errno::ESRCH.into());
+        }
+        Ok(0)
+    }
+
+    /// kill: only itself is there.
     pub(super) fn kill(&mut self, target: u64, signal: u64) -> Answer {
         if !matches!(target as i32, 0 | -1) && target as i32 as i64 != PROCESS as i64 {
             return Err(Errno::ESRCH.into());
@@ -183,9 +216,14 @@ impl Linux {
 
     /// After a call: delivers what is pending and not blocked.
     pub(super) fn deliver_pending(&mut self, core: &mut Core) -> Result<(), Stop> {
-        while self.signals.pending & !self.signals.blocked != 0 {
-            let signal = (self.signals.pending & !self.signals.blocked).trailing_zeros() + 1;
+        loop {
+            let pending = (self.signals.pending | self.signals.thread.pending) & !self.signals.thread.blocked;
+            if pending == 0 {
+                return Ok(());
+            }
+            let signal = pending.trailing_zeros() + 1;
             self.signals.pending &= !bit(signal);
+            self.signals.thread.pending &= !bit(signal);
             match self.signals.actions[signal as usize].handler {
                 1 => {}
                 // What is usual with SIGCHLD, SIGCONT, SIGURG and SIGWINCH is nothing.
@@ -201,7 +239,6 @@ impl Linux {
                 }
             }
         }
-        Ok(())
     }
 
     /// Starts a handler: what it interrupted goes onto the stack, as Linux lays it out.
@@ -216,7 +253,7 @@ impl Linux {
             return Err(Stop::Fault(format!("{} has a handler; handlers do not run on RV32", name(signal))));
         }
         let action = self.signals.actions[signal as usize];
-        let [stack, flags, size] = self.signals.stack;
+        let [stack, flags, size] = self.signals.thread.stack;
         let mut top = core.x[2];
         let is_on_it = top.wrapping_sub(stack) < size;
         if action.flags & SA_ONSTACK != 0 && flags & 2 == 0 && !is_on_it {
@@ -230,10 +267,10 @@ impl Linux {
         set(0, u64::from(signal));
         set(8, u64::from(code as u32));
         set(16, value);
-        for (index, word) in self.signals.stack.into_iter().enumerate() {
+        for (index, word) in self.signals.thread.stack.into_iter().enumerate() {
             set(INFO_SIZE + 16 + 8 * index as u64, word);
         }
-        set(MASK_AT, self.signals.blocked);
+        set(MASK_AT, self.signals.thread.blocked);
         set(REGISTERS_AT, core.pc);
         for index in 1..32 {
             set(REGISTERS_AT + 8 * index, core.x[index as usize]);
@@ -250,9 +287,9 @@ impl Linux {
         })?;
 
         if action.flags & SA_NODEFER == 0 {
-            self.signals.blocked |= bit(signal);
+            self.signals.thread.blocked |= bit(signal);
         }
-        self.signals.blocked |= action.mask & !(bit(SIGKILL) | bit(SIGSTOP));
+        self.signals.thread.blocked |= action.mask & !(bit(SIGKILL) | bit(SIGSTOP));
         if action.flags & SA_RESETHAND != 0 {
             self.signals.actions[signal as usize] = Action::default();
         }
@@ -275,7 +312,7 @@ impl Linux {
             word.copy_from_slice(&bytes[at as usize..at as usize + 8]);
             u64::from_le_bytes(word)
         };
-        self.signals.blocked = get(MASK_AT) & !(bit(SIGKILL) | bit(SIGSTOP));
+        self.signals.thread.blocked = get(MASK_AT) & !(bit(SIGKILL) | bit(SIGSTOP));
         core.pc = get(REGISTERS_AT);
         for index in 1..32 {
             core.x[index as usize] = get(REGISTERS_AT + 8 * index);

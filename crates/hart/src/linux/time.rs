@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::errno::{Answer, Errno};
+use super::errno::{Answer, Errno, Failure};
+use super::threads::Wait;
 use super::{Linux, guest};
 use crate::Core;
 
@@ -33,16 +34,17 @@ impl Clock {
             Some(_) => SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .map_or(0, |time| time.as_nanos() as u64),
-            None => EPOCH + self.virtual_time(core),
+            None => EPOCH.saturating_add(self.virtual_time(core)),
         }
     }
 
     /// Nanoseconds since the machine was started.
     pub fn monotonic(&self, core: &Core) -> u64 {
-        UP + match self.host {
+        let since = match self.host {
             Some(start) => start.elapsed().as_nanos() as u64,
             None => self.virtual_time(core),
-        }
+        };
+        since.saturating_add(UP)
     }
 
     /// Nanoseconds that the program itself took.
@@ -117,6 +119,9 @@ impl Linux {
         let now = self.clock(core, clock)?;
         if flags & TIMER_ABSTIME != 0 {
             time = time.saturating_sub(now);
+        }
+        if self.threads.are_many() {
+            return Err(Failure::Wait(Wait::until(self.clock.monotonic(core).saturating_add(time))));
         }
         self.clock.sleep(time);
         Ok(0)

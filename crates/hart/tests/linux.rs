@@ -1,0 +1,262 @@
+//! Programs of ours, compiled by GCC against glibc: they do the same here and under QEMU.
+#![cfg(unix)]
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use tracewright_hart::linux::{Linux, Mount, Options, Streams};
+use tracewright_hart::{Hart, Stop};
+use tracewright_testkit::skip;
+
+const SYSROOT: &str = "/usr/riscv64-linux-gnu";
+/// More than any of the programs takes.
+const LIMIT: u64 = 2_000_000_000;
+const INPUT: &[u8] = b"first line\nsecond line\n";
+
+/// How a program is linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Static,
+    StaticPie,
+    Dynamic,
+}
+
+/// What a run gave.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    output: String,
+    error: String,
+    status: i32,
+}
+
+/// Takes what a program writes.
+#[derive(Clone, Default)]
+struct Taken(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Taken {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Taken {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+fn has(tool: &str) -> bool {
+    Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// What compiles a program of `tests/c`; `None` if it is not there.
+fn compiler(source: &str) -> Option<&'static str> {
+    let compiler = if source.ends_with(".cc") { "riscv64-linux-gnu-g++" } else { "riscv64-linux-gnu-gcc" };
+    if !has(compiler) {
+        skip(source, &format!("no {compiler}"));
+        return None;
+    }
+    Some(compiler)
+}
+
+/// Compiles a program of `tests/c`; `None` if that cannot be done here.
+fn compile(source: &str, link: Link) -> Option<PathBuf> {
+    let compiler = compiler(source)?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linux");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(format!("{source}-{link:?}"));
+    let flags = match link {
+        Link::Static => ["-static", "-no-pie"],
+        Link::StaticPie => ["-static-pie", "-fPIE"],
+        Link::Dynamic => ["-pie", "-fPIE"],
+    };
+    // Under a name of its own first: tests run side by side.
+    let new = program.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], ""));
+    let (name, source) = (source, Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source));
+    let done = Command::new(compiler)
+        .args(["-O2", "-w", "-o"])
+        .arg(&new)
+        .arg(&source)
+        .args(flags)
+        .arg("-lm")
+        .output();
+    let error = String::from_utf8_lossy(&done.unwrap().stderr).into_owned();
+    // GCC can be without C libraries, or without the part of one that this needs.
+    if error.contains("cannot find") || error.contains("No such file") {
+        skip(&format!("{name}, {link:?}"), "the compiler has no library for that");
+        return None;
+    }
+    assert_eq!(error, "");
+    fs::rename(&new, &program).unwrap();
+    Some(program)
+}
+
+/// An empty folder.
+fn fresh(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder.canonicalize().unwrap()
+}
+
+fn options(program: &Path, arguments: &[&str], folder: &Path, link: Link) -> Options {
+    let mut all = vec![program.as_os_str().to_owned()];
+    all.extend(arguments.iter().map(OsString::from));
+    Options {
+        arguments: all,
+        environment: vec!["TESTED=yes".into()],
+        root: (link == Link::Dynamic).then(|| SYSROOT.into()),
+        mounts: vec![Mount { at: folder.to_path_buf(), host: folder.to_path_buf(), writable: true }],
+        folder: Some(folder.to_path_buf()),
+        ..Options::default()
+    }
+}
+
+fn run(program: &Path, mut options: Options) -> (Stop, Vec<String>, String, String) {
+    let (output, error) = (Taken::default(), Taken::default());
+    options.streams = Streams {
+        input: Box::new(INPUT),
+        output: Box::new(output.clone()),
+        error: Box::new(error.clone()),
+        ..Streams::none()
+    };
+    let (core, linux) = Linux::load(program, options).unwrap_or_else(|error| panic!("{error}"));
+    let mut hart = Hart::new(core, linux);
+    let stop = hart.run(LIMIT, &mut ());
+    (stop, hart.machine.warnings().to_vec(), output.text(), error.text())
+}
+
+fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
+    let mut child = Command::new("qemu-riscv64")
+        .args(["-L", SYSROOT])
+        .arg(program)
+        .args(arguments)
+        .env_clear()
+        .env("TESTED", "yes")
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read closes it.
+    let _ = child.stdin.take().unwrap().write_all(INPUT);
+    let out = child.wait_with_output().unwrap();
+    let status = out.status.code().unwrap_or_else(|| 128 + out.status.signal().unwrap_or(0));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Outcome { output: text(&out.stdout), error: text(&out.stderr), status }
+}
+
+/// Runs it here and under QEMU.
+fn compare(source: &str, arguments: &[&str], links: &[Link]) {
+    if !has("qemu-riscv64") {
+        return skip(source, "no qemu-riscv64");
+    }
+    if compiler(source).is_none() {
+        return;
+    }
+    for &link in links {
+        let Some(program) = compile(source, link) else { continue };
+        let name = format!("{source}-{link:?}-{}", arguments.join("-"));
+        let folder = fresh(&name);
+        let theirs = qemu(&program, arguments, &folder);
+        // The same folder: programs tell its name.
+        let folder = fresh(&name);
+        let (stop, warnings, output, error) = run(&program, options(&program, arguments, &folder, link));
+        let Stop::Exit { status } = stop else { panic!("{name}: {stop:?}\n{output}{error}") };
+        let ours = Outcome { output, error, status };
+        assert_eq!(ours.output, theirs.output, "{name}");
+        // QEMU itself tells of signals there.
+        if theirs.status < 128 {
+            assert_eq!(ours.error, theirs.error, "{name}");
+            assert_eq!(warnings, [""; 0], "{name}");
+        }
+        assert_eq!(ours.status, theirs.status, "{name}");
+    }
+}
+
+const ALL: &[Link] = &[Link::Static, Link::StaticPie, Link::Dynamic];
+
+#[test]
+fn text() {
+    compare("text.c", &[], ALL);
+}
+
+#[test]
+fn files() {
+    compare("files.c", &[], &[Link::Static, Link::Dynamic]);
+}
+
+#[test]
+fn memory() {
+    compare("memory.c", &[], ALL);
+}
+
+#[test]
+fn signals() {
+    compare("signals.c", &[], ALL);
+    compare("signals.c", &["abort"], &[Link::Static]);
+    compare("signals.c", &["term"], &[Link::Dynamic]);
+}
+
+#[test]
+fn system() {
+    compare("system.c", &["one", "two words", ""], ALL);
+}
+
+#[test]
+fn threads() {
+    compare("threads.c", &[], ALL);
+}
+
+#[test]
+fn exceptions() {
+    compare("exceptions.cc", &[], ALL);
+}
+
+#[test]
+fn faults_say_what_and_where() {
+    let Some(program) = compile("fault.c", Link::Static) else { return };
+    let folder = fresh("faults");
+    let fault = |which| run(&program, options(&program, &[which], &folder, Link::Static));
+    let cases = [
+        ("load", "load from 0x18 at pc 0x", "where there is no memory"),
+        ("store", "store to 0x", "where that is not allowed"),
+        ("jump", "jump to 0x40, where there is no memory", ""),
+        ("illegal", "illegal instruction 0xffffffff at pc 0x", ""),
+        ("csr", "illegal instruction 0x30002573 at pc 0x", ""),
+        ("breakpoint", "breakpoint (ebreak) at pc 0x", ""),
+        ("stack", "store to 0x", "where there is no memory"),
+    ];
+    for (which, start, end) in cases {
+        let (stop, ..) = fault(which);
+        let Stop::Fault(text) = stop else { panic!("{which}: {stop:?}") };
+        assert!(text.starts_with(start) && text.ends_with(end), "{which}: {text}");
+    }
+    let (stop, warnings, ..) = fault("call");
+    assert_eq!(stop, Stop::Exit { status: 0 });
+    assert_eq!(warnings, ["system call 425 (io_uring_setup) is not there: the program got ENOSYS"]);
+}
+
+#[test]
+fn each_run_is_the_same() {
+    let Some(program) = compile("system.c", Link::Static) else { return };
+    let once = || {
+        let options = options(&program, &[], &fresh("same"), Link::Static);
+        let (core, linux) = Linux::load(&program, options).unwrap();
+        let mut hart = Hart::new(core, linux);
+        assert!(matches!(hart.run(LIMIT, &mut ()), Stop::Exit { .. }));
+        (hart.core.instret, hart.core.x)
+    };
+    assert_eq!(once(), once());
+}
