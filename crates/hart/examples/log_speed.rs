@@ -5,8 +5,9 @@
 //! ```
 //!
 //! The traces are those of `shared/captures/riscv/etrace`, unpacked. They are repeated until there are 100 million
-//! instructions: a trace of its own would be over before the clock has ticked. Repeated accesses have the same addresses
-//! and values as before, which is kinder to the log than a longer run would be; the size is of the first time.
+//! instructions: a trace of its own would be over before the clock has ticked. Repeated accesses have the same
+//! addresses and values as before, which is kinder to the log than a longer run would be; the size is of the first
+//! time.
 #![expect(clippy::print_stdout, reason = "it prints figures")]
 
 use std::fs::File;

@@ -31,7 +31,8 @@ impl Told {
     }
 }
 
-/// Keeps everything: the instructions of a block, its accesses, its cycles, then the block, in whatever order they come.
+/// Keeps everything: the instructions of a block, its accesses, its cycles, then the block, in whatever order they
+/// come.
 #[derive(Debug, Default)]
 struct All {
     told: Vec<Told>,

@@ -131,7 +131,8 @@ fn lines_of(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Without what only one side tells: the bits of an instruction that did not retire, and where execution went on after it.
+/// Without what only one side tells: the bits of an instruction that did not retire, and where execution went on
+/// after it.
 fn without_next(retired: &Retired) -> Retired {
     match retired.trap {
         Some(trap) => Retired { privilege: retired.privilege, ..Retired::trap(Trap { next: 0, ..trap }) },
@@ -239,8 +240,8 @@ fn qemu_runs_a_program() {
     assert_eq!(output.status.code(), Some(expected_status()));
 }
 
-/// What our hart retires when it runs a program; which is what is read from our own log of that, and what becomes of it
-/// when it is made blocks again.
+/// What our hart retires when it runs a program; which is what is read from our own log of that, and what becomes of
+/// it when it is made blocks again.
 fn on_our_hart(program: &Path) -> Vec<Retired> {
     let mut direct = Vec::new();
     let ran = support::run(

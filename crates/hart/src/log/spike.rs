@@ -176,14 +176,14 @@ fn trap(scan: &mut Scan<'_>, xlen: Xlen, line: u64) -> Result<Trap, LogError> {
 /// Exceptions as Spike calls them, now and before.
 #[rustfmt::skip]
 const NAMES: &[(u64, &[&str])] = &[
-    (0, &["trap_instruction_address_misaligned"]),
-    (1, &["trap_instruction_access_fault"]),
+    (0, &["trap_instruction_address_misaligned", "trap_misaligned_fetch"]),
+    (1, &["trap_instruction_access_fault", "trap_fault_fetch"]),
     (2, &["trap_illegal_instruction"]),
     (3, &["trap_breakpoint"]),
-    (4, &["trap_load_address_misaligned"]),
-    (5, &["trap_load_access_fault"]),
-    (6, &["trap_store_address_misaligned"]),
-    (7, &["trap_store_access_fault"]),
+    (4, &["trap_load_address_misaligned", "trap_misaligned_load"]),
+    (5, &["trap_load_access_fault", "trap_fault_load"]),
+    (6, &["trap_store_address_misaligned", "trap_misaligned_store"]),
+    (7, &["trap_store_access_fault", "trap_fault_store"]),
     (8, &["trap_user_ecall"]),
     (9, &["trap_supervisor_ecall"]),
     (10, &["trap_virtual_supervisor_ecall", "trap_hypervisor_ecall"]),

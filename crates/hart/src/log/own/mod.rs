@@ -5,8 +5,8 @@
 //! count while the guesses are right; memory accesses against the last ones of the same instruction. All that is in
 //! chunks, each with a checksum.
 //!
-//! The reader tells all instructions of a block at once, then its accesses, its cycles, and the block; of a block with more
-//! than 4096 of one of these, so many at a time. All else comes as it was written.
+//! The reader tells all instructions of a block at once, then its accesses, its cycles, and the block; of a block
+//! with more than 4096 of one of these, so many at a time. All else comes as it was written.
 
 mod bytes;
 mod chunk;

@@ -11,8 +11,8 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The most instructions, accesses and cycles of a block in the dictionary.
 pub(super) const MOST: usize = 4096;
 
-// The most blocks in the dictionary, with the most instructions, accesses and cycles of all of them. When one is reached,
-// all is forgotten.
+// The most blocks in the dictionary, with the most instructions, accesses and cycles of all of them. When one is
+// reached, all is forgotten.
 const ENTRIES: usize = 1 << 18;
 const BITS: usize = 1 << 21;
 const SLOTS: usize = 1 << 20;
