@@ -76,6 +76,11 @@ pub fn report(line: &str) {
     let _ = writeln!(io::stderr(), "tracewright: {line}");
 }
 
+/// A line of a table to standard error.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", line.trim_end());
+}
+
 /// What of a capture a verb needs to be whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {

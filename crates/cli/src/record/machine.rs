@@ -77,16 +77,16 @@ pub enum Loaded {
 }
 
 /// Loads the program.
-pub fn load(opts: &Opts) -> Result<Loaded, Error> {
-    let path = file(opts);
+pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
+    let path = file(opts, program);
     let bytes = std::fs::read(&path).map_err(|error| super::on(&path, &error))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
-            let (core, machine) = Linux::load(&path, linux_options(opts)).map_err(message)?;
+            let (core, machine) = Linux::load(&path, linux_options(opts, program)).map_err(message)?;
             Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
         }
         Kind::Bare => {
-            let options = bare_options(opts);
+            let options = bare_options(opts, program);
             let (core, machine) = Bare::new(&bytes, &options, bare::standard_output())
                 .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
             Ok(Loaded::Bare(Box::new(Hart::new(core, machine))))
@@ -99,15 +99,15 @@ fn message(error: linux::LoadError) -> Error {
 }
 
 /// Where the program is: a path in the root, or one of the host's.
-fn file(opts: &Opts) -> PathBuf {
-    let inside = |root: &PathBuf| root.join(opts.program.strip_prefix("/").unwrap_or(&opts.program));
+fn file(opts: &Opts, program: &Path) -> PathBuf {
+    let inside = |root: &PathBuf| root.join(program.strip_prefix("/").unwrap_or(program));
     let inside = opts.linux.root.as_ref().map(inside).filter(|path| path.is_file());
-    inside.unwrap_or_else(|| opts.program.clone())
+    inside.unwrap_or_else(|| program.to_path_buf())
 }
 
-fn linux_options(opts: &Opts) -> linux::Options {
+fn linux_options(opts: &Opts, program: &Path) -> linux::Options {
     let LinuxArgs { root, writable, environment, host_clock, seed } = &opts.linux;
-    let name = opts.program.clone().into_os_string();
+    let name = program.as_os_str().to_owned();
     linux::Options {
         arguments: std::iter::once(name).chain(opts.arguments.iter().cloned()).collect(),
         environment: environment.clone(),
@@ -121,9 +121,9 @@ fn linux_options(opts: &Opts) -> linux::Options {
     }
 }
 
-fn bare_options(opts: &Opts) -> bare::Options {
+fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
     let BareArgs { ram, entry, pmp_regions, misaligned, interrupt } = &opts.bare;
-    let name = file_name(&opts.program);
+    let name = file_name(program);
     let arguments = opts.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
     let mut external = interrupt.clone();
     external.sort_by_key(|&(at, _)| at);

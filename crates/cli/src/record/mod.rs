@@ -1,12 +1,13 @@
 //! `tracewright record`: runs a program and records what it executes.
 
+mod from;
+mod keep;
 mod machine;
 mod pair;
 mod places;
 mod summary;
 mod watch;
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,11 +15,13 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Config, Model, Stats, Timed};
-use tracewright_hart::{Hart, Machine, Sink, Stop};
+use tracewright_hart::{Core, Hart, Machine, Stop};
 use tracewright_isa::riscv::Xlen;
 
+use self::keep::Keep;
 use self::machine::{Kind, Loaded};
 use self::pair::Pair;
+use self::places::Places;
 use self::summary::Summary;
 use self::watch::Watch;
 use crate::output::{Error, Outcome, report};
@@ -36,10 +39,13 @@ Examples:
   tracewright record programs/bin/sort.elf
   tracewright record --log sort.log programs/bin/sort.elf -- 1000
   tracewright record --root sysroot usr/bin/cjpeg -- -outfile out.jpg in.ppm
-  tracewright record --timing cva6_like programs/bin/tasks.elf")]
+  tracewright record --timing cva6_like programs/bin/tasks.elf
+  tracewright record --listing - -q programs/bin/args.elf | less
+  tracewright record --from spike.log --log ours.log")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
-    program: PathBuf,
+    #[arg(required_unless_present_any = ["from", "timing"])]
+    program: Option<PathBuf>,
 
     /// Its arguments.
     #[arg(last = true)]
@@ -49,6 +55,10 @@ pub struct Opts {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
+    /// Write a line for each instruction that is executed: address, bits, text, memory access (- for standard output).
+    #[arg(long, value_name = "FILE")]
+    listing: Option<PathBuf>,
+
     /// What the log holds of each instruction.
     #[arg(long, value_enum, default_value_t = Details::Blocks, requires = "log")]
     details: Details,
@@ -57,6 +67,15 @@ pub struct Opts {
     /// `--timing print` prints all settings.
     #[arg(long, value_name = "FILE|MODEL")]
     timing: Option<String>,
+
+    /// Do not run anything: take what was executed from a log of tracewright, Spike (-l, --log-commits), CVA6 or QEMU (-d
+    /// exec,nochain -singlestep; name the program, too).
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["timing", "machine", "arguments"])]
+    from: Option<PathBuf>,
+
+    /// The log is of an RV32 program (tracewright's own logs say so themselves).
+    #[arg(long, requires = "from")]
+    rv32: bool,
 
     /// Write what it came to to this file, as a JSON object.
     #[arg(long, value_name = "FILE")]
@@ -103,38 +122,45 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.flush()?;
         return Ok(Outcome::Good);
     }
+    if let Some(log) = &opts.from {
+        return from::run(opts, log);
+    }
+    let Some(program) = &opts.program else {
+        return Err(Error::Message("name a program to run".into()));
+    };
     let timing = opts.timing.as_deref().map(timing).transpose()?;
-    match machine::load(opts)? {
-        Loaded::Linux(hart) => {
-            let mut hart = *hart;
+    match machine::load(opts, program)? {
+        Loaded::Linux(mut hart) => {
             let ran = record(opts, timing, &mut hart)?;
             for warning in hart.machine.warnings() {
                 report(warning);
             }
             let places = places::linux(hart.machine.mapped());
-            ran.end(opts, &mut hart, &places)
+            ran.end_of_hart(opts, &mut hart.core, &places)
         }
-        Loaded::Bare(hart) => {
-            let mut hart = *hart;
+        Loaded::Bare(mut hart) => {
             let ran = record(opts, timing, &mut hart)?;
-            let places = places::file(&opts.program);
-            ran.end(opts, &mut hart, &places)
+            ran.end_of_hart(opts, &mut hart.core, &places::file(program))
         }
     }
 }
 
 /// The model with this name, or in this file.
-fn timing(name: &str) -> Result<Config, Error> {
-    if let Some(config) = Config::preset(name) {
-        return Ok(config);
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| {
-        Error::Message(format!(
-            "--timing {name}: neither a model ({}) nor a file that can be read: {error}",
-            Config::preset_names().collect::<Vec<_>>().join(", ")
-        ))
-    })?;
-    Config::parse(&text).map_err(|error| Error::Message(format!("{name}: {error}")))
+fn timing(name: &str) -> Result<Model, Error> {
+    let config = match Config::preset(name) {
+        Some(config) => config,
+        None => {
+            let text = std::fs::read_to_string(name).map_err(|error| {
+                let names: Vec<_> = Config::preset_names().collect();
+                Error::Message(format!(
+                    "--timing {name}: neither a model ({}) nor a file that can be read: {error}",
+                    names.join(", ")
+                ))
+            })?;
+            Config::parse(&text).map_err(|error| Error::Message(format!("{name}: {error}")))?
+        }
+    };
+    Model::new(&config).map_err(|error| Error::Message(format!("{name}: {error}")))
 }
 
 /// What was recorded.
@@ -144,53 +170,45 @@ struct Ran {
     seconds: f64,
     timing: Option<Stats>,
     log_bytes: Option<u64>,
+    instructions: u64,
+    /// Where execution was at the end.
+    pc: u64,
 }
 
-fn record<M: Machine>(opts: &Opts, timing: Option<Config>, hart: &mut Hart<M>) -> Result<Ran, Error> {
-    let Some(path) = &opts.log else { return timed(opts, timing, hart, ()).map(|(ran, ())| ran) };
-    let file = File::create(path).map_err(|error| on(path, &error))?;
-    let xlen = if hart.core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-    let (mut ran, file) = match opts.details {
-        Details::Blocks => {
-            let writer = Writer::<_, false, false>::new(file, xlen).map_err(|error| on(path, &error))?;
-            let (ran, writer) = timed(opts, timing, hart, writer)?;
-            (ran, writer.finish())
-        }
-        Details::All => {
-            let writer = Writer::<_, true, true>::new(file, xlen).map_err(|error| on(path, &error))?;
-            let (ran, writer) = timed(opts, timing, hart, writer)?;
-            (ran, writer.finish())
-        }
-    };
-    let metadata = file.and_then(|file| file.metadata());
-    ran.log_bytes = Some(metadata.map_err(|error| on(path, &error))?.len());
-    Ok(ran)
-}
-
-fn timed<M: Machine, S: Sink>(
-    opts: &Opts,
-    timing: Option<Config>,
-    hart: &mut Hart<M>,
-    inner: S,
-) -> Result<(Ran, S), Error> {
-    let watch = Watch::new();
+/// Runs the program. What is not asked for does not slow it down.
+fn record<M: Machine>(opts: &Opts, timing: Option<Model>, hart: &mut Hart<M>) -> Result<Ran, Error> {
+    let xlen = xlen(&hart.core);
     let start = Instant::now();
-    let (stop, pair, timing) = match timing {
-        None => {
-            let mut pair = Pair(watch, inner);
-            (hart.run(opts.max_instructions, &mut pair), pair, None)
-        }
-        Some(config) => {
-            let model = Model::new(&config).map_err(|error| Error::Message(error.to_string()))?;
-            let mut timed = Timed::new(model, Pair(watch, inner));
-            let stop = hart.run(opts.max_instructions, &mut timed);
-            (stop, timed.inner, Some(timed.model.stats().clone()))
-        }
+    let watch = Watch::new();
+    let limit = opts.max_instructions;
+    let (stop, watch, timing, log_bytes) = if let Some(model) = timing {
+        let mut sink = Timed::new(model, Pair(watch, Keep::new(opts, xlen)?));
+        let stop = hart.run(limit, &mut sink);
+        let Pair(watch, keep) = sink.inner;
+        (stop, watch, Some(sink.model.stats().clone()), keep.finish(opts)?)
+    } else if opts.listing.is_some() || opts.log.is_some() && opts.details == Details::All {
+        let mut sink = Pair(watch, Keep::new(opts, xlen)?);
+        let stop = hart.run(limit, &mut sink);
+        (stop, sink.0, None, sink.1.finish(opts)?)
+    } else if let Some(path) = &opts.log {
+        let file = std::fs::File::create(path).map_err(|error| on(path, &error))?;
+        let writer = Writer::<_, false, false>::new(file, xlen).map_err(|error| on(path, &error))?;
+        let mut sink = Pair(watch, writer);
+        let stop = hart.run(limit, &mut sink);
+        let metadata = sink.1.finish().and_then(|file| file.metadata()).map_err(|error| on(path, &error))?;
+        (stop, sink.0, None, Some(metadata.len()))
+    } else {
+        let mut sink = watch;
+        (hart.run(limit, &mut sink), sink, None, None)
     };
-    let Pair(mut watch, inner) = pair;
+    let mut watch = watch;
     watch.finish();
-    let seconds = start.elapsed().as_secs_f64();
-    Ok((Ran { stop, watch, seconds, timing, log_bytes: None }, inner))
+    let (instructions, pc) = (hart.core.instret, hart.core.pc);
+    Ok(Ran { stop, watch, seconds: start.elapsed().as_secs_f64(), timing, log_bytes, instructions, pc })
+}
+
+fn xlen(core: &Core) -> Xlen {
+    if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
 }
 
 fn on(path: &Path, error: &std::io::Error) -> Error {
@@ -198,29 +216,53 @@ fn on(path: &Path, error: &std::io::Error) -> Error {
 }
 
 impl Ran {
-    /// Says what it came to.
-    fn end<M>(self, opts: &Opts, hart: &mut Hart<M>, places: &places::Places) -> Result<Outcome, Error> {
-        let summary = Summary::new(&self, hart);
-        if let Some(path) = &opts.summary {
-            std::fs::write(path, summary.json(&self)).map_err(|error| on(path, &error))?;
-        }
+    /// What was executed is still in memory.
+    fn end_of_hart(self, opts: &Opts, core: &mut Core, places: &Places) -> Result<Outcome, Error> {
         let failed = match &self.stop {
             Stop::Exit { .. } => None,
             Stop::Limit => {
-                Some(format!("stopped after {} instructions (--max-instructions)", hart.core.instret))
+                Some(format!("stopped after {} instructions (--max-instructions)", self.instructions))
             }
             Stop::Fault(why) => Some(why.clone()),
         };
         if let Some(why) = &failed {
-            report(&format!("{}: {why}", opts.program.display()));
-            places.report(hart.core.pc, &self.watch);
+            report(&format!("{}: {why}", opts.name()));
+            places.report(self.pc, &self.watch);
         }
-        if !opts.quiet || failed.is_some() {
+        let xlen = xlen(core);
+        self.end(opts, xlen, failed.is_none(), |pc| {
+            let low = u16::from_le_bytes(core.memory.peek::<2>(pc)?);
+            let high = core.memory.peek::<2>(pc.wrapping_add(2)).map_or(0, u16::from_le_bytes);
+            Some(u32::from(high) << 16 | u32::from(low))
+        })
+    }
+
+    /// Says what it came to. `code` tells the bits at an address.
+    fn end(
+        self,
+        opts: &Opts,
+        xlen: Xlen,
+        good: bool,
+        code: impl FnMut(u64) -> Option<u32>,
+    ) -> Result<Outcome, Error> {
+        let summary = Summary::new(&self, xlen, code);
+        if let Some(path) = &opts.summary {
+            std::fs::write(path, summary.json(&self)).map_err(|error| on(path, &error))?;
+        }
+        if !opts.quiet {
             summary.report(&self, opts);
         }
         Ok(match self.stop {
-            Stop::Exit { status } => Outcome::Status(status as u8),
+            Stop::Exit { status } if good => Outcome::Status(status as u8),
             _ => Outcome::HadErrors,
         })
+    }
+}
+
+impl Opts {
+    /// What is recorded, by name.
+    fn name(&self) -> String {
+        let path = self.from.as_ref().or(self.program.as_ref());
+        path.map_or(String::new(), |path| path.display().to_string())
     }
 }

@@ -9,7 +9,7 @@ use tracewright_image::{Bytes, Image};
 
 use super::watch::Watch;
 use crate::decode::names;
-use crate::output::report;
+use crate::output::say;
 
 /// The program's files, for their symbols.
 pub struct Places(Image);
@@ -46,17 +46,27 @@ fn bytes(path: &Path) -> Option<Bytes> {
 }
 
 impl Places {
+    /// Of a program that nobody named.
+    pub fn none() -> Self {
+        Self(Image::builder().build())
+    }
+
+    /// The program's code.
+    pub fn image(&self) -> &Image {
+        &self.0
+    }
+
     /// Says where execution is, and what was executed last.
     pub fn report(&self, pc: u64, watch: &Watch) {
-        report(&format!("  at {pc:#x} {}", self.name(pc)));
+        say(&format!("  at {pc:#x} {}", self.name(pc)));
         let mut last = watch.last().peekable();
         if last.peek().is_some() {
-            report("the last blocks, the newest at the end:");
+            say("  the last blocks, the newest at the end:");
         }
         for block in last {
             let plural = if block.count == 1 { " " } else { "s" };
             let name = self.name(block.start);
-            report(&format!("  {:#x} {:3} instruction{plural} {name}", block.start, block.count));
+            say(&format!("  {:#12x} {:4} instruction{plural} {name}", block.start, block.count));
         }
     }
 

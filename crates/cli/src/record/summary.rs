@@ -1,11 +1,13 @@
 //! What a run came to.
 
-use tracewright_core::{Flow, Role};
-use tracewright_hart::{Hart, Stop};
+use std::collections::HashSet;
+
+use tracewright_core::{Ended, Flow, Role};
+use tracewright_hart::Stop;
 use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 
 use super::{Opts, Ran};
-use crate::output::report;
+use crate::output::{report, say};
 
 /// How many instructions of each kind were executed.
 #[derive(Clone, Debug, Default)]
@@ -31,24 +33,22 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Adds up the blocks that were executed. What was executed is read from memory once more.
-    pub fn new<M>(ran: &Ran, hart: &mut Hart<M>) -> Self {
-        let mut all = Self { instructions: hart.core.instret, blocks: ran.watch.count, ..Self::default() };
-        let xlen = if hart.core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-        let mut seen = std::collections::HashSet::new();
+    /// Adds up the blocks that were executed. `code` tells the bits at an address.
+    pub fn new(ran: &Ran, xlen: Xlen, mut code: impl FnMut(u64) -> Option<u32>) -> Self {
+        let mut all = Self { instructions: ran.instructions, blocks: ran.watch.count, ..Self::default() };
+        let mut seen = HashSet::new();
         for &(block, count) in &ran.watch.blocks {
             let mut pc = block.start;
             for _ in 0..block.count {
-                let Some(low) = hart.core.memory.peek::<2>(pc).map(u16::from_le_bytes) else { break };
-                let high = hart.core.memory.peek::<2>(pc.wrapping_add(2)).map_or(0, u16::from_le_bytes);
-                let instruction = decode(xlen, u32::from(high) << 16 | u32::from(low));
+                let Some(bits) = code(pc) else { break };
+                let instruction = decode(xlen, bits);
                 all.add(&instruction, count);
                 if seen.insert(pc) {
                     all.code += u64::from(instruction.len);
                 }
                 pc = pc.wrapping_add(instruction.len.into());
             }
-            if block.class.conditional && block.ended == tracewright_core::Ended::Taken {
+            if block.class.conditional && block.ended == Ended::Taken {
                 all.taken += count;
             }
         }
@@ -96,15 +96,16 @@ impl Summary {
         let mips = self.instructions as f64 / ran.seconds.max(1e-9) / 1e6;
         let percent = |part: u64| format!("{:5.1} %", 100.0 * part as f64 / self.instructions.max(1) as f64);
         let line = |name: &str, count: u64, more: &str| {
-            let line = format!("  {name:<14} {:>16}  {more}", grouped(count));
-            report(line.trim_end());
+            say(&format!("  {name:<16} {:>16}  {more}", grouped(count)));
         };
         let ended = match ran.stop {
             Stop::Exit { status } => format!("exit status {status}"),
             _ => "did not come to its end".into(),
         };
-        let program = opts.program.file_name().unwrap_or_default().to_string_lossy();
-        report(&format!("{program}: {ended}; {:.2} s, {mips:.0} million instructions/s", ran.seconds));
+        let name = opts.name();
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let how = if opts.from.is_some() { "read".into() } else { ended };
+        report(&format!("{name}: {how}; {:.2} s, {mips:.0} million instructions/s", ran.seconds));
         line("instructions", self.instructions, &format!("{} compressed", percent(self.compressed)));
         line("blocks", self.blocks, &format!("{} bytes of code", grouped(self.code)));
         let of_branches = 100.0 * self.taken as f64 / self.branches.max(1) as f64;
@@ -114,10 +115,11 @@ impl Summary {
             &format!("{}, {of_branches:.1} % of them taken", percent(self.branches)),
         );
         line("calls", self.calls, &format!("{}, {} returns", percent(self.calls), grouped(self.returns)));
+        line("jumps", self.jumps, &percent(self.jumps));
         line(
-            "jumps",
-            self.jumps,
-            &format!("{}, {} indirect with calls and returns", percent(self.jumps), grouped(self.indirect)),
+            "indirect",
+            self.indirect,
+            &format!("{}, of all jumps, calls and returns", percent(self.indirect)),
         );
         line("loads", self.loads, &format!("{}, {} bytes", percent(self.loads), grouped(self.loaded)));
         line("stores", self.stores, &format!("{}, {} bytes", percent(self.stores), grouped(self.stored)));
@@ -141,7 +143,7 @@ impl Summary {
         }
         if let Some(timing) = &ran.timing {
             for text in timing.to_string().lines() {
-                report(&format!("  {text}"));
+                say(&format!("  {text}"));
             }
         }
         if let (Some(bytes), Some(path)) = (ran.log_bytes, &opts.log) {
