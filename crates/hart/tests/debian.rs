@@ -63,7 +63,7 @@ fn sound(seconds: u32) -> Vec<u8> {
     let mut noise = 1_u32;
     let sample = |time: u32| {
         noise = noise.wrapping_mul(1_103_515_245).wrapping_add(12345);
-        let tone = |step: u32| if time / step % 2 == 0 { 4000 } else { -4000 };
+        let tone = |step: u32| if (time / step).is_multiple_of(2) { 4000 } else { -4000 };
         (tone(9) + tone(25) + ((noise >> 16) as i32 % 500)) as i16
     };
     (0..seconds * 8000).map(sample).flat_map(i16::to_le_bytes).collect()
