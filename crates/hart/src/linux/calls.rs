@@ -78,7 +78,7 @@ impl Linux {
             DUP => Ok(self.descriptors.duplicate(fd, 0, false)?),
             DUP3 if a == b => Err(Errno::EINVAL.into()),
             DUP3 => Ok(self.descriptors.replace(fd, b as i32, c & super::files::O_CLOEXEC != 0)?),
-            FCNTL => self.fcntl(fd, b, c),
+            FCNTL => self.fcntl(core, fd, b, c),
             IOCTL => self.ioctl(core, fd, b, c),
             PIPE2 => self.pipe2(core, a, b),
             PPOLL | PPOLL_TIME64 => self.ppoll(core, a, b),

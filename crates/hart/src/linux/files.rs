@@ -216,7 +216,7 @@ impl Linux {
     }
 
     /// fcntl.
-    pub(super) fn fcntl(&mut self, fd: i32, command: u64, argument: u64) -> Answer {
+    pub(super) fn fcntl(&mut self, core: &mut Core, fd: i32, command: u64, argument: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         match command {
             // F_DUPFD, F_DUPFD_CLOEXEC
@@ -232,6 +232,11 @@ impl Linux {
             4 => {
                 let changes = O_APPEND | O_NONBLOCK;
                 descriptor.flags = descriptor.flags & !changes | argument & changes;
+                Ok(0)
+            }
+            // F_GETLK, F_OFD_GETLK: l_type is F_UNLCK.
+            5 | 36 => {
+                guest::put(core, argument, &2_u16.to_le_bytes())?;
                 Ok(0)
             }
             // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: nobody else is there.
