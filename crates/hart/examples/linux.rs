@@ -1,4 +1,4 @@
-//! Runs a RISC-V Linux program: `linux [--root FOLDER] [--writable] PROGRAM [ARGUMENT...]`.
+//! Runs a RISC-V Linux program: `linux [--root FOLDER] [--writable] [--here] PROGRAM [ARGUMENT...]`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

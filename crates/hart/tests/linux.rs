@@ -224,6 +224,31 @@ fn exceptions() {
     compare("exceptions.cc", &[], ALL);
 }
 
+/// There is no C library for RV32 to link with, and not always QEMU for it: what the program prints is known.
+#[test]
+fn rv32() {
+    let Some(compiler) = compiler("rv32.c") else { return };
+    let folder = fresh("rv32");
+    let program = folder.join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/rv32.c");
+    let flags =
+        ["-march=rv32gc", "-mabi=ilp32d", "-nostdlib", "-static", "-ffreestanding", "-O1", "-w", "-o"];
+    assert!(Command::new(compiler).args(flags).arg(&program).arg(source).status().unwrap().success());
+    let known = "arguments 3\none\ntwo\nbrk 2000\nmmap 0\nmunmap 0\nopen 0\nwritev 9\nllseek 0\nplace 5\nread 4\ntext\n\
+                 pread 4\nsome\ntruncate 0\nmap of file 0\nstatx 0\nsize 1388\ntime 0\nnanoseconds 1\n\
+                 missing fffffffe\nbad fffffff2\nfloat 3e8\n";
+    let (stop, warnings, output, _) =
+        run(&program, options(&program, &["one", "two"], &folder, Link::Static));
+    assert_eq!((stop, output.as_str()), (Stop::Exit { status: 65 }, known));
+    assert_eq!(warnings, [""; 0]);
+    if has("qemu-riscv32") {
+        fs::remove_file(folder.join("file")).unwrap();
+        let theirs =
+            Command::new("qemu-riscv32").arg(&program).args(["one", "two"]).current_dir(&folder).output();
+        assert_eq!(String::from_utf8_lossy(&theirs.unwrap().stdout), known);
+    }
+}
+
 #[test]
 fn faults_say_what_and_where() {
     let Some(program) = compile("fault.c", Link::Static) else { return };

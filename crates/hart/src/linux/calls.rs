@@ -78,10 +78,11 @@ impl Linux {
             DUP => Ok(self.descriptors.duplicate(fd, 0, false)?),
             DUP3 if a == b => Err(Errno::EINVAL.into()),
             DUP3 => Ok(self.descriptors.replace(fd, b as i32, c & super::files::O_CLOEXEC != 0)?),
-            FCNTL => self.fcntl(fd, b, c),
+            FCNTL => self.fcntl(core, fd, b, c),
             IOCTL => self.ioctl(core, fd, b, c),
             PIPE2 => self.pipe2(core, a, b),
             PPOLL | PPOLL_TIME64 => self.ppoll(core, a, b),
+            PSELECT6 | PSELECT6_TIME64 => self.pselect6(core, arguments),
             FSTAT => self.fstat(core, fd, b),
             FTRUNCATE => self.ftruncate(fd, wide(b, c)),
             FALLOCATE => self.fallocate(fd, b, c, d),
@@ -133,7 +134,8 @@ impl Linux {
             MREMAP => self.mremap(core, arguments),
             MADVISE => self.madvise(core, a, b, c),
             MINCORE => self.mincore(core, a, b, c),
-            MSYNC | MLOCK | MUNLOCK | MLOCKALL | MUNLOCKALL | MLOCK2 => Ok(0),
+            MSYNC => Ok(self.write_back_all(core).map(|()| 0)?),
+            MLOCK | MUNLOCK | MLOCKALL | MUNLOCKALL | MLOCK2 => Ok(0),
             RISCV_FLUSH_ICACHE => {
                 core.code_changed = true;
                 Ok(0)

@@ -30,6 +30,7 @@ impl Linux {
         len: u64,
         offset: Option<u64>,
     ) -> Answer {
+        self.write_back_all(core)?;
         let len = len.min(MOST);
         let mut done = 0;
         let mut bytes = vec![0; CHUNK.min(len as usize)];
@@ -215,7 +216,7 @@ impl Linux {
     }
 
     /// fcntl.
-    pub(super) fn fcntl(&mut self, fd: i32, command: u64, argument: u64) -> Answer {
+    pub(super) fn fcntl(&mut self, core: &mut Core, fd: i32, command: u64, argument: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         match command {
             // F_DUPFD, F_DUPFD_CLOEXEC
@@ -231,6 +232,11 @@ impl Linux {
             4 => {
                 let changes = O_APPEND | O_NONBLOCK;
                 descriptor.flags = descriptor.flags & !changes | argument & changes;
+                Ok(0)
+            }
+            // F_GETLK, F_OFD_GETLK: l_type is F_UNLCK.
+            5 | 36 => {
+                guest::put(core, argument, &2_u16.to_le_bytes())?;
                 Ok(0)
             }
             // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: nobody else is there.
@@ -391,6 +397,29 @@ impl Linux {
             };
             ready += u64::from(got != 0);
             guest::put(core, at.wrapping_add(6), &got.to_le_bytes())?;
+        }
+        Ok(ready)
+    }
+
+    /// pselect6: likewise; what is asked for reading and writing stays set, what may have failed has not.
+    pub(super) fn pselect6(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
+        let [count, read, write, failed, ..] = arguments;
+        if count > 1024 {
+            return Err(Errno::EINVAL.into());
+        }
+        let mut ready = 0;
+        for at in [read, write, failed].into_iter().filter(|&at| at != 0) {
+            for byte in 0..count.div_ceil(8) {
+                let [mut bits] = guest::get::<1>(core, at.wrapping_add(byte))?;
+                // Beyond the last one are the rest of a byte, and zeros.
+                let left = count - byte * 8;
+                bits &= if left < 8 { (1 << left) - 1 } else { 0xff };
+                if at == failed {
+                    bits = 0;
+                }
+                ready += u64::from(bits.count_ones());
+                guest::put(core, at.wrapping_add(byte), &[bits])?;
+            }
         }
         Ok(ready)
     }

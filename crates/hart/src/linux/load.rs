@@ -132,8 +132,8 @@ fn place(
             start.checked_add(segment.size).filter(|&end| end <= layout.stack_bottom() && start >= PAGE);
         let Some(end) = end else {
             return Err(Why::Place(format!(
-                "its segment at {:#x} ({:#x} bytes) is outside of what a program may use: a program for bare metal or a \
-                 kernel, perhaps",
+                "its segment at {:#x} ({:#x} bytes) is outside of what a program may use: a program for bare metal \
+                 or a kernel, perhaps",
                 segment.address, segment.size
             )));
         };

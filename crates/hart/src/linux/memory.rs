@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use super::descriptors::Open;
 use super::errno::{Answer, Errno};
+use super::shared::Shared;
 use super::{Linux, Mapped};
 use crate::Core;
 use crate::memory::{PAGE, Rights};
@@ -100,13 +101,12 @@ impl Linux {
         }
         let is_shared = matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE);
         let source = if flags & MAP_ANONYMOUS != 0 { None } else { self.source(fd as i32)? };
-        if source.is_some() && is_shared && rights.has(Rights::WRITE) {
-            // What is written would have to reach the file.
-            self.warn(
-                "a program asked to write to a file through memory (mmap with MAP_SHARED): refused".into(),
-            );
-            return Err(Errno::ENODEV.into());
+        let is_shared = is_shared && source.is_some() && rights.has(Rights::WRITE);
+        // O_RDWR
+        if is_shared && self.descriptors.get(fd as i32)?.flags & 3 != 2 {
+            return Err(Errno::EACCES.into());
         }
+        self.write_back_all(core)?;
 
         let address = self.choose(core, hint, len, flags)?;
         self.map(core, address, len, rights);
@@ -124,6 +124,9 @@ impl Linux {
             }
             if let Ok(path) = self.descriptors.path(fd as i32) {
                 self.mapped.push(Mapped { address, len: at, path, offset, rights });
+            }
+            if is_shared {
+                self.shared.push(Shared { pages: address..address + len, file, offset });
             }
         }
         Ok(address)
@@ -207,13 +210,15 @@ impl Linux {
         }
         let more = new_len.saturating_sub(old_len);
         if !is_fixed
+            && !self.is_shared(&(old..old + old_len))
             && self.layout.allows(old, new_len)
             && core.memory.find_free(old + old_len, more) == Some(old + old_len)
         {
             self.map(core, old + old_len, more, rights);
             return Ok(old);
         }
-        if flags & MREMAP_MAYMOVE == 0 {
+        // What is shared stays where it is: nobody was seen to move it.
+        if flags & MREMAP_MAYMOVE == 0 || self.is_shared(&(old..old + old_len)) {
             return Err(if is_fixed { Errno::EINVAL } else { Errno::ENOMEM }.into());
         }
         let overlaps = to < old + old_len && old < to.saturating_add(new_len);
@@ -253,6 +258,7 @@ impl Linux {
     }
 
     fn unmap(&mut self, core: &mut Core, start: u64, len: u64) {
+        self.end_shared(core, &(start..start.saturating_add(len)));
         self.changes(core, start, len);
         core.memory.unmap(start, len);
     }

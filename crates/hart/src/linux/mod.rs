@@ -17,6 +17,7 @@ mod numbers;
 mod paths;
 mod process;
 mod random;
+mod shared;
 mod signals;
 mod stack;
 mod stat;
@@ -41,6 +42,7 @@ use descriptors::Descriptors;
 use memory::Layout;
 use paths::{Names, Tree};
 use random::Random;
+use shared::Shared;
 use signals::Signals;
 use threads::Threads;
 use time::Clock;
@@ -111,6 +113,7 @@ pub struct Linux {
     descriptors: Descriptors,
     layout: Layout,
     mapped: Vec<Mapped>,
+    shared: Vec<Shared>,
     clock: Clock,
     random: Random,
     signals: Signals,
@@ -151,6 +154,7 @@ impl Linux {
             descriptors: Descriptors::new(options.streams),
             layout: loaded.layout,
             mapped: loaded.mapped,
+            shared: Vec::new(),
             clock: Clock::new(options.host_clock),
             random,
             signals: Signals::default(),
@@ -295,11 +299,15 @@ impl Machine for Linux {
     }
 
     fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
-        if exception.cause == cause::ECALL_U {
-            self.call(core)?;
-            return Ok(Served::Machine);
+        let result = if exception.cause == cause::ECALL_U {
+            self.call(core).map(|()| Served::Machine)
+        } else {
+            self.fault(core, exception)
+        };
+        if result.is_err() {
+            self.end_shared(core, &(0..u64::MAX));
         }
-        self.fault(core, exception)
+        result
     }
 
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {

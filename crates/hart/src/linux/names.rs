@@ -58,6 +58,8 @@ impl Linux {
             (None, Must::Exist | Must::ExistFollowed) => Err(Errno::ENOENT),
             (Some(_), Must::NotExist) => Err(Errno::EEXIST),
             _ if !found.writable => Err(Errno::EROFS),
+            // EBUSY: the folder of a mount is not the program's to remove or rename.
+            _ if must != Must::ExistFollowed && self.tree.is_mount(&found.names) => Err(Errno(16)),
             _ => Ok(*found),
         }
     }

@@ -183,6 +183,11 @@ impl Tree {
         mount.is_some_and(|(_, mount)| mount.writable)
     }
 
+    /// Whether a mount starts here.
+    pub fn is_mount(&self, names: &[OsString]) -> bool {
+        self.mounts.iter().any(|(at, _)| at == names)
+    }
+
     fn program_found(&self) -> Found {
         let path = self.program.clone();
         let metadata = fs::metadata(&path).ok();

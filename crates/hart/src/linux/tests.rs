@@ -248,10 +248,39 @@ fn files_are_mapped() {
     assert_eq!(fs::read(scratch.0.join("root/file")).unwrap()[0], 9);
     let tail = call(core, linux, numbers::MMAP, &[0, 4096, 1, 1, fd, 4096]) as u64;
     assert_eq!(core.memory.peek(tail + 903), Some([9, 0]));
-    // Shared and writable is refused, aloud.
-    assert_eq!(call(core, linux, numbers::MMAP, &[0, 4096, 3, 1, fd, 0]), -19);
-    assert_eq!(linux.warnings().len(), 1);
     assert_eq!(linux.mapped().last().map(|mapped| (mapped.len, mapped.offset)), Some((904, 4096)));
+
+    // Shared: what is written reaches the file, and only what is in it.
+    let file = || fs::read(scratch.0.join("root/file")).unwrap();
+    let shared = call(core, linux, numbers::MMAP, &[0, 3 * 4096, 3, 1, fd, 0]) as u64;
+    core.memory.write(shared + 10, &[1]).unwrap();
+    core.memory.write(shared + 4998, &[2, 3, 4]).unwrap();
+    assert_eq!(file()[10], 9);
+    assert_eq!(call(core, linux, numbers::MSYNC, &[shared, 3 * 4096, 4]), 0);
+    assert_eq!((file()[10], file().len(), file().last()), (1, 5000, Some(&3)));
+    core.memory.write(shared + 11, &[5]).unwrap();
+    let to = path(core, "");
+    assert_eq!(call(core, linux, numbers::PREAD64, &[fd, to, 2, 10]), 2);
+    assert_eq!(core.memory.peek(to), Some([1, 5]));
+    // Its first page goes, the second stays.
+    core.memory.write(shared + 12, &[6]).unwrap();
+    core.memory.write(shared + 4097, &[7]).unwrap();
+    assert_eq!(call(core, linux, numbers::MUNMAP, &[shared, 4096]), 0);
+    assert_eq!((file()[12], file()[4097]), (6, 9));
+    core.x[17] = numbers::EXIT_GROUP;
+    let end = linux.exception(core, Exception { cause: cause::ECALL_U, value: 0 });
+    assert!(matches!(end, Err(Stop::Exit { .. })));
+    assert_eq!(file()[4097], 7);
+}
+
+#[test]
+fn what_is_read_only_is_not_written_through_memory() {
+    let scratch = Scratch::new("map-read-only");
+    let (mut core, mut linux) = start(&scratch, false);
+    fs::write(scratch.0.join("root/file"), "text").unwrap();
+    let name = path(&mut core, "/file");
+    let fd = call(&mut core, &mut linux, numbers::OPENAT, &[-100_i64 as u64, name, 0, 0]) as u64;
+    assert_eq!(call(&mut core, &mut linux, numbers::MMAP, &[0, 4096, 3, 1, fd, 0]), -13);
 }
 
 fn host(tree: &Tree, path: &str) -> Result<PathBuf, Errno> {

@@ -1,7 +1,7 @@
 //! Threads: one at a time, in turn.
 //!
-//! There is one hart. A thread runs until it waits, ends, yields, or its time is over; which is next, and when, depends on
-//! nothing but the program.
+//! There is one hart. A thread runs until it waits, ends, yields, or its time is over; which is next, and when, depends
+//! on nothing but the program.
 
 use std::collections::VecDeque;
 

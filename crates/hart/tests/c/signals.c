@@ -22,8 +22,8 @@ static void count(int signal) {
 static void tell(int signal, siginfo_t *info, void *context) {
     char here;
     int on_stack = &here >= stack && &here < stack + sizeof stack;
-    printf("signal %d code %d address %lx own stack %d context %d\n", signal, info->si_code, (long)info->si_addr, on_stack,
-           context != NULL);
+    printf("signal %d code %d address %lx own stack %d context %d\n", signal, info->si_code, (long)info->si_addr,
+           on_stack, context != NULL);
     siglongjmp(back, signal);
 }
 
