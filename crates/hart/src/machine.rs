@@ -8,7 +8,7 @@ pub trait Machine {
     /// Called when that is not remembered.
     ///
     /// # Errors
-    /// The exception; or [`Exception::Device`] where a device is, which [`load`](Self::load) and [`store`](Self::store) serve.
+    /// The exception; or [`Exception::DEVICE`] where a device is, which [`load`](Self::load) and [`store`](Self::store) serve.
     fn translate(
         &mut self,
         core: &mut Core,

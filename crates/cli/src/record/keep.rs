@@ -15,8 +15,10 @@ use crate::output::Error;
 /// Files that are written. It is told everything; who writes only blocks and is in a hurry uses the writer itself.
 pub struct Keep {
     log: Option<Log>,
-    listing: Option<Retirements<Box<dyn FnMut(&Retired)>>>,
+    listing: Option<Listing>,
 }
+
+type Listing = Retirements<Box<dyn FnMut(&Retired)>>;
 
 enum Log {
     Blocks(Writer<File, false, false>),
@@ -63,7 +65,7 @@ fn log(opts: &Opts, path: &Path, xlen: Xlen) -> io::Result<Log> {
 }
 
 /// A line for each instruction: cycle, address, bits, text, memory access.
-fn listing(path: &Path, xlen: Xlen) -> io::Result<Retirements<Box<dyn FnMut(&Retired)>>> {
+fn listing(path: &Path, xlen: Xlen) -> io::Result<Listing> {
     let out: Box<dyn Write> =
         if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(File::create(path)?) };
     let mut out = BufWriter::new(out);

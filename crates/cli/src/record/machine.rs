@@ -82,7 +82,8 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
     let bytes = std::fs::read(&path).map_err(|error| super::on(&path, &error))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
-            let (core, machine) = Linux::load(&path, linux_options(opts, program)).map_err(message)?;
+            let (core, machine) = Linux::load(&path, linux_options(opts, program))
+                .map_err(|error| Error::Message(error.to_string()))?;
             Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
         }
         Kind::Bare => {
@@ -92,10 +93,6 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
             Ok(Loaded::Bare(Box::new(Hart::new(core, machine))))
         }
     }
-}
-
-fn message(error: linux::LoadError) -> Error {
-    Error::Message(error.to_string())
 }
 
 /// Where the program is: a path in the root, or one of the host's.

@@ -185,7 +185,7 @@ fn record<M: Machine>(opts: &Opts, timing: Option<Model>, hart: &mut Hart<M>) ->
         let mut sink = Timed::new(model, Pair(watch, Keep::new(opts, xlen)?));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, keep) = sink.inner;
-        (stop, watch, Some(sink.model.stats().clone()), keep.finish(opts)?)
+        (stop, watch, Some(*sink.model.stats()), keep.finish(opts)?)
     } else if opts.listing.is_some() || opts.log.is_some() && opts.details == Details::All {
         let mut sink = Pair(watch, Keep::new(opts, xlen)?);
         let stop = hart.run(limit, &mut sink);
@@ -260,9 +260,10 @@ impl Ran {
 }
 
 impl Opts {
-    /// What is recorded, by name.
+    /// What is recorded: the name of its file.
     fn name(&self) -> String {
         let path = self.from.as_ref().or(self.program.as_ref());
-        path.map_or(String::new(), |path| path.display().to_string())
+        path.and_then(|path| path.file_name())
+            .map_or(String::new(), |name| name.to_string_lossy().into_owned())
     }
 }

@@ -103,7 +103,6 @@ impl Summary {
             _ => "did not come to its end".into(),
         };
         let name = opts.name();
-        let name = name.rsplit('/').next().unwrap_or_default();
         let how = if opts.from.is_some() { "read".into() } else { ended };
         report(&format!("{name}: {how}; {:.2} s, {mips:.0} million instructions/s", ran.seconds));
         line("instructions", self.instructions, &format!("{} compressed", percent(self.compressed)));

@@ -113,7 +113,7 @@ impl Sink for Watch {
         } else {
             self.find(block, slot);
         }
-        if self.count % PACE == 0 {
+        if self.count.is_multiple_of(PACE) {
             self.show();
         }
     }
