@@ -96,6 +96,9 @@ impl Linux {
                 None => self.descriptors.write(fd, &bytes[..want]),
                 Some(offset) => self.write_at(fd, &bytes[..want], offset.wrapping_add(done)),
             });
+            if matches!(count, Err(Errno::EPIPE)) {
+                self.reader_has_gone();
+            }
             let count = match count {
                 Err(_) if done > 0 => break,
                 Err(Errno::EAGAIN) if self.threads.are_many() && !self.is_nonblocking(fd) => {

@@ -214,6 +214,11 @@ impl Linux {
         Ok(0)
     }
 
+    /// The program wrote to a pipe that nobody reads: SIGPIPE.
+    pub(super) fn reader_has_gone(&mut self) {
+        self.signals.thread.pending |= bit(13);
+    }
+
     /// After a call: delivers what is pending and not blocked.
     pub(super) fn deliver_pending(&mut self, core: &mut Core) -> Result<(), Stop> {
         loop {
