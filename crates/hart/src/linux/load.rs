@@ -106,7 +106,8 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
         entry,
         linker_base,
         executable: elf.executable_stack,
-        name: tree.seen(path),
+        // As it was asked for; its own folder, which may be anywhere, is nothing that a run should depend on.
+        name: options.arguments.first().map_or_else(|| tree.seen(path), PathBuf::from),
     };
     stack::build(&mut core, &layout, &start, options, random).map_err(|how| failed(path, Why::Place(how)))?;
     Ok(Loaded { core, layout, mapped })

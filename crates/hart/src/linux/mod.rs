@@ -133,7 +133,7 @@ impl Linux {
     /// When it cannot be read or is not such a program.
     pub fn load(path: &Path, options: Options) -> Result<(Core, Self), LoadError> {
         let failed = |error| LoadError { path: path.to_path_buf(), why: Why::Read(error) };
-        let path = path.canonicalize().map_err(failed)?;
+        let (given, path) = (path, path.canonicalize().map_err(failed)?);
         let root = options.root.clone().unwrap_or_else(|| "/".into());
         let root = root.canonicalize().map_err(|error| LoadError { path: root, why: Why::Read(error) })?;
         let mut mounts = options.mounts.clone();
@@ -146,7 +146,10 @@ impl Linux {
         };
 
         let mut random = Random(options.seed);
-        let loaded = load::load(&path, &tree, &options, &mut random)?;
+        let loaded = load::load(&path, &tree, &options, &mut random).map_err(|error| LoadError {
+            path: if error.path == path { given.to_path_buf() } else { error.path },
+            ..error
+        })?;
         let thread_name = path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
         let mut linux = Self {
             tree,
