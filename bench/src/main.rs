@@ -1,10 +1,12 @@
-//! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run.
+//! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run; our hart beside QEMU, on
+//! the same programs.
 //!
 //! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
 //! is wrong has no time. `--check` runs each entry once on little data, as a test.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod answer;
+mod hart;
 mod inputs;
 mod opencsd;
 mod ours;
@@ -55,7 +57,23 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let check = args.iter().any(|arg| arg == "--check");
-    let only = args.iter().find(|arg| !arg.starts_with('-'));
+    let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
+    // Making the inputs takes a while: not for a word that means none of them.
+    let traces = if only.is_some_and(hart::is_meant) { Ok(0) } else { traces(only, check) };
+    match traces.and_then(|traces| Ok(traces + hart::tables(only, check)?)) {
+        Ok(entries) => {
+            println!("{entries} passed, 0 failed");
+            ExitCode::SUCCESS
+        }
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reading traces. Returns how many entries there were, or which answer is wrong.
+fn traces(only: Option<&str>, check: bool) -> Result<usize, String> {
     let opencsd = OpenCsd::build();
     if let Err(why) = &opencsd {
         eprintln!("skipped: OpenCSD: {why}");
@@ -72,27 +90,22 @@ fn main() -> ExitCode {
                 Layer::Blocks | Layer::Profile => (SLOW_ROUNDS, SLOW_ROUND_BYTES),
                 _ => (ROUNDS, ROUND_BYTES),
             };
-            match measure(&input, layer, opencsd.as_ref().ok(), rounds, round_bytes) {
-                // One pass is no measurement.
-                Ok(_) if check => println!("{}, {}: answers agree", input.name, layer.name()),
-                Ok(row) => println!("{row}"),
-                Err(wrong) => {
-                    eprintln!("{} {}: {wrong}", input.name, layer.name());
-                    return ExitCode::FAILURE;
-                }
+            let row = measure(&input, layer, opencsd.as_ref().ok(), rounds, round_bytes)
+                .map_err(|wrong| format!("{} {}: {wrong}", input.name, layer.name()))?;
+            // One pass is no measurement.
+            if check {
+                println!("{}, {}: answers agree", input.name, layer.name());
+            } else {
+                println!("{row}");
             }
             entries += 1;
         }
     }
     let executed = inputs::all().into_iter().find(|input| input.name.starts_with("(e)"));
-    if let (Some(executed), false, None) = (executed, check, only)
-        && let Err(wrong) = tool::table(&executed)
-    {
-        eprintln!("whole tool: {wrong}");
-        return ExitCode::FAILURE;
+    if let (Some(executed), false, None) = (executed, check, only) {
+        tool::table(&executed).map_err(|wrong| format!("whole tool: {wrong}"))?;
     }
-    println!("{entries} passed, 0 failed");
-    ExitCode::SUCCESS
+    Ok(entries)
 }
 
 /// One row of the table; `Err` when an answer is wrong.

@@ -70,6 +70,13 @@ pub fn program_counters(elf: &Path, args: &[&str]) -> io::Result<ProgramCounters
     Ok(ProgramCounters { child, log: BufReader::with_capacity(1 << 16, log), line: Vec::new(), next: None })
 }
 
+/// Runs a program with a log of what `-d` says, a translation block for each instruction; the log goes to `/dev/null`:
+/// how long QEMU takes to write one, whoever reads it. Input and output as in [`program_counters`].
+pub fn log_to_nowhere(elf: &Path, args: &[&str], log: &str) -> io::Result<ExitStatus> {
+    let mut command = command("", &["-singlestep", "-d", log, "-D", "/dev/null"], elf, args)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+}
+
 /// `before` is shell code that runs first.
 fn command(before: &str, options: &[&str], elf: &Path, args: &[&str]) -> io::Result<Command> {
     let qemu = qemu().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "qemu-riscv64"))?;
