@@ -4,6 +4,7 @@
 //! the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
 
 mod clint;
+mod counter;
 mod csrs;
 mod htif;
 mod load;
@@ -88,6 +89,9 @@ pub struct Bare {
     external: Vec<(u64, bool)>,
     /// When the quantum ends.
     quantum_end: u64,
+    limit: usize,
+    /// The limit on memory was reached.
+    is_full: bool,
     out: Box<dyn Write + Send>,
 }
 
@@ -118,6 +122,8 @@ impl Bare {
             htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
             external,
             quantum_end: QUANTUM,
+            limit: options.limit,
+            is_full: false,
             out,
         };
         Ok((core, machine))
@@ -146,11 +152,12 @@ impl Machine for Bare {
     ) -> Result<usize, Exception> {
         let physical = paging::translate(&self.csrs, core, address, rights)?;
         let fault = Exception { cause: access_fault(rights), value: address };
+        let privilege = self.csrs.privilege_for(rights);
         if [Clint::RANGE, Plic::RANGE, Uart::RANGE].iter().any(|device| device.contains(&physical)) {
             // Its size is a matter of the access.
-            return if rights == Rights::EXECUTE { Err(fault) } else { Err(Exception::DEVICE) };
+            let allowed = self.csrs.pmp.allows(physical, size.into(), rights, privilege);
+            return Err(if rights == Rights::EXECUTE || !allowed { fault } else { Exception::DEVICE });
         }
-        let privilege = self.csrs.privilege_for(rights);
         if !self.csrs.pmp.allows(physical / PAGE * PAGE, PAGE, rights, privilege) {
             // Some of the page may be: each access asks.
             if !self.csrs.pmp.allows(physical, size.into(), rights, privilege) {
@@ -158,8 +165,9 @@ impl Machine for Bare {
             }
             core.tlb.skip_next();
         }
-        core.memory.frame(physical, Rights::NONE).map_err(|error| match error {
-            Fault::Access(_) | Fault::Full => fault,
+        core.memory.frame(physical, Rights::NONE).map_err(|error| {
+            self.is_full |= error == Fault::Full;
+            fault
         })
     }
 
@@ -226,6 +234,13 @@ impl Machine for Bare {
         if exception.cause == cause::BREAKPOINT && semihosting::is_call(core) {
             semihosting::serve(core, &mut *self.out)?;
             return Ok(Served::Machine);
+        }
+        if self.is_full {
+            // Nothing the program did is wrong, so no handler of its own could put that right.
+            let limit = self.limit >> 20;
+            return Err(Stop::Fault(format!(
+                "the program needs more than the {limit} MiB of memory it may use; see --memory"
+            )));
         }
         self.quantum_end = core.instret;
         self.look(core);
