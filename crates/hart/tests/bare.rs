@@ -3,6 +3,8 @@
 #[path = "support/elf.rs"]
 mod elf;
 
+use std::io::{self, Write};
+
 use elf::elf;
 use tracewright_core::Block;
 use tracewright_hart::bare::{Bare, Options};
@@ -66,7 +68,7 @@ fn run(is_rv32: bool, options: &Options, x: &[u64], code: &[u32]) -> (Core, Vec<
 }
 
 fn run_bytes(elf: &[u8], options: &Options, x: &[u64]) -> (Core, Vec<Trap>, Stop) {
-    let (mut core, machine) = Bare::new(elf, options, Box::new(std::io::sink())).unwrap();
+    let (mut core, machine) = Bare::new(elf, options, Box::new(io::sink())).unwrap();
     core.x[5..5 + x.len()].copy_from_slice(x);
     let mut hart = Hart::new(core, machine);
     let mut traps = Traps::default();
@@ -187,7 +189,7 @@ fn addresses_wrap_in_rv32() {
         entry: Some(0xffff_fffc),
         ..Options::default()
     };
-    let (mut core, machine) = Bare::new(&elf(true, RAM, &[]), &options, Box::new(std::io::sink())).unwrap();
+    let (mut core, machine) = Bare::new(&elf(true, RAM, &[]), &options, Box::new(io::sink())).unwrap();
     core.memory.load(0xffff_fffc, &NOP.to_le_bytes()).unwrap();
     core.memory.load(0, &EBREAK.to_le_bytes()).unwrap();
     let stop = Hart::new(core, machine).run(10, &mut ());
@@ -215,6 +217,31 @@ fn big_endian_programs_are_refused() {
     let mut file = elf(false, RAM, &[]);
     file[5] = 2;
     file[18..20].reverse();
-    let error = Bare::new(&file, &Options::default(), Box::new(std::io::sink())).unwrap_err();
+    let error = Bare::new(&file, &Options::default(), Box::new(io::sink())).unwrap_err();
     assert!(error.to_string().contains("big-endian"), "{error}");
+}
+
+/// A place that is full.
+struct Full;
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn output_that_is_lost_is_said() {
+    // A byte to the serial port, and time passes.
+    let sb = 7 << 20 | 6 << 15 | 0x23;
+    let code: Vec<u8> =
+        [csrw(MTVEC, 5), sb, 0x1050_0073, WAIT].into_iter().flat_map(u32::to_le_bytes).collect();
+    let (mut core, machine) = Bare::new(&elf(false, RAM, &code), &at_ram(), Box::new(Full)).unwrap();
+    core.x[5..8].copy_from_slice(&[HANDLER, 0x1000_0000, b'a'.into()]);
+    let stop = Hart::new(core, machine).run(100, &mut ());
+    assert!(matches!(&stop, Stop::Fault(text) if text.contains("could not be written")), "{stop:?}");
 }

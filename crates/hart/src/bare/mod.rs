@@ -4,6 +4,7 @@
 //! the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
 
 mod clint;
+mod console;
 mod counter;
 mod csrs;
 mod htif;
@@ -27,6 +28,7 @@ use crate::memory::{Fault, PAGE, Rights};
 use crate::state::Core;
 
 use self::clint::Clint;
+use self::console::Console;
 use self::csrs::Csrs;
 use self::htif::Htif;
 use self::plic::Plic;
@@ -92,7 +94,7 @@ pub struct Bare {
     limit: usize,
     /// The limit on memory was reached.
     is_full: bool,
-    out: Box<dyn Write + Send>,
+    out: Console,
 }
 
 impl std::fmt::Debug for Bare {
@@ -124,7 +126,7 @@ impl Bare {
             quantum_end: QUANTUM,
             limit: options.limit,
             is_full: false,
-            out,
+            out: Console::new(out),
         };
         Ok((core, machine))
     }
@@ -138,7 +140,8 @@ impl Bare {
     fn end_quantum(&mut self, core: &mut Core) -> Result<(), Stop> {
         self.clint.advance(TICKS);
         self.quantum_end = core.instret + QUANTUM;
-        self.htif.look(core, &mut *self.out)
+        let result = self.htif.look(core, &mut self.out);
+        self.out.check(result)
     }
 }
 
@@ -188,7 +191,7 @@ impl Machine for Bare {
         match physical {
             at if Plic::RANGE.contains(&at) => self.plic.store(at, size, value),
             at if Uart::RANGE.contains(&at) => {
-                self.uart.store(at, value, &mut *self.out);
+                self.uart.store(at, value, &mut self.out);
                 Some(())
             }
             at => self.clint.store(at, size, value),
@@ -232,7 +235,8 @@ impl Machine for Bare {
 
     fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
         if exception.cause == cause::BREAKPOINT && semihosting::is_call(core) {
-            semihosting::serve(core, &mut *self.out)?;
+            let result = semihosting::serve(core, &mut self.out);
+            self.out.check(result)?;
             return Ok(Served::Machine);
         }
         if self.is_full {
