@@ -16,6 +16,9 @@ mod hart;
 #[path = "../../crates/hart/tests/fuzz_logs.rs"]
 mod hart_logs;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/hart/tests/fuzz_programs.rs"]
+mod hart_programs;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/image/tests/fuzz_bodies.rs"]
 mod image;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -37,9 +40,10 @@ pub const BODIES: &[(&str, Body)] = &[
     ("timing", hart::timing),
     ("logs", hart_logs::logs),
     ("own_log", hart_logs::own_log),
+    ("bare_program", hart_programs::bare_program),
+    ("linux_program", hart_programs::linux_program),
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
     ("instructions", isa::instructions),
-    ("timing", hart::timing),
 ];

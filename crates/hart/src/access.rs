@@ -111,7 +111,12 @@ fn slow_store<M: Machine>(
         let last = core.address(address.wrapping_add(size as u64 - 1));
         for end in [address, last] {
             if core.tlb.write(end).is_none() {
-                let frame = machine.translate(core, end, 1, Rights::WRITE)?;
+                let frame =
+                    machine.translate(core, end, 1, Rights::WRITE).map_err(|exception| match exception {
+                        // Devices want to be asked for whole registers.
+                        Exception::DEVICE => Exception { cause: cause::STORE_ACCESS_FAULT, value: address },
+                        exception => exception,
+                    })?;
                 core.tlb.add_write(end, frame);
             }
         }

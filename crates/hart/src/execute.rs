@@ -209,7 +209,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
             Op::FenceI => core.code_changed = true,
             Op::Ecall => return Err((i, Exception { cause: ecall(machine), value: 0 })),
             Op::Ebreak => {
-                let value = start.wrapping_add(at.into());
+                let value = core.address(start.wrapping_add(at.into()));
                 return Err((i, Exception { cause: cause::BREAKPOINT, value }));
             }
             Op::Illegal => {
@@ -223,7 +223,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 set!(attempt!(result));
             }
             Op::Mret | Op::Sret | Op::Wfi | Op::SfenceVma => {
-                core.pc = start.wrapping_add(at.into());
+                core.pc = core.address(start.wrapping_add(at.into()));
                 let pc = attempt!(machine.privileged(core, op));
                 next = Next { pc, taken: matches!(op, Op::Mret | Op::Sret) };
             }

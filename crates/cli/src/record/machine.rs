@@ -110,7 +110,7 @@ fn linux_options(opts: &Opts, program: &Path) -> linux::Options {
         environment: environment.clone(),
         root: root.clone(),
         writable: *writable,
-        memory: opts.memory << 20,
+        memory: opts.memory.saturating_mul(1 << 20),
         seed: *seed,
         host_clock: *host_clock,
         streams: Streams::inherit(),
@@ -126,7 +126,7 @@ fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
     external.sort_by_key(|&(at, _)| at);
     bare::Options {
         more_memory: ram.clone(),
-        limit: opts.memory << 20,
+        limit: opts.memory.saturating_mul(1 << 20),
         pmp_regions: *pmp_regions,
         misaligned: *misaligned,
         entry: *entry,

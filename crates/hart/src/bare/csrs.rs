@@ -7,6 +7,7 @@ use crate::memory::{PAGE, Rights};
 use crate::state::Core;
 
 use super::Options;
+use super::counter::Counter;
 use super::pmp::Pmp;
 
 /// All of them, and the privilege.
@@ -33,7 +34,6 @@ pub(super) struct Csrs {
     pub stvec: u64,
     mcounteren: u64,
     scounteren: u64,
-    mcountinhibit: u64,
     mscratch: u64,
     sscratch: u64,
     pub mepc: u64,
@@ -46,9 +46,9 @@ pub(super) struct Csrs {
     menvcfg: u64,
     senvcfg: u64,
     tselect: u64,
-    /// What was written to mcycle and minstret minus what had retired then.
-    cycle_offset: u64,
-    instret_offset: u64,
+    /// mcycle and minstret.
+    cycle: Counter,
+    instret: Counter,
     pub pmp: Pmp,
 }
 
@@ -98,7 +98,6 @@ impl Csrs {
             stvec: 0,
             mcounteren: 0,
             scounteren: 0,
-            mcountinhibit: 0,
             mscratch: 0,
             sscratch: 0,
             mepc: 0,
@@ -111,8 +110,8 @@ impl Csrs {
             menvcfg: 0,
             senvcfg: 0,
             tselect: 0,
-            cycle_offset: 0,
-            instret_offset: 0,
+            cycle: Counter::default(),
+            instret: Counter::default(),
             pmp: Pmp::new(options.pmp_regions),
         }
     }
@@ -228,8 +227,8 @@ impl Csrs {
         if (self.privilege as u16) < csr >> 8 & 3 {
             return Err(ILLEGAL);
         }
-        let cycle = core.instret.wrapping_add(self.cycle_offset);
-        let instret = core.instret.wrapping_add(self.instret_offset);
+        let cycle = self.cycle.value(core.instret);
+        let instret = self.instret.value(core.instret);
         Ok(match csr {
             0x100 => self.status(core) & (SSTATUS | 1 << 63 | 1 << 31 | 3 << 32),
             0x104 => self.mie & self.mideleg,
@@ -254,7 +253,7 @@ impl Csrs {
             0x306 => self.mcounteren,
             0x30a => self.menvcfg,
             0x310 | 0x31a if self.is_rv32 => 0,
-            0x320 => self.mcountinhibit,
+            0x320 => u64::from(self.cycle.stopped) | u64::from(self.instret.stopped) << 2,
             // Events that nobody counts.
             0x323..=0x33f | 0xb03..=0xb1f => 0,
             0xb83..=0xb9f if self.is_rv32 => 0,
@@ -332,7 +331,10 @@ impl Csrs {
             0x306 => self.mcounteren = value & 0xffff_ffff,
             0x30a => self.menvcfg = value & 1,
             0x310 | 0x31a if self.is_rv32 => {}
-            0x320 => self.mcountinhibit = value & 0xffff_fffd,
+            0x320 => {
+                self.cycle.stop(value & 1 != 0, core.instret + 1);
+                self.instret.stop(value & 4 != 0, core.instret + 1);
+            }
             0x323..=0x33f | 0xb03..=0xb1f => {}
             0xb83..=0xb9f if self.is_rv32 => {}
             0x340 => self.mscratch = value,
@@ -356,9 +358,16 @@ impl Csrs {
             0x7a0 => self.tselect = 0,
             0x7a1..=0x7a3 => {}
             // What is written is what the next instruction counts from.
-            0xb00 => self.cycle_offset = value.wrapping_sub(core.instret + 1),
-            0xb02 => self.instret_offset = value.wrapping_sub(core.instret + 1),
-            0xb80 | 0xb82 if self.is_rv32 => {}
+            0xb00 | 0xb02 | 0xb80 | 0xb82 if self.is_rv32 || csr < 0xb80 => {
+                let counter = if csr & 2 == 0 { &mut self.cycle } else { &mut self.instret };
+                let old = counter.value(core.instret);
+                let new = match csr {
+                    0xb80 | 0xb82 => value << 32 | old & 0xffff_ffff,
+                    _ if self.is_rv32 => old >> 32 << 32 | value,
+                    _ => value,
+                };
+                counter.set(new, core.instret + 1);
+            }
             _ => return Err(ILLEGAL),
         }
         Ok(())

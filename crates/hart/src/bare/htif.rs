@@ -172,13 +172,13 @@ impl Htif {
 
     /// Writes how many arguments there are, where each is, a zero, the environment's zero, and the arguments themselves.
     fn main_variables(&self, memory: &mut Memory, to: u64, limit: u64) -> u64 {
-        let mut at = to + 8 * (self.arguments.len() as u64 + 3);
+        let mut at = to.wrapping_add(8 * (self.arguments.len() as u64 + 3));
         let mut words = vec![self.arguments.len() as u64];
         let mut text = Vec::new();
         for argument in &self.arguments {
             words.push(at);
             text.extend(argument.bytes().chain([0]));
-            at += argument.len() as u64 + 1;
+            at = at.wrapping_add(argument.len() as u64 + 1);
         }
         words.extend([0, 0]);
         let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -202,4 +202,18 @@ fn write(memory: &mut Memory, number: u64, from: u64, len: u64, out: &mut dyn Wr
 
 fn bytes(memory: &mut Memory, from: u64, len: u64) -> Option<Vec<u8>> {
     (0..len).map(|i| memory.peek::<1>(from.wrapping_add(i)).map(|[byte]| byte)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_wanted_at_the_end_of_the_address_space() {
+        let htif = Htif::new(None, None, vec!["program".into()]);
+        let mut memory = Memory::new(1 << 20);
+        for to in [u64::MAX, u64::MAX - 30, u64::MAX - 35] {
+            assert_eq!(htif.main_variables(&mut memory, to, 1000), EFAULT);
+        }
+    }
 }

@@ -82,6 +82,9 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     if header.e_machine(endian) != elf::EM_RISCV {
         return Err(LoadError(format!("is for another machine (ELF machine {})", header.e_machine(endian))));
     }
+    if endian != Endianness::Little {
+        return Err(LoadError("is for a big-endian machine; this one is little-endian".into()));
+    }
     let mut memory = Memory::new(options.limit);
     let segments = header.program_headers(endian, bytes).map_err(error)?;
     let mut regions = vec![(RAM, RAM.saturating_add(options.memory))];
@@ -98,7 +101,14 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     for (start, end) in regions {
         memory.map(start, end - start, Rights::ALL);
     }
-    memory.map(rom::START, 0x1000, Rights::ALL);
+    // A program that is there itself starts without one.
+    let has_rom = !wanted.clone().any(|segment| {
+        let (start, len): (u64, u64) = (segment.p_paddr(endian).into(), segment.p_memsz(endian).into());
+        start < rom::START + rom::SIZE && start.saturating_add(len) > rom::START
+    });
+    if has_rom {
+        memory.map(rom::START, rom::SIZE, Rights::ALL);
+    }
     for segment in wanted {
         let data = segment.data(endian, bytes).map_err(|()| {
             let (at, len): (u64, u64) = (segment.p_offset(endian).into(), segment.p_filesz(endian).into());
@@ -110,10 +120,12 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
             .map_err(|_| LoadError(format!("needs memory at {start:#x}, and there is none; see --memory")))?;
     }
     let entry = header.e_entry(endian).into();
-    let rom = rom::rom(is_rv32, entry, options.memory, options.pmp_regions);
-    let _ = memory.load(rom::START, &rom);
+    if has_rom {
+        let rom = rom::rom(is_rv32, entry, options.memory, options.pmp_regions);
+        let _ = memory.load(rom::START, &rom);
+    }
     let [tohost, fromhost] = symbols(bytes)?;
     let mut core = Core::new(is_rv32, memory);
-    core.pc = options.entry.unwrap_or(rom::START);
+    core.pc = options.entry.unwrap_or(if has_rom { rom::START } else { entry });
     Ok(Loaded { core, tohost, fromhost })
 }

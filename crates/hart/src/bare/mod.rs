@@ -4,6 +4,8 @@
 //! the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
 
 mod clint;
+mod console;
+mod counter;
 mod csrs;
 mod htif;
 mod load;
@@ -26,6 +28,7 @@ use crate::memory::{Fault, PAGE, Rights};
 use crate::state::Core;
 
 use self::clint::Clint;
+use self::console::Console;
 use self::csrs::Csrs;
 use self::htif::Htif;
 use self::plic::Plic;
@@ -88,7 +91,10 @@ pub struct Bare {
     external: Vec<(u64, bool)>,
     /// When the quantum ends.
     quantum_end: u64,
-    out: Box<dyn Write + Send>,
+    limit: usize,
+    /// The limit on memory was reached.
+    is_full: bool,
+    out: Console,
 }
 
 impl std::fmt::Debug for Bare {
@@ -118,7 +124,9 @@ impl Bare {
             htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
             external,
             quantum_end: QUANTUM,
-            out,
+            limit: options.limit,
+            is_full: false,
+            out: Console::new(out),
         };
         Ok((core, machine))
     }
@@ -132,7 +140,8 @@ impl Bare {
     fn end_quantum(&mut self, core: &mut Core) -> Result<(), Stop> {
         self.clint.advance(TICKS);
         self.quantum_end = core.instret + QUANTUM;
-        self.htif.look(core, &mut *self.out)
+        let result = self.htif.look(core, &mut self.out);
+        self.out.check(result)
     }
 }
 
@@ -146,11 +155,12 @@ impl Machine for Bare {
     ) -> Result<usize, Exception> {
         let physical = paging::translate(&self.csrs, core, address, rights)?;
         let fault = Exception { cause: access_fault(rights), value: address };
+        let privilege = self.csrs.privilege_for(rights);
         if [Clint::RANGE, Plic::RANGE, Uart::RANGE].iter().any(|device| device.contains(&physical)) {
             // Its size is a matter of the access.
-            return if rights == Rights::EXECUTE { Err(fault) } else { Err(Exception::DEVICE) };
+            let allowed = self.csrs.pmp.allows(physical, size.into(), rights, privilege);
+            return Err(if rights == Rights::EXECUTE || !allowed { fault } else { Exception::DEVICE });
         }
-        let privilege = self.csrs.privilege_for(rights);
         if !self.csrs.pmp.allows(physical / PAGE * PAGE, PAGE, rights, privilege) {
             // Some of the page may be: each access asks.
             if !self.csrs.pmp.allows(physical, size.into(), rights, privilege) {
@@ -158,8 +168,9 @@ impl Machine for Bare {
             }
             core.tlb.skip_next();
         }
-        core.memory.frame(physical, Rights::NONE).map_err(|error| match error {
-            Fault::Access(_) | Fault::Full => fault,
+        core.memory.frame(physical, Rights::NONE).map_err(|error| {
+            self.is_full |= error == Fault::Full;
+            fault
         })
     }
 
@@ -180,7 +191,7 @@ impl Machine for Bare {
         match physical {
             at if Plic::RANGE.contains(&at) => self.plic.store(at, size, value),
             at if Uart::RANGE.contains(&at) => {
-                self.uart.store(at, value, &mut *self.out);
+                self.uart.store(at, value, &mut self.out);
                 Some(())
             }
             at => self.clint.store(at, size, value),
@@ -224,8 +235,16 @@ impl Machine for Bare {
 
     fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
         if exception.cause == cause::BREAKPOINT && semihosting::is_call(core) {
-            semihosting::serve(core, &mut *self.out)?;
+            let result = semihosting::serve(core, &mut self.out);
+            self.out.check(result)?;
             return Ok(Served::Machine);
+        }
+        if self.is_full {
+            // Nothing the program did is wrong, so no handler of its own could put that right.
+            let limit = self.limit >> 20;
+            return Err(Stop::Fault(format!(
+                "the program needs more than the {limit} MiB of memory it may use; see --memory"
+            )));
         }
         self.quantum_end = core.instret;
         self.look(core);

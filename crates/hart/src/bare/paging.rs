@@ -12,6 +12,8 @@ const READ: u64 = 1 << 1;
 const WRITE: u64 = 1 << 2;
 const EXECUTE: u64 = 1 << 3;
 const USER: u64 = 1 << 4;
+/// For supervisors: nobody gave them a meaning here, so they must be zero.
+const RESERVED: u64 = 0x3ff << 54;
 const ACCESSED: u64 = 1 << 6;
 const DIRTY: u64 = 1 << 7;
 
@@ -39,16 +41,24 @@ pub(super) fn translate(
         let index = address >> shift & ((1 << index_bits) - 1);
         let at = table + index * entry_size;
         let access_fault = Exception { cause: super::access_fault(rights), value: address };
+        // Tables are read as S mode would read them, whoever the access is for.
+        if !csrs.pmp.allows(at, entry_size, Rights::READ, Privilege::Supervisor) {
+            return Err(access_fault);
+        }
         let entry = match entry_size {
             4 => core.memory.peek::<4>(at).map(|bytes| u32::from_le_bytes(bytes).into()),
             _ => core.memory.peek::<8>(at).map(u64::from_le_bytes),
         };
         let entry: u64 = entry.ok_or(access_fault)?;
         let page = entry << 10 >> 20;
-        if entry & VALID == 0 || entry & (READ | WRITE) == WRITE {
+        if entry & VALID == 0 || entry & (READ | WRITE) == WRITE || entry & RESERVED != 0 {
             return Err(fault);
         }
         if entry & (READ | EXECUTE) == 0 {
+            // Of the table below; reserved too.
+            if entry & (USER | ACCESSED | DIRTY) != 0 {
+                return Err(fault);
+            }
             table = page * PAGE;
             continue;
         }
@@ -58,6 +68,9 @@ pub(super) fn translate(
         }
         let wanted = if rights == Rights::WRITE { ACCESSED | DIRTY } else { ACCESSED };
         if entry & wanted != wanted {
+            if !csrs.pmp.allows(at, entry_size, Rights::WRITE, Privilege::Supervisor) {
+                return Err(access_fault);
+            }
             let entry = (entry | wanted).to_le_bytes();
             core.memory.load(at, &entry[..entry_size as usize]).map_err(|_| access_fault)?;
         }

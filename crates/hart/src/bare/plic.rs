@@ -42,8 +42,9 @@ impl Plic {
         for (i, word) in
             [value as u32, (value >> 32) as u32].into_iter().take(usize::from(size / 4)).enumerate()
         {
-            if self.registers.len() < MOST {
-                self.registers.insert(offset + 4 * i as u64, word);
+            let at = offset + 4 * i as u64;
+            if self.registers.len() < MOST || self.registers.contains_key(&at) {
+                self.registers.insert(at, word);
             }
         }
         Some(())

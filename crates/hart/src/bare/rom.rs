@@ -2,6 +2,8 @@
 
 /// Where execution begins.
 pub(super) const START: u64 = 0x1000;
+/// Bytes kept for it.
+pub(super) const SIZE: u64 = 0x1000;
 
 /// The bytes from [`START`] on.
 pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Vec<u8> {

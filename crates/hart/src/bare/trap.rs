@@ -19,7 +19,10 @@ impl Csrs {
         let vector = if to_s { self.stvec } else { self.mtvec };
         let offset = if interrupt && vector & 1 == 1 { 4 * cause } else { 0 };
         let handler = core.address((vector & !3).wrapping_add(offset));
-        if handler == core.pc && !interrupt || vector == 0 {
+        let to = if to_s { Privilege::Supervisor } else { Privilege::Machine };
+        // From below, the same address may be another one, or one that is only forbidden there.
+        let again = handler == core.pc && self.privilege == to && !interrupt;
+        if again || vector == 0 {
             // The handler itself traps, or there is none: this would go on for ever.
             return Err(Stop::Fault(format!(
                 "{} at {:#x} (value {value:#x}), and {}",
@@ -33,13 +36,12 @@ impl Csrs {
             (self.sepc, self.scause, self.stval) = (core.pc, full_cause, value);
             let enabled = if self.mstatus & SIE != 0 { SPIE } else { 0 };
             self.mstatus = self.mstatus & !(SIE | SPIE | SPP) | enabled | if from == 0 { 0 } else { SPP };
-            self.go(core, Privilege::Supervisor);
         } else {
             (self.mepc, self.mcause, self.mtval) = (core.pc, full_cause, value);
             let enabled = if self.mstatus & MIE != 0 { MPIE } else { 0 };
             self.mstatus = self.mstatus & !(MIE | MPIE | MPP) | enabled | from << 11;
-            self.go(core, Privilege::Machine);
         }
+        self.go(core, to);
         core.pc = handler;
         Ok(())
     }

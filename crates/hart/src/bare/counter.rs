@@ -1,0 +1,47 @@
+//! Counters of retired instructions that can be set and stopped.
+
+/// A counter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counter {
+    /// While it counts: its value minus what has retired. While it is stopped: its value.
+    offset: u64,
+    pub stopped: bool,
+}
+
+impl Counter {
+    /// Its value when so many instructions have retired.
+    pub fn value(&self, retired: u64) -> u64 {
+        if self.stopped { self.offset } else { self.offset.wrapping_add(retired) }
+    }
+
+    /// Sets it.
+    pub fn set(&mut self, value: u64, retired: u64) {
+        self.offset = if self.stopped { value } else { value.wrapping_sub(retired) };
+    }
+
+    /// Stops it, or lets it count on.
+    pub fn stop(&mut self, stopped: bool, retired: u64) {
+        let value = self.value(retired);
+        self.stopped = stopped;
+        self.set(value, retired);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counter;
+
+    #[test]
+    fn stopped_counters_keep_their_value() {
+        let mut counter = Counter::default();
+        assert_eq!(counter.value(7), 7);
+        counter.stop(true, 10);
+        assert_eq!(counter.value(50), 10);
+        counter.set(3, 60);
+        assert_eq!(counter.value(70), 3);
+        counter.stop(false, 100);
+        assert_eq!(counter.value(105), 8);
+        counter.set(u64::MAX, 105);
+        assert_eq!(counter.value(107), 1);
+    }
+}
