@@ -100,7 +100,7 @@ impl Summary {
         };
         let ended = match ran.stop {
             Stop::Exit { status } => format!("exit status {status}"),
-            _ => "did not come to its end".into(),
+            _ => "stopped".into(),
         };
         let name = opts.name();
         let how = if opts.from.is_some() { "read".into() } else { ended };
