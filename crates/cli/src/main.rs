@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
-        Verb::Record(opts) => record::run(&opts),
+        Verb::Record(opts) => record::run(opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {

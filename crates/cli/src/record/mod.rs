@@ -37,7 +37,7 @@ Exit status: the program's own, if it ran to its end; 1 if it did not; 2 bad usa
 
 Examples:
   tracewright record programs/bin/sort.elf
-  tracewright record --log sort.log programs/bin/sort.elf -- 1000
+  tracewright record -o run --details all programs/bin/sort.elf -- 1000
   tracewright record --root sysroot usr/bin/cjpeg -- -outfile out.jpg in.ppm
   tracewright record --timing cva6_like programs/bin/tasks.elf
   tracewright record --listing - -q programs/bin/args.elf | less
@@ -51,7 +51,11 @@ pub struct Opts {
     #[arg(last = true)]
     arguments: Vec<std::ffi::OsString>,
 
-    /// Write what is executed to this file, as `tracewright` reads it.
+    /// Write run.log and summary.json, as --log and --summary do, into this folder, which is made.
+    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["log", "summary"])]
+    output: Option<PathBuf>,
+
+    /// Write what is executed to this file, as `record --from` reads it.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
@@ -60,7 +64,7 @@ pub struct Opts {
     listing: Option<PathBuf>,
 
     /// What the log holds of each instruction.
-    #[arg(long, value_enum, default_value_t = Details::Blocks, requires = "log")]
+    #[arg(long, value_enum, default_value_t = Details::Blocks)]
     details: Details,
 
     /// Give each instruction its cycle by a model of a core: a file of settings, or one of the models rocket_like, cva6_like, dual_issue, tiny.
@@ -115,7 +119,15 @@ enum Details {
 }
 
 /// Runs the verb.
-pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
+    if let Some(folder) = &opts.output {
+        std::fs::create_dir_all(folder).map_err(|error| on(folder, &error))?;
+        (opts.log, opts.summary) = (Some(folder.join("run.log")), Some(folder.join("summary.json")));
+    }
+    run_with(&opts)
+}
+
+fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     if opts.timing.as_deref() == Some("print") {
         let mut out = crate::output::stdout();
         out.write_all(Config::default().to_text().as_bytes())?;
