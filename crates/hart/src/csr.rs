@@ -32,10 +32,12 @@ pub(crate) fn access<M: Machine>(
     }
     let old = read(core, machine, csr)?;
     if writes {
+        // What a device says is not to be written back as if the program had said it.
+        let own = old & !machine.outside_bits(csr);
         let new = match op {
             Op::Csrrw | Op::Csrrwi => operand,
-            Op::Csrrs | Op::Csrrsi => old | operand,
-            _ => old & !operand,
+            Op::Csrrs | Op::Csrrsi => own | operand,
+            _ => own & !operand,
         };
         write(core, machine, csr, new)?;
     }

@@ -68,7 +68,11 @@ impl<M: Machine> Hart<M> {
                 }
                 continue;
             }
-            if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+            if self.epoch != self.core.memory.epoch() {
+                self.epoch = self.core.memory.epoch();
+                self.core.tlb.flush();
+            }
+            if self.core.code_changed {
                 self.forget();
                 (id, from) = (NONE, 0);
             }
@@ -138,7 +142,7 @@ impl<M: Machine> Hart<M> {
     /// What follows `id`, if that is always the same piece; it is remembered.
     fn link(&mut self, id: u32, taken: bool) -> u32 {
         let is_fixed = self.caches[self.space].pieces[id as usize].links_are_fixed;
-        if self.core.code_changed || self.epoch != self.core.memory.epoch() {
+        if self.core.code_changed {
             return NONE;
         }
         let pieces = self.caches[self.space].pieces.len();
@@ -247,6 +251,5 @@ impl<M: Machine> Hart<M> {
         self.caches.iter_mut().for_each(Cache::clear);
         self.core.tlb.flush();
         self.core.code_changed = false;
-        self.epoch = self.core.memory.epoch();
     }
 }

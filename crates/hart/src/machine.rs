@@ -45,6 +45,11 @@ pub trait Machine {
     /// When there is none, or it may not be written.
     fn write_csr(&mut self, core: &mut Core, csr: u16, value: u64) -> Result<(), Exception>;
 
+    /// The bits of a CSR that read as 1 only because of something outside the hart.
+    fn outside_bits(&self, _csr: u16) -> u64 {
+        0
+    }
+
     /// MRET, SRET, WFI or SFENCE.VMA, at `core.pc`. Returns where execution goes on.
     ///
     /// # Errors

@@ -87,9 +87,26 @@ impl Memory {
     /// Makes `start..start + len`, widened to whole pages, a region of zeros. What was there is gone.
     pub fn map(&mut self, start: u64, len: u64, rights: Rights) {
         self.unmap(start, len);
-        if let Some((start, end)) = pages(start, len) {
-            self.regions.insert(start, Region { end, rights });
+        let Some((mut start, mut end)) = pages(start, len) else { return };
+        // Neighbours that may be used in the same way are one.
+        if let Some((&before, region)) = self.regions.range(..start).next_back()
+            && region.end == start
+            && region.rights == rights
+        {
+            start = before;
         }
+        if let Some(&Region { end: after, rights: of_next }) = self.regions.get(&end)
+            && of_next == rights
+        {
+            self.regions.remove(&end);
+            end = after;
+        }
+        self.regions.insert(start, Region { end, rights });
+    }
+
+    /// How many regions there are.
+    pub fn regions(&self) -> usize {
+        self.regions.len()
     }
 
     /// Takes `start..start + len`, widened to whole pages, away.

@@ -245,3 +245,35 @@ fn output_that_is_lost_is_said() {
     let stop = Hart::new(core, machine).run(100, &mut ());
     assert!(matches!(&stop, Stop::Fault(text) if text.contains("could not be written")), "{stop:?}");
 }
+
+/// mstatus.MIE and mie.MEIE on: the line goes up after 40 instructions, wherever the program is then.
+#[test]
+fn the_external_line_interrupts_when_the_script_says() {
+    const MSTATUS: u32 = 0x300;
+    const MIE: u32 = 0x304;
+    let options = Options { external: vec![(40, true), (60, false)], ..at_ram() };
+    let code = [csrw(MTVEC, 5), csrw(MIE, 6), csrw(MSTATUS, 7), WAIT];
+    let (core, traps, _) = run(false, &options, &[HANDLER, 1 << 11, 1 << 3], &code);
+    assert_eq!(traps.len(), 1, "{traps:x?}");
+    assert_eq!(
+        (traps[0].cause, traps[0].interrupt, traps[0].pc, traps[0].next),
+        (11, true, RAM + 12, HANDLER)
+    );
+    assert_eq!(core.x[31], 1 << 63 | 11);
+}
+
+/// What the line says is not what the program said.
+#[test]
+fn setting_a_pending_bit_does_not_keep_the_external_line() {
+    const MIP: u32 = 0x344;
+    const SSIP: u64 = 2;
+    let options = Options { external: vec![(0, true), (20, false)], ..at_ram() };
+    let csrrs = |csr: u32, rs: u32| csr << 20 | rs << 15 | 2 << 12 | 0x73;
+    let mut code = vec![csrw(0x340, 0), csrrs(MIP, 6), csrr(28, MIP)];
+    code.extend([NOP; 30]);
+    code.push(csrr(29, MIP));
+    let (core, _, _) = run(false, &options, &[0, SSIP], &code);
+    let software_and_lines = SSIP | 1 << 9 | 1 << 11;
+    assert_eq!(core.x[28] & 0xa0a, software_and_lines & 0xa0a);
+    assert_eq!(core.x[29] & 0xa0a, SSIP);
+}

@@ -45,6 +45,24 @@ pub struct LinuxArgs {
     seed: u64,
 }
 
+impl LinuxArgs {
+    /// What is for Linux only means nothing here.
+    fn refuse(&self) -> Result<(), Error> {
+        let given = [
+            ("--root", self.root.is_some()),
+            ("--writable", self.writable),
+            ("--env", !self.environment.is_empty()),
+            ("--host-clock", self.host_clock),
+        ];
+        match given.into_iter().find(|&(_, given)| given) {
+            Some((option, _)) => Err(Error::Message(format!(
+                "{option} is for Linux programs, and this one runs without (--machine linux, if that is wrong)"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Of the bare machine.
 #[derive(Args)]
 #[command(next_help_heading = "Programs without an operating system")]
@@ -87,6 +105,7 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
             Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
         }
         Kind::Bare => {
+            opts.linux.refuse()?;
             let options = bare_options(opts, program);
             let (core, machine) = Bare::new(&bytes, &options, bare::standard_output())
                 .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
@@ -152,7 +171,11 @@ fn hexadecimal(text: &str) -> Result<u64, String> {
 
 fn region(text: &str) -> Result<(u64, u64), String> {
     let (start, size) = text.split_once(':').ok_or("expected ADDR:SIZE, in hexadecimal")?;
-    Ok((hexadecimal(start)?, hexadecimal(size)?))
+    let (start, size) = (hexadecimal(start)?, hexadecimal(size)?);
+    if size == 0 || start.checked_add(size).is_none() {
+        return Err("there is no such memory".into());
+    }
+    Ok((start, size))
 }
 
 fn level(text: &str) -> Result<(u64, bool), String> {

@@ -265,6 +265,8 @@ impl Ran {
             summary.report(&self, opts);
         }
         Ok(match self.stop {
+            // A process has eight bits for it; what is not zero must not become it.
+            Stop::Exit { status } if good && status != 0 && status as u8 == 0 => Outcome::Status(1),
             Stop::Exit { status } if good => Outcome::Status(status as u8),
             _ => Outcome::HadErrors,
         })

@@ -133,6 +133,7 @@ impl Csrs {
         match self.satp >> 60 {
             8 => Some((3, root)),
             9 => Some((4, root)),
+            10 => Some((5, root)),
             _ => None,
         }
     }
@@ -140,6 +141,11 @@ impl Csrs {
     /// Which interrupts are pending.
     pub fn mip(&self) -> u64 {
         self.mip | self.pending
+    }
+
+    /// The interrupts that are pending because of devices, and not because software said so.
+    pub fn only_outside(&self) -> u64 {
+        self.pending & !self.mip
     }
 
     /// Sets the external line.
@@ -374,7 +380,7 @@ impl Csrs {
     }
 
     fn set_satp(&mut self, core: &mut Core, value: u64) {
-        let known = if self.is_rv32 { true } else { matches!(value >> 60, 0 | 8 | 9) };
+        let known = if self.is_rv32 { true } else { matches!(value >> 60, 0 | 8..=10) };
         if known {
             self.satp = value;
             core.tlb.flush();

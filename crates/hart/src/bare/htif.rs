@@ -28,6 +28,7 @@ const MOST_BYTES: u64 = 1 << 24;
 
 const ENOENT: u64 = -2i64 as u64;
 const EBADF: u64 = -9i64 as u64;
+const EMFILE: u64 = -24i64 as u64;
 const EFAULT: u64 = -14i64 as u64;
 const EROFS: u64 = -30i64 as u64;
 const ENOSYS: u64 = -38i64 as u64;
@@ -109,16 +110,26 @@ impl Htif {
         if flags & 3 != 0 {
             return EROFS;
         }
-        let Ok(file) = File::open(String::from_utf8_lossy(&path).as_ref()) else { return ENOENT };
+        let path = String::from_utf8_lossy(&path).into_owned();
+        // What is no file may never come to an end.
+        if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+            return ENOENT;
+        }
+        let Ok(file) = File::open(path) else { return ENOENT };
         // The first three are the console.
         while self.files.len() < 3 {
             self.files.push(None);
         }
-        if self.files.len() >= MOST_FILES {
-            return EBADF;
-        }
-        self.files.push(Some(file));
-        self.files.len() as u64 - 1
+        let number = match (3..self.files.len()).find(|&number| self.files[number].is_none()) {
+            Some(number) => number,
+            None if self.files.len() >= MOST_FILES => return EMFILE,
+            None => {
+                self.files.push(None);
+                self.files.len() - 1
+            }
+        };
+        self.files[number] = Some(file);
+        number as u64
     }
 
     fn file(&self, number: u64) -> Option<&File> {

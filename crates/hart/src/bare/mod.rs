@@ -211,6 +211,11 @@ impl Machine for Bare {
         Ok(())
     }
 
+    fn outside_bits(&self, csr: u16) -> u64 {
+        // mip, sip
+        if matches!(csr, 0x344 | 0x144) { self.csrs.only_outside() } else { 0 }
+    }
+
     fn privileged(&mut self, core: &mut Core, op: Op) -> Result<u64, Exception> {
         let next = core.address(core.pc.wrapping_add(4));
         self.look(core);

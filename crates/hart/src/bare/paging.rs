@@ -1,4 +1,4 @@
-//! Address translation: Sv32, Sv39 and Sv48.
+//! Address translation: Sv32, Sv39, Sv48 and Sv57.
 
 use crate::Privilege;
 use crate::machine::{Exception, cause};

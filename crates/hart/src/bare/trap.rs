@@ -43,6 +43,7 @@ impl Csrs {
         }
         self.go(core, to);
         core.pc = handler;
+        core.reservation = None;
         Ok(())
     }
 

@@ -196,10 +196,27 @@ impl Descriptors {
         })
     }
 
+    /// How many pipes there is room for.
+    #[cfg(test)]
+    pub fn pipes(&self) -> usize {
+        self.pipes.len()
+    }
+
     /// Makes a pipe: its number.
     pub fn pipe(&mut self) -> usize {
-        self.pipes.push(VecDeque::new());
-        self.pipes.len() - 1
+        // One that nobody has any more, if there is one.
+        let unused =
+            (0..self.pipes.len()).find(|&pipe| !self.is_open(pipe, true) && !self.is_open(pipe, false));
+        match unused {
+            Some(pipe) => {
+                self.pipes[pipe].clear();
+                pipe
+            }
+            None => {
+                self.pipes.push(VecDeque::new());
+                self.pipes.len() - 1
+            }
+        }
     }
 
     /// Reads at the descriptor's place.

@@ -10,6 +10,8 @@ use super::{Linux, Mapped};
 use crate::Core;
 use crate::memory::{PAGE, Rights};
 
+/// As many regions as Linux gives a program (vm.max_map_count).
+const MOST_REGIONS: usize = 65_530;
 /// Bytes of stack. All of it is mapped; pages take room when they are touched.
 pub const STACK_SIZE: u64 = 8 << 20;
 
@@ -36,6 +38,8 @@ pub struct Layout {
     pub heap: Range<u64>,
     /// Ranges that had code at some time: a change in one makes decoded instructions wrong.
     code: Vec<Range<u64>>,
+    /// Pages whose bytes came from files.
+    of_files: Vec<Range<u64>>,
 }
 
 impl Layout {
@@ -46,7 +50,7 @@ impl Layout {
         } else {
             (0x2a_aaaa_a000, 0x30_0000_0000, 0x3f_ffff_e000)
         };
-        Self { program, mappings, stack_top, heap: 0..0, code: Vec::new() }
+        Self { program, mappings, stack_top, heap: 0..0, code: Vec::new(), of_files: Vec::new() }
     }
 
     /// The lowest address of the stack.
@@ -108,6 +112,9 @@ impl Linux {
         }
         self.write_back_all(core)?;
 
+        if core.memory.regions() >= MOST_REGIONS {
+            return Err(Errno::ENOMEM.into());
+        }
         let address = self.choose(core, hint, len, flags)?;
         self.map(core, address, len, rights);
         if let Some(file) = source {
@@ -123,7 +130,11 @@ impl Linux {
                 at += count as u64;
             }
             if let Ok(path) = self.descriptors.path(fd as i32) {
-                self.mapped.push(Mapped { address, len: at, path, offset, rights });
+                self.layout.of_files.push(address..address + at.next_multiple_of(PAGE));
+                let mapped = Mapped { address, len: at, path, offset, rights };
+                if self.mapped.len() < MOST_REGIONS && !self.mapped.contains(&mapped) {
+                    self.mapped.push(mapped);
+                }
             }
             if is_shared {
                 self.shared.push(Shared { pages: address..address + len, file, offset });
@@ -240,9 +251,8 @@ impl Linux {
         if advice == MADV_DONTNEED && len > 0 {
             let len = len.next_multiple_of(PAGE);
             // What comes from files keeps its bytes: they would be read again.
-            let of_file =
-                |mapped: &Mapped| mapped.address < start + len && start < mapped.address + mapped.len;
-            if !self.mapped.iter().any(of_file) {
+            let of_file = |pages: &Range<u64>| pages.start < start + len && start < pages.end;
+            if !self.layout.of_files.iter().any(of_file) {
                 self.changes(core, start, len);
                 core.memory.discard(start, len);
             }
@@ -261,6 +271,9 @@ impl Linux {
         self.end_shared(core, &(start..start.saturating_add(len)));
         self.changes(core, start, len);
         core.memory.unmap(start, len);
+        let end = start.saturating_add(len.next_multiple_of(PAGE));
+        take_away(&mut self.layout.of_files, &(start..end));
+        take_away(&mut self.layout.code, &(start..end));
     }
 
     /// What the hart remembers of a range is wrong from now on.
@@ -285,6 +298,20 @@ impl Linux {
             mapped.address / PAGE * PAGE..(mapped.address + mapped.len).next_multiple_of(PAGE)
         };
         self.layout.code.extend(code.map(pages));
+        self.layout.of_files.extend(self.mapped.iter().map(pages));
+    }
+}
+
+/// What is in `ranges` but not in `gone` stays.
+fn take_away(ranges: &mut Vec<Range<u64>>, gone: &Range<u64>) {
+    for i in (0..ranges.len()).rev() {
+        let range = ranges[i].clone();
+        if range.end <= gone.start || gone.end <= range.start {
+            continue;
+        }
+        ranges.swap_remove(i);
+        let rest = [range.start..gone.start, gone.end..range.end];
+        ranges.extend(rest.into_iter().filter(|rest| rest.start < rest.end));
     }
 }
 

@@ -8,6 +8,7 @@ use super::elf::Elf;
 use super::errno::{Errno, Failure};
 use super::paths::{self, Mount, Place, Special, Tree};
 use super::*;
+use crate::memory::PAGE;
 
 /// A folder that is removed in the end.
 struct Scratch(PathBuf);
@@ -453,4 +454,51 @@ fn no_call_panics() {
     }
     // Nothing outside of the root was touched.
     assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 2);
+}
+
+#[test]
+fn memory_where_a_file_was_is_memory_like_any_other() {
+    const MUNMAP: u64 = 215;
+    const MMAP: u64 = 222;
+    const MADVISE: u64 = 233;
+    let scratch = Scratch::new("madvise");
+    let (mut core, mut linux) = start(&scratch, false);
+    fs::write(scratch.0.join("root/file"), [7; 100]).unwrap();
+    let name = path(&mut core, "/file");
+    let fd = call(&mut core, &mut linux, 56, &[-100i64 as u64, name, 0, 0]);
+    assert!(fd >= 0, "{fd}");
+    // PROT_READ and PROT_WRITE; MAP_PRIVATE, then also MAP_ANONYMOUS and MAP_FIXED.
+    let at = call(&mut core, &mut linux, MMAP, &[0, PAGE, 3, 2, fd as u64, 0]) as u64;
+    assert_eq!(core.memory.peek::<1>(at), Some([7]));
+    assert_eq!(call(&mut core, &mut linux, MADVISE, &[at, PAGE, 4]), 0);
+    assert_eq!(core.memory.peek::<1>(at), Some([7]), "it is a file's");
+    assert_eq!(call(&mut core, &mut linux, MUNMAP, &[at, PAGE]), 0);
+    assert_eq!(call(&mut core, &mut linux, MMAP, &[at, PAGE, 3, 0x32, u64::MAX, 0]) as u64, at);
+    core.memory.write(at, &[42]).unwrap();
+    assert_eq!(call(&mut core, &mut linux, MADVISE, &[at, PAGE, 4]), 0);
+    assert_eq!(core.memory.peek::<1>(at), Some([0]));
+}
+
+#[test]
+fn what_a_program_gives_back_is_used_again() {
+    let scratch = Scratch::new("again");
+    let (mut core, mut linux) = start(&scratch, false);
+    let at = path(&mut core, "");
+    let mut most = 0;
+    for _ in 0..5000 {
+        assert_eq!(call(&mut core, &mut linux, 59, &[at, 0]), 0);
+        let ends = core.memory.peek::<8>(at).unwrap();
+        for end in ends.chunks(4) {
+            let end = u32::from_le_bytes(end.try_into().unwrap());
+            assert_eq!(call(&mut core, &mut linux, 57, &[end.into()]), 0);
+        }
+        most = most.max(linux.descriptors.pipes());
+    }
+    assert_eq!(most, 1);
+    // Neighbours are one region; alternating rights come to the limit of Linux.
+    let before = core.memory.regions();
+    for _ in 0..1000 {
+        assert!(call(&mut core, &mut linux, 222, &[0, 4096, 3, 0x22, u64::MAX, 0]) > 0);
+    }
+    assert!(core.memory.regions() <= before + 1, "{} regions", core.memory.regions());
 }
