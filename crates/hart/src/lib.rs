@@ -1,4 +1,32 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
+//!
+//! A [`Hart`] executes; a [`Machine`] is what surrounds it: [`linux`], as one program in user mode sees it, or [`bare`], without an
+//! operating system. What is executed goes to a [`Sink`], in blocks; what the sink does not ask for (memory accesses,
+//! instruction bits, cycles) is not computed. [`timing`] adds cycles by a model, [`log`] writes and reads executions, those of other simulators
+//! too.
+//!
+//! ```no_run
+//! use tracewright_core::Block;
+//! use tracewright_hart::linux::{Linux, Options, Streams};
+//! use tracewright_hart::{Hart, Sink};
+//!
+//! /// Counts blocks.
+//! struct Count(u64);
+//!
+//! impl Sink for Count {
+//!     fn block(&mut self, _: &Block) {
+//!         self.0 += 1;
+//!     }
+//! }
+//!
+//! let options = Options { arguments: vec!["sort".into()], streams: Streams::inherit(), ..Options::default() };
+//! let (core, linux) = Linux::load("programs/bin/sort.elf".as_ref(), options)?;
+//! let mut hart = Hart::new(core, linux);
+//! let mut count = Count(0);
+//! let stop = hart.run(u64::MAX, &mut count);
+//! println!("{stop:?}: {} instructions in {} blocks", hart.core.instret, count.0);
+//! # Ok::<(), tracewright_hart::linux::LoadError>(())
+//! ```
 
 mod access;
 pub mod bare;
