@@ -22,6 +22,7 @@ pub struct Hart<M> {
     /// Length of the last one of those.
     last_len: u8,
     told_privilege: Option<Privilege>,
+    told_context: Option<u64>,
     epoch: u64,
 }
 
@@ -38,6 +39,7 @@ impl<M: Machine> Hart<M> {
             started,
             last_len: 4,
             told_privilege: None,
+            told_context: None,
             epoch,
         }
     }
@@ -52,7 +54,7 @@ impl<M: Machine> Hart<M> {
     }
 
     fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
-        self.tell_privilege(sink);
+        self.tell_context(sink);
         // The piece to execute, if that is known without looking, and how many of its instructions are done.
         let (mut id, mut from) = (NONE, 0);
         loop {
@@ -126,7 +128,7 @@ impl<M: Machine> Hart<M> {
                 sink.block(&Block { start, count: done + count, ended, ..block });
                 self.started = (pc, 0);
                 if self.told_privilege != Some(self.machine.privilege()) {
-                    self.tell_privilege(sink);
+                    self.tell_context(sink);
                     id = NONE;
                     continue;
                 }
@@ -218,7 +220,7 @@ impl<M: Machine> Hart<M> {
         };
         sink.trap(&Trap { pc, cause, interrupt: false, value, next: self.core.pc, served });
         self.started = (self.core.pc, 0);
-        self.tell_privilege(sink);
+        self.tell_context(sink);
         Ok(())
     }
 
@@ -232,16 +234,21 @@ impl<M: Machine> Hart<M> {
         self.core.pc = next;
         sink.trap(&Trap { pc, cause, interrupt: true, value: 0, next, served: false });
         self.started = (next, 0);
-        self.tell_privilege(sink);
+        self.tell_context(sink);
         Ok(true)
     }
 
-    fn tell_privilege<S: Sink>(&mut self, sink: &mut S) {
+    fn tell_context<S: Sink>(&mut self, sink: &mut S) {
         let privilege = self.machine.privilege();
         self.space = privilege as usize;
         if self.told_privilege != Some(privilege) {
             self.told_privilege = Some(privilege);
             sink.privilege(privilege);
+        }
+        let context = self.machine.context();
+        if self.told_context != Some(context) {
+            self.told_context = Some(context);
+            sink.context(context);
         }
     }
 

@@ -71,6 +71,11 @@ pub trait Machine {
 
     /// The privilege it runs in.
     fn privilege(&self) -> Privilege;
+
+    /// The context it runs in; see [`Sink::context`](crate::Sink::context).
+    fn context(&self) -> u64 {
+        0
+    }
 }
 
 /// An exception.

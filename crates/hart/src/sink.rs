@@ -31,6 +31,10 @@ pub trait Sink {
 
     /// From now on this is the privilege. Also told at the start.
     fn privilege(&mut self, _privilege: Privilege) {}
+
+    /// From now on this is the context: the thread under Linux, the address space (satp's ASID) on a bare machine. Also told at the
+    /// start; told again after a trap or a change of privilege if it is another then.
+    fn context(&mut self, _context: u64) {}
 }
 
 /// A memory access of an instruction that retired.

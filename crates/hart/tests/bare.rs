@@ -277,3 +277,28 @@ fn setting_a_pending_bit_does_not_keep_the_external_line() {
     assert_eq!(core.x[28] & 0xa0a, software_and_lines & 0xa0a);
     assert_eq!(core.x[29] & 0xa0a, SSIP);
 }
+
+#[derive(Default)]
+struct Contexts(Vec<u64>);
+
+impl Sink for Contexts {
+    fn block(&mut self, _: &Block) {}
+
+    fn context(&mut self, context: u64) {
+        self.0.push(context);
+    }
+}
+
+/// The address space's number, when it is entered.
+#[test]
+fn contexts_are_told() {
+    const SATP: u32 = 0x180;
+    const MEPC: u32 = 0x341;
+    let code = [csrw(MTVEC, 5), csrw(SATP, 6), csrw(MEPC, 5), MRET];
+    let bytes: Vec<_> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let (mut core, machine) = Bare::new(&elf(false, RAM, &bytes), &at_ram(), Box::new(io::sink())).unwrap();
+    core.x[5..7].copy_from_slice(&[HANDLER, 5 << 44]);
+    let mut contexts = Contexts::default();
+    Hart::new(core, machine).run(20, &mut contexts);
+    assert_eq!(contexts.0, [0, 5]);
+}

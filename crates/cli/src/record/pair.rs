@@ -53,4 +53,9 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
         self.0.privilege(privilege);
         self.1.privilege(privilege);
     }
+
+    fn context(&mut self, context: u64) {
+        self.0.context(context);
+        self.1.context(context);
+    }
 }

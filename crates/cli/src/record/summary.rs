@@ -140,6 +140,9 @@ impl Summary {
                 line(name, count, "");
             }
         }
+        if ran.watch.contexts.len() > 1 {
+            line("contexts", ran.watch.contexts.len() as u64, "threads, or address spaces");
+        }
         if let Some(timing) = &ran.timing {
             for text in timing.to_string().lines() {
                 say(&format!("  {text}"));
@@ -165,6 +168,7 @@ impl Summary {
             "loads": self.loads, "loaded_bytes": self.loaded, "stores": self.stores, "stored_bytes": self.stored,
             "atomics": self.atomics, "multiply_divide": self.multiplies, "floating_point": self.floats,
             "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
+            "contexts": ran.watch.contexts.len(),
             "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
         });
         format!("{object}\n")

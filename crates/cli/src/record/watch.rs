@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub struct Watch {
     pub calls: u64,
     pub exceptions: u64,
     pub interrupts: u64,
+    /// Threads or address spaces.
+    pub contexts: HashSet<u64>,
     bar: Option<ProgressBar>,
     start: Instant,
 }
@@ -51,6 +53,7 @@ impl Watch {
             calls: 0,
             exceptions: 0,
             interrupts: 0,
+            contexts: HashSet::new(),
             bar: None,
             start: Instant::now(),
         }
@@ -115,6 +118,12 @@ impl Sink for Watch {
         }
         if self.count.is_multiple_of(PACE) {
             self.show();
+        }
+    }
+
+    fn context(&mut self, context: u64) {
+        if self.contexts.len() < MOST {
+            self.contexts.insert(context);
         }
     }
 

@@ -138,6 +138,11 @@ impl Csrs {
         }
     }
 
+    /// The address space's number.
+    pub fn asid(&self) -> u64 {
+        if self.is_rv32 { self.satp >> 22 & 0x1ff } else { self.satp >> 44 & 0xffff }
+    }
+
     /// Which interrupts are pending.
     pub fn mip(&self) -> u64 {
         self.mip | self.pending

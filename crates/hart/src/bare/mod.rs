@@ -279,6 +279,10 @@ impl Machine for Bare {
     fn privilege(&self) -> Privilege {
         self.csrs.privilege
     }
+
+    fn context(&self) -> u64 {
+        self.csrs.asid()
+    }
 }
 
 fn access_fault(rights: Rights) -> u64 {

@@ -322,6 +322,10 @@ impl Machine for Linux {
     fn privilege(&self) -> Privilege {
         Privilege::User
     }
+
+    fn context(&self) -> u64 {
+        self.threads.number()
+    }
 }
 
 const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };

@@ -65,4 +65,8 @@ impl<S: Sink> Sink for Timed<S> {
     fn privilege(&mut self, privilege: Privilege) {
         self.inner.privilege(privilege);
     }
+
+    fn context(&mut self, context: u64) {
+        self.inner.context(context);
+    }
 }
