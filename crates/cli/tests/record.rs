@@ -189,3 +189,30 @@ fn what_was_recorded_before_the_end_is_kept() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("offset 0x"), "{}", stderr(&output));
 }
+
+/// Ctrl-C keeps what was recorded.
+#[test]
+#[cfg(unix)]
+fn an_endless_program_can_be_stopped() {
+    let folder = Folder::new().unwrap();
+    let log = folder.write("run.log", b"").unwrap();
+    let log = log.to_str().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .current_dir(root())
+        .args(["record", "--log", log, "programs/bin/jumps.elf", "--", "1000000000"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // It is running when its log has begun.
+    while std::fs::metadata(log).unwrap().len() == 0 {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("stopped by Ctrl-C"), "{}", stderr(&output));
+    assert_eq!(record(&["-q", "--from", log]).status.code(), Some(0));
+}

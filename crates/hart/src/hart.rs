@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tracewright_core::{Block, Ended, Isa};
 
 use crate::cache::{Cache, NONE, Piece};
@@ -5,6 +8,9 @@ use crate::execute::{Next, Part, execute};
 use crate::machine::{Exception, Machine, Served, Stop};
 use crate::state::Core;
 use crate::{Privilege, Sink, Trap};
+
+/// Instructions after which to look whether somebody asked for a stop.
+const LOOK: u64 = 1 << 20;
 
 /// A hart in its machine.
 #[derive(Clone, Debug)]
@@ -24,6 +30,7 @@ pub struct Hart<M> {
     told_privilege: Option<Privilege>,
     told_context: Option<u64>,
     epoch: u64,
+    stop: Arc<AtomicBool>,
 }
 
 impl<M: Machine> Hart<M> {
@@ -41,7 +48,13 @@ impl<M: Machine> Hart<M> {
             told_privilege: None,
             told_context: None,
             epoch,
+            stop: Arc::default(),
         }
+    }
+
+    /// Stops soon after `flag` becomes true, from whatever thread.
+    pub fn stop_when(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = flag;
     }
 
     /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
@@ -57,11 +70,19 @@ impl<M: Machine> Hart<M> {
         self.tell_context(sink);
         // The piece to execute, if that is known without looking, and how many of its instructions are done.
         let (mut id, mut from) = (NONE, 0);
+        let mut look = self.core.instret;
         loop {
-            let until = self.core.deadline.min(limit);
+            let until = self.core.deadline.min(limit).min(look);
             if self.core.instret >= until {
                 if self.core.instret >= limit {
                     return Stop::Limit;
+                }
+                if self.core.instret >= look {
+                    if self.stop.load(Ordering::Relaxed) {
+                        return Stop::Asked;
+                    }
+                    look = self.core.instret + LOOK;
+                    continue;
                 }
                 match self.poll(sink) {
                     Ok(true) => (id, from) = (NONE, 0),

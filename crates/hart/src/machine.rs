@@ -111,6 +111,8 @@ pub enum Stop {
     },
     /// It was told to stop after so many instructions.
     Limit,
+    /// Somebody asked it to stop; see [`Hart::stop_when`](crate::Hart::stop_when).
+    Asked,
     /// It cannot go on: why.
     Fault(String),
 }

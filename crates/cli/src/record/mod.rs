@@ -10,6 +10,8 @@ mod watch;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -34,6 +36,7 @@ use crate::output::{Error, Outcome, report};
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: the program's own, if it ran to its end; 1 if it did not; 2 bad usage.
+Ctrl-C stops the program; what was recorded is kept.
 
 Examples:
   tracewright record programs/bin/sort.elf
@@ -190,6 +193,7 @@ struct Ran {
 /// Runs the program. What is not asked for does not slow it down.
 fn record<M: Machine>(opts: &Opts, timing: Option<Model>, hart: &mut Hart<M>) -> Result<Ran, Error> {
     let xlen = xlen(&hart.core);
+    hart.stop_when(ctrl_c());
     let start = Instant::now();
     let watch = Watch::new();
     let limit = opts.max_instructions;
@@ -219,6 +223,19 @@ fn record<M: Machine>(opts: &Opts, timing: Option<Model>, hart: &mut Hart<M>) ->
     Ok(Ran { stop, watch, seconds: start.elapsed().as_secs_f64(), timing, log_bytes, instructions, pc })
 }
 
+/// Becomes true when Ctrl-C is pressed: what was recorded is kept then. The second time ends everything.
+fn ctrl_c() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let pressed = Arc::clone(&flag);
+    // Without it, Ctrl-C ends everything the first time.
+    let _ = ctrlc::set_handler(move || {
+        if pressed.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    flag
+}
+
 fn xlen(core: &Core) -> Xlen {
     if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
 }
@@ -235,6 +252,7 @@ impl Ran {
             Stop::Limit => {
                 Some(format!("stopped after {} instructions (--max-instructions)", self.instructions))
             }
+            Stop::Asked => Some(format!("stopped by Ctrl-C after {} instructions", self.instructions)),
             Stop::Fault(why) => Some(why.clone()),
         };
         if let Some(why) = &failed {
