@@ -20,8 +20,8 @@ use crate::output::{Outcome, report};
 
 /// Read, explain and make processor traces.
 ///
-/// Today: CoreSight frames, ETMv4 and ETE packets. CAPTURE is an Arm trace-snapshot
-/// folder, or a raw trace file described with --format and --source.
+/// Today: what Arm cores with ETMv4 and ETE ran, from CoreSight captures; and what RISC-V programs run, on a machine of its own
+/// (record). CAPTURE is an Arm trace-snapshot folder, or a raw trace file described with --format and --source.
 #[derive(Parser)]
 #[command(version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {
