@@ -95,6 +95,10 @@ pub enum TraceOn {
 pub struct Exception {
     /// Its number, with the meaning the protocol gives it.
     pub number: u16,
+    /// Whether it is an interrupt, where these have numbers of their own (RISC-V).
+    pub interrupt: bool,
+    /// What the architecture tells besides (RISC-V: the trap value), if the trace has it.
+    pub value: Option<u64>,
     /// Where execution goes on after it, if the trace says so.
     pub return_address: Option<u64>,
     /// Whether the return address is also where the last branch went: no instruction ran there.

@@ -61,6 +61,9 @@ pub enum Flow {
     Direct,
     /// To an address from a register or from memory.
     Indirect,
+    /// To an address that it tells together with the instruction just before it in the block (RISC-V: LUI or AUIPC, then
+    /// JALR). Who does not put the two together takes it for indirect.
+    Pair,
     /// To the next instruction, after an instruction synchronisation barrier.
     Isb,
     /// To the next instruction, after waiting for an event or an interrupt.
@@ -79,6 +82,8 @@ pub enum Role {
     Call,
     /// To return from a call.
     Return,
+    /// To return and to call at once: a co-routine swap (RISC-V).
+    Swap,
     /// To return from an exception, or from a transaction that ends there.
     ExceptionReturn,
     /// To repeat a loop (Armv8.1-M).
@@ -92,7 +97,7 @@ impl Class {
     /// Whether it is a branch: execution may go on elsewhere.
     #[inline]
     pub const fn is_branch(self) -> bool {
-        matches!(self.flow, Flow::Direct | Flow::Indirect)
+        matches!(self.flow, Flow::Direct | Flow::Indirect | Flow::Pair)
     }
 
     /// Whether a block ends with it; see [`Block`](crate::Block).

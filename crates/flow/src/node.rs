@@ -5,7 +5,7 @@ use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     start: u64,
-    /// Where a direct branch goes.
+    /// Where a direct branch, or a pair, goes.
     pub(crate) target: u64,
     pub(crate) len: u32,
     count: u32,

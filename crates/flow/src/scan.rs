@@ -1,8 +1,8 @@
 //! From a place in the program to the next instruction that ends a block.
 
-use tracewright_core::{Class, Isa, MemorySpace};
+use tracewright_core::{Class, Flow, Isa, MemorySpace};
 use tracewright_image::Image;
-use tracewright_isa::{self as isa, Instruction, ItState, a64};
+use tracewright_isa::{self as isa, Instruction, ItState, a64, riscv};
 
 use crate::node::{Found, Stop};
 
@@ -22,6 +22,7 @@ pub(crate) enum Scan {
 pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
     let (mut at, mut count) = (start, 0);
     let mut it = ItState::default();
+    let mut last = None;
     loop {
         let bytes = image.read(at, space);
         if isa == Isa::A64 {
@@ -35,20 +36,56 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
                 });
             }
         }
-        if at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1)) && it == ItState::default() {
+        let is_boundary = at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1));
+        // What belongs together is scanned together.
+        if is_boundary
+            && it == ItState::default()
+            && !last.is_some_and(|last| begins_pair(image, space, isa, last))
+        {
             return Scan::Boundary { len: at.wrapping_sub(start) as u32, count };
         }
         let Some(instruction) = instruction(image, space, at, isa, &mut it) else {
             return Scan::Done(no_code(at.wrapping_sub(start), count, isa));
         };
+        let (here, previous) = (at, last.replace(at));
         at = at.wrapping_add(instruction.len.into());
         count += 1;
-        let Instruction { len, class, target, target_isa } = instruction;
+        let Instruction { len, mut class, mut target, target_isa } = instruction;
+        if class.flow == Flow::Indirect
+            && let Some(previous) = previous
+            && let Some(paired) = pair(image, space, isa, previous, here)
+        {
+            (class.flow, target) = (Flow::Pair, paired);
+        }
         if class.ends_block() {
             let (stop, scanned) = (Stop::Class, at.wrapping_sub(start) as u32);
             return Scan::Done(Found { len: scanned, count, class, last_len: len, target, target_isa, stop });
         }
     }
+}
+
+/// Where the jump at `at` goes if the instruction at `previous`, just before it, tells (RISC-V).
+fn pair(image: &Image, space: MemorySpace, isa: Isa, previous: u64, at: u64) -> Option<u64> {
+    let mask = if isa == Isa::Rv32 { u64::from(u32::MAX) } else { u64::MAX };
+    let (first, second) = (riscv(image, space, isa, previous)?, riscv(image, space, isa, at)?);
+    riscv::sequentially_inferable(&first, previous, &second).map(|target| target & mask)
+}
+
+/// Whether the instruction at `at` can be the first of a pair.
+fn begins_pair(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> bool {
+    riscv(image, space, isa, at).is_some_and(|found| matches!(found.op, riscv::Op::Lui | riscv::Op::Auipc))
+}
+
+/// The instruction at `at` with its operands, if it is one of RISC-V.
+fn riscv(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> Option<riscv::Instruction> {
+    let xlen = match isa {
+        Isa::Rv32 => riscv::Xlen::Rv32,
+        Isa::Rv64 => riscv::Xlen::Rv64,
+        Isa::A64 | Isa::A32 | Isa::T32 => return None,
+    };
+    let mut bytes = [0; 4];
+    image.read_into(at, space, &mut bytes);
+    Some(riscv::decode(xlen, u32::from_le_bytes(bytes)))
 }
 
 /// How many A64 instructions from `bytes[0]` on, which lies at `at`, cannot end a block, up to the next multiple of

@@ -322,7 +322,7 @@ impl<'i> Walker<'i> {
                     }
                     return Ok(());
                 }
-                Flow::Direct | Flow::Indirect if !taken => {
+                Flow::Direct | Flow::Indirect | Flow::Pair if !taken => {
                     if !class.conditional && !self.rules.trust_program {
                         self.check_fall_through()?;
                     }
@@ -331,7 +331,7 @@ impl<'i> Walker<'i> {
                     self.link(here, 0, self.here);
                     return Ok(());
                 }
-                Flow::Direct | Flow::Indirect => {
+                Flow::Direct | Flow::Indirect | Flow::Pair => {
                     told.node(&self.graph, here, true);
                     if self.rules.return_stack {
                         if class.role == Role::Call && self.may_push {
@@ -410,7 +410,7 @@ impl<'i> Walker<'i> {
                     told.node(&self.graph, self.here, true);
                     self.here = self.graph.next(self.here);
                 }
-                Flow::Next | Flow::Direct | Flow::Indirect => return self.stuck(told),
+                Flow::Next | Flow::Direct | Flow::Indirect | Flow::Pair => return self.stuck(told),
             }
         }
     }
@@ -427,7 +427,7 @@ impl<'i> Walker<'i> {
                 _ if node.start() > address => return Some(node.start()),
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => here = self.graph.next(here),
                 Flow::Next => return None,
-                Flow::Direct | Flow::Indirect => return Some(node.start()),
+                Flow::Direct | Flow::Indirect | Flow::Pair => return Some(node.start()),
             }
         }
     }

@@ -34,6 +34,8 @@ struct Run {
     count: u32,
     last_len: u8,
     class: Class,
+    /// The last instruction's bits.
+    bits: u32,
 }
 
 impl<S: Sink> Blocks<S> {
@@ -101,7 +103,7 @@ impl<S: Sink> Blocks<S> {
     }
 
     fn tell(&mut self, run: &Run, ended: Ended) {
-        let &Run { start, end, count, last_len, class } = run;
+        let &Run { start, end, count, last_len, class, .. } = run;
         let isa = match self.xlen {
             Xlen::Rv32 => Isa::Rv32,
             Xlen::Rv64 => Isa::Rv64,
@@ -116,8 +118,14 @@ impl<S: Sink> Blocks<S> {
 
     fn add(&mut self, retired: &Retired) {
         let pc = retired.pc;
-        let run =
-            self.run.get_or_insert(Run { start: pc, end: pc, count: 0, last_len: 0, class: Class::NEXT });
+        let run = self.run.get_or_insert(Run {
+            start: pc,
+            end: pc,
+            count: 0,
+            last_len: 0,
+            class: Class::NEXT,
+            bits: 0,
+        });
         if S::ACCESSES
             && let Some(access) = &retired.access
         {
@@ -136,6 +144,11 @@ impl<S: Sink> Blocks<S> {
         run.end = if self.xlen == Xlen::Rv32 { end & 0xffff_ffff } else { end };
         run.count += 1;
         run.last_len = retired.len;
-        run.class = decode(self.xlen, retired.bits).class();
+        let instruction = decode(self.xlen, retired.bits);
+        run.class = match run.count {
+            1 => instruction.class(),
+            _ => instruction.class_after(&decode(self.xlen, run.bits)),
+        };
+        run.bits = retired.bits;
     }
 }

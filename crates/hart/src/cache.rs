@@ -106,6 +106,8 @@ impl Cache {
         let start = core.pc;
         let first = self.ready.len();
         let mut pc = start;
+        // The one before the last may tell where that goes.
+        let mut previous = None;
         let last = loop {
             let bits = match fetch(core, machine, pc) {
                 Ok(bits) => bits,
@@ -120,12 +122,18 @@ impl Cache {
             self.ready.push(ready(&instruction, pc, start, core.is_rv32));
             self.bits.push(if instruction.len == 2 { bits & 0xffff } else { bits });
             pc = core.address(pc.wrapping_add(instruction.len.into()));
-            if ends_piece(&instruction) || self.ready.len() - first >= MOST {
+            let is_long = self.ready.len() - first >= MOST && !matches!(instruction.op, Op::Lui | Op::Auipc);
+            if ends_piece(&instruction) || is_long {
                 break Some(instruction);
             }
+            previous = Some(instruction);
         };
         let count = (self.ready.len() - first) as u32;
-        let class = last.map_or(Class::NEXT, |last| last.class());
+        let class = match (last, previous) {
+            (Some(last), Some(previous)) => last.class_after(&previous),
+            (Some(last), None) => last.class(),
+            (None, _) => Class::NEXT,
+        };
         let last_len = if self.bits.last().is_some_and(|bits| bits & 3 == 3) { 4 } else { 2 };
         let isa = if core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
         let block = Block { start, end: pc, count, isa, last_len, class, ended: Ended::Cut };

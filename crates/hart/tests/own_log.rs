@@ -83,8 +83,9 @@ impl Sink for All {
 fn random_block(rng: &mut Rng, longest: u64) -> Block {
     let count = 1 + rng.below(longest) as u32;
     let start = rng.sized(64);
-    let flows = [Flow::Next, Flow::Direct, Flow::Indirect, Flow::Isb, Flow::Wait, Flow::TransactionStart];
-    let roles = [Role::Jump, Role::Call, Role::Return, Role::ExceptionReturn, Role::LoopEnd];
+    let flows =
+        [Flow::Next, Flow::Direct, Flow::Indirect, Flow::Isb, Flow::Wait, Flow::TransactionStart, Flow::Pair];
+    let roles = [Role::Jump, Role::Call, Role::Return, Role::ExceptionReturn, Role::LoopEnd, Role::Swap];
     Block {
         start,
         end: start.wrapping_add(u64::from(count) * 4),

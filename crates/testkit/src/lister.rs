@@ -110,6 +110,8 @@ fn element_of(text: &str) -> Option<Element> {
         },
         "EXCEPTION" => Element::Exception(Exception {
             number: hex(after(rest, "excep num (")?)? as u16,
+            interrupt: false,
+            value: None,
             return_address: after(rest, "pref ret addr:").and_then(hex),
             at_target: rest.contains("[addr also prev br tgt]"),
         }),

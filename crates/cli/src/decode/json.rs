@@ -135,9 +135,15 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             write!(line, r#","kind":"trace on","overflow":{overflow}"#)
         }
         Element::Exception(exception) => {
-            let Exception { number, return_address, at_target } = exception;
+            let Exception { number, interrupt, value, return_address, at_target } = exception;
             let name = exception_name(at, exception);
             write!(line, r#","kind":"exception","number":{number},"name":"{name}""#)?;
+            if *interrupt {
+                line.write_str(r#","interrupt":true"#)?;
+            }
+            if let Some(value) = value {
+                write!(line, r#","value":"{value:#x}""#)?;
+            }
             if let Some(address) = return_address {
                 write!(line, r#","return_address":"{address:#x}","at_branch_target":{at_target}"#)?;
             }

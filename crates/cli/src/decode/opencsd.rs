@@ -119,7 +119,7 @@ fn range(line: &mut Line, block: &Block, at: &At<'_>) -> std::fmt::Result {
     line.text(match class.flow {
         Flow::Next => "--- ",
         Flow::Direct => "BR  ",
-        Flow::Indirect => "iBR ",
+        Flow::Indirect | Flow::Pair => "iBR ",
         Flow::Isb => "ISB ",
         Flow::Wait if at.source.params.waits_are_p0() => "WFI.WFE",
         Flow::Wait => "--- ",

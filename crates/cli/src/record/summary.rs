@@ -59,7 +59,7 @@ impl Summary {
         let class = instruction.class();
         match (class.flow, class.role) {
             (Flow::Direct, _) if class.conditional => self.branches += count,
-            (Flow::Direct | Flow::Indirect, Role::Call) => self.calls += count,
+            (Flow::Direct | Flow::Indirect, Role::Call | Role::Swap) => self.calls += count,
             (Flow::Indirect, Role::Return) => self.returns += count,
             (Flow::Direct | Flow::Indirect, _) => self.jumps += count,
             _ => {}

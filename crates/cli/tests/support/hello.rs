@@ -84,7 +84,13 @@ fn executed() -> Vec<Element> {
     }
     elements.push(block(0x40_0024, 0x40_002c, Flow::Direct, Role::Call, Ended::Taken));
     elements.push(block(REPORT, 0x40_0058, Flow::Next, Role::Jump, Ended::Cut));
-    let svc = Exception { number: 2, return_address: Some(0x40_0058), at_target: false };
+    let svc = Exception {
+        number: 2,
+        interrupt: false,
+        value: None,
+        return_address: Some(0x40_0058),
+        at_target: false,
+    };
     elements.push(Element::Exception(svc));
     elements.extend(trace_on);
     elements.push(Element::Timestamp { value: 0x1_2345_9a04, cycles: None });

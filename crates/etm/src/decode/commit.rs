@@ -30,7 +30,13 @@ impl Decoder<'_> {
             Item::SourceAddress(address) => self.source_address(offset, address, sink)?,
             Item::Exception { number, at_target } => self.exception(offset, number, at_target, sink)?,
             Item::ExceptionOnly { number } => {
-                let exception = Exception { number, return_address: None, at_target: false };
+                let exception = Exception {
+                    number,
+                    interrupt: false,
+                    value: None,
+                    return_address: None,
+                    at_target: false,
+                };
                 self.tell_after_count(offset, Item::Taken(exception), sink);
                 self.awaited = Awaited::Other;
                 self.walker.lose();
@@ -320,7 +326,7 @@ impl Decoder<'_> {
         }
         self.walker.divert();
         self.awaited = Awaited::Other;
-        let exception = Exception { number, return_address, at_target };
+        let exception = Exception { number, interrupt: false, value: None, return_address, at_target };
         self.tell_after_count(offset, Item::Taken(exception), sink);
         Ok(())
     }

@@ -48,7 +48,7 @@ impl Config {
     pub(super) fn atom(&self, block: &Block) -> Option<bool> {
         let p0 = match block.class.flow {
             Flow::Next => false,
-            Flow::Direct | Flow::Indirect | Flow::Isb => true,
+            Flow::Direct | Flow::Indirect | Flow::Pair | Flow::Isb => true,
             Flow::Wait => self.waits_are_p0,
             Flow::TransactionStart => self.ete,
         };

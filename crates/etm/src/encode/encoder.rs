@@ -236,7 +236,7 @@ impl Encoder {
     }
 
     fn exception(&mut self, exception: Exception, out: &mut impl Bytes) -> Result<(), EmitError> {
-        let Exception { number, return_address, at_target } = exception;
+        let Exception { number, return_address, at_target, .. } = exception;
         self.synced(out)?;
         let isa = self.isa;
         match return_address {

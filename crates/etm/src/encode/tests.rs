@@ -83,7 +83,13 @@ fn cut(start: u64, count: u32) -> Element {
 }
 
 fn exception(number: u16, address: u64, at_target: bool) -> Element {
-    Element::Exception(Exception { number, return_address: Some(address), at_target })
+    Element::Exception(Exception {
+        number,
+        interrupt: false,
+        value: None,
+        return_address: Some(address),
+        at_target,
+    })
 }
 
 #[test]
@@ -444,7 +450,13 @@ fn ete_only() {
     let expected = [0x0a, 0xf6, 0x0b, 0x09, 0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 0, 0x88];
     let marked = Registers { trcidr0: 0x2880_0ea1, ..ete(TS) };
     assert_eq!(bytes(&marked, &Options::default(), &transaction), expected);
-    let reset = Element::Exception(Exception { number: 0, return_address: None, at_target: false });
+    let reset = Element::Exception(Exception {
+        number: 0,
+        interrupt: false,
+        value: None,
+        return_address: None,
+        at_target: false,
+    });
     let out = bytes(&ete(0), &Options::default(), &[reset, cond(0x1000, 1, false)]);
     // An address of 0 is in the history then, before 0x1000.
     assert_eq!(out, [0x06, 0x01, 0x70, 0x91, 0xf6]);
@@ -479,7 +491,13 @@ fn source_addresses() {
 #[test]
 fn m_profile_exceptions_may_have_no_return_address() {
     let registers = Registers { profile: Profile::M, ..etm(0) };
-    let tail = Element::Exception(Exception { number: 0xf, return_address: None, at_target: false });
+    let tail = Element::Exception(Exception {
+        number: 0xf,
+        interrupt: false,
+        value: None,
+        return_address: None,
+        at_target: false,
+    });
     let out = bytes(&registers, &Options::default(), &[tail]);
     assert_eq!(out[..3], [0x06, 0x1f, 0x9b]);
 }

@@ -175,7 +175,7 @@ impl Join {
         let class = instruction.class();
         match class.flow {
             Flow::Direct if !class.conditional => address(xlen, instruction.target(last.pc)),
-            Flow::Direct | Flow::Indirect => 0,
+            Flow::Direct | Flow::Indirect | Flow::Pair => 0,
             _ => address(xlen, last.pc.wrapping_add(u64::from(last.len))),
         }
     }

@@ -62,7 +62,6 @@ impl Instruction {
     /// What it can do to the flow.
     ///
     /// * JALR from x0 is direct, as it is inferable in E-Trace: the instruction tells the whole address.
-    /// * A co-routine swap is a call: it writes a link register. [`itype`](Self::itype) tells it apart.
     /// * ECALL and EBREAK just go on: a trace reports the trap. So does an instruction that is illegal. FENCE.I and
     ///   WFI end no block, since E-Trace does not tell of them.
     pub const fn class(&self) -> Class {
@@ -73,7 +72,8 @@ impl Instruction {
             Jal | Jalr => (
                 if self.is_uninferable() { Flow::Indirect } else { Flow::Direct },
                 match self.itype(true) {
-                    IType::UninferableCall | IType::InferableCall | IType::CoRoutineSwap => Role::Call,
+                    IType::UninferableCall | IType::InferableCall => Role::Call,
+                    IType::CoRoutineSwap => Role::Swap,
                     IType::Return => Role::Return,
                     _ => Role::Jump,
                 },
@@ -82,6 +82,15 @@ impl Instruction {
             _ => return Class::NEXT,
         };
         Class { flow, role, conditional: false }
+    }
+
+    /// What it can do to the flow when `previous` ran just before it: a pair of LUI or AUIPC and JALR tells the address.
+    pub const fn class_after(&self, previous: &Self) -> Class {
+        let class = self.class();
+        match sequentially_inferable(previous, 0, self) {
+            Some(_) => Class { flow: Flow::Pair, ..class },
+            None => class,
+        }
     }
 
     /// Where it goes when it is at `address`; meaningful when the flow of its class is direct, else 0. In RV32, the

@@ -34,8 +34,8 @@ fn jumps() {
         (jalr(5, 6, 0),   8, UninferableCall,      Flow::Indirect, Role::Call),
         (jalr(1, 1, 0),   8, UninferableCall,      Flow::Indirect, Role::Call),
         (jalr(5, 5, 0),   8, UninferableCall,      Flow::Indirect, Role::Call),
-        (jalr(1, 5, 0),  12, CoRoutineSwap,        Flow::Indirect, Role::Call),
-        (jalr(5, 1, 0),  12, CoRoutineSwap,        Flow::Indirect, Role::Call),
+        (jalr(1, 5, 0),  12, CoRoutineSwap,        Flow::Indirect, Role::Swap),
+        (jalr(5, 1, 0),  12, CoRoutineSwap,        Flow::Indirect, Role::Swap),
         (jalr(7, 6, 0),  14, OtherUninferableJump, Flow::Indirect, Role::Jump),
         (jalr(0, 0, 0),  11, InferableJump,        Flow::Direct,   Role::Jump),
         (jalr(1, 0, 0),   9, InferableCall,        Flow::Direct,   Role::Call),
@@ -45,7 +45,7 @@ fn jumps() {
         (0x8302,         10, UninferableJump,      Flow::Indirect, Role::Jump),   // c.jr t1
         (0x9302,          8, UninferableCall,      Flow::Indirect, Role::Call),   // c.jalr t1
         (0x9082,          8, UninferableCall,      Flow::Indirect, Role::Call),   // c.jalr ra
-        (0x9282,         12, CoRoutineSwap,        Flow::Indirect, Role::Call),   // c.jalr t0
+        (0x9282,         12, CoRoutineSwap,        Flow::Indirect, Role::Swap),   // c.jalr t0
         (0x3020_0073,     3, TrapReturn,           Flow::Indirect, Role::ExceptionReturn),
         (0x1020_0073,     3, TrapReturn,           Flow::Indirect, Role::ExceptionReturn),
     ];

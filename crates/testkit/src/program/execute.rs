@@ -251,7 +251,13 @@ impl<'a> Executor<'a> {
         say: &mut impl FnMut(Element),
     ) {
         let return_address = Some(self.program.address(back));
-        say(Element::Exception(Exception { number, return_address, at_target }));
+        say(Element::Exception(Exception {
+            number,
+            interrupt: false,
+            value: None,
+            return_address,
+            at_target,
+        }));
         self.exceptions.push((back, self.context.level, self.calls.len()));
         let lower = if self.context.level == 0 { 2 } else { 0 };
         self.at = self.program.kernel + VECTORS[vector + lower];

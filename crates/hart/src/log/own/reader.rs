@@ -289,6 +289,7 @@ impl<R: Read> Reader<R> {
             3 => Flow::Isb,
             4 => Flow::Wait,
             5 => Flow::TransactionStart,
+            6 => Flow::Pair,
             _ => return None,
         };
         let role = match class >> 3 & 7 {
@@ -297,6 +298,7 @@ impl<R: Read> Reader<R> {
             2 => Role::Return,
             3 => Role::ExceptionReturn,
             4 => Role::LoopEnd,
+            5 => Role::Swap,
             _ => return None,
         };
         let ended = match how & 3 {

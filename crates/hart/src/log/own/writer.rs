@@ -211,6 +211,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
             Flow::Isb => 3,
             Flow::Wait => 4,
             Flow::TransactionStart => 5,
+            Flow::Pair => 6,
         };
         let role = match block.class.role {
             Role::Jump => 0,
@@ -218,6 +219,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
             Role::Return => 2,
             Role::ExceptionReturn => 3,
             Role::LoopEnd => 4,
+            Role::Swap => 5,
         };
         let ended = match block.ended {
             Ended::Taken => 0,

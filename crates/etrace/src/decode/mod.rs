@@ -1,0 +1,1 @@
+//! The decoder: packets and the program to what ran.

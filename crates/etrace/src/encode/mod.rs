@@ -1,0 +1,1 @@
+//! The encoder: what a hart retires to packets.

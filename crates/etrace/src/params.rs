@@ -1,0 +1,165 @@
+use core::fmt;
+
+/// What an encoder is built with: the attributes that discovery gives, under their names in the specification, without
+/// `_p`. Sizes of tables are exponents of two; 0: there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Params {
+    /// Bits of an address.
+    pub iaddress_width: u8,
+    /// Lowest bits of an address that are not sent.
+    pub iaddress_lsb: u8,
+    /// Bits of a context; not sent if [`nocontext`](Self::nocontext).
+    pub context_width: u8,
+    /// Contexts are not sent.
+    pub nocontext: bool,
+    /// Bits of a time; not sent if [`notime`](Self::notime).
+    pub time_width: u8,
+    /// Times are not sent.
+    pub notime: bool,
+    /// Bits of a privilege.
+    pub privilege_width: u8,
+    /// Bits of the cause of a trap.
+    pub ecause_width: u8,
+    /// Bits of the subformat of format 0.
+    pub f0s_width: u8,
+    /// Entries of the branch predictor.
+    pub bpred_size: u8,
+    /// Entries of the jump target cache.
+    pub cache_size: u8,
+    /// Bits of the counter of nested calls.
+    pub call_counter_size: u8,
+    /// Entries of the stack of return addresses.
+    pub return_stack_size: u8,
+    /// Whether sequentially inferable jumps can be told apart.
+    pub sijump: bool,
+    /// Draft 2.0.5: packets have the number of implicit returns (`irets`) in place of the depth of the stack (`irdepth`).
+    pub iret_ext: bool,
+    /// How support packets are laid out.
+    pub support: SupportLayout,
+    /// Bits of a data address.
+    pub daddress_width: u8,
+    /// Bits of the widest data access.
+    pub data_width: u8,
+}
+
+/// How `encoder_mode` and the options lie in a support packet: the specification (2.0) leaves it to the implementation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SupportLayout {
+    /// The reference model's.
+    #[default]
+    Reference,
+    /// That of PULP's `rv_tracer`.
+    Pulp,
+    /// That of the standard support packet (draft 2.0.5).
+    Standard,
+}
+
+/// Attributes that no encoder can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamsError {
+    /// The attribute.
+    pub name: &'static str,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.why)
+    }
+}
+
+impl core::error::Error for ParamsError {}
+
+impl Default for Params {
+    /// An encoder for RV64 with the sizes that the specification gives as defaults where that makes sense.
+    fn default() -> Self {
+        Self {
+            iaddress_width: 64,
+            iaddress_lsb: 1,
+            context_width: 32,
+            nocontext: true,
+            time_width: 64,
+            notime: true,
+            privilege_width: 2,
+            ecause_width: 5,
+            f0s_width: 1,
+            bpred_size: 0,
+            cache_size: 0,
+            call_counter_size: 0,
+            return_stack_size: 0,
+            sijump: false,
+            iret_ext: false,
+            support: SupportLayout::Reference,
+            daddress_width: 64,
+            data_width: 64,
+        }
+    }
+}
+
+impl Params {
+    /// Bits of an address in a packet.
+    pub const fn address_bits(&self) -> u32 {
+        (self.iaddress_width - self.iaddress_lsb) as u32
+    }
+
+    /// Bits of a context in a packet.
+    pub const fn context_bits(&self) -> u32 {
+        if self.nocontext { 0 } else { self.context_width as u32 }
+    }
+
+    /// Bits of a time in a packet.
+    pub const fn time_bits(&self) -> u32 {
+        if self.notime { 0 } else { self.time_width as u32 }
+    }
+
+    /// Bits of `irdepth`, or of `irets` in its place.
+    pub const fn returns_bits(&self) -> u32 {
+        if self.iret_ext {
+            return 8;
+        }
+        let stack = self.return_stack_size as u32;
+        stack + (stack > 0) as u32 + self.call_counter_size as u32
+    }
+
+    /// An address with only the bits that it has.
+    pub const fn address(&self, value: u64) -> u64 {
+        let mask = if self.iaddress_width >= 64 { u64::MAX } else { (1 << self.iaddress_width) - 1 };
+        value & mask
+    }
+
+    /// Checks that an encoder can be like this.
+    ///
+    /// # Errors
+    /// Says which attribute is wrong.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        let limits = [
+            ("iaddress_width", self.iaddress_width, 8, 64),
+            ("iaddress_lsb", self.iaddress_lsb, 0, 2),
+            ("context_width", self.context_width, 1, 32),
+            ("time_width", self.time_width, 1, 64),
+            ("privilege_width", self.privilege_width, 1, 4),
+            ("ecause_width", self.ecause_width, 1, 16),
+            ("f0s_width", self.f0s_width, 0, 2),
+            ("bpred_size", self.bpred_size, 0, 16),
+            ("cache_size", self.cache_size, 0, 16),
+            ("call_counter_size", self.call_counter_size, 0, 16),
+            ("return_stack_size", self.return_stack_size, 0, 12),
+            ("daddress_width", self.daddress_width, 8, 64),
+            ("data_width", self.data_width, 8, 64),
+        ];
+        for (name, value, least, most) in limits {
+            if value < least {
+                return Err(ParamsError { name, why: "too small" });
+            }
+            if value > most {
+                return Err(ParamsError { name, why: "too large" });
+            }
+        }
+        if self.f0s_width == 0 && self.bpred_size > 0 && self.cache_size > 0 {
+            let why = "0, though there are both a branch predictor and a jump target cache";
+            return Err(ParamsError { name: "f0s_width", why });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What carries packets: a byte stream of encapsulated payloads, from one source or from several.
+
+use crate::packet;
+use crate::{Options, Params, data};
+
+/// How payloads lie in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encapsulation {
+    /// "Unformatted Trace & Diagnostic Data Packet Encapsulation for RISC-V".
+    Standard {
+        /// Bits of a source's ID.
+        source_bits: u8,
+        /// Bytes of a timestamp, where there is one.
+        timestamp_bytes: u8,
+        /// Bits of the type that precedes each payload.
+        type_bits: u8,
+    },
+    /// A header byte with length and type, as in the reference model.
+    Smi,
+    /// Records of 40 bytes, reversed, as PULP's `rv_tracer` writes into memory.
+    Pulp,
+}
+
+/// All that one must know to read a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What the encoder is built with.
+    pub params: Params,
+    /// How payloads lie in the stream.
+    pub encapsulation: Encapsulation,
+    /// What is switched on before any support packet says so.
+    pub options: Options,
+    /// Likewise for data trace.
+    pub data: data::Options,
+}
+
+/// Something in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The source it is from; 0 where there is only one.
+    pub source: u16,
+    /// Flow indicator.
+    pub flow: u8,
+    /// When.
+    pub timestamp: Option<u64>,
+    /// What.
+    pub content: Content,
+}
+
+/// What a message holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// An instruction trace packet.
+    Instruction(packet::Packet),
+    /// A data trace packet.
+    Data(data::Packet),
+    /// Of a type that we do not know.
+    Other {
+        /// The type.
+        kind: u8,
+    },
+    /// Nothing: fills the line.
+    Idle,
+    /// Nothing: tells where packets begin.
+    Alignment,
+    /// Bytes that are no packet.
+    Malformed(Malformed),
+    /// Bytes passed over in search of a place where packets begin, told at their end.
+    NotSync {
+        /// How many.
+        len: u64,
+    },
+    /// The stream ends within a message.
+    Incomplete,
+}
+
+/// Why bytes are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// A length that no packet has.
+    Length,
+    /// A field has a value that it cannot have.
+    Field(&'static str),
+    /// A format that the options do not allow.
+    Format,
+}
+
+/// What takes messages.
+pub trait Sink {
+    /// A message that began at stream position `offset`; `bytes` are all its bytes, those of the encapsulation among them (none for
+    /// [`Content::NotSync`]).
+    fn message(&mut self, offset: u64, bytes: &[u8], message: &Message);
+}
+
+impl<F: FnMut(u64, &[u8], &Message)> Sink for F {
+    #[inline(always)]
+    fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
+        self(offset, bytes, message);
+    }
+}
