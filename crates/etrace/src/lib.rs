@@ -7,6 +7,7 @@
 //! Nothing can be read without knowing the encoder's [`Params`]: how wide addresses and contexts are, which tables it has.
 //! Names are those of "Efficient Trace for RISC-V", without `_p`.
 
+mod attributes;
 pub mod data;
 #[cfg(feature = "decode")]
 pub mod decode;
@@ -20,8 +21,9 @@ mod returns;
 pub mod stream;
 mod targets;
 
-pub use options::Options;
-pub use params::{Params, ParamsError, SupportLayout};
+pub use attributes::{Attribute, ParamsError};
+pub use options::{OptionField, Options};
+pub use params::{Params, SupportLayout};
 pub use predictor::Predictor;
 pub use returns::ReturnStack;
 pub use targets::JumpTargets;

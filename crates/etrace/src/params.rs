@@ -1,5 +1,3 @@
-use core::fmt;
-
 /// What an encoder is built with: the attributes that discovery gives, under their names in the specification, without
 /// `_p`. Sizes of tables are exponents of two; 0: there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +32,8 @@ pub struct Params {
     pub sijump: bool,
     /// Draft 2.0.5: packets have the number of implicit returns (`irets`) in place of the depth of the stack (`irdepth`).
     pub iret_ext: bool,
+    /// Not the specification, but the reference model: `irdepth` is all ones where `irreport` is not asserted. Either can be read.
+    pub irdepth_ones: bool,
     /// How support packets are laid out.
     pub support: SupportLayout,
     /// Bits of a data address.
@@ -54,23 +54,6 @@ pub enum SupportLayout {
     Standard,
 }
 
-/// Attributes that no encoder can have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParamsError {
-    /// The attribute.
-    pub name: &'static str,
-    /// What is wrong with it.
-    pub why: &'static str,
-}
-
-impl fmt::Display for ParamsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.why)
-    }
-}
-
-impl core::error::Error for ParamsError {}
-
 impl Default for Params {
     /// An encoder for RV64 with the sizes that the specification gives as defaults where that makes sense.
     fn default() -> Self {
@@ -90,6 +73,7 @@ impl Default for Params {
             return_stack_size: 0,
             sijump: false,
             iret_ext: false,
+            irdepth_ones: false,
             support: SupportLayout::Reference,
             daddress_width: 64,
             data_width: 64,
@@ -126,40 +110,5 @@ impl Params {
     pub const fn address(&self, value: u64) -> u64 {
         let mask = if self.iaddress_width >= 64 { u64::MAX } else { (1 << self.iaddress_width) - 1 };
         value & mask
-    }
-
-    /// Checks that an encoder can be like this.
-    ///
-    /// # Errors
-    /// Says which attribute is wrong.
-    pub fn check(&self) -> Result<(), ParamsError> {
-        let limits = [
-            ("iaddress_width", self.iaddress_width, 8, 64),
-            ("iaddress_lsb", self.iaddress_lsb, 0, 2),
-            ("context_width", self.context_width, 1, 32),
-            ("time_width", self.time_width, 1, 64),
-            ("privilege_width", self.privilege_width, 1, 4),
-            ("ecause_width", self.ecause_width, 1, 16),
-            ("f0s_width", self.f0s_width, 0, 2),
-            ("bpred_size", self.bpred_size, 0, 16),
-            ("cache_size", self.cache_size, 0, 16),
-            ("call_counter_size", self.call_counter_size, 0, 16),
-            ("return_stack_size", self.return_stack_size, 0, 12),
-            ("daddress_width", self.daddress_width, 8, 64),
-            ("data_width", self.data_width, 8, 64),
-        ];
-        for (name, value, least, most) in limits {
-            if value < least {
-                return Err(ParamsError { name, why: "too small" });
-            }
-            if value > most {
-                return Err(ParamsError { name, why: "too large" });
-            }
-        }
-        if self.f0s_width == 0 && self.bpred_size > 0 && self.cache_size > 0 {
-            let why = "0, though there are both a branch predictor and a jump target cache";
-            return Err(ParamsError { name: "f0s_width", why });
-        }
-        Ok(())
     }
 }

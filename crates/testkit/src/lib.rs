@@ -4,6 +4,7 @@
 pub mod broadcast;
 mod captures;
 pub mod etm;
+pub mod etrace;
 pub mod lister;
 pub mod program;
 pub mod riscv;

@@ -4,8 +4,20 @@
 //! (sign-based compression), so a field may lie wholly in bits that were not sent. Nothing here needs the program, or
 //! knows what came before, but for the [`Options`](crate::Options) that the last support packet told.
 
+pub(crate) mod bits;
+mod emit;
+mod malformed;
+mod read;
+mod support;
+mod text;
 mod types;
 
+pub(crate) use emit::emit_into;
+pub use emit::{NoPayload, PayloadBytes, emit};
+pub use malformed::Malformed;
+pub(crate) use read::read;
+pub use read::{is_canonical, parse};
+pub use text::Details;
 pub use types::{Address, BranchCount, BranchMap, Context, Packet, QualStatus, Start, Support, Trap};
 
 /// No payload is longer: a trap packet with all fields at their widest.

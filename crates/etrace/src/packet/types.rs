@@ -89,6 +89,8 @@ pub struct Support {
     pub dloss: bool,
     /// How data is traced.
     pub doptions: data::Options,
+    /// Whether there is no regular synchronisation. Told by the standard layout only.
+    pub resync_disabled: bool,
 }
 
 /// Whether tracing ended.
@@ -117,7 +119,7 @@ pub struct BranchMap {
 /// A reported address, and why it is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// The address, or the difference to the last one that was sent, with its sign; in bytes.
+    /// The address, or the difference to the last one that was sent, with its sign (all 64 bits wide); in bytes.
     pub value: u64,
     /// It is reported since a notification was asked for.
     pub notify: bool,

@@ -1,7 +1,19 @@
 //! What carries packets: a byte stream of encapsulated payloads, from one source or from several.
 
+mod frame;
+mod parser;
+mod search;
+mod sources;
+mod sync_points;
+mod writer;
+
 use crate::packet;
 use crate::{Options, Params, data};
+
+pub use crate::packet::Malformed;
+pub use parser::Parser;
+pub use sync_points::{SyncPoint, SyncPoints};
+pub use writer::Writer;
 
 /// How payloads lie in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,18 +84,6 @@ pub enum Content {
     },
     /// The stream ends within a message.
     Incomplete,
-}
-
-/// Why bytes are no packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Malformed {
-    /// A length that no packet has.
-    Length,
-    /// A field has a value that it cannot have.
-    Field(&'static str),
-    /// A format that the options do not allow.
-    Format,
 }
 
 /// What takes messages.

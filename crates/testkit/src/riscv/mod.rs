@@ -27,6 +27,7 @@ pub mod qemu;
 mod straight;
 mod table;
 mod values;
+pub mod walk;
 
 use builder::Builder;
 use code::{Code, Symbol};

@@ -1,0 +1,299 @@
+//! Attributes by name: one table for files, command lines and people.
+
+use core::fmt;
+
+use crate::{Params, SupportLayout};
+
+/// An attribute of an encoder.
+#[derive(Debug)]
+pub struct Attribute {
+    /// Its name in the specification, without `_p`.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub meaning: &'static str,
+    place: Place,
+}
+
+/// Where an attribute is kept.
+#[derive(Debug)]
+enum Place {
+    /// A number with its limits.
+    Number(fn(&mut Params) -> &mut u8, u8, u8),
+    /// 0 or 1.
+    Flag(fn(&mut Params) -> &mut bool),
+    /// [`SupportLayout`].
+    Layout,
+    /// Packets do not depend on it.
+    Nowhere,
+}
+
+use Place::{Flag, Layout, Nowhere, Number};
+
+const fn row(name: &'static str, meaning: &'static str, place: Place) -> Attribute {
+    Attribute { name, meaning, place }
+}
+
+const TABLE: &[Attribute] = &[
+    row("iaddress_width", "bits of an address", Number(|p| &mut p.iaddress_width, 8, 64)),
+    row("iaddress_lsb", "lowest bits of an address that are not sent", Number(|p| &mut p.iaddress_lsb, 0, 2)),
+    row("context_width", "bits of a context", Number(|p| &mut p.context_width, 1, 32)),
+    row("nocontext", "1: contexts are not sent", Flag(|p| &mut p.nocontext)),
+    row("time_width", "bits of a time", Number(|p| &mut p.time_width, 1, 64)),
+    row("notime", "1: times are not sent", Flag(|p| &mut p.notime)),
+    row("privilege_width", "bits of a privilege", Number(|p| &mut p.privilege_width, 1, 4)),
+    row("ecause_width", "bits of the cause of a trap", Number(|p| &mut p.ecause_width, 1, 16)),
+    row("f0s_width", "bits of the subformat of format 0", Number(|p| &mut p.f0s_width, 0, 2)),
+    row(
+        "bpred_size",
+        "the branch predictor has 2^this entries; 0: there is none",
+        Number(|p| &mut p.bpred_size, 0, 16),
+    ),
+    row(
+        "cache_size",
+        "the jump target cache has 2^this entries; 0: there is none",
+        Number(|p| &mut p.cache_size, 0, 16),
+    ),
+    row(
+        "call_counter_size",
+        "bits of the counter of nested calls; 0: there is none",
+        Number(|p| &mut p.call_counter_size, 0, 16),
+    ),
+    row(
+        "return_stack_size",
+        "the stack of return addresses has 2^this entries; 0: there is none",
+        Number(|p| &mut p.return_stack_size, 0, 12),
+    ),
+    row("sijump", "1: sequentially inferable jumps can be told apart", Flag(|p| &mut p.sijump)),
+    row("iret_ext", "1: irets in place of irdepth (draft 2.0.5)", Flag(|p| &mut p.iret_ext)),
+    row(
+        "irdepth_ones",
+        "1: irdepth is all ones while not reported (the reference model)",
+        Flag(|p| &mut p.irdepth_ones),
+    ),
+    row("support", "layout of support packets: reference, pulp or standard", Layout),
+    row("daddress_width", "bits of a data address", Number(|p| &mut p.daddress_width, 8, 64)),
+    row("data_width", "bits of the widest data access", Number(|p| &mut p.data_width, 8, 64)),
+    row("arch", "version of the specification", Nowhere),
+    row("itype_width", "bits of an instruction's type at the encoder's input", Nowhere),
+    row("ctype_width", "bits of a change of context at the encoder's input", Nowhere),
+    row("iretire_width", "bits of the number of half-words retired at the encoder's input", Nowhere),
+    row("ilastsize_width", "bits of the last instruction's size at the encoder's input", Nowhere),
+    row("retires", "instructions that can retire at once", Nowhere),
+    row("taken_branches", "taken branches at once", Nowhere),
+    row("blocks", "blocks at once", Nowhere),
+    row("impdef_width", "bits of input that the implementation defines", Nowhere),
+    row("comparators", "comparators of the filter", Nowhere),
+    row("filters", "filters", Nowhere),
+    row("ecause_choice", "causes that a filter can tell apart", Nowhere),
+    row("filter_context", "1: filters can match a context", Nowhere),
+    row("filter_time", "1: filters can match a time", Nowhere),
+    row("filter_excint", "1: filters can match a cause", Nowhere),
+    row("filter_privilege", "1: filters can match a privilege", Nowhere),
+    row("filter_tval", "1: filters can match a trap value", Nowhere),
+    row("dblock_width", "bits of a data access's block at the encoder's input", Nowhere),
+    row("dsize_width", "bits of a data access's size at the encoder's input", Nowhere),
+    row("dtype_width", "bits of a data access's type at the encoder's input", Nowhere),
+    row("iaddr_lsbs_width", "bits of a data access's instruction at the encoder's input", Nowhere),
+    row("lrid_width", "bits of a split load's identifier", Nowhere),
+    row("lresp_width", "bits of a split load's response at the encoder's input", Nowhere),
+    row("ldata_width", "bits of a split load's data at the encoder's input", Nowhere),
+    row("sdata_width", "bits of a split store's data at the encoder's input", Nowhere),
+];
+
+const LAYOUTS: [(&str, SupportLayout); 3] = [
+    ("reference", SupportLayout::Reference),
+    ("pulp", SupportLayout::Pulp),
+    ("standard", SupportLayout::Standard),
+];
+
+/// An attribute that no encoder can have, or that there is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamsError {
+    /// The attribute.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl ParamsError {
+    fn new(name: &str, why: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), why: why.into() }
+    }
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.why)
+    }
+}
+
+impl core::error::Error for ParamsError {}
+
+impl Attribute {
+    /// Its value; `None` if packets do not depend on it, so that it is not kept.
+    pub fn value(&self, params: &Params) -> Option<String> {
+        let mut params = params.clone();
+        match self.place {
+            Number(place, ..) => Some(place(&mut params).to_string()),
+            Flag(place) => Some(u8::from(*place(&mut params)).to_string()),
+            Layout => {
+                LAYOUTS.iter().find(|(_, layout)| *layout == params.support).map(|(name, _)| (*name).into())
+            }
+            Nowhere => None,
+        }
+    }
+
+    fn set(&self, params: &mut Params, value: &str) -> Result<(), String> {
+        match self.place {
+            Number(place, least, most) => {
+                let number = number(value).ok_or_else(|| format!("`{value}` is not a number"))?;
+                let fits = u8::try_from(number).ok().filter(|number| (least..=most).contains(number));
+                *place(params) = fits.ok_or_else(|| format!("{number} is not from {least} to {most}"))?;
+            }
+            Flag(place) => {
+                *place(params) = match value {
+                    "1" | "true" | "on" | "yes" => true,
+                    "0" | "false" | "off" | "no" => false,
+                    _ => return Err(format!("`{value}` is neither 0 nor 1")),
+                }
+            }
+            Layout => {
+                let layout = LAYOUTS.iter().find(|(name, _)| *name == value);
+                let (_, layout) =
+                    layout.ok_or_else(|| format!("`{value}` is not reference, pulp or standard"))?;
+                params.support = *layout;
+            }
+            Nowhere => {
+                number(value).ok_or_else(|| format!("`{value}` is not a number"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+impl Params {
+    /// All attributes of the specification, and those that are needed besides.
+    pub const fn fields() -> &'static [Attribute] {
+        TABLE
+    }
+
+    /// Sets the attribute `name`, with or without `_p`.
+    ///
+    /// # Errors
+    /// If there is no such attribute, or it cannot have that value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParamsError> {
+        let plain = name.strip_suffix("_p").unwrap_or(name);
+        let attribute = TABLE.iter().find(|attribute| attribute.name == plain);
+        let attribute = attribute.ok_or_else(|| ParamsError::new(name, "there is no such parameter"))?;
+        attribute.set(self, value.trim()).map_err(|why| ParamsError::new(name, why))
+    }
+
+    /// From the text of the reference flow's `.scf` files: `name=value` lines, comments (`#`) and headings (`[…]`).
+    ///
+    /// # Errors
+    /// Says which attribute is wrong.
+    pub fn from_scf(text: &str) -> Result<Self, ParamsError> {
+        let mut params = Self::default();
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() || line.starts_with('[') {
+                continue;
+            }
+            let Some((name, value)) = line.split_once('=') else {
+                return Err(ParamsError::new(line, "not a name and a value"));
+            };
+            params.set(name.trim(), value)?;
+        }
+        params.check()?;
+        Ok(params)
+    }
+
+    /// Checks that an encoder can be like this.
+    ///
+    /// # Errors
+    /// Says which attribute is wrong.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        for attribute in TABLE {
+            if let Some(value) = attribute.value(self) {
+                self.clone().set(attribute.name, &value)?;
+            }
+        }
+        if self.f0s_width == 0 && self.bpred_size > 0 && self.cache_size > 0 {
+            let why = "0, though there are both a branch predictor and a jump target cache";
+            return Err(ParamsError::new("f0s_width", why));
+        }
+        if self.support == SupportLayout::Standard {
+            // What the fields of that packet can hold.
+            if !self.time_bits().is_multiple_of(16) {
+                return Err(ParamsError::new(
+                    "time_width",
+                    "not a multiple of 16, as the standard support packet has it",
+                ));
+            }
+            let sizes = [
+                ("return_stack_size", self.return_stack_size, 7),
+                ("call_counter_size", self.call_counter_size, 15),
+                ("bpred_size", self.bpred_size, 7),
+                ("cache_size", self.cache_size, 7),
+            ];
+            if let Some((name, _, most)) = sizes.iter().find(|(_, size, most)| size > most) {
+                let why = format!("more than {most}, which is all that the standard support packet can tell");
+                return Err(ParamsError::new(name, why));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_values() {
+        let mut params = Params::default();
+        params.set("iaddress_width_p", "32").unwrap();
+        params.set("nocontext", "0").unwrap();
+        params.set("support", "pulp").unwrap();
+        params.set("filters_p", "1").unwrap();
+        assert_eq!((params.iaddress_width, params.nocontext), (32, false));
+        assert_eq!(params.support, SupportLayout::Pulp);
+        let error = |name, value| Params::default().set(name, value).unwrap_err().to_string();
+        assert_eq!(error("iaddress_width", "65"), "iaddress_width: 65 is not from 8 to 64");
+        assert_eq!(error("iaddress_width_p", "x"), "iaddress_width_p: `x` is not a number");
+        assert_eq!(error("notime", "2"), "notime: `2` is neither 0 nor 1");
+        assert_eq!(error("support", "mine"), "support: `mine` is not reference, pulp or standard");
+        assert_eq!(error("width", "1"), "width: there is no such parameter");
+    }
+
+    #[test]
+    fn every_value_that_is_told_can_be_set() {
+        let params = Params::default();
+        assert_eq!(params.check(), Ok(()));
+        let mut other = Params { iaddress_width: 40, nocontext: false, ..params.clone() };
+        for attribute in Params::fields() {
+            if let Some(value) = attribute.value(&params) {
+                other.set(attribute.name, &value).unwrap();
+            }
+        }
+        assert_eq!(other, params);
+    }
+
+    #[test]
+    fn impossible_encoders() {
+        let both = Params { f0s_width: 0, bpred_size: 7, cache_size: 7, ..Params::default() };
+        assert_eq!(both.check().unwrap_err().name, "f0s_width");
+        let wide = Params { iaddress_width: 200, ..Params::default() };
+        assert_eq!(wide.check().unwrap_err().to_string(), "iaddress_width: 200 is not from 8 to 64");
+        let standard = Params { support: SupportLayout::Standard, bpred_size: 9, ..Params::default() };
+        assert_eq!(standard.check().unwrap_err().name, "bpred_size");
+        assert!(Params::from_scf("[Heading]\ncontext_width_p = 8 # eight\nnonsense\n").is_err());
+    }
+}

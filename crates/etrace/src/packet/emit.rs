@@ -1,0 +1,179 @@
+//! A packet to its payload.
+
+use core::fmt;
+use core::ops::Deref;
+
+use super::bits::Writer;
+use super::read::map_width;
+use super::{Address, BranchMap, Context, MAX_PAYLOAD, Packet, support};
+use crate::Params;
+
+/// A payload.
+#[derive(Clone, Copy)]
+pub struct PayloadBytes {
+    bytes: [u8; MAX_PAYLOAD],
+    len: u8,
+}
+
+impl Default for PayloadBytes {
+    fn default() -> Self {
+        Self { bytes: [0; MAX_PAYLOAD], len: 0 }
+    }
+}
+
+impl Deref for PayloadBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+impl fmt::Debug for PayloadBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// A packet that has no payload: no encoder sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPayload(
+    /// Why.
+    pub &'static str,
+);
+
+impl fmt::Display for NoPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no packet can say this: {}", self.0)
+    }
+}
+
+impl core::error::Error for NoPayload {}
+
+/// Puts the payload of `packet` into `out`: the shortest one. Fields lose bits that they do not have.
+///
+/// # Errors
+/// If there is no payload for that.
+pub fn emit(packet: &Packet, params: &Params, out: &mut PayloadBytes) -> Result<(), NoPayload> {
+    let mut writer = Writer::default();
+    emit_into(packet, params, &mut writer)?;
+    let len = writer.compress(1);
+    writer.copy_to(&mut out.bytes[..len]);
+    out.len = len as u8;
+    Ok(())
+}
+
+/// Appends all bits of a payload.
+pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) -> Result<(), NoPayload> {
+    match packet {
+        Packet::Start(start) => {
+            format_3(writer, 0, Some(start.taken), &start.context, params);
+            full_address(writer, start.address, params);
+        }
+        Packet::Trap(trap) => {
+            format_3(writer, 1, Some(trap.taken), &trap.context, params);
+            writer.put(trap.ecause, params.ecause_width.into());
+            writer.bit(trap.interrupt);
+            writer.bit(trap.thaddr);
+            match trap.address {
+                Some(address) => full_address(writer, address, params),
+                None if trap.thaddr => {}
+                None => return Err(NoPayload("a trap without address that is not at its handler")),
+            }
+            match (trap.tval, trap.interrupt) {
+                (Some(tval), false) => writer.put(tval, params.iaddress_width.into()),
+                (None, true) => {}
+                (Some(_), true) => return Err(NoPayload("an interrupt with a trap value")),
+                (None, false) => return Err(NoPayload("an exception without trap value")),
+            }
+        }
+        Packet::Context(context) => format_3(writer, 2, None, context, params),
+        Packet::Support(support) => {
+            writer.put(0b1111, 4);
+            support::write(writer, support, params);
+        }
+        Packet::Address(address) => {
+            writer.put(2, 2);
+            put_address(writer, address, params);
+        }
+        Packet::Branches(map, None) => {
+            if !map.is_full() {
+                return Err(NoPayload("fewer than 31 branches without address"));
+            }
+            writer.put(1, 2 + 5);
+            writer.put(map.bits().into(), 31);
+        }
+        Packet::Branches(map, Some(address)) => {
+            if map.is_empty() {
+                return Err(NoPayload("no branches in format 1"));
+            }
+            writer.put(1, 2);
+            branches(writer, *map);
+            put_address(writer, address, params);
+        }
+        Packet::BranchCount(count) => {
+            let Some(sent) = count.count.checked_sub(31).filter(|&sent| sent <= u32::MAX.into()) else {
+                return Err(NoPayload("a count of branches that is not from 31 to 31 + 2^32 - 1"));
+            };
+            writer.put(0, 2 + u32::from(params.f0s_width));
+            writer.put(sent, 32);
+            match (&count.address, count.failed) {
+                (None, true) => writer.put(0, 2),
+                (None, false) => return Err(NoPayload("branches that were all foretold without address")),
+                (Some(address), failed) => {
+                    writer.put(2 | u64::from(failed), 2);
+                    put_address(writer, address, params);
+                }
+            }
+        }
+        Packet::JumpTarget { index, branches: map, returns: reported } => {
+            writer.put(0, 2);
+            writer.put(1, params.f0s_width.into());
+            writer.put((*index).into(), params.cache_size.into());
+            branches(writer, *map);
+            returns(writer, *reported, params);
+        }
+    }
+    Ok(())
+}
+
+fn format_3(writer: &mut Writer, subformat: u64, taken: Option<bool>, context: &Context, params: &Params) {
+    writer.put(3 | subformat << 2, 4);
+    if let Some(taken) = taken {
+        writer.bit(!taken);
+    }
+    writer.put(context.privilege.into(), params.privilege_width.into());
+    writer.put(context.time, params.time_bits());
+    writer.put(context.context, params.context_bits());
+}
+
+fn full_address(writer: &mut Writer, address: u64, params: &Params) {
+    writer.put(address >> params.iaddress_lsb, params.address_bits());
+}
+
+fn branches(writer: &mut Writer, map: BranchMap) {
+    writer.put(map.count().into(), 5);
+    writer.put(map.bits().into(), map_width(map.count() as u8));
+}
+
+fn put_address(writer: &mut Writer, address: &Address, params: &Params) {
+    full_address(writer, address.value, params);
+    change(writer, address.notify);
+    change(writer, address.updiscon);
+    returns(writer, address.returns, params);
+}
+
+/// A bit that differs from the one before it if `asserted`.
+fn change(writer: &mut Writer, asserted: bool) {
+    writer.bit(writer.last() != asserted);
+}
+
+fn returns(writer: &mut Writer, reported: Option<u32>, params: &Params) {
+    change(writer, reported.is_some());
+    let value = match reported {
+        Some(value) => value.into(),
+        None if writer.last() || params.irdepth_ones => u64::MAX,
+        None => 0,
+    };
+    writer.put(value, params.returns_bits());
+}

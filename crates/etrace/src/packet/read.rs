@@ -1,0 +1,166 @@
+//! A payload to a packet.
+
+use super::bits::Reader;
+use super::{Address, BranchCount, BranchMap, Context, Malformed, Packet, Start, Trap, emit_into, support};
+use crate::{Options, Params};
+
+/// The packet that `bytes` are the payload of, given the options that the last support packet told.
+///
+/// Payloads that are longer than they must be are packets, too; see [`is_canonical`].
+///
+/// # Errors
+/// Says why no encoder with these attributes and options can send that.
+pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    if bytes.is_empty() {
+        return Err(Malformed::Length);
+    }
+    read(&mut Reader::new(bytes, 0), params, options)
+}
+
+/// Whether `bytes` are what [`emit`](super::emit) makes of the packet that they are.
+pub fn is_canonical(bytes: &[u8], packet: &Packet, params: &Params) -> bool {
+    let mut writer = super::bits::Writer::default();
+    if emit_into(packet, params, &mut writer).is_err() {
+        return false;
+    }
+    let len = writer.compress(1);
+    let mut emitted = [0; super::MAX_PAYLOAD];
+    len == bytes.len() && {
+        writer.copy_to(&mut emitted[..len]);
+        emitted[..len] == *bytes
+    }
+}
+
+/// Reads a payload to its end.
+#[inline]
+pub(crate) fn read(reader: &mut Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    let packet = match reader.take(2) {
+        0 => format_0(reader, params, options)?,
+        1 => {
+            let branches = reader.take(5) as u8;
+            if branches == 0 {
+                Packet::Branches(BranchMap::new(reader.take(31) as u32, 31), None)
+            } else {
+                let map = BranchMap::new(reader.take(map_width(branches)) as u32, branches);
+                Packet::Branches(map, Some(address(reader, params, options)?))
+            }
+        }
+        2 => Packet::Address(address(reader, params, options)?),
+        _ => format_3(reader, params, options)?,
+    };
+    if reader.too_long() { Err(Malformed::Length) } else { Ok(packet) }
+}
+
+fn format_0(reader: &mut Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    let (count, index) = (
+        options.branch_prediction && params.bpred_size > 0,
+        options.jump_target_cache && params.cache_size > 0,
+    );
+    let subformat = match (params.f0s_width, count, index) {
+        (_, false, false) => return Err(Malformed::Format),
+        (0, true, true) => return Err(Malformed::Params("f0s_width")),
+        (0, ..) => u64::from(index),
+        (width, ..) => reader.take(width.into()),
+    };
+    match subformat {
+        0 if count => {
+            let count = 31 + reader.take(32);
+            let branch_fmt = reader.take(2);
+            let address = match branch_fmt {
+                0 => None,
+                1 => return Err(Malformed::Field("branch_fmt")),
+                _ => Some(address(reader, params, options)?),
+            };
+            Ok(Packet::BranchCount(BranchCount { count, failed: branch_fmt != 2, address }))
+        }
+        1 if index => {
+            let index = reader.take(params.cache_size.into()) as u32;
+            let branches = reader.take(5) as u8;
+            let branches = BranchMap::new(reader.take(map_width(branches)) as u32, branches);
+            Ok(Packet::JumpTarget { index, branches, returns: returns(reader, params)? })
+        }
+        0 | 1 => Err(Malformed::Format),
+        _ => Err(Malformed::Field("subformat")),
+    }
+}
+
+fn format_3(reader: &mut Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    let subformat = reader.take(2);
+    if subformat == 3 {
+        return Ok(Packet::Support(support::read(reader, params)?));
+    }
+    let taken = subformat != 2 && !reader.bit();
+    let context = Context {
+        privilege: reader.take(params.privilege_width.into()) as u8,
+        time: reader.take(params.time_bits()),
+        context: reader.take(params.context_bits()),
+    };
+    if matches!(context.privilege, 2 | 7..) {
+        return Err(Malformed::Field("privilege"));
+    }
+    Ok(match subformat {
+        0 => Packet::Start(Start { taken, context, address: full_address(reader, params) }),
+        1 => {
+            let ecause = reader.take(params.ecause_width.into());
+            let (interrupt, thaddr) = (reader.bit(), reader.bit());
+            let address = (!thaddr || !options.implicit_exception).then(|| full_address(reader, params));
+            let tval = (!interrupt).then(|| reader.take(params.iaddress_width.into()));
+            Packet::Trap(Trap { taken, context, ecause, interrupt, thaddr, address, tval })
+        }
+        _ => Packet::Context(context),
+    })
+}
+
+fn full_address(reader: &mut Reader, params: &Params) -> u64 {
+    reader.take(params.address_bits()) << params.iaddress_lsb
+}
+
+#[inline]
+fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
+    let value = if options.full_address {
+        full_address(reader, params)
+    } else {
+        reader.signed(params.address_bits()) << params.iaddress_lsb
+    };
+    let notify = changes(reader);
+    let updiscon = changes(reader);
+    Ok(Address { value, notify, updiscon, returns: returns(reader, params)? })
+}
+
+/// Whether the next bit differs from the one before it: a flag is asserted that way, so that it costs nothing while it is not.
+#[inline]
+fn changes(reader: &mut Reader) -> bool {
+    reader.previous() != reader.bit()
+}
+
+/// `irreport`, and `irdepth` or `irets`.
+#[inline]
+fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malformed> {
+    let report = changes(reader);
+    let repeated = reader.previous();
+    let width = params.returns_bits();
+    let value = reader.take(width);
+    if report {
+        return Ok(Some(value as u32));
+    }
+    // Each bit repeats `irreport`. The reference model sends ones whatever `irreport` is.
+    let ones = (1 << width) - 1;
+    if value == ones || value == 0 && !repeated {
+        Ok(None)
+    } else {
+        Err(Malformed::Field(if params.iret_ext { "irets" } else { "irdepth" }))
+    }
+}
+
+/// Bits of the branch map of so many branches.
+#[inline]
+pub(super) const fn map_width(branches: u8) -> u32 {
+    match branches {
+        0 => 0,
+        1 => 1,
+        2..=3 => 3,
+        4..=7 => 7,
+        8..=15 => 15,
+        _ => 31,
+    }
+}

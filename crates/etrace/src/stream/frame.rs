@@ -1,0 +1,133 @@
+//! One message: the encapsulation around a payload.
+
+use super::Encapsulation;
+use crate::packet::Malformed;
+use crate::packet::bits::Reader;
+
+/// No message is longer: source and timestamp at their widest.
+pub(super) const MAX_MESSAGE: usize = 1 + 2 + 8 + 31;
+
+/// Bytes of PULP's records.
+pub(super) const RECORD: usize = 40;
+
+/// A message without its content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) source: u16,
+    pub(super) flow: u8,
+    pub(super) timestamp: Option<u64>,
+    pub(super) body: Body,
+}
+
+/// What a message is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Body {
+    Idle,
+    Alignment,
+    Instruction(Reader),
+    Data(Reader),
+    Other(u8),
+}
+
+/// Where the content of PULP's records, once reversed, is as in this.
+const PULP: Standard = Standard { source_bits: 0, timestamp_bytes: 8, type_bits: 0 };
+
+/// The widths of [`Encapsulation::Standard`].
+#[derive(Clone, Copy)]
+struct Standard {
+    source_bits: u8,
+    timestamp_bytes: u8,
+    type_bits: u8,
+}
+
+impl Encapsulation {
+    /// Length of the message with this first byte; `None` if there is none.
+    #[inline]
+    pub(super) fn message_len(&self, first: u8) -> Option<usize> {
+        let length = usize::from(first & 0x1f);
+        let extend = first & 0x80 != 0;
+        match *self {
+            Self::Standard { source_bits, timestamp_bytes, .. } => Some(if length == 0 {
+                1
+            } else {
+                1 + usize::from(source_bits / 8) + if extend { timestamp_bytes.into() } else { 0 } + length
+            }),
+            Self::Smi if length == 0 => None,
+            Self::Smi => Some(1 + if extend { 2 } else { 0 } + length),
+            Self::Pulp => Some(RECORD),
+        }
+    }
+
+    /// How many null packets in a row tell for sure where packets begin; 0 if there are no null packets.
+    pub(super) fn nulls(&self) -> u32 {
+        match *self {
+            Self::Standard { source_bits, timestamp_bytes, .. } => {
+                31 + u32::from(timestamp_bytes) + u32::from(source_bits) / 8 + 1
+            }
+            Self::Smi | Self::Pulp => 0,
+        }
+    }
+
+    /// Reads the message that all of `bytes` are.
+    #[inline]
+    pub(super) fn frame(&self, bytes: &[u8]) -> Result<Frame, Malformed> {
+        let Some((&header, rest)) = bytes.split_first() else { return Err(Malformed::Length) };
+        match *self {
+            Self::Standard { source_bits, timestamp_bytes, type_bits } => {
+                Ok(Standard { source_bits, timestamp_bytes, type_bits }.frame(header, rest))
+            }
+            Self::Smi => {
+                let (tag, payload) = match rest {
+                    [low, high, payload @ ..] if header & 0x80 != 0 => {
+                        (Some(u64::from(u16::from_le_bytes([*low, *high]))), payload)
+                    }
+                    _ => (None, rest),
+                };
+                if payload.is_empty() {
+                    return Err(Malformed::Length);
+                }
+                let kind = header >> 5 & 3;
+                let body = match kind {
+                    2 => Body::Instruction(Reader::new(payload, 0)),
+                    3 => Body::Data(Reader::new(payload, 0)),
+                    _ => Body::Other(kind),
+                };
+                Ok(Frame { source: 0, flow: 0, timestamp: tag, body })
+            }
+            Self::Pulp => {
+                let mut record = [0; RECORD];
+                record.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from);
+                let header = record[0];
+                let len = 1 + if header & 0x80 != 0 { 8 } else { 0 } + usize::from(header & 0x1f);
+                if header & 0x1f == 0 {
+                    return Err(Malformed::Length);
+                }
+                if record[len..].iter().any(|&byte| byte != 0) {
+                    return Err(Malformed::Field("padding"));
+                }
+                Ok(PULP.frame(header, &record[1..len]))
+            }
+        }
+    }
+}
+
+impl Standard {
+    #[inline]
+    fn frame(&self, header: u8, rest: &[u8]) -> Frame {
+        let flow = header >> 5 & 3;
+        let extend = header & 0x80 != 0;
+        if header & 0x1f == 0 {
+            let body = if extend { Body::Alignment } else { Body::Idle };
+            return Frame { source: 0, flow, timestamp: None, body };
+        }
+        let mut reader = Reader::new(rest, 0);
+        let source = reader.take(self.source_bits.into()) as u16;
+        let timestamp = extend.then(|| reader.take(8 * u32::from(self.timestamp_bytes)));
+        let body = match reader.take(self.type_bits.into()) as u8 {
+            0 => Body::Instruction(reader),
+            1 => Body::Data(reader),
+            kind => Body::Other(kind),
+        };
+        Frame { source, flow, timestamp, body }
+    }
+}

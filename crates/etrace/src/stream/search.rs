@@ -1,0 +1,117 @@
+//! Searching a place where packets begin, in bytes of unknown alignment.
+
+use super::frame::{Body, MAX_MESSAGE, RECORD};
+use super::sources::Sources;
+use super::{Config, Encapsulation};
+use crate::packet::{self, Packet};
+use crate::{Options, data};
+
+/// So many messages one after another, before a packet that reading can start at, are no accident. In bytes that are none,
+/// a place looks like a message once in three times at most; and from a wrong place one soon comes to a right one.
+const ENOUGH: u8 = 12;
+
+/// More than the longest message; a power of two.
+const PLACES: usize = 64;
+
+/// Progress of a search.
+///
+/// Two things tell where packets begin: null packets, more in a row than a message is long, the last of them for
+/// alignment; or a synchronisation or support packet that follows [`ENOUGH`] messages. What lies before cannot be used
+/// without one anyway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Search {
+    /// Where the bytes that could not be read begin.
+    pub(super) from: u64,
+    /// Null packets seen just now.
+    nulls: u32,
+    /// How many messages, one after another, end at each of the next places.
+    chains: [u8; PLACES],
+}
+
+/// What a search says of a place.
+pub(super) enum Found {
+    /// Packets begin here.
+    Here,
+    /// Not here.
+    Not,
+    /// That cannot be said without more bytes.
+    More,
+}
+
+impl Search {
+    /// A search from stream position `from` on, `before` being the bytes before that.
+    pub(super) fn new(from: u64, before: &[u8]) -> Self {
+        const { assert!(PLACES > MAX_MESSAGE) };
+        let nulls = before.iter().rev().take_while(|&&byte| is_null(byte)).count() as u32;
+        Self { from, nulls, chains: [0; PLACES] }
+    }
+
+    /// Looks at stream position `at`, where `bytes` begin.
+    pub(super) fn look(&mut self, at: u64, bytes: &[u8], config: &Config, sources: &Sources) -> Found {
+        let encapsulation = &config.encapsulation;
+        let Some(&first) = bytes.first() else { return Found::More };
+        if *encapsulation == Encapsulation::Pulp {
+            return if at.is_multiple_of(RECORD as u64) { Found::Here } else { Found::Not };
+        }
+        let needed = encapsulation.nulls();
+        if needed > 0 && is_alignment(first) && self.nulls + 1 >= needed {
+            return Found::Here;
+        }
+        let place = at as usize % PLACES;
+        let chain = self.chains[place];
+        if let Some(len) = encapsulation.message_len(first) {
+            let Some(message) = bytes.get(..len) else { return Found::More };
+            match likely(message, config, sources) {
+                Some(Likely::Start) if chain >= ENOUGH => return Found::Here,
+                Some(likely) => {
+                    let next = &mut self.chains[(at as usize + len) % PLACES];
+                    *next = (*next).max(chain.saturating_add(u8::from(likely != Likely::Null)));
+                }
+                None => {}
+            }
+        }
+        self.chains[place] = 0;
+        self.nulls = if needed > 0 && is_null(first) { self.nulls.saturating_add(1) } else { 0 };
+        Found::Not
+    }
+}
+
+fn is_null(byte: u8) -> bool {
+    byte & 0x1f == 0
+}
+
+fn is_alignment(byte: u8) -> bool {
+    byte & 0x9f == 0x80
+}
+
+/// What a message may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Likely {
+    /// A null packet: single bytes that are like it are frequent.
+    Null,
+    /// Any message.
+    Message,
+    /// One that reading can start at.
+    Start,
+}
+
+/// What `message` may be. Its source may have told other options, in bytes that could not be read.
+fn likely(message: &[u8], config: &Config, sources: &Sources) -> Option<Likely> {
+    let frame = config.encapsulation.frame(message).ok()?;
+    let (options, _data): (Options, data::Options) = sources.options(frame.source, config);
+    let reader = match frame.body {
+        Body::Idle | Body::Alignment => return Some(Likely::Null),
+        Body::Other(_) => return None,
+        Body::Data(_) => return Some(Likely::Message),
+        Body::Instruction(reader) => reader,
+    };
+    let options = Options { branch_prediction: true, jump_target_cache: true, ..options };
+    let other = Options { implicit_exception: !options.implicit_exception, ..options };
+    let packet = packet::read(&mut reader.clone(), &config.params, &options)
+        .or_else(|_| packet::read(&mut reader.clone(), &config.params, &other))
+        .ok()?;
+    Some(match packet {
+        Packet::Start(_) | Packet::Trap(_) | Packet::Support(_) => Likely::Start,
+        _ => Likely::Message,
+    })
+}

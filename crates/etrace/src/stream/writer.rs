@@ -1,0 +1,149 @@
+//! Messages to bytes.
+
+use super::frame::{MAX_MESSAGE, RECORD};
+use super::{Config, Content, Encapsulation, Message};
+use crate::packet::bits::Writer as Bits;
+use crate::packet::{self, NoPayload, Packet};
+
+/// Writes messages, each with the fewest bytes.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    config: Config,
+    /// Messages between alignment sequences; 0: there are none.
+    every: u32,
+    /// Messages since the last one.
+    since: u32,
+}
+
+impl Writer {
+    /// A writer that aligns only when it is told to.
+    pub fn new(config: Config) -> Self {
+        Self { config, every: 0, since: 0 }
+    }
+
+    /// The same with an alignment sequence at the beginning and after each `every` messages.
+    #[must_use]
+    pub fn with_alignment(self, every: u32) -> Self {
+        Self { every, since: every, ..self }
+    }
+
+    /// What it was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Appends an instruction trace packet.
+    ///
+    /// # Errors
+    /// If there is no such packet, or if it is too long for the encapsulation; nothing is appended then.
+    #[inline]
+    pub fn instruction(
+        &mut self,
+        source: u16,
+        timestamp: Option<u64>,
+        packet: &Packet,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoPayload> {
+        let content = Content::Instruction(*packet);
+        self.message(&Message { source, flow: 0, timestamp, content }, out)
+    }
+
+    /// Appends a message: a packet, or nothing (idle, alignment).
+    ///
+    /// # Errors
+    /// As [`Writer::instruction`]; and for a message that only a reader tells.
+    pub fn message(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), NoPayload> {
+        let before = out.len();
+        if self.every > 0 && self.since >= self.every {
+            self.alignment(out);
+        }
+        let flow = (message.flow & 3) << 5;
+        let standard = matches!(self.config.encapsulation, Encapsulation::Standard { .. });
+        let written = match &message.content {
+            Content::Instruction(packet) => {
+                let params = &self.config.params;
+                self.payload(message, false, |bits| packet::emit_into(packet, params, bits), out)
+            }
+            Content::Idle if standard => {
+                out.push(flow);
+                Ok(())
+            }
+            Content::Alignment if standard => {
+                out.push(flow | 0x80);
+                Ok(())
+            }
+            _ => Err(NoPayload("not a message that can be written")),
+        };
+        if written.is_err() {
+            out.truncate(before);
+        } else {
+            self.since = self.since.saturating_add(1);
+        }
+        written
+    }
+
+    /// Appends null packets that tell any reader where packets begin, if the encapsulation has such.
+    pub fn alignment(&mut self, out: &mut Vec<u8>) {
+        let nulls = self.config.encapsulation.nulls() as usize;
+        if nulls > 0 {
+            out.resize(out.len() + nulls - 1, 0);
+            out.push(0x80);
+        }
+        self.since = 0;
+    }
+
+    fn payload(
+        &self,
+        message: &Message,
+        is_data: bool,
+        emit: impl FnOnce(&mut Bits) -> Result<(), NoPayload>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoPayload> {
+        let mut bits = Bits::default();
+        // Bytes between the header and those that its length counts.
+        let mut apart = 0;
+        let header = match self.config.encapsulation {
+            Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } => {
+                bits.put(message.source.into(), source_bits.into());
+                apart += usize::from(source_bits / 8);
+                let extend = message.timestamp.map_or(0, |timestamp| {
+                    bits.put(timestamp, 8 * u32::from(timestamp_bytes));
+                    apart += usize::from(timestamp_bytes);
+                    0x80
+                });
+                if is_data && type_bits == 0 {
+                    return Err(NoPayload("data trace without type bits"));
+                }
+                bits.put(is_data.into(), type_bits.into());
+                (message.flow & 3) << 5 | extend
+            }
+            Encapsulation::Smi => {
+                let tag = message.timestamp.map_or(0, |timestamp| {
+                    bits.put(timestamp, 16);
+                    apart += 2;
+                    0x80
+                });
+                tag | if is_data { 3 << 5 } else { 2 << 5 }
+            }
+            Encapsulation::Pulp => {
+                bits.put(message.timestamp.unwrap_or_default(), 64);
+                apart += 8;
+                (message.flow & 3) << 5 | 0x80
+            }
+        };
+        emit(&mut bits)?;
+        let len = bits.compress(apart + 1);
+        let Some(length) = u8::try_from(len - apart).ok().filter(|&length| length < 32) else {
+            return Err(NoPayload("a payload of more than 31 bytes"));
+        };
+        let mut bytes = [0; MAX_MESSAGE];
+        bytes[0] = header | length;
+        bits.copy_to(&mut bytes[1..1 + len]);
+        if self.config.encapsulation == Encapsulation::Pulp {
+            out.extend(bytes[..RECORD].iter().rev());
+        } else {
+            out.extend_from_slice(&bytes[..1 + len]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! What others encoded: the reference flow's model, the C codec, PULP's hardware.
+
+use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
+use tracewright_etrace::{Options, data};
+use tracewright_testkit::etrace::{flows, te_inst};
+use tracewright_testkit::{captures, skip};
+
+/// Every packet that the reference model sent is read as the fields that it wrote beside, and written as the same bytes.
+#[test]
+fn packets_of_the_reference_model() {
+    let Some(captures) = captures() else { return skip("packets_of_the_reference_model", "no captures") };
+    let mut packets = 0;
+    for flow in flows(&captures) {
+        let config = Config {
+            params: flow.params.clone(),
+            encapsulation: Encapsulation::Smi,
+            options: Options::default(),
+            data: data::Options::default(),
+        };
+        let mut parsed = Vec::new();
+        let mut parser = Parser::new(config);
+        let mut sink = |offset: u64, bytes: &[u8], message: &Message| match message.content {
+            Content::Instruction(packet) => parsed.push((bytes.to_vec(), packet)),
+            _ => panic!("{}/{} at {offset:#x}: {message:?} {bytes:02x?}", flow.set, flow.program),
+        };
+        parser.feed(&flow.raw(), &mut sink);
+        parser.finish(&mut sink);
+        for (bytes, packet) in &parsed {
+            let mut payload = PayloadBytes::default();
+            packet::emit(packet, &flow.params, &mut payload).unwrap();
+            assert_eq!(payload[..], bytes[1..], "{}/{} {packet}", flow.set, flow.program);
+        }
+        packets += parsed.len();
+        let Some(csv) = flow.csv() else { continue };
+        let expected = te_inst(&csv, &flow.params);
+        let parsed: Vec<Packet> = parsed.iter().map(|(_, packet)| *packet).collect();
+        for (i, (parsed, expected)) in parsed.iter().zip(&expected).enumerate() {
+            assert_eq!(parsed, expected, "{}/{} packet {i}", flow.set, flow.program);
+        }
+        assert_eq!(parsed.len(), expected.len(), "{}/{}", flow.set, flow.program);
+    }
+    assert!(packets > 80_000, "{packets}");
+}

@@ -1,0 +1,9 @@
+//! E-Trace: the reference flow's captures, and random encoders and packets.
+
+mod captures;
+mod random;
+mod rows;
+
+pub use captures::{Flow, flows, text};
+pub use random::{any_config, any_options, any_packet, any_params, any_support};
+pub use rows::te_inst;
