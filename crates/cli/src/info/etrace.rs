@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tracewright_core::Isa;
 use tracewright_etrace::stream::Encapsulation;
 use tracewright_input::EtraceSource;
-use tracewright_input::etrace::{FIELDS, Field, Group};
+use tracewright_input::etrace::{Field, Group, fields};
 
 use super::wrap;
 
@@ -27,8 +27,8 @@ pub fn text(out: &mut impl Write, source: &EtraceSource) -> std::io::Result<()> 
         (Group::Data, "data trace, until a support packet says otherwise"),
     ] {
         writeln!(out, "  {heading}")?;
-        for field in FIELDS.iter().filter(|field| field.group == group) {
-            row(out, field.name, &value(field, source), &meaning(field, source))?;
+        for field in fields().filter(|field| field.group == group) {
+            row(out, field.name, &value(&field, source), &meaning(&field, source))?;
         }
     }
     writeln!(out, "  payloads before compression (bits that repeat at the upper end are not sent)")?;
@@ -49,15 +49,16 @@ fn row(out: &mut impl Write, name: &str, value: &str, words: &str) -> std::io::R
 }
 
 fn value(field: &Field, source: &EtraceSource) -> String {
-    match field.is_flag() {
-        true => if field.value(&source.config) == 1 { "yes" } else { "no" }.into(),
-        false => field.text(&source.config),
+    match field.text(&source.config) {
+        text if text == "true" => "yes".into(),
+        text if text == "false" => "no".into(),
+        text => text,
     }
 }
 
 /// What a field means; for the size of a table, what it comes to.
 fn meaning(field: &Field, source: &EtraceSource) -> String {
-    let value = field.value(&source.config);
+    let value = field.number(&source.config).unwrap_or(0);
     let entries = match field.name {
         "bpred_size" => Some("the branch predictor"),
         "cache_size" => Some("the jump target cache"),
@@ -119,8 +120,8 @@ fn sizes(source: &EtraceSource) -> Vec<(&'static str, u32)> {
 /// The same as values.
 pub fn json(source: &EtraceSource) -> Value {
     let group = |group: Group| {
-        let fields = FIELDS.iter().filter(|field| field.group == group);
-        fields.map(|field| (field.name.to_owned(), field_json(field, source))).collect::<Map<_, _>>()
+        let fields = fields().filter(|field| field.group == group);
+        fields.map(|field| (field.name.to_owned(), field_json(&field, source))).collect::<Map<_, _>>()
     };
     let encapsulation = match source.config.encapsulation {
         Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } => json!({
@@ -140,10 +141,11 @@ pub fn json(source: &EtraceSource) -> Value {
 }
 
 fn field_json(field: &Field, source: &EtraceSource) -> Value {
-    let value: Value = match (field.is_flag(), field.is_name()) {
-        (true, _) => (field.value(&source.config) == 1).into(),
-        (_, true) => field.text(&source.config).into(),
-        _ => field.value(&source.config).into(),
+    let text = field.text(&source.config);
+    let value: Value = match field.number(&source.config) {
+        Some(number) => number.into(),
+        None if field.is_flag() => (text == "true").into(),
+        None => text.into(),
     };
     json!({"value": value, "meaning": meaning(field, source)})
 }
