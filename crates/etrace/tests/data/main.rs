@@ -1,0 +1,4 @@
+//! Data trace.
+
+mod laws;
+mod random;
