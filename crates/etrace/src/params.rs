@@ -206,6 +206,15 @@ impl Params {
                 why: "1, though values are compressed in two ways",
             });
         }
+        let is_reference = self.data_diff_width == 2
+            && self.csr_diff_width == 1
+            && self.dtype_width > 1
+            && !self.split_loads
+            && !self.mmacas_ext;
+        if self.data_dialect == data::Dialect::Reference && !is_reference {
+            let why = "the reference model has whole loads, formats of 3 bits, and diff of 2 (CSRs without data: 1)";
+            return Err(ParamsError { name: "data_dialect", why });
+        }
         Ok(())
     }
 }

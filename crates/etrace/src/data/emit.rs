@@ -12,7 +12,14 @@ use crate::Params;
 /// Writes a te_data payload, without the bits at its upper end that repeat the one before. What the packet has and has not says
 /// which form it is: options that give that form are assumed.
 pub fn emit(packet: &Packet, params: &Params) -> Payload {
-    let mut fields = Fields { writer: Writer::default(), params };
+    let mut writer = Writer::default();
+    emit_into(packet, params, &mut writer);
+    writer.finish()
+}
+
+/// The same, after what was written before.
+pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) {
+    let mut fields = Fields { writer, params };
     match packet {
         Packet::Transfer(transfer) => fields.transfer(transfer),
         Packet::Atomic(atomic) => fields.atomic(atomic),
@@ -21,11 +28,10 @@ pub fn emit(packet: &Packet, params: &Params) -> Payload {
         Packet::AtomicRequest(request) => fields.atomic_request(request),
         Packet::Response(response) => fields.response(response),
     }
-    fields.writer.finish()
 }
 
 struct Fields<'a> {
-    writer: Writer,
+    writer: &'a mut Writer,
     params: &'a Params,
 }
 
@@ -141,9 +147,8 @@ impl Fields<'_> {
     fn atomic_format(&mut self, kind: AtomicKind) {
         self.format(6, 2);
         let number = match (kind, self.params.data_dialect) {
-            (AtomicKind::Done(op @ (AtomicOp::Xor | AtomicOp::Max | AtomicOp::Min)), Dialect::Reference)
-                if !self.params.mmacas_ext =>
-            {
+            // 4 is not used.
+            (AtomicKind::Done(op @ (AtomicOp::Xor | AtomicOp::Max | AtomicOp::Min)), Dialect::Reference) => {
                 op as u64 + 1
             }
             (AtomicKind::Done(op), _) => op as u64,

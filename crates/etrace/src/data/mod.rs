@@ -24,13 +24,18 @@
 //!   length of its data in a field as wide as a size that it does not have.
 
 mod bits;
+mod decoder;
 mod emit;
+mod encoder;
+mod history;
 mod parse;
 mod text;
 mod types;
 
 pub use bits::Payload;
+pub use decoder::Decoder;
 pub use emit::emit;
+pub use encoder::Encoder;
 pub use parse::parse;
 pub use types::{
     Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,

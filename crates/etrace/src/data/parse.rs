@@ -15,10 +15,15 @@ use crate::stream::Malformed;
 /// # Errors
 /// Says why it is no packet.
 pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    let reader = Reader::new(bytes).ok_or(Malformed::Length)?;
+    read(reader, params, options)
+}
+
+/// The same, from where a reader is.
+pub(crate) fn read(reader: Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
     if options.no_address && options.no_data {
         return Err(Malformed::Format);
     }
-    let reader = Reader::new(bytes).ok_or(Malformed::Length)?;
     let mut fields = Fields { reader, params, options };
     let format = fields.reader.take(params.data_format_bits());
     if params.mmacas_ext {
@@ -201,6 +206,8 @@ impl Fields<'_> {
             0 => Ok(Diff::Full),
             1 if bits == 1 && self.params.data_compression == Compression::Difference => Ok(Diff::Difference),
             1 => Ok(Diff::Xor),
+            // It says the same of all packets.
+            2 if self.params.data_dialect == Dialect::Reference => Ok(Diff::Address),
             2 => Err(Malformed::Field("diff")),
             _ => Ok(Diff::Difference),
         }

@@ -2,3 +2,5 @@
 
 mod laws;
 mod random;
+mod reference;
+mod round_trip;

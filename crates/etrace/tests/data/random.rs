@@ -1,6 +1,6 @@
 //! Random parameters, options and packets.
 
-use tracewright_core::{AtomicOp, CsrOp};
+use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
 use tracewright_etrace::Params;
 use tracewright_etrace::data::{
     Atomic, AtomicKind, AtomicRequest, Compression, Csr, Dialect, Diff, LoadRequest, Options, Packet,
@@ -15,6 +15,16 @@ pub const CSRS: [CsrOp; 3] = [CsrOp::Write, CsrOp::Set, CsrOp::Clear];
 
 /// Parameters of an encoder with data trace.
 pub fn params(rng: &mut Rng) -> Params {
+    if rng.one_in(6) {
+        let params = Params {
+            daddress_width: *rng.pick(&[32, 64]),
+            data_width: *rng.pick(&[32, 64]),
+            data_dialect: Dialect::Reference,
+            ..Params::default()
+        };
+        assert_eq!(params.check(), Ok(()));
+        return params;
+    }
     let compression = *rng.pick(&[Compression::Xor, Compression::Difference, Compression::Both]);
     let params = Params {
         daddress_width: *rng.pick(&[16, 31, 32, 39, 48, 63, 64]),
@@ -27,7 +37,6 @@ pub fn params(rng: &mut Rng) -> Params {
         split_loads: rng.one_in(4),
         lrid_width: *rng.pick(&[1, 4, 8]),
         mmacas_ext: rng.one_in(3),
-        data_dialect: if rng.one_in(4) { Dialect::Reference } else { Dialect::Standard },
         ..Params::default()
     };
     assert_eq!(params.check(), Ok(()));
@@ -164,4 +173,46 @@ fn atomic(rng: &mut Rng, params: &Params, options: &Options, size: u8) -> Packet
     let operand = Some(value(rng, bytes));
     let data = Some(if options.no_address { last_value(rng, params) } else { value(rng, bytes) });
     Packet::Atomic(Atomic { kind, size, diff, operand, data, address: place })
+}
+
+/// Accesses as programs do them: near the last ones, with values like the last ones, or anywhere and anything.
+pub fn accesses(rng: &mut Rng, params: &Params, count: usize) -> Vec<DataAccess> {
+    let address_mask = u64::MAX >> (64 - u32::from(params.daddress_width));
+    let (mut address, mut value) = (bits(rng), bits(rng));
+    let mut one = || {
+        address = if rng.one_in(4) { bits(rng) } else { address.wrapping_add(signed(bits(rng), 8)) };
+        value = if rng.one_in(4) { bits(rng) } else { value.wrapping_add(signed(bits(rng), 12)) };
+        let mut size = 1 << rng.below(4);
+        let kind = match rng.below(12) {
+            0..4 => DataKind::Load,
+            4..8 => DataKind::Store,
+            8 | 9 => DataKind::Csr(*rng.pick(&CSRS)),
+            _ => match rng.below(9) {
+                7 => DataKind::StoreFailed,
+                8 => DataKind::CompareFailed,
+                i => DataKind::Atomic(ATOMICS[i as usize]),
+            },
+        };
+        let place = match kind {
+            DataKind::Csr(_) => {
+                size = params.csr_width / 8;
+                rng.below(1 << 12)
+            }
+            DataKind::Load | DataKind::Store if rng.one_in(8) => address,
+            _ => address & !(u64::from(size) - 1),
+        };
+        let mask = u64::MAX >> (64 - 8 * u32::from(size));
+        let is_read_only = matches!(kind, DataKind::Csr(_)) && place >> 10 == 3;
+        let has_value = !matches!(kind, DataKind::StoreFailed | DataKind::CompareFailed);
+        let has_operand = matches!(kind, DataKind::Atomic(_) | DataKind::Csr(_) | DataKind::CompareFailed);
+        DataAccess {
+            kind,
+            size,
+            address: Some(place & address_mask),
+            value: has_value.then_some(value & mask),
+            operand: (has_operand && !is_read_only).then(|| bits(rng) & mask),
+            after: false,
+        }
+    };
+    (0..count).map(|_| one()).collect()
 }
