@@ -1,4 +1,4 @@
-use crate::{Block, Context, Isa, MemorySpace};
+use crate::{Block, Context, DataAccess, Isa, MemorySpace};
 
 /// What a decoder tells, in the order in which it happened. One enum for all protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,11 @@ pub enum Element {
     },
     /// A memory transaction.
     Transaction(Transaction),
+    /// Memory, or a control register, was accessed. Which instruction did it is told by the order alone, which is not that of
+    /// blocks: a trace may tell accesses before the blocks they belong to, or after them.
+    Data(DataAccess),
+    /// Accesses are missing here.
+    DataLost,
     /// The trace says that instructions ran here, but no image has their code.
     NoCode {
         /// The first address that is not known.

@@ -105,6 +105,8 @@ impl OpenCsd {
                 write!(line, "NO_SYNC( [{reason}])")
             }
             Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_) => Ok(()),
+            // No ETM of those that OpenCSD decodes tells of them.
+            Element::Data(_) | Element::DataLost => Ok(()),
         }
     }
 }
