@@ -24,7 +24,11 @@ fn everything_happens_and_all_is_contiguous() {
             }
             Event::Trap(trap) => {
                 assert!(next.is_none_or(|next| next == trap.pc), "seed {seed}: {next:x?} {trap:x?}");
-                seen.insert(format!("trap, interrupt {}, to itself {}", trap.interrupt, trap.next == trap.pc + 4));
+                seen.insert(format!(
+                    "trap, interrupt {}, to itself {}",
+                    trap.interrupt,
+                    trap.next == trap.pc + 4
+                ));
                 next = Some(trap.next);
             }
             Event::Context { elsewhere: true, .. } => next = None,
