@@ -199,9 +199,7 @@ impl Decoder<'_> {
     fn part(&self, node: &Node, at: u64) -> Option<Part> {
         let whole = node.block(Ended::Cut);
         let image = self.runner.graph().image();
-        let mut count = 0;
-        for instruction in Instructions::new(image, node.space(), &whole) {
-            count += 1;
+        for (count, instruction) in (1..).zip(Instructions::new(image, node.space(), &whole)) {
             if instruction.address == at {
                 let end = at.wrapping_add(instruction.len.into());
                 let last_len = instruction.len;
