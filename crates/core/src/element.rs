@@ -139,6 +139,9 @@ pub enum GapReason {
     Contradiction(Contradiction),
     /// The recording was interrupted here: what follows does not continue what came before.
     Interrupted,
+    /// The program could not be followed, which was told ([`Element::Mismatch`]); nothing can be told before the next
+    /// synchronisation point.
+    Mismatch,
 }
 
 /// Packets that contradict each other.
@@ -155,6 +158,8 @@ pub enum Contradiction {
     WrongDepth,
     /// A packet that cannot come here.
     UnexpectedPacket,
+    /// A trap whose handler is neither in the trace nor known otherwise.
+    NoHandler,
 }
 
 /// How the trace and the program do not agree.
