@@ -45,5 +45,6 @@ pub const BODIES: &[(&str, Body)] = &[
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
+    ("capture", input::capture_folder),
     ("instructions", isa::instructions),
 ];

@@ -4,31 +4,36 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
-use tracewright_input::{Buffer, BufferFormat, Capture, RawSource};
+use tracewright_input::folder::CAPTURE_FILE;
+use tracewright_input::{Buffer, BufferFormat, Capture, RawSource, Source};
 
 use crate::output::Error;
 
 /// Which capture.
 #[derive(Args)]
 pub struct CaptureArgs {
-    /// A trace-snapshot folder, or a raw trace file (- for standard input).
+    /// A capture folder (tracewright's own, or an Arm trace snapshot), or a raw trace file (- for standard input).
     pub capture: PathBuf,
 
     /// How a raw trace file is packed.
     #[arg(long, value_enum, help_heading = "Raw trace files")]
     pub format: Option<RawFormat>,
 
-    /// A source in a raw trace file: protocol, then name=value pairs: id, core (type of the traced core), and
-    /// registers by name. Repeat for more sources.
+    /// A source in a raw trace file: protocol, then name=value pairs: id, and registers or parameters by name. Repeat for
+    /// more sources.
     #[arg(
         long = "source",
-        value_name = "etm4|ete,NAME=VALUE,...",
+        value_name = "etm4|ete|etrace,NAME=VALUE,...",
         help_heading = "Raw trace files",
-        long_help = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Names: id, core (the traced core's \
-type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
+        long_help = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Repeat for more sources.\n\
+For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
 (ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 \
-(ETE 1.0) with nothing optional; take them from your driver or debugger. Repeat for more sources.\n\
-Example: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1"
+(ETE 1.0) with nothing optional; take them from your driver or debugger.\n\
+For etrace: isa (rv32, rv64), encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), id (srcID), the \
+encoder's parameters and options by their names in the specification (iaddress_width, context_width, return_stack_size, ...), \
+params=FILE for a file of parameters (.scf). No --format.\n\
+Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
+\x20         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf"
     )]
     pub sources: Vec<RawSource>,
 }
@@ -66,14 +71,21 @@ impl CaptureArgs {
         if self.capture.is_dir() {
             if self.format.is_some() || !self.sources.is_empty() {
                 let message =
-                    "--format and --source describe raw trace files; a snapshot folder describes itself";
+                    "--format and --source describe raw trace files; a capture folder describes itself";
                 return Err(Error::Message(message.into()));
             }
             return Ok(Capture::open(&self.capture)?);
         }
-        let Some(format) = self.format else {
+        let is_etrace = |source: &RawSource| matches!(source, RawSource::Etrace(_));
+        let format = match self.format {
+            Some(format) => Some(format.into()),
+            None => self.sources.iter().any(is_etrace).then_some(BufferFormat::Etrace),
+        };
+        let Some(format) = format else {
             let path = self.capture.display();
-            let message = if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
+            let message = if self.capture.file_name().is_some_and(|name| name == CAPTURE_FILE) {
+                format!("{path} belongs to a capture: give its folder")
+            } else if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
                 format!("{path} belongs to a snapshot: give its folder")
             } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
@@ -84,7 +96,7 @@ impl CaptureArgs {
             };
             return Err(Error::Message(message));
         };
-        Ok(Capture::raw(&self.capture, format.into(), &self.sources)?)
+        Ok(Capture::raw(&self.capture, format, &self.sources)?)
     }
 }
 
@@ -92,8 +104,8 @@ impl CaptureArgs {
 #[derive(Args)]
 pub struct SelectArgs {
     /// Only the source with this trace ID (repeat for more).
-    #[arg(long = "id", value_name = "N", value_parser = trace_id)]
-    pub ids: Vec<TraceId>,
+    #[arg(long = "id", value_name = "N", value_parser = source_number)]
+    pub ids: Vec<u16>,
 
     /// Only this trace buffer, or `all`.
     #[arg(long, value_name = "NAME")]
@@ -101,19 +113,24 @@ pub struct SelectArgs {
 }
 
 impl SelectArgs {
-    /// Whether a source is wanted.
+    /// Whether a source on a trace bus is wanted.
     pub fn wants(&self, id: TraceId) -> bool {
+        self.wants_number(id.get().into())
+    }
+
+    /// Whether a source with this ID is wanted.
+    pub fn wants_number(&self, id: u16) -> bool {
         self.ids.is_empty() || self.ids.contains(&id)
     }
 
     /// Fails if a trace ID is asked for that no source has.
     fn check_ids(&self, capture: &Capture) -> Result<(), Error> {
-        let known: Vec<_> = capture.sources.iter().filter_map(tracewright_input::Source::id).collect();
+        let known: Vec<_> = capture.sources.iter().filter_map(Source::number).collect();
         match self.ids.iter().find(|id| !known.contains(id)) {
             None => Ok(()),
             Some(id) => {
-                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-                let message = format!("no source has trace ID {id}; there are {}", known.join(", "));
+                let known: Vec<_> = known.iter().map(|id| format!("{id:#04x}")).collect();
+                let message = format!("no source has trace ID {id:#04x}; there are {}", known.join(", "));
                 Err(Error::Message(message))
             }
         }
@@ -123,8 +140,8 @@ impl SelectArgs {
     pub fn buffers<'a>(&self, capture: &'a Capture, first_only: bool) -> Result<Vec<&'a Buffer>, Error> {
         self.check_ids(capture)?;
         let holds = |buffer: &&Buffer| {
-            let mut ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
-            self.ids.is_empty() || ids.any(|id| self.wants(id))
+            let mut ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
+            self.ids.is_empty() || ids.any(|id| self.wants_number(id))
         };
         let wanted = match self.buffer.as_deref() {
             None if first_only => capture.buffers.iter().take(1).collect(),
@@ -145,11 +162,10 @@ impl SelectArgs {
 }
 
 /// `0x10` or `16`.
-fn trace_id(text: &str) -> Result<TraceId, String> {
+fn source_number(text: &str) -> Result<u16, String> {
     let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some(digits) => u8::from_str_radix(digits, 16),
+        Some(digits) => u16::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    let id = value.ok().and_then(TraceId::new);
-    id.ok_or_else(|| "expected a trace ID: 0 to 0x7f, decimal or with 0x".into())
+    value.map_err(|_| "expected a trace ID: a number, decimal or with 0x".into())
 }

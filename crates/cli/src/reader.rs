@@ -106,7 +106,7 @@ pub fn read(
 ) -> Result<Summary, Error> {
     let mut lanes = Lanes::new(capture, buffer, options, wants, visitor);
     let format = match buffer.format {
-        BufferFormat::SourceData => {
+        BufferFormat::SourceData | BufferFormat::Etrace => {
             let bytes = input.for_each_chunk(|chunk| {
                 lanes.unframed(chunk);
                 !lanes.visitor.is_done()

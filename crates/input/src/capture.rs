@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
 
+use crate::etrace::EtraceSource;
+use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
-use crate::{Architecture, CoreKind, Problem, Profile};
+use crate::{Architecture, CoreKind, Problem, Profile, folder};
 
 /// A recording: what was traced, and the files its trace is in.
 #[derive(Debug)]
@@ -23,8 +25,19 @@ pub struct Capture {
     pub buffers: Vec<Buffer>,
     /// Memory contents that came along; a region that several cores name is here once.
     pub memory: Vec<Dump>,
+    /// Programs that came along.
+    pub programs: Vec<Program>,
     /// What was wrong with it. Reading went on without.
     pub problems: Vec<Problem>,
+}
+
+/// A program file of a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The file, and where it was.
+    pub file: ImageFile,
+    /// Its build ID when it ran, in hexadecimal.
+    pub build_id: Option<String>,
 }
 
 /// A trace source.
@@ -45,6 +58,8 @@ pub struct Source {
 pub enum Protocol {
     /// ETMv4 or ETE instruction trace.
     Etm(Box<etm::Params>),
+    /// RISC-V E-Trace.
+    Etrace(Box<EtraceSource>),
     /// A protocol tracewright cannot read yet: its name in the capture, and its trace ID if the registers tell it.
     Unsupported(String, Option<TraceId>),
 }
@@ -75,6 +90,8 @@ pub enum BufferFormat {
     DstreamCoreSight,
     /// One source's bytes, without frames.
     SourceData,
+    /// E-Trace messages, encapsulated as the sources say. All sources see all bytes.
+    Etrace,
 }
 
 impl From<snapshot::BufferFormat> for BufferFormat {
@@ -88,11 +105,20 @@ impl From<snapshot::BufferFormat> for BufferFormat {
 }
 
 impl Source {
-    /// The source's ID on the trace bus.
+    /// The source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {
             Protocol::Etm(params) => Some(params.id()),
+            Protocol::Etrace(_) => None,
             Protocol::Unsupported(_, id) => *id,
+        }
+    }
+
+    /// The source's ID, as people give it: on the trace bus, or in an E-Trace stream (srcID).
+    pub fn number(&self) -> Option<u16> {
+        match &self.protocol {
+            Protocol::Etrace(source) => Some(source.source),
+            _ => self.id().map(|id| id.get().into()),
         }
     }
 
@@ -103,6 +129,7 @@ impl Source {
                 let (major, minor) = params.version();
                 if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
             }
+            Protocol::Etrace(_) => "E-Trace".into(),
             Protocol::Unsupported(name, _) => name.clone(),
         }
     }
@@ -114,11 +141,19 @@ impl Source {
 }
 
 impl Capture {
-    /// Opens a snapshot folder.
+    /// Opens a folder: our own capture, or a trace snapshot.
     ///
     /// # Errors
-    /// When there is no snapshot to be read at all; lesser faults are in [`Capture::problems`].
+    /// When there is no capture to be read at all; lesser faults are in [`Capture::problems`].
     pub fn open(path: &Path) -> Result<Self, Problem> {
+        if path.join(folder::CAPTURE_FILE).exists() {
+            return folder::open(path);
+        }
+        if path.is_dir() && !path.join("snapshot.ini").exists() {
+            let message =
+                "not a capture: it has neither a capture.toml nor a snapshot.ini (of an Arm trace snapshot)";
+            return Err(Problem::file_error(path, message));
+        }
         let Snapshot { description, devices, buffers, mut problems, .. } = Snapshot::open(path)?;
         let core_of = |device: usize| {
             let sources = buffers.iter().flat_map(|buffer| &buffer.sources);
@@ -160,7 +195,8 @@ impl Capture {
         let dumps = devices.into_iter().flat_map(|device| device.dumps);
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
-        Ok(Self { path: path.into(), description, sources, buffers, memory, problems })
+        let programs = Vec::new();
+        Ok(Self { path: path.into(), description, sources, buffers, memory, programs, problems })
     }
 
     /// A raw trace file that says nothing about itself.
@@ -170,32 +206,68 @@ impl Capture {
     pub fn raw(path: &Path, format: BufferFormat, sources: &[RawSource]) -> Result<Self, Problem> {
         let problem = |message: &str| Err(Problem::file_error(path, message));
         if sources.is_empty() {
-            return problem("no source given: a trace cannot be read without its source's registers");
+            return problem("no source given: a trace cannot be read without its source's parameters");
         }
         if format == BufferFormat::SourceData && sources.len() > 1 {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
+        let mut encapsulation = None;
         for source in sources {
-            let id = source.params.id();
-            if format != BufferFormat::SourceData && !(0x01..=0x6f).contains(&id.get()) {
-                return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
-            }
-            if !ids.insert(id) {
-                return problem(&format!("two sources with trace ID {id}"));
+            match source {
+                RawSource::Etm(source) => {
+                    let id = source.params.id();
+                    if format == BufferFormat::Etrace {
+                        return problem("sources of ETM and E-Trace cannot be in one file");
+                    }
+                    if format != BufferFormat::SourceData && !(0x01..=0x6f).contains(&id.get()) {
+                        return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
+                    }
+                    if !ids.insert(u16::from(id.get())) {
+                        return problem(&format!("two sources with trace ID {id}"));
+                    }
+                }
+                RawSource::Etrace(source) => {
+                    if format != BufferFormat::Etrace {
+                        return problem("E-Trace is not read from frames, and has no --format");
+                    }
+                    if *encapsulation.get_or_insert(source.config.encapsulation)
+                        != source.config.encapsulation
+                    {
+                        return problem("sources in one file have one encapsulation");
+                    }
+                    if !ids.insert(source.source) {
+                        return problem(&format!("two sources with id={}", source.source));
+                    }
+                }
             }
         }
-        let sources = sources.iter().enumerate().map(|(i, raw)| Source {
-            name: format!("source{i}"),
-            core: raw.core.clone().map(|core| (format!("core{i}"), core)),
-            protocol: Protocol::Etm(raw.params.clone().into()),
-            registers: raw.registers.clone(),
+        let sources = sources.iter().enumerate().map(|(i, raw)| {
+            let name = format!("source{i}");
+            match raw {
+                RawSource::Etm(raw) => Source {
+                    name,
+                    core: raw.core.clone().map(|core| (format!("core{i}"), core)),
+                    protocol: Protocol::Etm(raw.params.clone().into()),
+                    registers: raw.registers.clone(),
+                },
+                RawSource::Etrace(source) => {
+                    let protocol = Protocol::Etrace(source.clone());
+                    Source { name, core: None, protocol, registers: Vec::new() }
+                }
+            }
         });
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let buffer = Buffer { name, path: path.into(), format, sources: (0..sources.len()).collect() };
-        let (memory, problems) = (Vec::new(), Vec::new());
-        Ok(Self { path: path.into(), description: None, sources, buffers: vec![buffer], memory, problems })
+        let (memory, programs, problems) = (Vec::new(), Vec::new(), Vec::new());
+        let buffers = vec![buffer];
+        Ok(Self { path: path.into(), description: None, sources, buffers, memory, programs, problems })
+    }
+
+    /// Whether what was traced is a RISC-V hart.
+    pub fn is_riscv(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)))
     }
 }
 

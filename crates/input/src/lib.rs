@@ -2,8 +2,10 @@
 //! to know: which trace buffers there are, which sources wrote to them and how those were configured, which core
 //! each of them traced, and what was in memory.
 //!
-//! Today that is the Arm **trace snapshot**: a folder with `snapshot.ini`, a file for each device, `trace.ini`, and
-//! binary files with memory and trace ([`Snapshot::open`], [`SnapshotWriter`]).
+//! That is the Arm **trace snapshot**: a folder with `snapshot.ini`, a file for each device, `trace.ini`, and
+//! binary files with memory and trace ([`Snapshot::open`], [`SnapshotWriter`]); and our own **capture folder**: a
+//! `capture.toml`, trace bytes as hardware wrote them, and the programs ([`folder`], [`CaptureWriter`]). [`Capture::open`]
+//! reads either.
 //!
 //! Captures come from many tools and are often edited by hand, so reading does not fail: it gives all that could be
 //! read, and beside it a list of [`Problem`]s, each with file, line and what to do. Input is not trusted: any bytes
@@ -37,14 +39,18 @@
 //! ```
 
 mod capture;
+pub mod etrace;
+pub mod folder;
 pub mod ini;
 mod problem;
 mod program;
 mod raw;
 pub mod snapshot;
 
-pub use capture::{Buffer, BufferFormat, Capture, Protocol, Source};
+pub use capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
+pub use etrace::EtraceSource;
+pub use folder::CaptureWriter;
 pub use problem::{Problem, Severity, Subject};
 pub use program::ImageFile;
-pub use raw::RawSource;
+pub use raw::{RawEtm, RawSource};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

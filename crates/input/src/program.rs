@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tracewright_core::MemorySpace;
-use tracewright_image::{Bytes, Image};
+use tracewright_image::{Builder, Bytes, Image};
 
+use crate::capture::Program;
 use crate::{Capture, Problem};
 
 /// A program file named by people: `FILE` or `FILE@ADDRESS`.
@@ -37,34 +38,14 @@ impl FromStr for ImageFile {
 }
 
 impl Capture {
-    /// The program that ran: the files in `named`, then the memory dumps of the capture. Of two that lie at one address,
-    /// the first counts. What is wrong with any of them is told beside the image.
+    /// The program that ran: the files in `named`, then the programs and memory dumps of the capture. Of two that lie at one
+    /// address, the first counts. What is wrong with any of them is told beside the image.
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
-        for ImageFile { path, at } in named {
-            match map(path) {
-                Ok(bytes) => {
-                    let name = path.display().to_string();
-                    if let Some(machine) = foreign(bytes.as_slice()) {
-                        let message = format!("a program for {machine}: the trace is an Arm core's");
-                        problems.push(Problem::memory_error(path, message));
-                        continue;
-                    }
-                    let added = match (bytes.as_slice().starts_with(b"\x7fELF"), *at) {
-                        (true, at) => builder.elf(&name, bytes, at, MemorySpace::ANY),
-                        (false, Some(at)) => builder.raw(&name, bytes, at, MemorySpace::ANY),
-                        (false, None) => {
-                            let message = "not an ELF file: say where its first byte was (FILE@ADDRESS)";
-                            problems.push(Problem::memory_error(path, message));
-                            continue;
-                        }
-                    };
-                    if let Err(error) = added {
-                        problems.push(Problem::memory_error(path, error.reason.to_string()));
-                    }
-                }
-                Err(problem) => problems.push(problem),
+        for file in named.iter().chain(self.programs.iter().map(|program| &program.file)) {
+            if let Err(problem) = add(&mut builder, file, self.is_riscv()) {
+                problems.push(problem);
             }
         }
         // Several regions are often in one file.
@@ -93,18 +74,56 @@ impl Capture {
                 problems.push(Problem::memory_error(&dump.path, message));
             }
         }
-        (builder.build(), problems)
+        let image = builder.build();
+        for Program { file, build_id } in &self.programs {
+            problems.extend(build_id.as_ref().and_then(|id| other_build(&image, file, id)));
+        }
+        (image, problems)
     }
 }
 
-/// The machine of an ELF file, if it is no Arm.
-fn foreign(bytes: &[u8]) -> Option<String> {
+/// Adds a program file.
+fn add(builder: &mut Builder, file: &ImageFile, is_riscv: bool) -> Result<(), Problem> {
+    let ImageFile { path, at } = file;
+    let bytes = map(path)?;
+    let name = path.display().to_string();
+    if let Some(machine) = foreign(bytes.as_slice(), is_riscv) {
+        let traced = if is_riscv { "a RISC-V hart's" } else { "an Arm core's" };
+        let message = format!("a program for {machine}: the trace is {traced}");
+        return Err(Problem::memory_error(path, message));
+    }
+    let added = match (bytes.as_slice().starts_with(b"\x7fELF"), *at) {
+        (true, at) => builder.elf(&name, bytes, at, MemorySpace::ANY),
+        (false, Some(at)) => builder.raw(&name, bytes, at, MemorySpace::ANY),
+        (false, None) => {
+            let message = "not an ELF file: say where its first byte was (FILE@ADDRESS)";
+            return Err(Problem::memory_error(path, message));
+        }
+    };
+    added.map_err(|error| Problem::memory_error(path, error.reason.to_string()))
+}
+
+/// A problem if a file is not the one that ran.
+fn other_build(image: &Image, file: &ImageFile, id: &str) -> Option<Problem> {
+    let name = file.path.display().to_string();
+    let found = image.regions().find(|region| region.name() == name)?.build_id()?;
+    let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+    (found != id).then(|| {
+        let message = format!("its build ID is {found}, and {id} ran: the file was built anew since");
+        Problem::memory_error(&file.path, message)
+    })
+}
+
+/// The machine of an ELF file, if it is another than what was traced.
+fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
         return None;
     }
     let machine = u16::from_le_bytes([*bytes.get(18)?, *bytes.get(19)?]);
     match machine {
-        40 | 183 => None,
+        40 | 183 if !is_riscv => None,
+        243 if is_riscv => None,
+        40 | 183 => Some("Arm".into()),
         3 => Some("x86".into()),
         62 => Some("x86-64".into()),
         243 => Some("RISC-V".into()),
@@ -113,7 +132,7 @@ fn foreign(bytes: &[u8]) -> Option<String> {
 }
 
 /// The bytes of a file.
-fn map(path: &Path) -> Result<Bytes, Problem> {
+pub(crate) fn map(path: &Path) -> Result<Bytes, Problem> {
     let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
     let file = File::open(path).map_err(error)?;
     let metadata = file.metadata().map_err(error)?;

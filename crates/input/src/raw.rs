@@ -6,10 +6,21 @@ use tracewright_etm::{Params, Protocol, Registers};
 
 use crate::CoreKind;
 use crate::capture::for_etm;
+use crate::etrace::{self, EtraceSource};
 
-/// A source as a person describes it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`.
+/// A source as a person describes it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
+/// `etrace,isa=rv64,encapsulation=smi,context_width=32`.
 #[derive(Clone, Debug)]
-pub struct RawSource {
+pub enum RawSource {
+    /// ETMv4 or ETE.
+    Etm(Box<RawEtm>),
+    /// RISC-V E-Trace.
+    Etrace(Box<EtraceSource>),
+}
+
+/// An ETM as a person describes it.
+#[derive(Clone, Debug)]
+pub struct RawEtm {
     /// Its parameters.
     pub params: Params,
     /// The traced core's type.
@@ -44,7 +55,8 @@ impl FromStr for RawSource {
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "etm4" => Protocol::Etm4,
             "ete" => Protocol::Ete,
-            other => return Err(format!("protocol {other:?}: expected etm4 or ete")),
+            "etrace" => return Ok(Self::Etrace(Box::new(etrace::raw_source(parts)?))),
+            other => return Err(format!("protocol {other:?}: expected etm4, ete or etrace")),
         };
         let mut registers = Registers { protocol, ..Registers::default() };
         let (mut core, mut given) = (None, Vec::new());
@@ -84,7 +96,7 @@ impl FromStr for RawSource {
             given.push((upper, number.into()));
         }
         let params = Params::new(&registers).map_err(|error| error.to_string())?;
-        Ok(Self { params, core, registers: given })
+        Ok(Self::Etm(Box::new(RawEtm { params, core, registers: given })))
     }
 }
 
@@ -102,6 +114,7 @@ mod tests {
     #[test]
     fn a_source_is_protocol_and_registers() {
         let source: RawSource = "ete,id=0x21,TRCCONFIGR=0x1,trcidr8=4".parse().unwrap();
+        let RawSource::Etm(source) = source else { panic!("{source:?}") };
         assert!(source.params.is_ete());
         assert_eq!(source.params.id().get(), 0x21);
         assert_eq!(source.registers.last(), Some(&("TRCIDR8".into(), 4)));
@@ -110,7 +123,7 @@ mod tests {
     #[test]
     fn errors_say_what_was_expected() {
         let error = |text: &str| text.parse::<RawSource>().unwrap_err();
-        assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4 or ete");
+        assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4, ete or etrace");
         assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
         assert_eq!(error("etm4,id=zz"), "id=zz: expected 0x01 to 0x6f");
         assert_eq!(error("etm4,id=0x80"), "id=0x80: expected 0x01 to 0x6f");

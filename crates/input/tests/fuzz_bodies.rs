@@ -4,8 +4,8 @@ mod support;
 
 use std::path::Path;
 
-use support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
-use tracewright_input::ini;
+use support::{CAPTURE, CORE, Folder, SNAPSHOT, SOURCE, TRACE};
+use tracewright_input::{Capture, Protocol, ini};
 use tracewright_testkit::Rng;
 
 /// Any bytes as an ini file: what comes out is in order and made of what went in.
@@ -54,6 +54,33 @@ pub fn snapshot_folder(bytes: &[u8]) {
     assert!(snapshot.problems.len() <= 1001);
 }
 
+/// Any text as the description of a capture: opening it never panics, and what it gives holds together.
+pub fn capture_folder(bytes: &[u8]) {
+    let folder =
+        Folder::new().with("capture.toml", bytes).with("trace.bin", [1, 2, 3]).with("rom.bin", [0; 4]);
+    let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let problems = match Capture::open(folder.path()) {
+        Err(problem) => vec![problem],
+        Ok(capture) => {
+            for source in &capture.sources {
+                if let Protocol::Etrace(source) = &source.protocol {
+                    assert_eq!(source.config.params.check(), Ok(()));
+                }
+            }
+            for buffer in &capture.buffers {
+                assert!(buffer.path.is_file());
+                assert!(buffer.sources.iter().all(|&source| source < capture.sources.len()));
+            }
+            let _ = capture.image(&[]);
+            capture.problems
+        }
+    };
+    assert!(problems.len() <= 1001);
+    for problem in &problems {
+        assert!(problem.line.is_none_or(|line| line >= 1 && line as usize <= lines), "{problem}");
+    }
+}
+
 /// Good text with some bytes changed, lost, doubled, and lines swapped in.
 fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
     let snippets: [&[u8]; 12] = [
@@ -93,6 +120,24 @@ fn random_bytes_as_ini() {
         // Few different bytes make many lines, sections and keys.
         let few: Vec<u8> = bytes.iter().map(|byte| b"\n\n[]=a b;\"\xe9"[*byte as usize % 11]).collect();
         ini_file(&few);
+    }
+}
+
+#[test]
+fn damaged_captures() {
+    let mut rng = Rng::new(7);
+    for round in 0..1500 {
+        let bytes = if round % 10 == 0 { rng.bytes(200) } else { damaged(&mut rng, CAPTURE) };
+        capture_folder(&bytes);
+        // Whole lines lost, doubled and moved make files that are TOML, and wrong.
+        let mut lines: Vec<&str> = CAPTURE.lines().collect();
+        for _ in 0..1 + rng.below(3) {
+            let line = lines.remove(rng.below(lines.len() as u64) as usize);
+            if rng.below(2) == 0 {
+                lines.insert(rng.below(lines.len() as u64) as usize, line);
+            }
+        }
+        capture_folder(lines.join("\n").as_bytes());
     }
 }
 

@@ -327,7 +327,7 @@ impl What<'_> {
 /// The frames of a buffer, if it has any.
 fn format(format: BufferFormat) -> Option<Format> {
     match format {
-        BufferFormat::SourceData => None,
+        BufferFormat::SourceData | BufferFormat::Etrace => None,
         BufferFormat::CoreSight => Some(Format::Aligned),
         BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
         BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),

@@ -158,6 +158,7 @@ fn format_words(format: BufferFormat) -> &'static str {
         BufferFormat::CoreSightHsync => "CoreSight frames with frame and half syncs",
         BufferFormat::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
         BufferFormat::SourceData => "one source, unframed",
+        BufferFormat::Etrace => "E-Trace messages",
     }
 }
 

@@ -117,3 +117,28 @@ ETM_0=ETB_0
 [core_trace_sources]
 cpu_0=ETM_0
 ";
+
+/// A small capture without problems.
+pub const CAPTURE: &str = r#"format = 1
+description = "a test"
+
+[[source]]
+name = "hart0"
+protocol = "etrace"
+id = 3
+isa = "rv32"
+encapsulation = { kind = "standard", source_bits = 6, timestamp_bytes = 2, type_bits = 1 }
+params = { iaddress_width = 32, context_width_p = 8, nocontext = false }
+
+[source.options]
+implicit_return = true
+
+[[buffer]]
+name = "sink"
+file = "trace.bin"
+sources = ["hart0"]
+
+[[image]]
+file = "rom.bin"
+address = 0x1000
+"#;

@@ -1,0 +1,61 @@
+use tracewright_etrace::stream::Encapsulation;
+
+/// The encapsulations there are: name, and what it is.
+pub const ENCAPSULATIONS: &[(&str, &str)] = &[
+    ("standard", "the RISC-V encapsulation specification's (with source_bits, timestamp_bytes, type_bits)"),
+    ("smi", "a header byte with length and type, as the reference model writes"),
+    ("pulp", "records of 40 bytes, as PULP's rv_tracer writes into memory"),
+];
+
+/// The parts of the standard encapsulation: name, most, and what it is.
+pub(crate) const PARTS: [(&str, u64, &str); 3] = [
+    ("source_bits", 16, "bits of a source's ID"),
+    ("timestamp_bytes", 8, "bytes of a timestamp, where a packet has one"),
+    ("type_bits", 8, "bits of the type before each payload"),
+];
+
+/// Each part of an encapsulation, if it has any.
+pub(crate) fn parts(encapsulation: Encapsulation) -> Option<[u8; 3]> {
+    match encapsulation {
+        Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } => {
+            Some([source_bits, timestamp_bytes, type_bits])
+        }
+        Encapsulation::Smi | Encapsulation::Pulp => None,
+    }
+}
+
+/// The encapsulation's name.
+pub(crate) fn name(encapsulation: Encapsulation) -> &'static str {
+    match encapsulation {
+        Encapsulation::Standard { .. } => "standard",
+        Encapsulation::Smi => "smi",
+        Encapsulation::Pulp => "pulp",
+    }
+}
+
+/// The encapsulation with this name; `parts` as far as they are given.
+pub(crate) fn named(name: &str, parts: [Option<u64>; 3]) -> Result<Encapsulation, String> {
+    for ((part, most, _), value) in PARTS.iter().zip(parts) {
+        if let Some(value) = value
+            && value > *most
+        {
+            return Err(format!("{part}={value}: at most {most}"));
+        }
+    }
+    let [source_bits, timestamp_bytes, type_bits] = parts.map(|part| part.unwrap_or(0) as u8);
+    let encapsulation = match name {
+        "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
+        "smi" => Encapsulation::Smi,
+        "pulp" => Encapsulation::Pulp,
+        _ => {
+            let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
+            return Err(format!("encapsulation {name:?}: expected {}", names.join(", ")));
+        }
+    };
+    match PARTS.iter().zip(parts).find(|(_, value)| value.is_some()) {
+        Some(((part, ..), _)) if name != "standard" => {
+            Err(format!("{part}: only the standard encapsulation has it"))
+        }
+        _ => Ok(encapsulation),
+    }
+}

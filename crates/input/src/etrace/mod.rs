@@ -1,0 +1,46 @@
+//! RISC-V E-Trace sources: what one must know to read them, under the names that people give it.
+
+pub(crate) mod encapsulation;
+mod field;
+mod raw;
+mod scf;
+
+use tracewright_core::Isa;
+use tracewright_etrace::stream::Config;
+
+pub use encapsulation::ENCAPSULATIONS;
+pub use field::{FIELDS, Field, Group};
+pub(crate) use raw::{params_for, source as raw_source};
+
+/// An E-Trace source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtraceSource {
+    /// How its packets are made, and how they lie in the stream.
+    pub config: Config,
+    /// Its ID in the stream (srcID); 0 where the stream has none.
+    pub source: u16,
+    /// What its hart executes.
+    pub isa: Isa,
+}
+
+/// The name of an instruction set.
+pub(crate) fn isa_name(isa: Isa) -> &'static str {
+    if isa == Isa::Rv32 { "rv32" } else { "rv64" }
+}
+
+/// The instruction set with this name.
+pub(crate) fn isa_named(name: &str) -> Option<Isa> {
+    match name {
+        "rv32" => Some(Isa::Rv32),
+        "rv64" => Some(Isa::Rv64),
+        _ => None,
+    }
+}
+
+/// `0x10` or `16`.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}

@@ -1,0 +1,40 @@
+//! Our own capture folder: `capture.toml`, which says what was traced and how, beside trace bytes as hardware wrote them and the
+//! programs that ran.
+//!
+//! ```toml
+//! format = 1
+//! description = "sort.elf"
+//!
+//! [[source]]
+//! name = "hart0"
+//! protocol = "etrace"
+//! id = 0
+//! isa = "rv64"
+//! encapsulation = { kind = "standard", source_bits = 0, timestamp_bytes = 0, type_bits = 0 }
+//! params = { iaddress_width = 64, iaddress_lsb = 1 } # and more, under the specification's names
+//! options = { implicit_return = true }
+//!
+//! [[buffer]]
+//! name = "trace"
+//! file = "trace.bin"
+//! sources = ["hart0"]
+//!
+//! [[image]]
+//! file = "sort.elf" # where the ELF file says; a raw file, or one that was moved, has an `address`
+//! ```
+//!
+//! Names of files are relative to the folder, so it can be moved.
+
+mod read;
+mod text;
+mod value;
+mod write;
+
+pub(crate) use read::open;
+pub use write::CaptureWriter;
+
+/// The file that makes a folder a capture.
+pub const CAPTURE_FILE: &str = "capture.toml";
+
+/// The format that this library reads and writes.
+const FORMAT: u64 = 1;

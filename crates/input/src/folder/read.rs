@@ -1,0 +1,264 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::{Options, data};
+
+use super::value::{Document, Table, Wrong};
+use super::{CAPTURE_FILE, FORMAT};
+use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
+use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
+use crate::problem::{Problem, quote};
+use crate::program::ImageFile;
+
+/// No description of a capture comes near this size.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Reads a capture folder.
+pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
+    let file = dir.join(CAPTURE_FILE);
+    let text = read(&file).map_err(|error| Problem::file_error(&file, format!("cannot read: {error}")))?;
+    let mut problems = Vec::new();
+    let (mut document, mut root) = Document::new(&file, &text, &mut problems)?;
+    match document.number(&mut root, "format") {
+        Ok(Some((FORMAT, _))) | Err(Wrong) => {}
+        Ok(Some((other, line))) => {
+            let message = format!("format {other}: this tracewright reads format {FORMAT}; use a newer one");
+            return Err(Problem { line: Some(line), ..Problem::file_error(&file, message) });
+        }
+        Ok(None) => document.log.error(None, format!("format = {FORMAT} is missing: is this a capture?")),
+    }
+    let description = document.string(&mut root, "description").ok().flatten().map(|(text, _)| text);
+    let sources = sources(&mut document, &mut root);
+    let buffers = buffers(&mut document, &mut root, dir, &sources);
+    let programs = images(&mut document, &mut root, dir);
+    document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
+    Ok(Capture { path: dir.into(), description, sources, buffers, memory: Vec::new(), programs, problems })
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("not a plain file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("longer than {MAX_BYTES} bytes, too long for a description")));
+    }
+    // What is not UTF-8 is told by whatever it stands in.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn sources(document: &mut Document<'_>, root: &mut Table<'_>) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    for table in document.tables(root, "source", "[[source]]") {
+        let line = table.line;
+        match source(document, table, &sources) {
+            Ok(source) => sources.push(source),
+            Err(Wrong) => document.log.error(line, "the source is skipped: repair what is wrong with it"),
+        }
+    }
+    sources
+}
+
+fn source(document: &mut Document<'_>, mut table: Table<'_>, before: &[Source]) -> Result<Source, Wrong> {
+    let line = table.line;
+    let name = document.string(&mut table, "name")?;
+    let (name, name_line) = name.unwrap_or_else(|| (format!("source{}", before.len()), line));
+    if before.iter().any(|source| source.name == name) {
+        document.log.error(name_line, format!("another source has the name {}, too", quote(&name)));
+        return Err(Wrong);
+    }
+    let protocol = match document.string(&mut table, "protocol")? {
+        Some((protocol, _)) if protocol == "etrace" => {
+            Protocol::Etrace(Box::new(etrace_source(document, table)?))
+        }
+        // Its keys are not ours to judge.
+        Some((other, _)) => Protocol::Unsupported(other, None),
+        None => {
+            document.log.error(line, "protocol is missing: expected \"etrace\"");
+            return Err(Wrong);
+        }
+    };
+    Ok(Source { name, core: None, protocol, registers: Vec::new() })
+}
+
+fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<EtraceSource, Wrong> {
+    let line = table.line;
+    let isa = match document.string(&mut table, "isa")? {
+        None => Err((line, "isa is missing: expected \"rv32\" or \"rv64\"".to_owned())),
+        Some((name, line)) => isa_named(&name)
+            .ok_or_else(|| (line, format!("isa {}: expected \"rv32\" or \"rv64\"", quote(&name)))),
+    };
+    let source = match document.number(&mut table, "id")? {
+        None => Ok(0),
+        Some((id, line)) => u16::try_from(id).map_err(|_| (line, format!("id {id}: expected 0 to 0xffff"))),
+    };
+    let isa = document.good(isa)?;
+    let source = document.good(source)?;
+    let encapsulation = encapsulation_of(document, &mut table)?;
+    let (options, data) = (Options::default(), data::Options::default());
+    let mut config = Config { params: etrace::params_for(isa), encapsulation, options, data };
+    for (key, group) in
+        [("params", Group::Params), ("options", Group::Options), ("data_options", Group::Data)]
+    {
+        let Some(table) = document.table(&mut table, key, key)? else { continue };
+        for (name, text, line) in document.rest(table)? {
+            match Field::of(group, name.strip_suffix("_p").unwrap_or(&name)) {
+                None => document.log.warning(line, format!("{key} has no {}: passed over", quote(&name))),
+                Some(field) => {
+                    document.good(field.put(&mut config, &text).map_err(|error| (line, error)))?;
+                }
+            }
+        }
+    }
+    document.unknown(table, "name, protocol, id, isa, encapsulation, params, options, data_options");
+    document.good(config.params.check().map_err(|error| (line, format!("params.{error}"))))?;
+    Ok(EtraceSource { config, source, isa })
+}
+
+fn encapsulation_of(document: &mut Document<'_>, table: &mut Table<'_>) -> Result<Encapsulation, Wrong> {
+    let line = table.line;
+    let Some(mut table) = document.table(table, "encapsulation", "encapsulation")? else {
+        let message = "encapsulation is missing: expected { kind = \"standard\", \"smi\" or \"pulp\" }";
+        document.log.error(line, message);
+        return Err(Wrong);
+    };
+    let line = table.line;
+    let kind = document.string(&mut table, "kind")?.map_or(String::new(), |(kind, _)| kind);
+    let mut parts = [None; 3];
+    for (part, (name, ..)) in parts.iter_mut().zip(encapsulation::PARTS) {
+        *part = document.number(&mut table, name)?.map(|(value, _)| value);
+    }
+    document.unknown(table, "kind, source_bits, timestamp_bytes, type_bits");
+    document.good(encapsulation::named(&kind, parts).map_err(|error| (line, error)))
+}
+
+fn buffers(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path, sources: &[Source]) -> Vec<Buffer> {
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for table in document.tables(root, "buffer", "[[buffer]]") {
+        let line = table.line;
+        match buffer(document, table, dir, sources, &buffers) {
+            Ok(buffer) => buffers.push(buffer),
+            Err(Wrong) => document.log.error(line, "the buffer is skipped: repair what is wrong with it"),
+        }
+    }
+    buffers
+}
+
+fn buffer(
+    document: &mut Document<'_>,
+    mut table: Table<'_>,
+    dir: &Path,
+    sources: &[Source],
+    before: &[Buffer],
+) -> Result<Buffer, Wrong> {
+    let line = table.line;
+    let name = document.string(&mut table, "name")?;
+    let file = document.string(&mut table, "file")?;
+    let named = document.strings(&mut table, "sources")?;
+    document.unknown(table, "name, file, sources");
+    let (file, file_line) = document.good(file.ok_or_else(|| (line, "file is missing".to_owned())))?;
+    let name = name.map_or_else(|| file.clone(), |(name, _)| name);
+    if before.iter().any(|buffer| buffer.name == name) {
+        document.log.error(line, format!("another buffer has the name {}, too", quote(&name)));
+        return Err(Wrong);
+    }
+    let path = dir.join(&file);
+    document.good(plain_file(&path).map_err(|why| (file_line, format!("{}: {why}", quote(&file)))))?;
+    let wanted = match named {
+        None => (0..sources.len()).collect(),
+        Some((names, line)) => with_names(document, &names, line, sources),
+    };
+    let sources = together(document, line, &name, &wanted, sources);
+    Ok(Buffer { name, path, format: BufferFormat::Etrace, sources })
+}
+
+/// The sources that a buffer names.
+fn with_names(document: &mut Document<'_>, names: &[String], line: u32, sources: &[Source]) -> Vec<usize> {
+    let by_name: HashMap<&str, usize> =
+        sources.iter().enumerate().map(|(index, source)| (source.name.as_str(), index)).collect();
+    let mut found = Vec::new();
+    for name in names {
+        match by_name.get(name.as_str()) {
+            Some(index) if found.contains(index) => {}
+            Some(&index) => found.push(index),
+            None => {
+                let message = format!("no source has the name {} and can be read: left out", quote(name));
+                document.log.error(line, message);
+            }
+        }
+    }
+    found
+}
+
+/// Those of a buffer's sources that can share it: all with one encapsulation, each with an ID of its own.
+fn together(
+    document: &mut Document<'_>,
+    line: u32,
+    buffer: &str,
+    wanted: &[usize],
+    sources: &[Source],
+) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    let mut first: Option<Encapsulation> = None;
+    let mut by_id: HashMap<u16, &str> = HashMap::new();
+    for &index in wanted {
+        let source = &sources[index];
+        if let Protocol::Etrace(etrace) = &source.protocol {
+            let encapsulation = etrace.config.encapsulation;
+            let why = if *first.get_or_insert(encapsulation) == encapsulation {
+                by_id
+                    .insert(etrace.source, &source.name)
+                    .map(|other| format!("has the ID of {}", quote(other)))
+            } else {
+                Some("has another encapsulation than those before it".to_owned())
+            };
+            if let Some(why) = why {
+                let name = quote(&source.name);
+                document.log.error(line, format!("buffer {}: source {name} {why}: left out", quote(buffer)));
+                continue;
+            }
+        }
+        kept.push(index);
+    }
+    kept
+}
+
+fn images(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> Vec<Program> {
+    let tables = document.tables(root, "image", "[[image]]");
+    let mut document = document.memory();
+    let mut programs = Vec::new();
+    for table in tables {
+        let line = table.line;
+        match image(&mut document, table, dir) {
+            Ok(program) => programs.push(program),
+            Err(Wrong) => document.log.error(line, "the image is skipped: its code will be missing"),
+        }
+    }
+    programs
+}
+
+fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Result<Program, Wrong> {
+    let line = table.line;
+    let file = document.string(&mut table, "file")?;
+    let at = document.number(&mut table, "address")?.map(|(at, _)| at);
+    let build_id = document.string(&mut table, "build_id")?.map(|(id, _)| id.to_ascii_lowercase());
+    document.unknown(table, "file, address, build_id");
+    let (file, line) = document.good(file.ok_or_else(|| (line, "file is missing".to_owned())))?;
+    let path = dir.join(&file);
+    document.good(plain_file(&path).map_err(|why| (line, format!("{}: {why}", quote(&file)))))?;
+    Ok(Program { file: ImageFile { path, at }, build_id })
+}
+
+/// Whether a file is there and can hold bytes.
+fn plain_file(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err("not a plain file".into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("no such file".into()),
+        Err(error) => Err(format!("cannot read: {error}")),
+    }
+}

@@ -1,0 +1,95 @@
+//! A capture as the text of its `capture.toml`.
+
+use std::fmt::Write;
+
+use super::FORMAT;
+use crate::etrace::{self, EtraceSource, FIELDS, Group, encapsulation};
+
+/// What a capture says of itself.
+#[derive(Debug, Default)]
+pub(super) struct Description {
+    pub(super) description: Option<String>,
+    /// Name and parameters.
+    pub(super) sources: Vec<(String, EtraceSource)>,
+    /// Name, file, and the sources' numbers.
+    pub(super) buffers: Vec<(String, String, Vec<usize>)>,
+    /// File, address and build ID.
+    pub(super) images: Vec<(String, Option<u64>, Option<String>)>,
+}
+
+impl Description {
+    /// The text. Each value that people may wonder about has its meaning beside it.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(
+            text,
+            "# A trace, and all that is needed to read it: `tracewright info` takes this folder."
+        )?;
+        writeln!(text, "format = {FORMAT}")?;
+        if let Some(description) = &self.description {
+            writeln!(text, "description = {}", quoted(description))?;
+        }
+        for (name, source) in &self.sources {
+            writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
+            writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
+            writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
+            let kind = source.config.encapsulation;
+            writeln!(text, "\n[source.encapsulation]\nkind = {}", quoted(encapsulation::name(kind)))?;
+            for (value, (name, _, meaning)) in
+                encapsulation::parts(kind).into_iter().flatten().zip(encapsulation::PARTS)
+            {
+                writeln!(text, "{name} = {value} # {meaning}")?;
+            }
+            for (group, key) in
+                [(Group::Params, "params"), (Group::Options, "options"), (Group::Data, "data_options")]
+            {
+                writeln!(text, "\n[source.{key}]")?;
+                for field in FIELDS.iter().filter(|field| field.group == group) {
+                    let value = field.text(&source.config);
+                    let value = if field.is_name() { quoted(&value) } else { value };
+                    writeln!(text, "{} = {value} # {}", field.name, field.meaning)?;
+                }
+            }
+        }
+        for (name, file, sources) in &self.buffers {
+            writeln!(text, "\n[[buffer]]\nname = {}\nfile = {}", quoted(name), quoted(file))?;
+            let names = sources.iter().filter_map(|&source| self.sources.get(source));
+            let names: Vec<_> = names.map(|(name, _)| quoted(name)).collect();
+            writeln!(text, "sources = [{}]", names.join(", "))?;
+        }
+        for (file, address, build_id) in &self.images {
+            writeln!(text, "\n[[image]]\nfile = {}", quoted(file))?;
+            if let Some(address) = address {
+                writeln!(text, "address = {address:#x}")?;
+            }
+            if let Some(build_id) = build_id {
+                writeln!(text, "build_id = {}", quoted(build_id))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            _ if character.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(character));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
