@@ -5,6 +5,7 @@ mod decode;
 mod images;
 mod info;
 mod line;
+mod log;
 mod output;
 mod packets;
 mod progress;

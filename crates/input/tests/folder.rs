@@ -291,12 +291,13 @@ fn config(rng: &mut Rng, encapsulation: Encapsulation) -> Config {
         call_counter_size: number(0, 16),
         return_stack_size: number(0, 12),
         daddress_width: number(8, 64),
-        data_width: number(8, 64),
+        data_width: 8 << number(0, 3),
         support: layouts[usize::from(number(0, 2))],
         nocontext,
         notime,
         sijump,
         iret_ext,
+        ..Params::default()
     };
     Config { params, encapsulation, options, data }
 }

@@ -48,7 +48,7 @@ impl Print for Json {
 impl Json {
     fn head(&self, line: &mut Line, at: &At<'_>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
-        line.text(r#","id":"#).decimal(at.source.id.get().into());
+        line.text(r#","id":"#).decimal(at.source.id.into());
     }
 }
 
