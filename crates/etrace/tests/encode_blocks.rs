@@ -9,7 +9,7 @@ use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::{Options, Params};
 use tracewright_hart::{Blocks, Privilege, Sink, Trap, log};
-use tracewright_isa::riscv::Xlen;
+use tracewright_isa::riscv::{IType, Xlen};
 use tracewright_testkit::etrace::{flows, text};
 use tracewright_testkit::{captures, skip};
 
@@ -88,10 +88,7 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
     let Some(captures) = captures() else { return skip(name, "no captures") };
     let mut compared = 0;
     for flow in flows(&captures) {
-        if flow.encoder_input().is_none() {
-            continue;
-        }
-        let input = flow.encoder_input().unwrap();
+        let Some(input) = flow.encoder_input() else { continue };
         let reader = Reader::new(input.as_bytes(), Retirement::Instruction).unwrap();
         let single: Vec<_> = reader.map(Result::unwrap).collect();
         let (xlen, width) = match (flow.params.iaddress_width, &flow.set[..6]) {
@@ -105,6 +102,13 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
         let plain = folder.join(format!("{}.spike_pc_trace", flow.program));
         let path = if plain.exists() { plain } else { compressed };
         let Some(mut blocks) = blocks(&path, xlen, width) else { continue };
+        // The flow that made the inputs took RV32's C.JAL for RV64's C.ADDIW: no call.
+        if flow.program == "xrle" {
+            for entry in blocks.iter_mut().filter(|entry| entry.itype == IType::InferableCall) {
+                assert_eq!(entry.ilastsize, 0, "C.JAL");
+                entry.itype = IType::InferableJump;
+            }
+        }
         // The flow that made the inputs kept eight bits of trap values.
         blocks.iter_mut().for_each(|entry| entry.tval &= 0xff);
         // What became of a branch at the very end no log of instructions tells. The input says something.
