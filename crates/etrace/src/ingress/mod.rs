@@ -1,6 +1,15 @@
 //! What a trace encoder sees of a hart: the ingress port.
+//!
+//! An [`Entry`] is what it sees of a block. [`Executed`] makes them of executed blocks, [`csv`] of text.
+
+pub mod csv;
+mod executed;
+mod itype;
 
 use tracewright_isa::riscv::IType;
+
+pub use executed::Executed;
+pub use itype::ITypeWidth;
 
 /// Instructions that retired one after another, and how they ended: a group of the interface. The last one's type is
 /// [`itype`](Self::itype).
@@ -49,10 +58,68 @@ pub enum CType {
     Discontinuity = 3,
 }
 
+impl CType {
+    /// That with this number.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Unreported),
+            1 => Some(Self::Imprecise),
+            2 => Some(Self::Precise),
+            3 => Some(Self::Discontinuity),
+            _ => None,
+        }
+    }
+}
+
 impl Entry {
+    /// Nothing retired, nothing happened.
+    pub const NOTHING: Self = Self {
+        itype: IType::None,
+        cause: 0,
+        tval: 0,
+        privilege: 0,
+        iaddr: 0,
+        context: 0,
+        ctype: CType::Unreported,
+        time: 0,
+        iretire: 0,
+        ilastsize: 0,
+        sijump: false,
+        cycle: 0,
+        notify: false,
+    };
+
     /// Address of the last instruction.
     #[inline]
     pub const fn last(&self) -> u64 {
-        self.iaddr.wrapping_add(2 * self.iretire as u64).wrapping_sub(2 << self.ilastsize)
+        self.end().wrapping_sub(2 << (self.ilastsize & 3))
+    }
+
+    /// Address after the last instruction.
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.iaddr.wrapping_add(2 * self.iretire as u64)
+    }
+
+    /// Whether one instruction retired.
+    #[inline]
+    pub const fn is_single(&self) -> bool {
+        self.iretire == 1 << (self.ilastsize & 3)
+    }
+
+    /// Whether it is a trap, perhaps after instructions.
+    #[inline]
+    pub const fn is_trap(&self) -> bool {
+        matches!(self.itype, IType::Exception | IType::Interrupt)
+    }
+
+    /// Whether the last instruction is a branch, and was taken.
+    #[inline]
+    pub const fn taken(&self) -> Option<bool> {
+        match self.itype {
+            IType::TakenBranch => Some(true),
+            IType::NotTakenBranch => Some(false),
+            _ => None,
+        }
     }
 }

@@ -42,6 +42,30 @@ pub enum IType {
     OtherInferableJump = 15,
 }
 
+impl IType {
+    /// That with this number; 7 is reserved.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        Some(match number {
+            0 => Self::None,
+            1 => Self::Exception,
+            2 => Self::Interrupt,
+            3 => Self::TrapReturn,
+            4 => Self::NotTakenBranch,
+            5 => Self::TakenBranch,
+            6 => Self::UninferableJump3,
+            8 => Self::UninferableCall,
+            9 => Self::InferableCall,
+            10 => Self::UninferableJump,
+            11 => Self::InferableJump,
+            12 => Self::CoRoutineSwap,
+            13 => Self::Return,
+            14 => Self::OtherUninferableJump,
+            15 => Self::OtherInferableJump,
+            _ => return None,
+        })
+    }
+}
+
 /// What an instruction does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {

@@ -1,0 +1,656 @@
+use tracewright_isa::riscv::IType;
+
+use super::branches::Branches;
+use super::port::{Buffer, PortStats};
+use super::resync::Counter;
+use super::returns::{Return, Returns};
+use super::{Config, Filter, ResyncMode};
+use crate::ingress::{CType, Entry};
+use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
+use crate::{JumpTargets, Options, Params};
+
+/// What a hart retires to packets.
+///
+/// Tracing is on from the start. Packets are told as soon as it is certain that they come: one entry late.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    config: Config,
+    filters: bool,
+    is_enabled: bool,
+    /// The support packet that comes first was sent.
+    is_announced: bool,
+    /// The entry that waits for the next.
+    current: Option<Entry>,
+    /// How the one before it ended.
+    before: Before,
+    /// The trap that it ended with.
+    trap: Entry,
+    /// Privilege, context and cycle of the one before.
+    privilege: u8,
+    context: u64,
+    cycle: u64,
+    /// A synchronisation packet comes with the next instruction.
+    is_armed: bool,
+    /// The last address told was a jump's target, and nothing told since says so.
+    is_unconfirmed: bool,
+    /// The address that was told last.
+    address: u64,
+    branches: Branches,
+    returns: Returns,
+    targets: Option<JumpTargets>,
+    resync: Counter,
+    buffer: Option<Buffer>,
+    /// Packets are being lost.
+    is_lost: bool,
+}
+
+/// How an entry ended, as far as the next instruction is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// It was not traced.
+    Nothing,
+    /// Where execution went is known.
+    Inferable,
+    /// By a return, to where the calls say.
+    Return,
+    /// By a jump to anywhere; with what to say of returns.
+    Jump(Option<u32>),
+    /// By a trap; and whether that is told already.
+    Trap { is_told: bool },
+}
+
+/// What was told of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Synchronised,
+    /// Its address; whether since a jump led to it.
+    Address {
+        is_target: bool,
+    },
+}
+
+/// Why an address is told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reason {
+    notify: bool,
+    updiscon: bool,
+    /// A jump led to it.
+    is_target: bool,
+    returns: Option<u32>,
+}
+
+/// How the circumstances of two instructions differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    /// The second has to be told.
+    Precise,
+    /// Both have to be told.
+    Discontinuity,
+}
+
+impl Encoder {
+    /// An encoder that is switched on.
+    pub fn new(config: Config) -> Self {
+        let Config { params, options, quirks, .. } = &config;
+        Self {
+            filters: config.filter != Filter::ALL,
+            is_enabled: true,
+            is_announced: false,
+            current: None,
+            before: Before::Nothing,
+            trap: Entry::NOTHING,
+            privilege: 0,
+            context: 0,
+            cycle: 0,
+            is_armed: false,
+            is_unconfirmed: false,
+            address: 0,
+            branches: Branches::new(params, options, quirks),
+            returns: Returns::new(params, options, quirks),
+            targets: targets(params, options),
+            resync: Counter::new(config.resync),
+            buffer: config.port.map(Buffer::new),
+            is_lost: false,
+            config,
+        }
+    }
+
+    /// What the encoder is built with.
+    pub fn params(&self) -> &Params {
+        &self.config.params
+    }
+
+    /// What happened at the port, if there is one.
+    pub fn port_stats(&self) -> PortStats {
+        self.buffer.as_ref().map(|buffer| buffer.stats).unwrap_or_default()
+    }
+
+    /// Takes what retired next.
+    #[inline]
+    pub fn entry(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        if !self.is_enabled {
+            return;
+        }
+        match (entry.is_trap(), entry.iretire) {
+            (false, 0) => {}
+            (true, 1..) => {
+                // What retired, and then the trap.
+                self.take(&Entry { itype: IType::None, ..*entry }, out);
+                let iaddr = entry.end();
+                self.take(&Entry { iaddr, iretire: 0, notify: false, ..*entry }, out);
+            }
+            _ => self.take(entry, out),
+        }
+    }
+
+    /// Tells what is left, and that tracing has ended. The encoder is switched off then.
+    pub fn finish(&mut self, out: &mut impl FnMut(&Packet)) {
+        self.enable(false, out);
+    }
+
+    /// Switches tracing on or off.
+    pub fn enable(&mut self, enable: bool, out: &mut impl FnMut(&Packet)) {
+        if self.is_enabled == enable {
+            return;
+        }
+        if !enable {
+            self.announce(out);
+            self.end(false, out);
+        }
+        self.is_announced = false;
+        self.is_enabled = enable;
+    }
+
+    /// The hart was halted or reset: tracing ends, and begins anew with what it retires next.
+    pub fn halt(&mut self, out: &mut impl FnMut(&Packet)) {
+        if self.is_enabled && (self.current.is_some() || self.is_lost) {
+            self.end(true, out);
+        }
+    }
+
+    /// Switches options. Tracing ends, and begins anew with the next entry.
+    pub fn set_options(&mut self, options: Options, out: &mut impl FnMut(&Packet)) {
+        self.halt(out);
+        self.config.options = options;
+        let Config { params, options, quirks, .. } = &self.config;
+        self.branches = Branches::new(params, options, quirks);
+        self.returns = Returns::new(params, options, quirks);
+        self.targets = targets(params, options);
+        self.is_announced = false;
+    }
+
+    /// Sets what is traced from the next entry on.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filters = filter != Filter::ALL;
+        self.config.filter = filter;
+    }
+
+    #[inline]
+    fn take(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        if self.is_lost && !self.recovers(entry, out) {
+            return;
+        }
+        if self.filters && !self.config.filter.qualifies(entry) {
+            if self.current.is_some() {
+                self.end(true, out);
+            }
+            return;
+        }
+        match self.current.take() {
+            Some(current) => _ = self.settle(&current, Some(entry), out),
+            None => self.announce(out),
+        }
+        if !self.is_lost {
+            self.current = Some(*entry);
+        }
+    }
+
+    /// The support packet that says what is switched on, once.
+    fn announce(&mut self, out: &mut impl FnMut(&Packet)) {
+        if !self.is_announced {
+            self.is_announced = true;
+            self.tell_support(true, QualStatus::NoChange, out);
+        }
+    }
+
+    /// Tracing ends after the current entry.
+    fn end(&mut self, ienable: bool, out: &mut impl FnMut(&Packet)) {
+        let status = match self.current.take() {
+            Some(current) if self.config.quirks.always_ends_with_address => {
+                self.settle(&current, Some(&current), out);
+                self.tell_address(current.last(), Reason::default(), out);
+                QualStatus::EndedRep
+            }
+            Some(current) => match self.settle(&current, None, out) {
+                Told::Address { is_target: true } => QualStatus::EndedNtr,
+                _ => QualStatus::EndedRep,
+            },
+            None => QualStatus::NoChange,
+        };
+        let status = if self.is_lost { QualStatus::TraceLost } else { status };
+        if let Some(buffer) = &mut self.buffer
+            && self.is_lost
+        {
+            buffer.drain();
+        }
+        self.is_lost = false;
+        self.tell_support(ienable, status, out);
+        self.before = Before::Nothing;
+        self.is_armed = false;
+    }
+
+    /// Packets were lost: goes on with `entry`, if there is room again.
+    #[cold]
+    fn recovers(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) -> bool {
+        let support = self.support(true, QualStatus::TraceLost);
+        let start =
+            Packet::Start(Start { taken: false, context: self.context_of(entry), address: entry.iaddr });
+        let params = &self.config.params;
+        let Some(buffer) = &mut self.buffer else { return true };
+        if !buffer.has_room(&[support, start], params, entry.cycle) {
+            return false;
+        }
+        self.is_lost = false;
+        self.before = Before::Nothing;
+        self.is_armed = false;
+        self.cycle = entry.cycle;
+        self.send(&support, out);
+        true
+    }
+
+    /// Decides what is told of `entry`, now that the `next` one is known; `None`: tracing ends. Says what was told of
+    /// its last instruction.
+    #[inline]
+    fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
+        let told = if entry.iretire == 0 {
+            self.settle_trap(entry, next, out);
+            Told::Nothing
+        } else {
+            let is_single = entry.is_single();
+            let mut told = self.settle_first(entry, is_single, next, out);
+            if self.is_imprecise_change(entry) && told != Told::Synchronised {
+                self.tell_context(entry, out);
+            }
+            if !is_single {
+                self.branch(entry);
+                told = Told::Nothing;
+            }
+            let told = self.settle_last(entry, is_single, told, next, out);
+            self.before = self.leave(entry, next);
+            told
+        };
+        self.privilege = entry.privilege;
+        self.context = entry.context;
+        self.cycle = entry.cycle;
+        told
+    }
+
+    /// A trap, without an instruction.
+    #[cold]
+    fn settle_trap(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) {
+        let mut is_told = match self.before {
+            Before::Trap { is_told: false } => {
+                let trap = self.trap;
+                self.tell_trap(&trap, false, entry, out);
+                false
+            }
+            Before::Trap { is_told: true } | Before::Nothing | Before::Jump(_) => {
+                self.tell_trap(entry, false, entry, out);
+                true
+            }
+            Before::Inferable | Before::Return => false,
+        };
+        if next.is_none() && !is_told {
+            self.tell_trap(entry, false, entry, out);
+            is_told = true;
+        }
+        self.trap = *entry;
+        self.before = Before::Trap { is_told };
+    }
+
+    /// The first instruction: what led to it may have to be told. If it is the last too, its branch is counted.
+    #[inline]
+    fn settle_first(
+        &mut self,
+        entry: &Entry,
+        is_single: bool,
+        next: Option<&Entry>,
+        out: &mut impl FnMut(&Packet),
+    ) -> Told {
+        if let Before::Trap { is_told: false } = self.before {
+            let trap = self.trap;
+            self.tell_trap(&trap, true, entry, out);
+            return self.synchronised(entry, is_single);
+        }
+        let is_start = matches!(self.before, Before::Trap { .. } | Before::Nothing)
+            || self.is_armed
+            || self.resync.is_exceeded()
+            || self.change(self.privilege, self.context, entry) != Change::Nothing;
+        if is_start {
+            self.tell_start(entry, out);
+            return self.synchronised(entry, is_single);
+        }
+        if is_single {
+            self.branch(entry);
+        }
+        match self.before {
+            Before::Jump(returns) => {
+                let updiscon = self.resync.is_due_after_packet()
+                    || is_single && next.is_some_and(|next| self.synchronises_after(entry, next));
+                let reason = Reason { notify: false, updiscon, is_target: true, returns };
+                self.tell_address(entry.iaddr, reason, out);
+                Told::Address { is_target: true }
+            }
+            Before::Return if self.returns.is_counted_out() => {
+                let reason = Reason { returns: self.returns.report(true), ..Reason::default() };
+                self.tell_address(entry.iaddr, reason, out);
+                Told::Address { is_target: false }
+            }
+            _ => Told::Nothing,
+        }
+    }
+
+    /// The last instruction: what comes next may make it necessary to tell it.
+    #[inline]
+    fn settle_last(
+        &mut self,
+        entry: &Entry,
+        is_single: bool,
+        mut told: Told,
+        next: Option<&Entry>,
+        out: &mut impl FnMut(&Packet),
+    ) -> Told {
+        self.resync.advance(entry.iretire, entry.cycle);
+        let may_synchronise = next.is_some_and(|next| self.may_synchronise(entry, next));
+        if told == Told::Nothing {
+            let is_unconfirmed = self.is_unconfirmed && !self.config.quirks.unconfirmed;
+            let has_untold = !self.branches.is_empty() || is_unconfirmed;
+            let has_to_tell = match next {
+                None => true,
+                Some(next) if next.iretire == 0 => true,
+                Some(next) => match self.change(entry.privilege, entry.context, next) {
+                    Change::Nothing => false,
+                    Change::Precise => has_untold,
+                    Change::Discontinuity => true,
+                },
+            };
+            if has_to_tell
+                || entry.notify
+                || may_synchronise && has_untold && self.resync.is_due()
+                || self.branches.is_counted_out()
+            {
+                let returns = self.returns.report(is_single && self.before == Before::Return);
+                let reason = Reason { notify: entry.notify, returns, ..Reason::default() };
+                self.tell_address(entry.last(), reason, out);
+                told = Told::Address { is_target: false };
+            } else if self.branches.is_full() {
+                self.tell_branches(out);
+            }
+        }
+        self.is_armed = may_synchronise && self.resync.is_due() && !self.resync.counts_packets_anywhere();
+        told
+    }
+
+    /// What `entry` does to where the next instruction is.
+    #[inline]
+    fn leave(&mut self, entry: &Entry, next: Option<&Entry>) -> Before {
+        let itype = entry.itype;
+        if (itype as u8) < IType::UninferableJump3 as u8 {
+            // None, and branches; traps have nothing that retires.
+            return if itype == IType::TrapReturn { Before::Jump(None) } else { Before::Inferable };
+        }
+        self.returns.call(itype, self.config.params.address(entry.end()));
+        let is_pair = entry.sijump && self.config.options.sijump;
+        match itype {
+            _ if !is_uninferable(itype) => Before::Inferable,
+            IType::Return if is_pair => {
+                self.returns.inferable_ret();
+                Before::Inferable
+            }
+            _ if is_pair => Before::Inferable,
+            IType::Return => {
+                let target = next.map_or(0, |next| self.config.params.address(next.iaddr));
+                match self.returns.ret(target) {
+                    Return::Implicit => Before::Return,
+                    Return::Uninferable(returns) => Before::Jump(returns),
+                }
+            }
+            _ => Before::Jump(None),
+        }
+    }
+
+    /// The last instruction of `entry` is a branch, perhaps.
+    #[inline]
+    fn branch(&mut self, entry: &Entry) {
+        if let Some(taken) = entry.taken() {
+            self.branches.push(entry.last(), taken);
+            self.returns.branch();
+        }
+    }
+
+    /// A synchronisation packet was sent for the first instruction of `entry`, which may be a branch.
+    fn synchronised(&mut self, entry: &Entry, is_single: bool) -> Told {
+        if is_single && let Some(taken) = entry.taken() {
+            self.branches.synchronised(entry.last(), taken);
+        }
+        Told::Synchronised
+    }
+
+    /// Whether a synchronisation packet comes with `next`, as far as can be known when `entry` has one instruction.
+    fn synchronises_after(&self, entry: &Entry, next: &Entry) -> bool {
+        next.iretire == 0
+            || self.change(entry.privilege, entry.context, next) != Change::Nothing
+            || self.may_synchronise(entry, next) && self.resync.is_due_after(entry.iretire, entry.cycle)
+    }
+
+    /// Whether synchronisation can happen at `next`.
+    #[inline]
+    fn may_synchronise(&self, entry: &Entry, next: &Entry) -> bool {
+        let is_start = self.resync.is_anywhere() || entry.itype != IType::None || next.iaddr != entry.end();
+        is_start && next.iretire > 0
+    }
+
+    /// Whether `next` has to be told since it runs under other circumstances.
+    #[inline]
+    fn change(&self, privilege: u8, context: u64, next: &Entry) -> Change {
+        if privilege == next.privilege && context == next.context {
+            return Change::Nothing;
+        }
+        let has_context = !self.config.params.nocontext;
+        match next.ctype {
+            CType::Discontinuity if context != next.context => Change::Discontinuity,
+            CType::Precise if context != next.context && has_context => Change::Precise,
+            _ if privilege != next.privilege => Change::Precise,
+            _ => Change::Nothing,
+        }
+    }
+
+    #[inline]
+    fn is_imprecise_change(&self, entry: &Entry) -> bool {
+        entry.context != self.context
+            && entry.ctype == CType::Imprecise
+            && !self.config.params.nocontext
+            && self.before != Before::Nothing
+    }
+
+    fn tell_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
+        let support = self.support(ienable, status);
+        self.send(&support, out);
+        if self.config.shallow {
+            self.branches.clear();
+        }
+    }
+
+    fn support(&self, ienable: bool, qual_status: QualStatus) -> Packet {
+        Packet::Support(Support {
+            ienable,
+            encoder_mode: 0,
+            qual_status,
+            ioptions: self.config.options,
+            resync_disabled: self.config.resync.mode == ResyncMode::Off,
+            denable: ienable && self.config.data.is_some(),
+            dloss: false,
+            doptions: self.config.data.unwrap_or_default(),
+        })
+    }
+
+    fn tell_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        let taken = entry.is_single() && entry.taken() == Some(true);
+        let address = self.sent(entry.iaddr);
+        self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
+        self.address = address;
+        self.restart();
+    }
+
+    /// Tells `trap`, with the address of `at`.
+    fn tell_trap(&mut self, trap: &Entry, thaddr: bool, at: &Entry, out: &mut impl FnMut(&Packet)) {
+        let interrupt = trap.itype == IType::Interrupt;
+        let params = &self.config.params;
+        let is_implicit = thaddr && self.config.options.implicit_exception;
+        let address = (!is_implicit).then(|| self.sent(at.iaddr));
+        let packet = Packet::Trap(Trap {
+            taken: at.is_single() && at.taken() == Some(true),
+            context: self.context_of(at),
+            ecause: low(trap.cause, params.ecause_width.into()),
+            interrupt,
+            thaddr,
+            address,
+            tval: (!interrupt).then(|| params.address(trap.tval)),
+        });
+        self.send(&packet, out);
+        self.address = address.unwrap_or(self.address);
+        self.restart();
+    }
+
+    fn tell_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.send(&Packet::Context(self.context_of(entry)), out);
+        if self.config.shallow {
+            self.branches.clear();
+        }
+    }
+
+    fn tell_branches(&mut self, out: &mut impl FnMut(&Packet)) {
+        let packet = match self.branches.count() {
+            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
+            None => Packet::Branches(self.branches.map(), None),
+        };
+        self.send(&packet, out);
+        self.branches.clear();
+        self.is_unconfirmed = false;
+    }
+
+    fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
+        let Reason { notify, updiscon, is_target, returns } = reason;
+        let address = self.sent(address);
+        let value = match self.config.options.full_address {
+            true => address,
+            false => self.difference(address),
+        };
+        let told = Address { value, notify, updiscon, returns };
+        let map = self.branches.map();
+        let mut packet = match self.branches.count() {
+            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: Some(told) }),
+            None if map.is_empty() => Packet::Address(told),
+            None => Packet::Branches(map, Some(told)),
+        };
+        let quirks = &self.config.quirks;
+        if let Some(targets) = &mut self.targets
+            && (is_target || quirks.caches_every_address)
+        {
+            match targets.find(address) {
+                Some(index) if is_target && !updiscon && !matches!(packet, Packet::BranchCount(_)) => {
+                    let indexed = Packet::JumpTarget { index: index as u32, branches: map, returns };
+                    packet = shorter(indexed, packet, quirks.always_prefers_index, &self.config.params);
+                }
+                Some(_) => {}
+                None => targets.insert(address),
+            }
+        }
+        self.send(&packet, out);
+        self.address = address;
+        self.branches.clear();
+        self.returns.told();
+        self.is_unconfirmed = is_target && !updiscon;
+    }
+
+    /// After a synchronisation packet.
+    fn restart(&mut self) {
+        self.branches.reset();
+        self.returns.reset();
+        if let Some(targets) = &mut self.targets {
+            targets.reset();
+        }
+        self.resync.restart(self.cycle);
+        self.is_armed = false;
+        self.is_unconfirmed = false;
+    }
+
+    #[inline]
+    fn send(&mut self, packet: &Packet, out: &mut impl FnMut(&Packet)) {
+        if self.buffer.is_some() && !self.fits(packet) {
+            return;
+        }
+        self.resync.packet();
+        out(packet);
+    }
+
+    /// Whether the port takes a packet.
+    #[cold]
+    fn fits(&mut self, packet: &Packet) -> bool {
+        let Some(buffer) = &mut self.buffer else { return true };
+        // Told of an entry when the next one is there.
+        let cycle = self.current.map_or(self.cycle, |entry| entry.cycle);
+        if !self.is_lost && !buffer.take(packet, &self.config.params, cycle) {
+            self.is_lost = true;
+            buffer.stats.losses += 1;
+        }
+        !self.is_lost
+    }
+
+    fn context_of(&self, entry: &Entry) -> Context {
+        let params = &self.config.params;
+        Context {
+            privilege: low(entry.privilege.into(), params.privilege_width.into()) as u8,
+            time: low(entry.time, params.time_bits()),
+            context: low(entry.context, params.context_bits()),
+        }
+    }
+
+    /// An address as far as it is sent.
+    #[inline]
+    fn sent(&self, address: u64) -> u64 {
+        let params = &self.config.params;
+        params.address(address) >> params.iaddress_lsb << params.iaddress_lsb
+    }
+
+    /// The difference to the address that was told last.
+    #[inline]
+    fn difference(&self, address: u64) -> u64 {
+        let unused = 64 - u32::from(self.config.params.iaddress_width);
+        ((address.wrapping_sub(self.address) << unused) as i64 >> unused) as u64
+    }
+}
+
+fn targets(params: &Params, options: &Options) -> Option<JumpTargets> {
+    (options.jump_target_cache && params.cache_size > 0).then(|| JumpTargets::new(params))
+}
+
+/// Whether a jump of this type goes to an address that the program does not tell.
+#[inline]
+const fn is_uninferable(itype: IType) -> bool {
+    !matches!(itype, IType::InferableCall | IType::InferableJump | IType::OtherInferableJump)
+}
+
+/// The lowest bits.
+const fn low(value: u64, bits: u32) -> u64 {
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+}
+
+/// The packet with an index, unless the other one is shorter.
+fn shorter(indexed: Packet, other: Packet, always: bool, params: &Params) -> Packet {
+    let is_longer =
+        !always && super::port::payload_len(&other, params) < super::port::payload_len(&indexed, params);
+    if is_longer { other } else { indexed }
+}

@@ -1,0 +1,114 @@
+/// When the encoder synchronises anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resync {
+    /// What is counted.
+    pub mode: ResyncMode,
+    /// It is due when 2 to the power of this and 4 more were counted (`trTeInstSyncMax`).
+    pub max: u8,
+    /// It may happen at any instruction, as in the reference model, not only where a block starts. Packets then depend on
+    /// how many instructions an entry has; the model has one in each.
+    pub anywhere: bool,
+}
+
+/// What is counted (`trTeInstSyncMode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ResyncMode {
+    /// Nothing: the encoder never synchronises without another reason.
+    #[default]
+    Off = 0,
+    /// Packets.
+    Packets = 1,
+    /// Cycles.
+    Cycles = 2,
+    /// Half-words of retired instructions.
+    HalfWords = 3,
+}
+
+impl Default for Resync {
+    fn default() -> Self {
+        Self { mode: ResyncMode::Packets, max: 8, anywhere: false }
+    }
+}
+
+/// Counts up to the next synchronisation.
+#[derive(Clone, Debug)]
+pub(super) struct Counter {
+    resync: Resync,
+    limit: u64,
+    count: u64,
+    /// The last cycle that does not count any more.
+    base: u64,
+}
+
+impl Counter {
+    pub(super) fn new(resync: Resync) -> Self {
+        let limit = 1u64.checked_shl(u32::from(resync.max) + 4).unwrap_or(u64::MAX);
+        Self { resync, limit, count: 0, base: 0 }
+    }
+
+    /// A packet was sent.
+    #[inline]
+    pub(super) fn packet(&mut self) {
+        if self.resync.mode == ResyncMode::Packets {
+            self.count += 1;
+        }
+    }
+
+    /// An entry is settled: so many half-words, up to this cycle.
+    #[inline]
+    pub(super) fn advance(&mut self, half_words: u32, cycle: u64) {
+        match self.resync.mode {
+            ResyncMode::HalfWords => self.count += u64::from(half_words),
+            ResyncMode::Cycles => self.count = cycle.wrapping_sub(self.base),
+            ResyncMode::Off | ResyncMode::Packets => {}
+        }
+    }
+
+    /// A synchronisation packet was sent for the instruction after `cycle`.
+    pub(super) fn restart(&mut self, cycle: u64) {
+        (self.count, self.base) = (0, cycle);
+    }
+
+    /// Whether branches have to be told now, and then synchronised.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.resync.mode != ResyncMode::Off && self.count >= self.limit
+    }
+
+    /// Whether it is due when an entry with so many half-words is settled, up to this cycle.
+    pub(super) fn is_due_after(&self, half_words: u32, cycle: u64) -> bool {
+        let count = match self.resync.mode {
+            ResyncMode::HalfWords => self.count + u64::from(half_words),
+            ResyncMode::Cycles => cycle.wrapping_sub(self.base),
+            ResyncMode::Off | ResyncMode::Packets => return false,
+        };
+        count >= self.limit
+    }
+
+    /// Whether the reference model, which counts packets, synchronises at this very instruction.
+    #[inline]
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.counts_packets_anywhere() && self.count > self.limit
+    }
+
+    /// Whether one more packet makes it due.
+    #[inline]
+    pub(super) fn is_due_after_packet(&self) -> bool {
+        match (self.resync.mode, self.resync.anywhere) {
+            (ResyncMode::Packets, false) => self.count + 1 >= self.limit,
+            (ResyncMode::Packets, true) => self.count >= self.limit,
+            _ => false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn counts_packets_anywhere(&self) -> bool {
+        self.resync.mode == ResyncMode::Packets && self.resync.anywhere
+    }
+
+    #[inline]
+    pub(super) fn is_anywhere(&self) -> bool {
+        self.resync.anywhere
+    }
+}

@@ -1,0 +1,119 @@
+use tracewright_isa::riscv::IType;
+
+use super::Quirks;
+use crate::{Options, Params, ReturnStack};
+
+/// What implicit returns need: the calls, and what a decoder must be told to find the right return.
+#[derive(Clone, Debug)]
+pub(super) struct Returns {
+    stack: ReturnStack,
+    is_on: bool,
+    /// Return addresses are known, not only how many there are.
+    knows_addresses: bool,
+    /// Packets have `irets`, not `irdepth`.
+    counts: bool,
+    /// A return that went elsewhere leaves its call.
+    keeps_failed: bool,
+    /// Implicit returns since the last branch or address that was told.
+    count: u32,
+}
+
+/// Where a return went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Return {
+    /// Where the calls say: nothing has to be told.
+    Implicit,
+    /// Somewhere; packets have this for `irreport`.
+    Uninferable(Option<u32>),
+}
+
+/// `irets` has 8 bits.
+const MOST_RETURNS: u32 = 255;
+
+impl Returns {
+    pub(super) fn new(params: &Params, options: &Options, quirks: &Quirks) -> Self {
+        let (stack, counter) = (params.return_stack_size, params.call_counter_size);
+        Self {
+            stack: ReturnStack::new(params),
+            is_on: options.implicit_return && (stack > 0 || counter > 0),
+            knows_addresses: stack > 0,
+            counts: params.iret_ext,
+            keeps_failed: quirks.keeps_failed_returns && !params.iret_ext,
+            count: 0,
+        }
+    }
+
+    /// An instruction of this type retired; `end` is the address after it.
+    #[inline]
+    pub(super) fn call(&mut self, itype: IType, end: u64) {
+        if self.is_on && matches!(itype, IType::UninferableCall | IType::InferableCall) {
+            self.stack.push(end);
+            if !self.counts {
+                self.count = 0;
+            }
+        }
+    }
+
+    /// A return retired that went to `target`.
+    #[inline]
+    pub(super) fn ret(&mut self, target: u64) -> Return {
+        let depth = self.stack.depth();
+        if !self.is_on || depth == 0 {
+            return Return::Uninferable((self.counts && self.count > 0).then_some(self.count));
+        }
+        if !self.knows_addresses || self.stack.top() == Some(target) {
+            self.stack.pop();
+            self.count += 1;
+            return Return::Implicit;
+        }
+        if !self.keeps_failed {
+            self.stack.pop();
+        }
+        Return::Uninferable(Some(if self.counts { self.count } else { depth as u32 }))
+    }
+
+    /// A return retired whose target the instruction before tells.
+    #[inline]
+    pub(super) fn inferable_ret(&mut self) {
+        if self.is_on {
+            self.stack.pop();
+        }
+    }
+
+    /// A branch retired.
+    #[inline]
+    pub(super) fn branch(&mut self) {
+        self.count = 0;
+    }
+
+    /// Whether the address after a return has to be told since no more can be counted.
+    #[inline]
+    pub(super) fn is_counted_out(&self) -> bool {
+        self.counts && self.count >= MOST_RETURNS
+    }
+
+    /// What a packet says that tells an address which no uninferable jump led to, but perhaps an implicit return.
+    pub(super) fn report(&self, is_after_return: bool) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let depth = self.stack.depth() as u32;
+        match (self.counts, is_after_return) {
+            (true, _) => Some(self.count),
+            (false, true) => (depth > 0).then_some(depth),
+            (false, false) => Some(depth),
+        }
+    }
+
+    /// An address was told.
+    #[inline]
+    pub(super) fn told(&mut self) {
+        self.count = 0;
+    }
+
+    /// For a synchronisation packet.
+    pub(super) fn reset(&mut self) {
+        self.stack.reset();
+        self.count = 0;
+    }
+}

@@ -1,0 +1,136 @@
+use tracewright_core::{Block, Ended, Flow, Role};
+use tracewright_isa::riscv::IType;
+
+use super::{CType, Entry, ITypeWidth};
+
+/// Makes entries of blocks that were executed: one for each block, and one for each trap.
+///
+/// Circumstances hold from when they are told on: tell a trap before the privilege that it brings.
+///
+/// ```
+/// # use tracewright_core::{Block, Class, Ended, Isa};
+/// # use tracewright_etrace::encode::Encoder;
+/// # use tracewright_etrace::ingress::Executed;
+/// let mut executed = Executed::default();
+/// let mut encoder = Encoder::new(Default::default());
+/// let (start, end) = (0x8000_0000, 0x8000_0010);
+/// let block = Block { start, end, count: 4, isa: Isa::Rv64, last_len: 4, class: Class::NEXT, ended: Ended::Cut };
+/// let mut packets = 0;
+/// encoder.entry(&executed.block(&block), &mut |_| packets += 1);
+/// encoder.entry(&executed.trap(0x8000_0010, 2, false, 0), &mut |_| packets += 1);
+/// encoder.finish(&mut |_| packets += 1);
+/// assert_eq!(packets, 5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Executed {
+    itype_width: ITypeWidth,
+    ctype: CType,
+    privilege: u8,
+    context: u64,
+    time: u64,
+    cycle: u64,
+    notify: bool,
+}
+
+impl Default for Executed {
+    /// Types have four bits, contexts are reported precisely.
+    fn default() -> Self {
+        Self::new(ITypeWidth::Four, CType::Precise)
+    }
+}
+
+impl Executed {
+    /// Types have so many bits, and changes of context are to be reported so. The privilege is 3 (machine mode) at first.
+    pub const fn new(itype_width: ITypeWidth, ctype: CType) -> Self {
+        Self { itype_width, ctype, privilege: 3, context: 0, time: 0, cycle: 0, notify: false }
+    }
+
+    /// Changes of context are to be reported so from now on.
+    pub fn ctype(&mut self, ctype: CType) {
+        self.ctype = ctype;
+    }
+
+    /// From now on this is the privilege.
+    pub fn privilege(&mut self, privilege: u8) {
+        self.privilege = privilege;
+    }
+
+    /// From now on this is the context.
+    pub fn context(&mut self, context: u64) {
+        self.context = context;
+    }
+
+    /// It is this cycle now.
+    pub fn cycle(&mut self, cycle: u64) {
+        self.cycle = cycle;
+    }
+
+    /// It is this time now.
+    pub fn time(&mut self, time: u64) {
+        self.time = time;
+    }
+
+    /// Asks for a notification of the last instruction of the next block.
+    pub fn notify(&mut self) {
+        self.notify = true;
+    }
+
+    /// A block retired.
+    #[inline]
+    pub fn block(&mut self, block: &Block) -> Entry {
+        let (itype, sijump) = itype_of(block);
+        Entry {
+            itype: self.itype_width.narrow(itype),
+            iaddr: block.start,
+            iretire: (block.end.wrapping_sub(block.start) / 2) as u32,
+            ilastsize: (block.last_len / 2).checked_ilog2().unwrap_or(0) as u8,
+            sijump,
+            notify: core::mem::take(&mut self.notify),
+            ..self.now()
+        }
+    }
+
+    /// A trap was taken: `pc` is the instruction that did not retire, or that would have been next.
+    pub fn trap(&mut self, pc: u64, cause: u64, interrupt: bool, value: u64) -> Entry {
+        let itype = if interrupt { IType::Interrupt } else { IType::Exception };
+        Entry { itype, cause, tval: value, iaddr: pc, ..self.now() }
+    }
+
+    #[inline]
+    fn now(&self) -> Entry {
+        Entry {
+            privilege: self.privilege,
+            context: self.context,
+            ctype: self.ctype,
+            time: self.time,
+            cycle: self.cycle,
+            ..Entry::NOTHING
+        }
+    }
+}
+
+/// The type of a block's last instruction, and whether the one before it tells its target.
+///
+/// Of a branch at which a log ends it is not known whether it was taken. It retired, so it has to be some branch; since
+/// nothing comes after it, it does not matter which.
+#[inline]
+fn itype_of(block: &Block) -> (IType, bool) {
+    let class = block.class;
+    if !class.is_branch() {
+        return (IType::None, false);
+    }
+    if class.conditional {
+        let is_taken = block.ended == Ended::Taken;
+        return (if is_taken { IType::TakenBranch } else { IType::NotTakenBranch }, false);
+    }
+    let itype = match (class.flow, class.role) {
+        (Flow::Direct, Role::Call) => IType::InferableCall,
+        (Flow::Direct, _) => IType::InferableJump,
+        (_, Role::Call) => IType::UninferableCall,
+        (_, Role::Swap) => IType::CoRoutineSwap,
+        (_, Role::Return) => IType::Return,
+        (_, Role::ExceptionReturn) => IType::TrapReturn,
+        (_, Role::Jump | Role::LoopEnd) => IType::UninferableJump,
+    };
+    (itype, class.flow == Flow::Pair)
+}

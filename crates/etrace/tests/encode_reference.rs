@@ -1,0 +1,96 @@
+//! The encoder beside the reference model's: given the same input, the same packets.
+
+use std::collections::HashMap;
+
+use tracewright_etrace::Options;
+use tracewright_etrace::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
+use tracewright_etrace::ingress::Entry;
+use tracewright_etrace::ingress::csv::{Reader, Retirement};
+use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use tracewright_testkit::etrace::{Flow, flows, te_inst};
+use tracewright_testkit::{captures, skip};
+
+fn entries(csv: &str) -> Vec<Entry> {
+    Reader::new(csv.as_bytes(), Retirement::Instruction).unwrap().map(Result::unwrap).collect()
+}
+
+/// The reference model, as it was run for a set.
+fn reference(flow: &Flow) -> Config {
+    let (full_address, max) = match flow.set.split_once('_') {
+        Some((_, "basic")) => (false, 0),
+        Some((_, "debug")) => (true, 1),
+        _ => (false, 16),
+    };
+    Config {
+        params: flow.params.clone(),
+        options: Options { full_address, ..Options::default() },
+        resync: Resync { mode: ResyncMode::Packets, max, anywhere: true },
+        quirks: Quirks::REFERENCE,
+        ..Config::default()
+    }
+}
+
+fn encode(config: Config, entries: &[Entry]) -> Vec<Packet> {
+    let mut encoder = Encoder::new(config);
+    let mut packets = Vec::new();
+    let mut out = |packet: &Packet| packets.push(*packet);
+    entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
+    encoder.finish(&mut out);
+    packets
+}
+
+#[track_caller]
+fn assert_same(name: &str, ours: &[Packet], theirs: &[Packet]) {
+    if let Some(at) = (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at)) {
+        let from = at.saturating_sub(3);
+        panic!(
+            "{name}: packet {at} of {}\nours:   {:#?}\ntheirs: {:#?}",
+            theirs.len(),
+            ours.iter().skip(from).take(5).collect::<Vec<_>>(),
+            theirs.iter().skip(from).take(5).collect::<Vec<_>>(),
+        );
+    }
+}
+
+/// The inputs of all sets: those of the basic ones, which hold for the others with the same width of types.
+fn inputs(flows: &[Flow]) -> HashMap<(String, String), Vec<Entry>> {
+    let mut inputs = HashMap::new();
+    for flow in flows {
+        if let Some(text) = flow.encoder_input() {
+            inputs.insert((flow.set[..6].to_owned(), flow.program.clone()), entries(&text));
+        }
+    }
+    inputs
+}
+
+#[test]
+fn packets_are_those_of_the_reference_model() {
+    let Some(captures) = captures() else {
+        return skip("packets_are_those_of_the_reference_model", "no captures");
+    };
+    let flows = flows(&captures);
+    let inputs = inputs(&flows);
+    if inputs.is_empty() {
+        return skip("packets_are_those_of_the_reference_model", "no xz");
+    }
+    let mut compared = 0;
+    for flow in &flows {
+        let name = format!("{}/{}", flow.set, flow.program);
+        let input = &inputs[&(flow.set[..6].to_owned(), flow.program.clone())];
+        let ours = encode(reference(flow), input);
+        if let Some(csv) = flow.csv() {
+            assert_same(&name, &ours, &te_inst(&csv, &flow.params));
+            compared += 1;
+        }
+        let raw = flow.raw();
+        let mut payload = PayloadBytes::default();
+        let mut bytes = Vec::new();
+        for packet in &ours {
+            packet::emit(packet, &flow.params, &mut payload).unwrap();
+            bytes.push(payload.len() as u8 | 2 << 5);
+            bytes.extend_from_slice(&payload);
+        }
+        assert!(bytes == raw, "{name}: {} bytes, not {}", bytes.len(), raw.len());
+    }
+    assert!(compared >= 50, "{compared}");
+}
