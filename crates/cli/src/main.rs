@@ -6,6 +6,7 @@ mod etrace;
 mod images;
 mod info;
 mod line;
+mod log;
 mod output;
 mod packets;
 mod progress;

@@ -1,4 +1,4 @@
-use crate::{Block, Context, Isa, MemorySpace};
+use crate::{Block, Context, DataAccess, Isa, MemorySpace};
 
 /// What a decoder tells, in the order in which it happened. One enum for all protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,11 @@ pub enum Element {
     },
     /// A memory transaction.
     Transaction(Transaction),
+    /// Memory, or a control register, was accessed. Which instruction did it is told by the order alone, which is not that of
+    /// blocks: a trace may tell accesses before the blocks they belong to, or after them.
+    Data(DataAccess),
+    /// Accesses are missing here.
+    DataLost,
     /// The trace says that instructions ran here, but no image has their code.
     NoCode {
         /// The first address that is not known.
@@ -134,6 +139,9 @@ pub enum GapReason {
     Contradiction(Contradiction),
     /// The recording was interrupted here: what follows does not continue what came before.
     Interrupted,
+    /// The program could not be followed, which was told ([`Element::Mismatch`]); nothing can be told before the next
+    /// synchronisation point.
+    Mismatch,
 }
 
 /// Packets that contradict each other.
@@ -150,6 +158,8 @@ pub enum Contradiction {
     WrongDepth,
     /// A packet that cannot come here.
     UnexpectedPacket,
+    /// A trap whose handler is neither in the trace nor known otherwise.
+    NoHandler,
 }
 
 /// How the trace and the program do not agree.

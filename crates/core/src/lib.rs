@@ -6,6 +6,7 @@
 
 mod block;
 mod context;
+mod data;
 mod element;
 mod isa;
 mod space;
@@ -13,6 +14,7 @@ mod trace_id;
 
 pub use block::{Block, Ended};
 pub use context::{Context, Security};
+pub use data::{AtomicOp, CsrOp, DataAccess, DataKind};
 pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, TraceOn, Transaction};
 pub use isa::{Class, Flow, Isa, Role};
 pub use space::MemorySpace;

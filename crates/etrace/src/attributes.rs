@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::data::{Compression, Dialect};
 use crate::{Params, SupportLayout};
 
 /// An attribute of an encoder.
@@ -21,13 +22,13 @@ enum Place {
     Number(fn(&mut Params) -> &mut u8, u8, u8),
     /// 0 or 1.
     Flag(fn(&mut Params) -> &mut bool),
-    /// [`SupportLayout`].
-    Layout,
+    /// One of several words: which one it is, and making it that one.
+    Word(&'static [&'static str], fn(&Params) -> usize, fn(&mut Params, usize)),
     /// Packets do not depend on it.
     Nowhere,
 }
 
-use Place::{Flag, Layout, Nowhere, Number};
+use Place::{Flag, Nowhere, Number, Word};
 
 const fn row(name: &'static str, meaning: &'static str, place: Place) -> Attribute {
     Attribute { name, meaning, place }
@@ -70,9 +71,54 @@ const TABLE: &[Attribute] = &[
         "1: irdepth is all ones while not reported (the reference model)",
         Flag(|p| &mut p.irdepth_ones),
     ),
-    row("support", "layout of support packets: reference, pulp or standard", Layout),
+    row(
+        "support",
+        "layout of support packets: reference, pulp or standard",
+        Word(
+            &["reference", "pulp", "standard"],
+            |p| p.support as usize,
+            |p, i| p.support = [SupportLayout::Reference, SupportLayout::Pulp, SupportLayout::Standard][i],
+        ),
+    ),
     row("daddress_width", "bits of a data address", Number(|p| &mut p.daddress_width, 8, 64)),
     row("data_width", "bits of the widest data access", Number(|p| &mut p.data_width, 8, 64)),
+    row(
+        "dtype_width",
+        "bits of a data access's type; 1: loads and stores, 3: CSRs, too, 4: atomics, too",
+        Number(|p| &mut p.dtype_width, 1, 4),
+    ),
+    row("csr_width", "bits of a CSR", Number(|p| &mut p.csr_width, 32, 64)),
+    row(
+        "data_compression",
+        "how data values are compressed: xor, difference or both",
+        Word(
+            &["xor", "difference", "both"],
+            |p| p.data_compression as usize,
+            |p, i| p.data_compression = [Compression::Xor, Compression::Difference, Compression::Both][i],
+        ),
+    ),
+    row(
+        "data_diff_width",
+        "bits of diff in data packets without an address",
+        Number(|p| &mut p.data_diff_width, 1, 2),
+    ),
+    row(
+        "csr_diff_width",
+        "bits of diff in packets of CSRs without data",
+        Number(|p| &mut p.csr_diff_width, 0, 1),
+    ),
+    row("split_loads", "1: loads are told by two data packets", Flag(|p| &mut p.split_loads)),
+    row("lrid_width", "bits of a split load's identifier", Number(|p| &mut p.lrid_width, 1, 8)),
+    row("mmacas_ext", "1: data packets of the draft 2.0.5", Flag(|p| &mut p.mmacas_ext)),
+    row(
+        "data_dialect",
+        "whose data packets they are: standard or reference",
+        Word(
+            &["standard", "reference"],
+            |p| p.data_dialect as usize,
+            |p, i| p.data_dialect = [Dialect::Standard, Dialect::Reference][i],
+        ),
+    ),
     row("arch", "version of the specification", Nowhere),
     row("itype_width", "bits of an instruction's type at the encoder's input", Nowhere),
     row("ctype_width", "bits of a change of context at the encoder's input", Nowhere),
@@ -92,18 +138,10 @@ const TABLE: &[Attribute] = &[
     row("filter_tval", "1: filters can match a trap value", Nowhere),
     row("dblock_width", "bits of a data access's block at the encoder's input", Nowhere),
     row("dsize_width", "bits of a data access's size at the encoder's input", Nowhere),
-    row("dtype_width", "bits of a data access's type at the encoder's input", Nowhere),
     row("iaddr_lsbs_width", "bits of a data access's instruction at the encoder's input", Nowhere),
-    row("lrid_width", "bits of a split load's identifier", Nowhere),
     row("lresp_width", "bits of a split load's response at the encoder's input", Nowhere),
     row("ldata_width", "bits of a split load's data at the encoder's input", Nowhere),
     row("sdata_width", "bits of a split store's data at the encoder's input", Nowhere),
-];
-
-const LAYOUTS: [(&str, SupportLayout); 3] = [
-    ("reference", SupportLayout::Reference),
-    ("pulp", SupportLayout::Pulp),
-    ("standard", SupportLayout::Standard),
 ];
 
 /// An attribute that no encoder can have, or that there is not.
@@ -136,9 +174,7 @@ impl Attribute {
         match self.place {
             Number(place, ..) => Some(place(&mut params).to_string()),
             Flag(place) => Some(u8::from(*place(&mut params)).to_string()),
-            Layout => {
-                LAYOUTS.iter().find(|(_, layout)| *layout == params.support).map(|(name, _)| (*name).into())
-            }
+            Word(words, get, _) => Some(words[get(&params)].to_owned()),
             Nowhere => None,
         }
     }
@@ -162,11 +198,9 @@ impl Attribute {
                     _ => return Err(format!("`{value}` is neither 0 nor 1")),
                 }
             }
-            Layout => {
-                let layout = LAYOUTS.iter().find(|(name, _)| *name == value);
-                let (_, layout) =
-                    layout.ok_or_else(|| format!("`{value}` is not reference, pulp or standard"))?;
-                params.support = *layout;
+            Word(words, _, set) => {
+                let word = words.iter().position(|word| *word == value);
+                set(params, word.ok_or_else(|| format!("`{value}` is none of {}", words.join(", ")))?);
             }
             Nowhere => {
                 number(value).ok_or_else(|| format!("`{value}` is not a number"))?;
@@ -207,7 +241,7 @@ impl Params {
     pub fn from_scf(text: &str) -> Result<Self, ParamsError> {
         let mut params = Self::default();
         for line in text.lines() {
-            let line = line.split('#').next().unwrap_or_default().trim();
+            let line = line.split(['#', ';']).next().unwrap_or_default().trim();
             if line.is_empty() || line.starts_with('[') {
                 continue;
             }
@@ -233,6 +267,23 @@ impl Params {
         if self.f0s_width == 0 && self.bpred_size > 0 && self.cache_size > 0 {
             let why = "0, though there are both a branch predictor and a jump target cache";
             return Err(ParamsError::new("f0s_width", why));
+        }
+        for (name, value) in [("data_width", self.data_width), ("csr_width", self.csr_width)] {
+            if !value.is_power_of_two() {
+                return Err(ParamsError::new(name, "not a power of two"));
+            }
+        }
+        if self.data_diff_width == 1 && self.data_compression == Compression::Both {
+            return Err(ParamsError::new("data_diff_width", "1, though values are compressed in two ways"));
+        }
+        let is_reference = self.data_diff_width == 2
+            && self.csr_diff_width == 1
+            && self.dtype_width > 1
+            && !self.split_loads
+            && !self.mmacas_ext;
+        if self.data_dialect == Dialect::Reference && !is_reference {
+            let why = "the reference model has whole loads, formats of 3 bits, and diff of 2 (CSRs without data: 1)";
+            return Err(ParamsError::new("data_dialect", why));
         }
         if self.support == SupportLayout::Standard {
             // What the fields of that packet can hold.
@@ -274,7 +325,7 @@ mod tests {
         assert_eq!(error("iaddress_width", "65"), "iaddress_width: 65 is not from 8 to 64");
         assert_eq!(error("iaddress_width_p", "x"), "iaddress_width_p: `x` is not a number");
         assert_eq!(error("notime", "2"), "notime: `2` is neither 0 nor 1");
-        assert_eq!(error("support", "mine"), "support: `mine` is not reference, pulp or standard");
+        assert_eq!(error("support", "mine"), "support: `mine` is none of reference, pulp, standard");
         assert_eq!(error("width", "1"), "width: there is no such parameter");
     }
 

@@ -8,6 +8,7 @@
 //! Names are those of "Efficient Trace for RISC-V", without `_p`.
 
 mod attributes;
+mod bits;
 pub mod data;
 #[cfg(feature = "decode")]
 pub mod decode;

@@ -1,3 +1,5 @@
+use crate::data;
+
 /// What an encoder is built with: the attributes that discovery gives, under their names in the specification, without
 /// `_p`. Sizes of tables are exponents of two; 0: there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,8 +40,27 @@ pub struct Params {
     pub support: SupportLayout,
     /// Bits of a data address.
     pub daddress_width: u8,
-    /// Bits of the widest data access.
+    /// Bits of the widest data access: 8, 16, 32 or 64.
     pub data_width: u8,
+    /// Bits of the type of a data access, which says what data trace knows: 1: only loads and stores; 2: those of several
+    /// accesses, too ([`mmacas_ext`](Self::mmacas_ext)); 3: CSRs, too; 4: atomics, too.
+    pub dtype_width: u8,
+    /// Bits of a CSR: 32 or 64.
+    pub csr_width: u8,
+    /// Which compression of values data trace has.
+    pub data_compression: data::Compression,
+    /// Bits of `diff` in data packets without an address, and in those of CSRs: 2, or 1 if there is only one compression.
+    pub data_diff_width: u8,
+    /// Bits of `diff` in packets of CSRs without data: 0 or 1.
+    pub csr_diff_width: u8,
+    /// Whether loads and atomics are told by two packets, one for the request and one for what was loaded.
+    pub split_loads: bool,
+    /// Bits of what identifies a request, where loads are split.
+    pub lrid_width: u8,
+    /// Draft 2.0.5: data packets have the formats of the extension for multiple accesses and compare-and-swap.
+    pub mmacas_ext: bool,
+    /// What data packets mean where the reference model departs from the specification.
+    pub data_dialect: data::Dialect,
 }
 
 /// How `encoder_mode` and the options lie in a support packet: the specification (2.0) leaves it to the implementation.
@@ -77,6 +98,15 @@ impl Default for Params {
             support: SupportLayout::Reference,
             daddress_width: 64,
             data_width: 64,
+            dtype_width: 4,
+            csr_width: 64,
+            data_compression: data::Compression::Both,
+            data_diff_width: 2,
+            csr_diff_width: 1,
+            split_loads: false,
+            lrid_width: 1,
+            mmacas_ext: false,
+            data_dialect: data::Dialect::Standard,
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! It knows no protocol.
 
+mod calls;
 mod counts;
 mod edges;
 mod graph;
@@ -14,10 +15,12 @@ mod instructions;
 mod node;
 mod paths;
 mod return_stack;
+mod runner;
 mod scan;
 mod sink;
 mod walker;
 
+pub use calls::Calls;
 pub use counts::{Counts, Profile};
 pub use edges::Edge;
 pub use graph::Graph;
@@ -25,5 +28,6 @@ pub use instructions::{InBlock, Instructions};
 pub use node::{Node, NodeId, Stop};
 pub use paths::{Branches, End};
 pub use return_stack::ReturnStack;
+pub use runner::{Goal, Inferred, Reached, Returns, Runner};
 pub use sink::Sink;
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

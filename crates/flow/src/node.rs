@@ -145,6 +145,12 @@ impl Node {
         self.start.wrapping_add(u64::from(self.len))
     }
 
+    /// Address of the last instruction.
+    #[inline(always)]
+    pub fn last(&self) -> u64 {
+        self.end().wrapping_sub(u64::from(self.last_len))
+    }
+
     /// How many instructions; 0 where no image knows the first.
     #[inline(always)]
     pub fn count(&self) -> u32 {

@@ -290,13 +290,13 @@ fn config(rng: &mut Rng, encapsulation: Encapsulation) -> Config {
         call_counter_size: number(0, 16),
         return_stack_size: number(0, 12),
         daddress_width: number(8, 64),
-        data_width: number(8, 64),
+        data_width: 8 << number(0, 3),
         support: [SupportLayout::Reference, SupportLayout::Pulp][usize::from(number(0, 1))],
         nocontext,
         notime,
         sijump,
         iret_ext,
-        irdepth_ones: false,
+        ..Params::default()
     };
     Config { params, encapsulation, options, data }
 }

@@ -1,9 +1,9 @@
 //! Decoding a buffer on all cores.
 //!
 //! The file is read in windows. In each, the stream of each source is cut into segments at synchronisation points
-//! (A-Sync). The first segment goes on where the last window ended. The others begin cold, side by side; the output of a
-//! cold one counts from where its decoder knows all that one knows that came from before: an address and a context since
-//! the Trace Info. Up to that point the segment before goes on. There the states of the two are compared; if they
+//! (ETM: A-Syncs). The first segment goes on where the last window ended. The others begin cold, side by side; the output of a
+//! cold one counts from where its decoder knows all that one knows that came from before (ETM: an address and a context
+//! since the Trace Info). Up to that point the segment before goes on. There the states of the two are compared; if they
 //! differ in anything, the cold one's work is thrown away and the segment before goes on through it. So what comes out
 //! never depends on how the work was split.
 
@@ -11,19 +11,17 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
-use tracewright_etm::decode::{Decoder, Options, Unsupported};
-use tracewright_etm::packet::{Parser, Resync};
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
 use super::part::{Part, Print, Range, Tally};
-use super::segment::{Job, Ran, Segment};
+use super::protocol::{Decoder, Protocol};
+use super::segment::{Job, Ran, Segment, SnapshotOf};
 
 /// How to decode.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub decode: Options,
-    pub resync: Resync,
+pub struct Plan<O> {
+    pub options: O,
     pub range: Range,
     /// How many segments side by side.
     pub jobs: usize,
@@ -39,30 +37,43 @@ const TEXT: usize = 16 << 20;
 const SEGMENT: usize = 1 << 12;
 
 /// The decoders of a buffer's sources.
-pub struct Engine<'i, 'p, P: Print> {
+pub struct Engine<'i, 'p, T: Protocol, P: Print> {
     image: &'i Image,
     print: &'p P,
-    plan: Plan,
+    plan: Plan<T::Options>,
     window: usize,
     /// By lane: where its last window ended.
-    warm: Vec<Option<Segment<'i, P>>>,
+    warm: Vec<Option<Segment<'i, T, P>>>,
     /// Decoders that know the program already, by lane.
-    spare: Vec<Mutex<Vec<Decoder<'i>>>>,
+    spare: Vec<Mutex<Vec<T::Decoder<'i>>>>,
     pub tally: Tally,
 }
 
-impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
+/// A segment of a lane to be run; one that begins cold is made then.
+type Task<'a, 'i, T, P> = (usize, Job<'a, T, P>, Begin<'a, 'i, T, P>);
+/// A segment that was run.
+type Done<'a, 'i, T, P> = (Job<'a, T, P>, Segment<'i, T, P>, Ran<SnapshotOf<'i, T>>);
+
+enum Begin<'a, 'i, T: Protocol, P: Print> {
+    Warm(Segment<'i, T, P>),
+    Cold(&'a T::Knows),
+}
+
+impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
+    /// An engine for these lanes; of those that cannot be decoded, why.
     pub fn new(
-        lanes: &Lanes<'_>,
+        lanes: &Lanes<'_, T>,
         image: &'i Image,
         print: &'p P,
-        plan: Plan,
-    ) -> (Self, Vec<(usize, Unsupported)>) {
+        plan: Plan<T::Options>,
+    ) -> (Self, Vec<(usize, String)>) {
         let mut failures = Vec::new();
         let warm = lanes.lanes.iter().enumerate().map(|(i, lane)| {
-            let parser = Parser::starting_at(lane.source.params.clone(), lane.start).with_resync(plan.resync);
-            match Decoder::new(lane.source.params, image, plan.decode) {
-                Ok(decoder) => Some(Segment::new(parser, decoder)),
+            match T::decoder(lane.params, plan.options, image) {
+                Ok(decoder) => {
+                    let parser = T::parser(lane.params, plan.options, &T::knows(&decoder), lane.start);
+                    Some(Segment::new(parser, decoder))
+                }
                 Err(error) => {
                     failures.push((i, error));
                     None
@@ -81,16 +92,20 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     }
 
     /// Decodes the window's bytes and writes what they say.
-    pub fn window_done(&mut self, lanes: &mut Lanes<'_>, out: &mut impl Write) -> std::io::Result<()> {
-        let starts: Vec<Vec<usize>> = lanes.lanes.iter().map(|lane| self.split(lane)).collect();
+    pub fn window_done(&mut self, lanes: &mut Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
+        let starts: Vec<Vec<usize>> =
+            lanes.lanes.iter().zip(&self.warm).map(|(lane, warm)| self.split(lane, warm.as_ref())).collect();
+        let knows: Vec<_> =
+            self.warm.iter().map(|warm| warm.as_ref().map(|warm| T::knows(&warm.decoder))).collect();
         // Every segment of every lane.
         let mut tasks = Vec::new();
         for (index, lane) in lanes.lanes.iter().enumerate() {
-            let Some(warm) = self.warm[index].take() else { continue };
+            let (Some(warm), Some(knows)) = (self.warm[index].take(), &knows[index]) else { continue };
             let next = starts[index].first().copied();
-            tasks.push((index, self.job(lane, 0, false, next), Some(warm)));
+            tasks.push((index, self.job(lane, 0, false, next), Begin::Warm(warm)));
             for (i, &start) in starts[index].iter().enumerate() {
-                tasks.push((index, self.job(lane, start, true, starts[index].get(i + 1).copied()), None));
+                let job = self.job(lane, start, true, starts[index].get(i + 1).copied());
+                tasks.push((index, job, Begin::Cold(knows)));
             }
         }
         let done: Vec<_> = if self.plan.jobs > 1 {
@@ -100,12 +115,12 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
         };
         let mut parts: Vec<Vec<Part>> = lanes.lanes.iter().map(|_| Vec::new()).collect();
         let mut done = done.into_iter().peekable();
-        while let Some((index, job, segment, ran)) = done.next() {
+        while let Some((index, first)) = done.next() {
             let mut rest = Vec::new();
-            while let Some((_, job, segment, ran)) = done.next_if(|&(other, ..)| other == index) {
-                rest.push((job, segment, ran));
+            while let Some((_, segment)) = done.next_if(|&(other, _)| other == index) {
+                rest.push(segment);
             }
-            let last = self.join(index, (job, segment, ran), rest, &mut parts[index]);
+            let last = self.join(index, first, rest, &mut parts[index]);
             self.warm[index] = Some(last);
         }
         for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
@@ -125,7 +140,7 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     }
 
     /// Ends all streams.
-    pub fn finish(&mut self, lanes: &Lanes<'_>, out: &mut impl Write) -> std::io::Result<()> {
+    pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
             if let Some(warm) = warm {
                 let part = warm.finish(lane, self.print, self.plan.range);
@@ -136,15 +151,16 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
         Ok(())
     }
 
-    /// Lanes that never came to an A-Sync, with how many bytes they had.
+    /// Lanes that never came to a synchronisation point, with how many bytes they had.
     pub fn unsynchronised(&self) -> impl Iterator<Item = (usize, u64)> {
         let lanes = self.warm.iter().enumerate().filter_map(|(i, warm)| Some((i, warm.as_ref()?)));
         lanes
-            .filter(|(_, warm)| !warm.synchronised && warm.parser.position() > 0)
-            .map(|(i, warm)| (i, warm.parser.position()))
+            .map(|(i, warm)| (i, warm.synchronised, T::position(&warm.parser)))
+            .filter(|&(_, synchronised, position)| !synchronised && position > 0)
+            .map(|(i, _, position)| (i, position))
     }
 
-    fn job<'a>(&self, lane: &'a Lane<'a>, from: usize, cold: bool, next: Option<usize>) -> Job<'a, P>
+    fn job<'a>(&self, lane: &'a Lane<'a, T>, from: usize, cold: bool, next: Option<usize>) -> Job<'a, T, P>
     where
         'p: 'a,
     {
@@ -152,46 +168,32 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     }
 
     /// Where the lane's cold segments begin.
-    fn split(&self, lane: &Lane<'_>) -> Vec<usize> {
-        let mut starts = Vec::new();
-        if self.plan.jobs == 1 || !lane.cuts.is_empty() {
-            return starts;
-        }
+    fn split(&self, lane: &Lane<'_, T>, warm: Option<&Segment<'i, T, P>>) -> Vec<usize> {
+        let Some(warm) = warm.filter(|_| self.plan.jobs > 1 && lane.cuts.is_empty()) else {
+            return Vec::new();
+        };
         // No more segments than threads: each has a decoder that must learn the program, and keep it in the cache.
-        let segment = (lane.bytes.len() / self.plan.jobs).max(SEGMENT);
-        let mut last = 0;
-        let mut zeros = 0;
-        for (i, &byte) in lane.bytes.iter().enumerate() {
-            if byte == 0x80 && zeros >= 11 {
-                let start = i - 11;
-                if start >= last + segment {
-                    starts.push(start);
-                    last = start;
-                }
-            }
-            zeros = if byte == 0 { zeros + 1 } else { 0 };
-        }
-        starts
+        T::split(&warm.parser, &lane.bytes, (lane.bytes.len() / self.plan.jobs).max(SEGMENT))
     }
 
-    fn run<'a>(
-        &self,
-        (index, job, segment): (usize, Job<'a, P>, Option<Segment<'i, P>>),
-    ) -> (usize, Job<'a, P>, Segment<'i, P>, Ran) {
-        let mut segment = segment.unwrap_or_else(|| self.cold(index, &job));
+    fn run<'a>(&self, (index, job, begin): Task<'a, 'i, T, P>) -> (usize, Done<'a, 'i, T, P>) {
+        let mut segment = match begin {
+            Begin::Warm(segment) => segment,
+            Begin::Cold(knows) => self.cold(index, &job, knows),
+        };
         let ran = segment.run(&job);
-        (index, job, segment, ran)
+        (index, (job, segment, ran))
     }
 
-    /// A segment that knows nothing.
-    fn cold(&self, index: usize, job: &Job<'_, P>) -> Segment<'i, P> {
-        let params = job.lane.source.params;
+    /// A segment that begins in the middle.
+    fn cold(&self, index: usize, job: &Job<'_, T, P>, knows: &T::Knows) -> Segment<'i, T, P> {
+        let params = job.lane.params;
         let position = job.lane.start + job.from as u64;
-        let parser = Parser::starting_at(params.clone(), position).with_resync(self.plan.resync);
+        let parser = T::parser(params, self.plan.options, knows, position);
         let spare = self.spare[index].lock().ok().and_then(|mut spare| spare.pop());
-        let decoder = spare.or_else(|| Decoder::new(params, self.image, self.plan.decode).ok());
+        let decoder = spare.or_else(|| T::decoder(params, self.plan.options, self.image).ok());
         let mut decoder = decoder.expect("its lane's first segment has one");
-        decoder.restart(position);
+        T::restart(&mut decoder, knows, position);
         Segment::new(parser, decoder)
     }
 
@@ -199,10 +201,10 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
     fn join<'a>(
         &self,
         index: usize,
-        first: (Job<'a, P>, Segment<'i, P>, Ran),
-        rest: Vec<(Job<'a, P>, Segment<'i, P>, Ran)>,
+        first: Done<'a, 'i, T, P>,
+        rest: Vec<Done<'a, 'i, T, P>>,
         parts: &mut Vec<Part>,
-    ) -> Segment<'i, P> {
+    ) -> Segment<'i, T, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
         parts.push(ran.part);
@@ -222,8 +224,11 @@ impl<'i, 'p, P: Print> Engine<'i, 'p, P> {
                         now.synchronised |= synchronised;
                         before
                     } else {
-                        now.rewind(job.lane, job.from, position);
-                        job.from = (position - job.lane.start) as usize;
+                        let Lane { params, start, bytes, .. } = job.lane;
+                        let upto = (position - start) as usize;
+                        let (begin, bytes) = (start + job.from as u64, &bytes[job.from..upto]);
+                        now.parser = T::rewound(params, self.plan.options, &now.decoder, begin, bytes);
+                        job.from = upto;
                         job.cold = false;
                         let ran = now.run(&job);
                         handed_over = ran.handed_over;

@@ -48,7 +48,7 @@ impl Print for Json {
 impl Json {
     fn head(&self, line: &mut Line, at: &At<'_>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
-        line.text(r#","id":"#).decimal(at.source.id.get().into());
+        line.text(r#","id":"#).decimal(at.source.id.into());
     }
 }
 
@@ -172,6 +172,19 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             };
             write!(line, r#","kind":"transaction","state":"{state}""#)
         }
+        Element::Data(access) => {
+            write!(line, r#","kind":"data","access":"{}","size":{}"#, access.kind.name(), access.size)?;
+            let value = if access.after { "value_after" } else { "value" };
+            for (name, value) in
+                [("address", access.address), (value, access.value), ("operand", access.operand)]
+            {
+                if let Some(value) = value {
+                    write!(line, r#","{name}":"{value:#x}""#)?;
+                }
+            }
+            Ok(())
+        }
+        Element::DataLost => line.write_str(r#","kind":"data lost""#),
         Element::NoCode { address, space } => {
             write!(line, r#","kind":"no code","address":"{address:#x}","space":"{space}""#)
         }

@@ -1,15 +1,17 @@
 //! A buffer's bytes, one lane a source, a window at a time.
 
 use tracewright_core::TraceId;
-use tracewright_etm::Params;
 use tracewright_frames::{DstreamBlocks, Lost, LostReason, OffsetMap, Run, Sink};
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
+use tracewright_input::{Buffer, BufferFormat, Capture};
 
-use crate::reader::{Place, SourceId, is_damage};
+use super::protocol::Protocol;
+use super::source::Source;
+use crate::reader::{Place, is_damage};
 
 /// One source's stream.
-pub struct Lane<'a> {
-    pub source: SourceId<'a>,
+pub struct Lane<'a, T: Protocol> {
+    pub source: Source<'a>,
+    pub params: &'a T::Params,
     /// The bytes of this window.
     pub bytes: Vec<u8>,
     /// Stream position of the first of them.
@@ -48,7 +50,7 @@ impl Places {
     }
 }
 
-impl Lane<'_> {
+impl<T: Protocol> Lane<'_, T> {
     /// Stream position behind the bytes of this window.
     pub fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
@@ -56,8 +58,8 @@ impl Lane<'_> {
 }
 
 /// All lanes of a buffer.
-pub struct Lanes<'a> {
-    pub lanes: Vec<Lane<'a>>,
+pub struct Lanes<'a, T: Protocol> {
+    pub lanes: Vec<Lane<'a, T>>,
     /// By trace ID: which lane.
     by_id: [Option<u8>; 0x80],
     wants: &'a (dyn Fn(TraceId) -> bool + Sync),
@@ -73,7 +75,7 @@ pub struct Lanes<'a> {
 /// No more are listed.
 const MOST_DAMAGE: usize = 20;
 
-impl<'a> Lanes<'a> {
+impl<'a, T: Protocol> Lanes<'a, T> {
     /// The lanes of a buffer that is read from file offset `start` on.
     pub fn new(
         capture: &'a Capture,
@@ -82,20 +84,20 @@ impl<'a> Lanes<'a> {
         start: u64,
     ) -> Self {
         let framed = buffer.format != BufferFormat::SourceData;
-        let mut lanes: Vec<Lane<'a>> = Vec::new();
+        let mut lanes: Vec<Lane<'a, T>> = Vec::new();
         let mut by_id = [None; 0x80];
         // An unframed buffer holds a single source's bytes: the first one's.
         for &index in buffer.sources.iter().take(if framed { usize::MAX } else { 1 }) {
-            let Protocol::Etm(params) = &capture.sources[index].protocol else { continue };
-            let params: &Params = params;
-            let id = params.id();
+            let source = &capture.sources[index];
+            let (Some(params), Some(id)) = (T::params(&source.protocol), source.id()) else { continue };
             if !wants(id) || by_id[usize::from(id.get())].is_some() {
                 continue;
             }
             by_id[usize::from(id.get())] = Some(lanes.len() as u8);
             let dstream = buffer.format == BufferFormat::DstreamCoreSight;
             lanes.push(Lane {
-                source: SourceId { index, id, framed, params },
+                source: Source { index, id: id.get().into(), unit: T::unit(params) },
+                params,
                 bytes: Vec::new(),
                 start: if framed { 0 } else { start },
                 cuts: Vec::new(),
@@ -138,7 +140,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-impl Sink for Lanes<'_> {
+impl<T: Protocol> Sink for Lanes<'_, T> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
         let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {

@@ -3,13 +3,16 @@
 mod bodies;
 mod disassembly;
 mod engine;
+mod etm;
 mod json;
 mod lane;
 pub mod names;
 mod opencsd;
 mod part;
+mod protocol;
 mod rows;
 mod segment;
+mod source;
 mod summary;
 mod text;
 mod words;
@@ -22,13 +25,15 @@ use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Protocol, Source};
+use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile, Source};
 
 use self::engine::{Engine, Plan};
+use self::etm::Etm;
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
 use self::part::{Print, Range, Totals};
+use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
@@ -169,13 +174,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         _ => Detail::Blocks,
     };
     let plan = Plan {
-        decode: decode::Options {
-            trust_images: opencsd,
-            join_source_walks: opencsd && !opts.src_addr_n,
-            repeat_no_code: opencsd,
-            no_image: opts.no_image,
+        options: etm::Options {
+            decode: decode::Options {
+                trust_images: opencsd,
+                join_source_walks: opencsd && !opts.src_addr_n,
+                repeat_no_code: opencsd,
+                no_image: opts.no_image,
+            },
+            resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         },
-        resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
         jobs,
     };
@@ -184,7 +191,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut errors = 0;
     let wants = |id: TraceId| opts.select.wants(id);
     for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
-        let what = What { capture: &capture, buffer, image: &image, wants: &wants, plan };
+        let what: What<'_, Etm> =
+            What { capture: &capture, buffer, image: &image, wants: &wants, plan, no_image: opts.no_image };
         errors += threads.install(|| {
             if opts.summary {
                 what.decode(&Totals { json: opts.json }, "")
@@ -207,25 +215,27 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// What to decode, and how.
-struct What<'a> {
+struct What<'a, T: Protocol> {
     capture: &'a Capture,
     buffer: &'a Buffer,
     image: &'a Image,
     wants: &'a (dyn Fn(TraceId) -> bool + Sync),
-    plan: Plan,
+    plan: Plan<T::Options>,
+    /// Whether there is no program.
+    no_image: bool,
 }
 
-impl What<'_> {
+impl<T: Protocol> What<'_, T> {
     /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
     fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
-        let Self { capture, buffer, image, wants, plan } = *self;
+        let Self { capture, buffer, image, wants, plan, no_image } = *self;
         let mut input = Input::open(&buffer.path)?;
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let counts = buffer.format == BufferFormat::DstreamCoreSight || plan.decode.no_image;
+        let counts = buffer.format == BufferFormat::DstreamCoreSight || no_image;
         let skips = start > 0 && !counts && input.go_to(start);
         let start = if skips { start } else { 0 };
-        let mut lanes = Lanes::new(capture, buffer, wants, start);
+        let mut lanes = Lanes::<T>::new(capture, buffer, wants, start);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
         let mut deframer = format(buffer.format).map(|format| Deframer::starting_at(format, start));
         let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
@@ -271,20 +281,21 @@ impl What<'_> {
         }
         for (lane, bytes) in engine.unsynchronised() {
             let source = self.source(&lanes.lanes[lane]);
-            failures.push(format!("{source}: no A-Sync in {bytes} bytes, nothing could be read"));
+            let what = T::SYNCHRONISATION;
+            failures.push(format!("{source}: no {what} in {bytes} bytes, nothing could be read"));
         }
         for damage in &lanes.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
         }
         let asked_for_all = plan.range.from == 0 && plan.range.to == u64::MAX;
-        if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !plan.decode.no_image {
+        if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !no_image {
             failures.push("nothing could be decoded".into());
         }
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));
         }
         report_unread(capture, buffer, &lanes.unread);
-        if plan.decode.no_image {
+        if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {
             summary::report(&buffer.name, &engine.tally, image);
@@ -296,7 +307,7 @@ impl What<'_> {
     fn sources(&self) -> impl Iterator<Item = &Source> {
         let all = self.buffer.sources.iter().map(|&source| &self.capture.sources[source]);
         all.filter(|source| {
-            matches!(source.protocol, Protocol::Etm(_)) && source.id().is_some_and(self.wants)
+            matches!(source.protocol, input::Protocol::Etm(_)) && source.id().is_some_and(self.wants)
         })
     }
 
@@ -319,8 +330,8 @@ impl What<'_> {
         }
     }
 
-    fn source(&self, lane: &Lane<'_>) -> String {
-        format!("{} (ID {})", self.capture.sources[lane.source.index].name, lane.source.id)
+    fn source(&self, lane: &Lane<'_, T>) -> String {
+        format!("{} (ID {:#04x})", self.capture.sources[lane.source.index].name, lane.source.id)
     }
 }
 

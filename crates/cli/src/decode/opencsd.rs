@@ -4,6 +4,7 @@ use tracewright_core::{
     Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
     Transaction,
 };
+use tracewright_etm::Params;
 
 use super::part::{At, Print};
 use crate::line::Line;
@@ -38,13 +39,13 @@ impl Print for OpenCsd {
         head(line, at);
         let reason = if overflowed { "overflow" } else { "end-of-trace" };
         line.text("EO_TRACE( [").text(reason).text("])\nID:");
-        let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id.get());
+        let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id);
     }
 }
 
 fn head(line: &mut Line, at: &At<'_>) {
     line.text("Idx:").decimal(at.place.opencsd_index);
-    let _ = write!(line, "; ID:{:x}; OCSD_GEN_TRC_ELEM_", at.source.id.get());
+    let _ = write!(line, "; ID:{:x}; OCSD_GEN_TRC_ELEM_", at.source.id);
 }
 
 impl OpenCsd {
@@ -66,7 +67,7 @@ impl OpenCsd {
             Element::ExceptionReturn => line.write_str("EXCEPTION_RET()"),
             Element::Timestamp { value, cycles } => {
                 write!(line, "TIMESTAMP( [ TS={value:#014x}]; ")?;
-                if at.source.params.cycle_counting() {
+                if at.source.etm().is_some_and(Params::cycle_counting) {
                     write!(line, " [CC={}]; ", cycles.unwrap_or(0))?;
                 }
                 line.write_str(")")
@@ -105,6 +106,8 @@ impl OpenCsd {
                 write!(line, "NO_SYNC( [{reason}])")
             }
             Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_) => Ok(()),
+            // No ETM of those that OpenCSD decodes tells of them.
+            Element::Data(_) | Element::DataLost => Ok(()),
         }
     }
 }
@@ -121,7 +124,7 @@ fn range(line: &mut Line, block: &Block, at: &At<'_>) -> std::fmt::Result {
         Flow::Direct => "BR  ",
         Flow::Indirect | Flow::Pair => "iBR ",
         Flow::Isb => "ISB ",
-        Flow::Wait if at.source.params.waits_are_p0() => "WFI.WFE",
+        Flow::Wait if at.source.etm().is_some_and(Params::waits_are_p0) => "WFI.WFE",
         Flow::Wait => "--- ",
         Flow::TransactionStart => "TSTART",
     });

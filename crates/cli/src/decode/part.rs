@@ -7,9 +7,10 @@ use tracewright_flow::Sink;
 use tracewright_image::Image;
 
 use super::lane::Places;
+use super::source::Source;
 use super::summary;
 use crate::line::Line;
-use crate::reader::{Place, SourceId};
+use crate::reader::Place;
 
 /// What prints elements of one style.
 pub trait Print: Sync {
@@ -49,7 +50,7 @@ impl Print for Totals {
 /// Where an element is.
 pub struct At<'a> {
     /// Whose it is.
-    pub source: &'a SourceId<'a>,
+    pub source: &'a Source<'a>,
     /// Where the packet began that told it.
     pub place: Place,
     /// Where its code is.
@@ -136,7 +137,7 @@ pub struct Out<'o, P: Print> {
     pub part: &'o mut Part,
     pub print: &'o P,
     pub state: &'o mut P::State,
-    pub source: &'o SourceId<'o>,
+    pub source: &'o Source<'o>,
     pub image: &'o Image,
     pub places: &'o Places,
     pub cursor: usize,

@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 use tracewright_core::{Context, Element, TraceOn, Transaction};
+use tracewright_etm::Params;
 
 use super::part::{At, Print};
 use super::{text, words};
@@ -103,10 +104,10 @@ impl Rows {
     /// All of a row before its value.
     #[inline]
     fn begin(&self, line: &mut Line, at: &At<'_>, kind: &str, cycle: Option<u64>) {
-        let cycle = cycle.filter(|_| at.source.params.cycle_counting());
+        let cycle = cycle.filter(|_| at.source.etm().is_some_and(Params::cycle_counting));
         if let Some(buffer) = &self.json {
             line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(at.place.offset);
-            line.text(r#","id":"#).decimal(at.source.id.get().into());
+            line.text(r#","id":"#).decimal(at.source.id.into());
             line.text(r#","type":""#).text(kind).text(r#"","cycle":"#);
             match cycle {
                 Some(cycle) => line.text("\"").hex(cycle, 0).text("\""),
@@ -116,7 +117,7 @@ impl Rows {
             return;
         }
         if self.ids {
-            line.hex_byte(at.source.id.get()).text("  ");
+            let _ = write!(line, "{:02x}  ", at.source.id);
         }
         line.text(kind).blanks(5usize.saturating_sub(kind.len()));
         match cycle {

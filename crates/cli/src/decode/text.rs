@@ -1,10 +1,11 @@
 use std::fmt::Write as _;
 
 use tracewright_core::{Block, Element, Ended, Exception, Transaction};
-use tracewright_etm::packet;
+use tracewright_etm::{self as etm, packet};
 use tracewright_flow::Instructions;
 
 use super::part::{At, Print};
+use super::source::Unit;
 use super::{bodies, disassembly, names, words};
 use crate::line::Line;
 
@@ -80,7 +81,7 @@ impl Print for Text {
 
 fn head(line: &mut Line, at: &At<'_>) {
     line.hex(at.place.offset, 10);
-    let _ = write!(line, " {:02x}  ", at.source.id.get());
+    let _ = write!(line, " {:02x}  ", at.source.id);
 }
 
 fn block(line: &mut Line, at: &At<'_>, block: &Block) {
@@ -172,6 +173,8 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             (0..8).filter(|bit| events >> bit & 1 == 1).try_for_each(|bit| write!(line, " {bit}"))
         }
         Element::Instrumentation { level, value } => write!(line, "instrumentation EL{level} {value:#x}"),
+        Element::Data(access) => write!(line, "{access}"),
+        Element::DataLost => line.write_str("accesses are missing"),
         Element::Transaction(transaction) => line.write_str(match transaction {
             Transaction::Before => "transaction began before the trace",
             Transaction::Start => "transaction start",
@@ -202,12 +205,15 @@ fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::R
 
 /// The exception's name on the traced core.
 pub fn exception_name(at: &At<'_>, exception: &Exception) -> String {
-    let profile = at.source.params.profile();
-    let packet = packet::Exception {
-        number: exception.number,
-        return_address: packet::ReturnAddress::None,
-        fault_pending: false,
-    };
+    match at.source.unit {
+        Unit::Etm(params) => etm_exception(params, exception.number),
+    }
+}
+
+fn etm_exception(params: &etm::Params, number: u16) -> String {
+    let profile = params.profile();
+    let packet =
+        packet::Exception { number, return_address: packet::ReturnAddress::None, fault_pending: false };
     match packet.irq(profile) {
         Some(irq) => format!("IRQ{irq}"),
         None => packet.name(profile).to_owned(),

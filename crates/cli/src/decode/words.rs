@@ -41,8 +41,12 @@ pub fn gap(reason: GapReason) -> &'static str {
         GapReason::Contradiction(Contradiction::ReturnStackEmpty) => {
             "return without a call: check TRCCONFIGR (RS)"
         }
+        GapReason::Contradiction(Contradiction::NoHandler) => {
+            "the trace leaves out where the trap handler is: say where (handlers)"
+        }
         GapReason::Contradiction(_) => "packets that contradict each other",
         GapReason::Interrupted => "recording interrupted",
+        GapReason::Mismatch => "the program could not be followed",
         _ => "unknown",
     }
 }

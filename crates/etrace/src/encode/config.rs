@@ -31,6 +31,9 @@ pub struct Quirks {
     pub always_ends_with_address: bool,
     /// A start packet may come right after an address that was told as a jump's target (reference model, C codec).
     pub unconfirmed: bool,
+    /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
+    /// 2.0, `riscv-etrace`).
+    pub keeps_failed_returns: bool,
     /// 31 branches that were all foretold are told as a map where an address is told: a count begins with 32 (C codec).
     pub counts_from_32: bool,
     /// Every address that is told enters the jump target cache, not only targets of jumps (C codec).
@@ -44,6 +47,7 @@ impl Quirks {
     pub const REFERENCE: Self = Self {
         always_ends_with_address: true,
         unconfirmed: true,
+        keeps_failed_returns: false,
         counts_from_32: false,
         caches_every_address: false,
         always_prefers_index: false,
@@ -53,6 +57,7 @@ impl Quirks {
     pub const C_CODEC: Self = Self {
         always_ends_with_address: false,
         unconfirmed: true,
+        keeps_failed_returns: false,
         counts_from_32: true,
         caches_every_address: true,
         always_prefers_index: true,

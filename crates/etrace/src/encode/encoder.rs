@@ -108,7 +108,7 @@ impl Encoder {
             is_unconfirmed: false,
             address: 0,
             branches: Branches::new(params, options, quirks),
-            returns: Returns::new(params, options),
+            returns: Returns::new(params, options, quirks),
             targets: targets(params, options),
             resync: Counter::new(config.resync),
             buffer: config.port.map(Buffer::new),
@@ -176,7 +176,7 @@ impl Encoder {
         self.config.options = options;
         let Config { params, options, quirks, .. } = &self.config;
         self.branches = Branches::new(params, options, quirks);
-        self.returns = Returns::new(params, options);
+        self.returns = Returns::new(params, options, quirks);
         self.targets = targets(params, options);
         self.is_announced = false;
     }
@@ -404,7 +404,12 @@ impl Encoder {
         self.returns.call(itype, self.config.params.address(entry.end()));
         let is_pair = entry.sijump && self.config.options.sijump;
         match itype {
-            _ if is_pair || !is_uninferable(itype) => Before::Inferable,
+            _ if !is_uninferable(itype) => Before::Inferable,
+            IType::Return if is_pair => {
+                self.returns.inferable_ret();
+                Before::Inferable
+            }
+            _ if is_pair => Before::Inferable,
             IType::Return => {
                 let target = next.map_or(0, |next| self.config.params.address(next.iaddr));
                 match self.returns.ret(target) {

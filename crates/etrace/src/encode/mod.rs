@@ -26,10 +26,9 @@
 //! * After an address that was told as a jump's target without `updiscon`, a start packet never comes next: the last
 //!   instruction before it is told first. Otherwise a decoder may take the address for one that was reached earlier by
 //!   another way. ([`Quirks::unconfirmed`])
-//! * Returns that are jumps of a sequentially inferable pair are plain inferable jumps when
-//!   [`sijump`](crate::Options::sijump) is on.
-//! * A return that went elsewhere than the return stack says leaves its entry there in version 2.0, where decoders count entries
-//!   (`irdepth`); in the draft (`irets`) it is taken.
+//! * A return that is the jump of a sequentially inferable pair is inferable when [`sijump`](crate::Options::sijump) is on. It
+//!   takes a call from the return stack, and is not counted.
+//! * A return that went elsewhere than the return stack says takes its call from there ([`Quirks::keeps_failed_returns`]).
 //! * Synchronisation happens where blocks start, so that the packets do not depend on how many instructions an entry
 //!   has ([`Resync::anywhere`]).
 

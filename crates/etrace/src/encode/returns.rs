@@ -1,5 +1,6 @@
 use tracewright_isa::riscv::IType;
 
+use super::Quirks;
 use crate::{Options, Params, ReturnStack};
 
 /// What implicit returns need: the calls, and what a decoder must be told to find the right return.
@@ -11,6 +12,8 @@ pub(super) struct Returns {
     knows_addresses: bool,
     /// Packets have `irets`, not `irdepth`.
     counts: bool,
+    /// A return that went elsewhere leaves its call.
+    keeps_failed: bool,
     /// Implicit returns since the last branch or address that was told.
     count: u32,
 }
@@ -28,13 +31,14 @@ pub(super) enum Return {
 const MOST_RETURNS: u32 = 255;
 
 impl Returns {
-    pub(super) fn new(params: &Params, options: &Options) -> Self {
+    pub(super) fn new(params: &Params, options: &Options, quirks: &Quirks) -> Self {
         let (stack, counter) = (params.return_stack_size, params.call_counter_size);
         Self {
             stack: ReturnStack::new(params),
             is_on: options.implicit_return && (stack > 0 || counter > 0),
             knows_addresses: stack > 0,
             counts: params.iret_ext,
+            keeps_failed: quirks.keeps_failed_returns && !params.iret_ext,
             count: 0,
         }
     }
@@ -62,11 +66,17 @@ impl Returns {
             self.count += 1;
             return Return::Implicit;
         }
-        if self.counts {
+        if !self.keeps_failed {
             self.stack.pop();
-            Return::Uninferable(Some(self.count))
-        } else {
-            Return::Uninferable(Some(depth as u32))
+        }
+        Return::Uninferable(Some(if self.counts { self.count } else { depth as u32 }))
+    }
+
+    /// A return retired whose target the instruction before tells.
+    #[inline]
+    pub(super) fn inferable_ret(&mut self) {
+        if self.is_on {
+            self.stack.pop();
         }
     }
 

@@ -23,10 +23,8 @@ use super::{CType, Entry, ITypeWidth};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Executed {
-    /// How many bits types have.
-    pub itype_width: ITypeWidth,
-    /// How changes of context are reported.
-    pub ctype: CType,
+    itype_width: ITypeWidth,
+    ctype: CType,
     privilege: u8,
     context: u64,
     time: u64,
@@ -35,21 +33,23 @@ pub struct Executed {
 }
 
 impl Default for Executed {
-    /// Types have four bits, contexts are reported precisely; privilege 3 (machine mode).
+    /// Types have four bits, contexts are reported precisely.
     fn default() -> Self {
-        Self {
-            itype_width: ITypeWidth::Four,
-            ctype: CType::Precise,
-            privilege: 3,
-            context: 0,
-            time: 0,
-            cycle: 0,
-            notify: false,
-        }
+        Self::new(ITypeWidth::Four, CType::Precise)
     }
 }
 
 impl Executed {
+    /// Types have so many bits, and changes of context are to be reported so. The privilege is 3 (machine mode) at first.
+    pub const fn new(itype_width: ITypeWidth, ctype: CType) -> Self {
+        Self { itype_width, ctype, privilege: 3, context: 0, time: 0, cycle: 0, notify: false }
+    }
+
+    /// Changes of context are to be reported so from now on.
+    pub fn ctype(&mut self, ctype: CType) {
+        self.ctype = ctype;
+    }
+
     /// From now on this is the privilege.
     pub fn privilege(&mut self, privilege: u8) {
         self.privilege = privilege;

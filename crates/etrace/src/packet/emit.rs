@@ -3,10 +3,10 @@
 use core::fmt;
 use core::ops::Deref;
 
-use super::bits::Writer;
 use super::read::map_width;
 use super::{Address, BranchMap, Context, MAX_PAYLOAD, Packet, support};
 use crate::Params;
+use crate::bits::Writer;
 
 /// A payload.
 #[derive(Clone, Copy)]

@@ -4,7 +4,6 @@
 //! (sign-based compression), so a field may lie wholly in bits that were not sent. Nothing here needs the program, or
 //! knows what came before, but for the [`Options`](crate::Options) that the last support packet told.
 
-pub(crate) mod bits;
 mod emit;
 mod malformed;
 mod read;

@@ -1,7 +1,7 @@
 //! A payload to a packet.
 
-use super::bits::Reader;
 use super::{Address, BranchCount, BranchMap, Context, Malformed, Packet, Start, Trap, emit_into, support};
+use crate::bits::Reader;
 use crate::{Options, Params};
 
 /// The packet that `bytes` are the payload of, given the options that the last support packet told.
@@ -19,7 +19,7 @@ pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet,
 
 /// Whether `bytes` are what [`emit`](super::emit) makes of the packet that they are.
 pub fn is_canonical(bytes: &[u8], packet: &Packet, params: &Params) -> bool {
-    let mut writer = super::bits::Writer::default();
+    let mut writer = crate::bits::Writer::default();
     if emit_into(packet, params, &mut writer).is_err() {
         return false;
     }

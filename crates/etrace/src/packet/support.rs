@@ -1,7 +1,7 @@
 //! Support packets: what the specification (2.0) leaves to the implementation, as tables.
 
-use super::bits::{Reader, Writer};
 use super::{Malformed, QualStatus, Support};
+use crate::bits::{Reader, Writer};
 use crate::{Params, SupportLayout};
 
 /// A field of a support packet.

@@ -1,8 +1,8 @@
 //! One message: the encapsulation around a payload.
 
 use super::Encapsulation;
+use crate::bits::Reader;
 use crate::packet::Malformed;
-use crate::packet::bits::Reader;
 
 /// No message is longer: source and timestamp at their widest.
 pub(super) const MAX_MESSAGE: usize = 1 + 2 + 8 + 31;

@@ -180,7 +180,13 @@ impl Parser {
                     Err(why) => return self.malformed(bytes, why, sink),
                 }
             }
-            Body::Data(_) => Content::Data(data::Packet),
+            Body::Data(reader) => {
+                let (_, options) = self.sources.options(frame.source, &self.config);
+                match data::read(reader, &self.config.params, &options) {
+                    Ok(packet) => Content::Data(packet),
+                    Err(why) => return self.malformed(bytes, why, sink),
+                }
+            }
             Body::Other(kind) => Content::Other { kind },
             Body::Idle => Content::Idle,
             Body::Alignment => Content::Alignment,

@@ -2,7 +2,8 @@
 
 use super::frame::{MAX_MESSAGE, RECORD};
 use super::{Config, Content, Encapsulation, Message};
-use crate::packet::bits::Writer as Bits;
+use crate::bits::Writer as Bits;
+use crate::data;
 use crate::packet::{self, NoPayload, Packet};
 
 /// Writes messages, each with the fewest bytes.
@@ -48,6 +49,21 @@ impl Writer {
         self.message(&Message { source, flow: 0, timestamp, content }, out)
     }
 
+    /// Appends a data trace packet.
+    ///
+    /// # Errors
+    /// As [`Writer::instruction`]; and where the encapsulation cannot tell it from instruction trace.
+    pub fn data(
+        &mut self,
+        source: u16,
+        timestamp: Option<u64>,
+        packet: &data::Packet,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NoPayload> {
+        let content = Content::Data(*packet);
+        self.message(&Message { source, flow: 0, timestamp, content }, out)
+    }
+
     /// Appends a message: a packet, or nothing (idle, alignment).
     ///
     /// # Errors
@@ -63,6 +79,14 @@ impl Writer {
             Content::Instruction(packet) => {
                 let params = &self.config.params;
                 self.payload(message, false, |bits| packet::emit_into(packet, params, bits), out)
+            }
+            Content::Data(packet) => {
+                let params = &self.config.params;
+                let emit = |bits: &mut Bits| {
+                    data::emit_into(packet, params, bits);
+                    Ok(())
+                };
+                self.payload(message, true, emit, out)
             }
             Content::Idle if standard => {
                 out.push(flow);

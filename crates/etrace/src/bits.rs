@@ -74,12 +74,6 @@ impl Reader {
         self.words.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 
-    /// Where the next bit is.
-    #[inline]
-    pub(crate) fn position(&self) -> u32 {
-        self.position
-    }
-
     /// Whether whole bytes were received that are not part of the string, whose last field was read.
     #[inline]
     pub(crate) fn too_long(&self) -> bool {
@@ -131,6 +125,11 @@ impl Writer {
     /// Leaves out what repeats the bit before it, at the upper end, and tells how many bytes are left: `least` at least.
     /// The padding repeats it, too.
     pub(crate) fn compress(&mut self, least: usize) -> usize {
+        (self.significant() as usize).div_ceil(8).max(least)
+    }
+
+    /// How many bits must be sent, one at least: those above repeat the highest of them, in all words.
+    pub(crate) fn significant(&mut self) -> u32 {
         let sign = if self.last() { u64::MAX } else { 0 };
         let (index, shift) = ((self.position / 64) as usize, self.position % 64);
         self.words[index] |= sign << shift;
@@ -138,7 +137,7 @@ impl Writer {
         let top = (0..=index).rev().find(|&i| self.words[i] != sign);
         let bits = top.map_or(0, |i| 64 * i as u32 + 64 - (self.words[i] ^ sign).leading_zeros());
         // One bit more, for the sign.
-        (bits as usize / 8 + 1).max(least)
+        bits + 1
     }
 
     /// Copies the lowest bytes to `out`.

@@ -1,0 +1,229 @@
+//! ETMv4 and ETE, for the engine: segments begin at A-Syncs.
+
+use tracewright_core::MemorySpace;
+use tracewright_etm::Params;
+use tracewright_etm::decode::{self, Snapshot};
+use tracewright_etm::packet::{self, Packet, Parser, Resync};
+use tracewright_flow::Sink;
+use tracewright_image::Image;
+use tracewright_input as input;
+
+use super::part::Print;
+use super::protocol::{Decoder, Protocol};
+use super::segment::Feed;
+use super::source::Unit;
+
+/// ETMv4 and ETE.
+#[derive(Debug)]
+pub struct Etm;
+
+/// How to decode it.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub decode: decode::Options,
+    pub resync: Resync,
+}
+
+impl Protocol for Etm {
+    type Params = Params;
+    type Options = Options;
+    type Parser = Parser;
+    type Decoder<'i> = decode::Decoder<'i>;
+    /// A Trace Info restarts all compression.
+    type Knows = ();
+    type Handover = Handover;
+
+    const SYNCHRONISATION: &'static str = "A-Sync";
+
+    fn params(protocol: &input::Protocol) -> Option<&Params> {
+        match protocol {
+            input::Protocol::Etm(params) => Some(params),
+            _ => None,
+        }
+    }
+
+    fn unit(params: &Params) -> Unit<'_> {
+        Unit::Etm(params)
+    }
+
+    fn decoder<'i>(
+        params: &Params,
+        options: Options,
+        image: &'i Image,
+    ) -> Result<decode::Decoder<'i>, String> {
+        decode::Decoder::new(params, image, options.decode).map_err(|error| error.to_string())
+    }
+
+    fn knows(_: &decode::Decoder<'_>) {}
+
+    fn restart(decoder: &mut decode::Decoder<'_>, _: &(), position: u64) {
+        decoder.restart(position);
+    }
+
+    fn parser(params: &Params, options: Options, _: &(), position: u64) -> Parser {
+        Parser::starting_at(params.clone(), position).with_resync(options.resync)
+    }
+
+    fn rewound(
+        params: &Params,
+        options: Options,
+        _: &decode::Decoder<'_>,
+        start: u64,
+        bytes: &[u8],
+    ) -> Parser {
+        let mut parser = Self::parser(params, options, &(), start);
+        // The state of the compression begins with the segment's Trace Info.
+        parser.feed(bytes, &mut |_: u64, _: &[u8], _: &Packet| {});
+        parser
+    }
+
+    fn position(parser: &Parser) -> u64 {
+        parser.position()
+    }
+
+    fn unfinished(parser: &Parser) -> u64 {
+        parser.unfinished()
+    }
+
+    fn feed<P: Print>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, P>) {
+        parser.feed(bytes, feed);
+    }
+
+    fn end<P: Print>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, P>) {
+        parser.finish(feed);
+    }
+
+    fn split(_: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
+        let mut starts = Vec::new();
+        let mut last = 0;
+        let mut zeros = 0;
+        for (i, &byte) in bytes.iter().enumerate() {
+            if byte == 0x80 && zeros >= 11 {
+                let start = i - 11;
+                if start >= last + least {
+                    starts.push(start);
+                    last = start;
+                }
+            }
+            zeros = if byte == 0 { zeros + 1 } else { 0 };
+        }
+        starts
+    }
+
+    fn handover(start: u64) -> Handover {
+        Handover { start, stage: Stage::Async }
+    }
+}
+
+impl<'i> Decoder<'i> for decode::Decoder<'i> {
+    type Snapshot = Snapshot;
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot()
+    }
+
+    fn image(&self) -> &'i Image {
+        self.walker().graph().image()
+    }
+
+    fn space(&self) -> MemorySpace {
+        self.space()
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        self.oldest()
+    }
+
+    fn last_offset(&self) -> Option<u64> {
+        self.last_offset()
+    }
+
+    #[inline]
+    fn gap_start(&self) -> Option<u64> {
+        self.gap_start()
+    }
+
+    fn overflowed(&self) -> bool {
+        self.overflowed()
+    }
+
+    fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+        self.interrupt(offset, sink);
+    }
+
+    fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+        self.finish(offset, sink);
+    }
+}
+
+/// Watches for the point where all that matters was told since an A-Sync: an address and a context since the Trace Info.
+pub struct Handover {
+    /// Stream position of the A-Sync.
+    start: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Async,
+    TraceInfo,
+    /// Stream positions of the last address and of the last context.
+    Known {
+        address: Option<u64>,
+        context: Option<u64>,
+    },
+}
+
+impl Handover {
+    /// Whether this is the point, `decoder` having taken the packet.
+    fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &decode::Decoder<'_>) -> bool {
+        match (&mut self.stage, packet) {
+            (Stage::Async, Packet::Async) if offset == self.start => self.stage = Stage::TraceInfo,
+            (Stage::Async, _) => {}
+            (Stage::TraceInfo, Packet::TraceInfo(_)) => {
+                self.stage = Stage::Known { address: None, context: None };
+            }
+            (Stage::TraceInfo, _) => {}
+            (Stage::Known { address, context }, packet) => {
+                match packet {
+                    Packet::Address(_) => *address = Some(offset),
+                    Packet::Context(_) => *context = Some(offset),
+                    Packet::AddressContext(..) => (*address, *context) = (Some(offset), Some(offset)),
+                    _ => {}
+                }
+                let known = (*address).zip(*context);
+                // Both must have happened, not only have been announced.
+                let happened = |(address, context): (u64, u64)| {
+                    decoder.oldest().is_none_or(|oldest| oldest > address.max(context))
+                };
+                return known.is_some_and(happened);
+            }
+        }
+        false
+    }
+}
+
+impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
+        if self.handed_over.is_some() {
+            return;
+        }
+        self.decoder.packet(offset, packet, &mut self.out);
+        let len = match packet {
+            Packet::NotSync { len } => *len,
+            _ => bytes.len() as u64,
+        };
+        self.taken(offset, offset + len, |handover, decoder| handover.is_now(offset, packet, decoder));
+        *self.synchronised |= *packet == Packet::Async;
+    }
+
+    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
+        *self.out.passed_over |= bytes.iter().any(|&byte| byte != 0);
+        if self.handed_over.is_none() {
+            self.out.remember_skipped(offset);
+            self.decoder.skipping(offset, &mut self.out);
+            self.out.mark(offset);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the engine must know of a protocol.
+
+use std::fmt::Debug;
+
+use tracewright_core::MemorySpace;
+use tracewright_flow::Sink;
+use tracewright_image::Image;
+use tracewright_input as input;
+
+use super::part::Print;
+use super::segment::Feed;
+use super::source::Unit;
+
+/// A protocol: how its streams are parsed and decoded, and where in the middle that can begin.
+///
+/// A cold segment begins where [`split`](Self::split) says. Behind that is a point where a decoder that began there knows all
+/// that one knows that came from before; both find the same one, each with a [`Handover`](Self::Handover) of its own. That
+/// they know the same is not taken on trust: their snapshots are compared.
+pub trait Protocol: Debug + Sized + 'static {
+    /// What a source's stream is read with.
+    type Params: Sync;
+    /// How to decode it.
+    type Options: Copy + Debug + Sync;
+    type Parser: Send + Sync;
+    type Decoder<'i>: Decoder<'i>;
+    /// What must be known of a stream to begin in its middle.
+    type Knows: Sync;
+    /// Watches for the point where a segment takes over.
+    type Handover;
+
+    /// What reading can begin at.
+    const SYNCHRONISATION: &'static str;
+
+    /// A source's parameters, if it speaks this protocol.
+    fn params(protocol: &input::Protocol) -> Option<&Self::Params>;
+    /// The same for those who print.
+    fn unit(params: &Self::Params) -> Unit<'_>;
+
+    /// A decoder, or why there can be none.
+    fn decoder<'i>(
+        params: &Self::Params,
+        options: Self::Options,
+        image: &'i Image,
+    ) -> Result<Self::Decoder<'i>, String>;
+    /// What its stream's bytes to come need.
+    fn knows(decoder: &Self::Decoder<'_>) -> Self::Knows;
+    /// Makes it begin anew at stream position `position`, with all that it has learnt about the program.
+    fn restart(decoder: &mut Self::Decoder<'_>, knows: &Self::Knows, position: u64);
+
+    /// A parser of the bytes from stream position `position` on.
+    fn parser(
+        params: &Self::Params,
+        options: Self::Options,
+        knows: &Self::Knows,
+        position: u64,
+    ) -> Self::Parser;
+    /// A parser that goes on where `decoder` is, behind `bytes`, which begin with a segment, at stream position `start`.
+    fn rewound(
+        params: &Self::Params,
+        options: Self::Options,
+        decoder: &Self::Decoder<'_>,
+        start: u64,
+        bytes: &[u8],
+    ) -> Self::Parser;
+    /// Stream position of the next byte that it takes.
+    fn position(parser: &Self::Parser) -> u64;
+    /// Stream position from which on bytes are still to be reported.
+    fn unfinished(parser: &Self::Parser) -> u64;
+    /// Parses bytes.
+    fn feed<P: Print>(parser: &mut Self::Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, P>);
+    /// Ends the stream.
+    fn end<P: Print>(parser: &mut Self::Parser, feed: &mut Feed<'_, '_, Self, P>);
+
+    /// Where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
+    fn split(parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
+    /// Watches for the segment that begins at stream position `start`.
+    fn handover(start: u64) -> Self::Handover;
+}
+
+/// A decoder: packets in, elements out.
+pub trait Decoder<'i>: Send + Sync {
+    /// All that decides what packets to come will tell.
+    type Snapshot: PartialEq + Send;
+    /// It as it is now.
+    fn snapshot(&self) -> Self::Snapshot;
+    /// The program.
+    fn image(&self) -> &'i Image;
+    /// Memory space of the code that runs now.
+    fn space(&self) -> MemorySpace;
+    /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to come.
+    fn oldest(&self) -> Option<u64>;
+    /// Stream position of the last packet.
+    fn last_offset(&self) -> Option<u64>;
+    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    fn gap_start(&self) -> Option<u64>;
+    /// Whether the trace unit overflowed, and tracing has not begun again.
+    fn overflowed(&self) -> bool;
+    /// What follows does not continue what came before.
+    fn interrupt(&mut self, offset: u64, sink: &mut impl Sink);
+    /// The stream ends.
+    fn finish(&mut self, offset: u64, sink: &mut impl Sink);
+}

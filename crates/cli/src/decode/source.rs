@@ -1,0 +1,30 @@
+//! Whose elements they are.
+
+use tracewright_etm as etm;
+
+/// A source within a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its index in the capture.
+    pub index: usize,
+    /// Its number in the buffer: the trace ID.
+    pub id: u16,
+    /// What made its trace.
+    pub unit: Unit<'a>,
+}
+
+/// What makes trace, with what names depend on.
+#[derive(Clone, Copy, Debug)]
+pub enum Unit<'a> {
+    /// ETMv4 or ETE.
+    Etm(&'a etm::Params),
+}
+
+impl<'a> Source<'a> {
+    /// Its parameters if it is an ETM.
+    pub fn etm(&self) -> Option<&'a etm::Params> {
+        match self.unit {
+            Unit::Etm(params) => Some(params),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Logs of executions, those of others and ours, into a sink.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use tracewright_core::MemorySpace;
+use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
+use tracewright_hart::{Blocks, Retired, Sink};
+use tracewright_image::Image;
+use tracewright_isa::riscv::Xlen;
+
+use crate::output::Error;
+
+/// A log that was opened, of a kind that is known.
+pub struct Log {
+    path: PathBuf,
+    input: Input,
+}
+
+enum Input {
+    Own(Box<own::Reader<BufReader<File>>>),
+    Other(Kind, BufReader<File>),
+}
+
+impl Log {
+    /// Opens it and finds out what it is.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let on = |error: &dyn std::fmt::Display| Error::Message(format!("{}: {error}", path.display()));
+        let file = File::open(path).map_err(|error| on(&error))?;
+        let mut input = BufReader::with_capacity(1 << 20, file);
+        let input = match log::detect(input.fill_buf().map_err(|error| on(&error))?) {
+            Some(Kind::Own) => Input::Own(Box::new(own::Reader::new(input).map_err(|error| on(&error))?)),
+            Some(kind) => Input::Other(kind, input),
+            None => {
+                let known = "tracewright's own, Spike's, CVA6's, QEMU's, or retirements as CSV";
+                return Err(on(&format!("no log of a kind that is known: {known}")));
+            }
+        };
+        Ok(Self { path: path.to_owned(), input })
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        match self.input {
+            Input::Own(_) => Kind::Own,
+            Input::Other(kind, _) => kind,
+        }
+    }
+
+    /// How wide registers are, if it says so.
+    pub fn xlen(&self) -> Option<Xlen> {
+        match &self.input {
+            Input::Own(reader) => Some(reader.header().xlen),
+            Input::Other(..) => None,
+        }
+    }
+
+    /// Fails if the log tells only addresses, and there is no program to tell the rest.
+    pub fn check_program(&self, has_program: bool) -> Result<(), Error> {
+        if self.kind() != Kind::Qemu || has_program {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(Error::Message(format!(
+            "{path}: QEMU's log tells only addresses: name the program that it ran, too"
+        )))
+    }
+
+    /// Gives all of it to a sink; says what was wrong with it. `xlen` counts where it does not say so itself; `image` is the
+    /// program, which QEMU's log leaves to us.
+    pub fn read<S: Sink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<String>) {
+        let (kind, input) = match self.input {
+            Input::Own(mut reader) => {
+                let result = reader.read(&mut sink);
+                return (sink, result.err().map(|error| error.to_string()));
+            }
+            Input::Other(kind, input) => (kind, input),
+        };
+        match kind {
+            Kind::Spike => {
+                let mut reader = spike::Reader::new(xlen, input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Rvfi => {
+                let mut reader = rvfi::Reader::new(xlen, input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Csv => {
+                let mut reader = csv::Reader::new(input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Own | Kind::Qemu => {
+                let mut reader = qemu::Reader::new(xlen, input, |pc| bits(image, pc));
+                blocks(sink, xlen, || reader.next())
+            }
+        }
+    }
+}
+
+/// All of a log that tells single instructions; what was wrong with it.
+fn blocks<S: Sink, E: ToString>(
+    sink: S,
+    xlen: Xlen,
+    mut next: impl FnMut() -> Result<Option<Retired>, E>,
+) -> (S, Option<String>) {
+    let mut blocks = Blocks::new(xlen, sink);
+    let error = loop {
+        match next() {
+            Ok(Some(retired)) => blocks.take(&retired),
+            Ok(None) => break None,
+            Err(error) => break Some(error.to_string()),
+        }
+    };
+    (blocks.finish(), error)
+}
+
+/// The instruction at an address of the program.
+pub fn bits(image: &Image, pc: u64) -> Option<u32> {
+    let mut bytes = [0; 4];
+    let got = image.read_into(pc, MemorySpace::ANY, &mut bytes);
+    (got >= 2).then(|| u32::from_le_bytes(bytes)).filter(|bits| got == 4 || bits & 3 != 3)
+}

@@ -1,0 +1,174 @@
+//! Packets to accesses.
+
+use tracewright_core::{DataAccess, DataKind};
+
+use super::history::{History, expanded, operands_are_compressed};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Value};
+use super::{Dialect, Options};
+use crate::{Params, packet};
+
+/// Tells accesses. Addresses and values are whole; what was sent as the difference to something that is not known, since
+/// reading began in the middle or packets were lost, is not told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoder {
+    dialect: Dialect,
+    options: Options,
+    operands_are_compressed: bool,
+    daddress_width: u8,
+    csr_size: u8,
+    history: History,
+    /// First halves of split accesses, by their number.
+    requests: Vec<Option<DataAccess>>,
+}
+
+impl Decoder {
+    /// A decoder of what an encoder like this sends, with these options up to the first support packet.
+    pub fn new(params: &Params, options: Options) -> Self {
+        let requests = if params.split_loads { 1 << params.lrid_width } else { 0 };
+        Self {
+            dialect: params.data_dialect,
+            options,
+            operands_are_compressed: operands_are_compressed(params),
+            daddress_width: params.daddress_width,
+            csr_size: params.csr_length_bits() as u8,
+            history: History::new(params.data_dialect),
+            requests: vec![None; requests],
+        }
+    }
+
+    /// Takes an instruction trace packet: synchronisation and support packets begin anew. Tells whether data packets were lost
+    /// before it.
+    pub fn instruction(&mut self, packet: &packet::Packet) -> bool {
+        match packet {
+            packet::Packet::Start(_) | packet::Packet::Trap(_) if self.dialect == Dialect::Standard => {
+                self.history.forget();
+                false
+            }
+            packet::Packet::Support(support) => {
+                self.options = support.doptions;
+                if support.dloss {
+                    self.lose();
+                } else {
+                    self.history.forget();
+                }
+                support.dloss
+            }
+            _ => false,
+        }
+    }
+
+    /// Packets are missing here.
+    pub fn lose(&mut self) {
+        self.history.forget();
+        self.requests.fill(None);
+    }
+
+    /// Takes a packet and tells the access, unless it is the first half of a split one.
+    pub fn packet(&mut self, packet: &Packet) -> Option<DataAccess> {
+        match *packet {
+            Packet::Transfer(transfer) => {
+                let kind = if transfer.store { DataKind::Store } else { DataKind::Load };
+                let size = transfer.size;
+                let address = self.address(size, transfer.aligned, transfer.diff, transfer.address);
+                let value = transfer.data.and_then(|data| self.value(size, transfer.diff, data));
+                Some(DataAccess { kind, size: 1 << size, address, value, operand: None, after: false })
+            }
+            Packet::Atomic(atomic) => Some(self.atomic(&atomic)),
+            Packet::Csr(csr) => Some(self.csr(&csr)),
+            Packet::LoadRequest(request) => {
+                let size = request.size;
+                let address = self.address(size, request.aligned, request.diff, Some(request.address));
+                let kind = DataKind::Load;
+                let access =
+                    DataAccess { kind, size: 1 << size, address, value: None, operand: None, after: false };
+                self.request(request.lrid, access)
+            }
+            Packet::AtomicRequest(request) => {
+                let size = request.size;
+                let address = self.address(size, true, request.diff, request.address);
+                let operand = self.operand(size, request.diff, request.operand);
+                let kind = DataKind::Atomic(request.op);
+                let access =
+                    DataAccess { kind, size: 1 << size, address, value: None, operand, after: false };
+                self.request(request.lrid, access)
+            }
+            Packet::Response(response) => Some(self.response(&response)),
+        }
+    }
+
+    fn request(&mut self, lrid: u8, access: DataAccess) -> Option<DataAccess> {
+        if self.options.no_data {
+            // Nothing will answer it.
+            return Some(access);
+        }
+        // The last one with this number was never answered.
+        self.requests.get_mut(usize::from(lrid))?.replace(access)
+    }
+
+    fn response(&mut self, response: &Response) -> DataAccess {
+        let size = response.size;
+        let value = response.data.and_then(|(diff, data)| self.value(size, diff, data));
+        let request = self.requests.get_mut(usize::from(response.lrid)).and_then(Option::take);
+        match request {
+            Some(request) if request.size == 1 << size => DataAccess { value, ..request },
+            _ => DataAccess {
+                kind: DataKind::Load,
+                size: 1 << size,
+                address: None,
+                value,
+                operand: None,
+                after: false,
+            },
+        }
+    }
+
+    fn atomic(&mut self, atomic: &Atomic) -> DataAccess {
+        let &Atomic { kind, size, diff, operand, data, address } = atomic;
+        let kind = match kind {
+            AtomicKind::Done(op) => DataKind::Atomic(op),
+            AtomicKind::StoreFailed => DataKind::StoreFailed,
+            AtomicKind::CompareFailed => DataKind::CompareFailed,
+        };
+        let address = self.address(size, true, diff, address);
+        let operand = operand.and_then(|operand| self.operand(size, diff, operand));
+        let value = data.and_then(|data| self.value(size, diff, data));
+        let after = self.dialect == Dialect::Reference && value.is_some();
+        DataAccess { kind, size: 1 << size, address, value, operand, after }
+    }
+
+    fn csr(&mut self, csr: &Csr) -> DataAccess {
+        let size = self.csr_size;
+        let value = csr.data.and_then(|data| self.value(size, csr.diff, data));
+        let operand = csr.operand.and_then(|operand| self.operand(size, csr.diff, operand));
+        let number = self.history.csr(csr.address, csr.data.is_none() && csr.diff.is_address_difference());
+        let address = number.map(Into::into);
+        // What can only be read is as it was.
+        let after = self.dialect == Dialect::Reference && value.is_some() && !csr.is_read_only();
+        DataAccess { kind: DataKind::Csr(csr.op), size: 1 << size, address, value, operand, after }
+    }
+
+    fn address(&mut self, size: u8, aligned: bool, diff: Diff, sent: Option<u64>) -> Option<u64> {
+        let sent = sent?;
+        let base = if diff.is_address_difference() { self.history.address(size, aligned) } else { Some(0) };
+        let address = base.map(|base| {
+            let whole = base.wrapping_add(sent);
+            let whole = if aligned { whole << size } else { whole };
+            whole & (u64::MAX >> (64 - u32::from(self.daddress_width)))
+        });
+        self.history.set_address(size, address, aligned);
+        address
+    }
+
+    fn value(&mut self, size: u8, diff: Diff, data: Value) -> Option<u64> {
+        let value = expanded(self.dialect, diff, data.bits, self.history.value(size), size);
+        self.history.set_value(size, value);
+        value
+    }
+
+    fn operand(&mut self, size: u8, diff: Diff, operand: Value) -> Option<u64> {
+        if self.operands_are_compressed {
+            return self.value(size, diff, operand);
+        }
+        expanded(self.dialect, Diff::Full, operand.bits, None, size)
+    }
+}

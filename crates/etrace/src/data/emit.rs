@@ -1,0 +1,192 @@
+//! Packets to bytes.
+
+use tracewright_core::{AtomicOp, CsrOp};
+
+use super::Dialect;
+use super::bits::Payload;
+use super::types::{
+    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
+};
+use crate::Params;
+use crate::bits::Writer;
+
+/// Writes a te_data payload, without the bits at its upper end that repeat the one before. What the packet has and has not says
+/// which form it is: options that give that form are assumed.
+pub fn emit(packet: &Packet, params: &Params) -> Payload {
+    let mut writer = Writer::default();
+    emit_into(packet, params, &mut writer);
+    Payload::new(writer)
+}
+
+/// The same, after what was written before.
+pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) {
+    let mut fields = Fields { writer, params };
+    match packet {
+        Packet::Transfer(transfer) => fields.transfer(transfer),
+        Packet::Atomic(atomic) => fields.atomic(atomic),
+        Packet::Csr(csr) => fields.csr(csr),
+        Packet::LoadRequest(request) => fields.load_request(request),
+        Packet::AtomicRequest(request) => fields.atomic_request(request),
+        Packet::Response(response) => fields.response(response),
+    }
+}
+
+struct Fields<'a> {
+    writer: &'a mut Writer,
+    params: &'a Params,
+}
+
+impl Fields<'_> {
+    fn transfer(&mut self, &Transfer { store, multiple, aligned, size, diff, data, address }: &Transfer) {
+        self.transfer_format(store, multiple, aligned);
+        self.size(size);
+        match (data, address) {
+            (None, _) => self.address_diff(diff, 1),
+            (Some(data), None) => {
+                self.data_diff(diff, self.params.data_diff_width.into());
+                self.last_value(data);
+            }
+            (Some(data), Some(_)) => {
+                self.writer.put(diff as u64, 2);
+                self.value(data, size.into());
+            }
+        }
+        self.address(address);
+    }
+
+    fn atomic(&mut self, &Atomic { kind, size, diff, operand, data, address }: &Atomic) {
+        self.atomic_format(kind);
+        self.size(size);
+        match (operand, address) {
+            (None, _) => self.address_diff(diff, 1),
+            (Some(operand), None) => {
+                self.data_diff(diff, self.params.data_diff_width.into());
+                self.value(operand, size.into());
+                data.into_iter().for_each(|data| self.last_value(data));
+            }
+            (Some(operand), Some(_)) => {
+                self.writer.put(diff as u64, 2);
+                self.value(operand, size.into());
+                data.into_iter().for_each(|data| self.value(data, size.into()));
+            }
+        }
+        self.address(address);
+    }
+
+    fn csr(&mut self, csr: &Csr) {
+        let (number, bits) = match (self.params.mmacas_ext, csr.op) {
+            (false, op) => (op as u64, 2),
+            (true, CsrOp::Write) => (4, 4),
+            (true, CsrOp::Set) => (5, 4),
+            (true, CsrOp::Clear) => (6, 4),
+        };
+        self.format(5, 2);
+        self.writer.put(number, bits);
+        let length = self.params.csr_length_bits();
+        match csr.data {
+            None => self.address_diff(csr.diff, self.params.csr_diff_width.into()),
+            Some(data) => {
+                self.data_diff(csr.diff, self.params.data_diff_width.into());
+                self.value(data, length);
+            }
+        }
+        self.writer.put((csr.address >> 6).into(), 6);
+        csr.operand.into_iter().for_each(|operand| self.value(operand, length));
+        self.writer.put(csr.address.into(), 6);
+    }
+
+    fn load_request(&mut self, request: &LoadRequest) {
+        self.transfer_format(false, request.multiple, request.aligned);
+        self.size(request.size);
+        self.lrid(request.lrid);
+        self.address_diff(request.diff, 1);
+        self.address(Some(request.address));
+    }
+
+    fn atomic_request(&mut self, request: &AtomicRequest) {
+        self.atomic_format(AtomicKind::Done(request.op));
+        self.size(request.size);
+        self.lrid(request.lrid);
+        if request.address.is_some() {
+            self.writer.put(request.diff as u64, 2);
+            self.value(request.operand, request.size.into());
+        } else {
+            self.data_diff(request.diff, self.params.request_diff_bits());
+            self.last_value(request.operand);
+        }
+        self.address(request.address);
+    }
+
+    fn response(&mut self, response: &Response) {
+        self.format(4, 3);
+        self.size(response.size);
+        self.lrid(response.lrid);
+        let Some((diff, data)) = response.data else { return self.writer.put(0, 2) };
+        let resp = match diff {
+            Diff::Xor => 1,
+            Diff::Full | Diff::Address => 2,
+            Diff::Difference => 3,
+        };
+        self.writer.put(resp, 2);
+        self.last_value(data);
+    }
+
+    /// The format, by its number in 2.0 and in the draft.
+    fn format(&mut self, number: u64, draft: u64) {
+        let number = if self.params.mmacas_ext { draft } else { number };
+        self.writer.put(number, self.params.data_format_bits());
+    }
+
+    fn transfer_format(&mut self, store: bool, multiple: bool, aligned: bool) {
+        let number = u64::from(store) << 1 | u64::from(!aligned);
+        self.format(number, multiple.into());
+        if self.params.mmacas_ext {
+            self.writer.put(number, 2);
+        }
+    }
+
+    fn atomic_format(&mut self, kind: AtomicKind) {
+        self.format(6, 2);
+        let number = match (kind, self.params.data_dialect) {
+            // 4 is not used.
+            (AtomicKind::Done(op @ (AtomicOp::Xor | AtomicOp::Max | AtomicOp::Min)), Dialect::Reference) => {
+                op as u64 + 1
+            }
+            (AtomicKind::Done(op), _) => op as u64,
+            // Of the draft alone.
+            (AtomicKind::CompareFailed, _) if self.params.mmacas_ext => return self.writer.put(7, 4),
+            (AtomicKind::StoreFailed | AtomicKind::CompareFailed, _) => 7,
+        };
+        if self.params.mmacas_ext { self.writer.put(number + 8, 4) } else { self.writer.put(number, 3) }
+    }
+
+    fn size(&mut self, size: u8) {
+        self.writer.put(size.into(), self.params.data_size_bits());
+    }
+
+    fn lrid(&mut self, lrid: u8) {
+        self.writer.put(lrid.into(), self.params.lrid_width.into());
+    }
+
+    fn address_diff(&mut self, diff: Diff, bits: u32) {
+        self.writer.put(diff.is_address_difference().into(), bits);
+    }
+
+    fn data_diff(&mut self, diff: Diff, bits: u32) {
+        let number = if bits == 1 { diff.is_data_compressed().into() } else { diff as u64 };
+        self.writer.put(number, bits);
+    }
+
+    fn value(&mut self, value: Value, length: u32) {
+        self.writer.put(u64::from(value.len) - 1, length);
+        self.writer.put(value.bits, 8 * u32::from(value.len));
+    }
+
+    fn last_value(&mut self, value: Value) {
+        self.writer.put(value.bits, self.params.data_width.into());
+    }
+
+    fn address(&mut self, address: Option<u64>) {
+        address.into_iter().for_each(|address| self.writer.put(address, self.params.daddress_width.into()));
+    }
+}

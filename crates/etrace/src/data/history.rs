@@ -1,0 +1,107 @@
+//! What differences are against: mirrored by encoder and decoder.
+
+use super::Dialect;
+use super::bits::extended;
+use super::types::Diff;
+use crate::Params;
+
+/// The last accesses, by size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct History {
+    dialect: Dialect,
+    last: [Last; 4],
+    csr: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Last {
+    /// The address, and what of it was sent if it was sent whole.
+    address: Option<(u64, u64)>,
+    value: Option<u64>,
+}
+
+impl History {
+    pub fn new(dialect: Dialect) -> Self {
+        let mut history = Self { dialect, last: [Last::default(); 4], csr: None };
+        history.forget();
+        history
+    }
+
+    /// The next access of each size will be sent whole.
+    pub fn forget(&mut self) {
+        self.last = match self.dialect {
+            Dialect::Standard => [Last::default(); 4],
+            // It does not wait for that: all begins at 0.
+            Dialect::Reference => [Last { address: Some((0, 0)), value: Some(0) }; 4],
+        };
+        self.csr = None;
+    }
+
+    /// What the difference of an address is against, as it is sent.
+    pub fn address(&self, size: u8, aligned: bool) -> Option<u64> {
+        let (address, sent) = self.last[usize::from(size)].address?;
+        Some(match self.dialect {
+            Dialect::Standard if aligned => address >> size,
+            Dialect::Standard => address,
+            Dialect::Reference => sent,
+        })
+    }
+
+    /// Whether the last address of that size was a multiple of it.
+    pub fn was_aligned(&self, size: u8) -> bool {
+        self.last[usize::from(size)].address.is_some_and(|(address, _)| address & ((1 << size) - 1) == 0)
+    }
+
+    pub fn set_address(&mut self, size: u8, address: Option<u64>, aligned: bool) {
+        let sent = |address| if aligned { address >> size } else { address };
+        self.last[usize::from(size)].address = address.map(|address| (address, sent(address)));
+    }
+
+    pub fn value(&self, size: u8) -> Option<u64> {
+        self.last[usize::from(size)].value
+    }
+
+    pub fn set_value(&mut self, size: u8, value: Option<u64>) {
+        self.last[usize::from(size)].value = value;
+    }
+
+    /// The number of a CSR, of which `sent` is in the packet.
+    pub fn csr(&mut self, sent: u16, difference: bool) -> Option<u16> {
+        let number = if difference && self.dialect == Dialect::Standard {
+            self.csr.map(|last| last.wrapping_add(sent) & 0xfff)
+        } else {
+            Some(sent)
+        };
+        self.csr = number;
+        number
+    }
+}
+
+/// What is sent for `value`, with its sign: as many bits as an access of this size has.
+pub(super) fn compressed(dialect: Dialect, diff: Diff, value: u64, base: u64, size: u8) -> u64 {
+    let bits = match (diff, dialect) {
+        (Diff::Full | Diff::Address, _) => value,
+        (Diff::Xor, Dialect::Standard) => value ^ base,
+        (Diff::Difference, _) | (Diff::Xor, Dialect::Reference) => value.wrapping_sub(base),
+    };
+    match dialect {
+        Dialect::Standard => extended(bits, 8 << size),
+        // Values have no sign, differences have.
+        Dialect::Reference => bits,
+    }
+}
+
+/// The value for which `bits` were sent, if that can be told.
+pub(super) fn expanded(dialect: Dialect, diff: Diff, bits: u64, base: Option<u64>, size: u8) -> Option<u64> {
+    let value = match (diff, dialect) {
+        (Diff::Full | Diff::Address, _) => bits,
+        (Diff::Xor, Dialect::Standard) => base? ^ bits,
+        (Diff::Difference, _) | (Diff::Xor, Dialect::Reference) => base?.wrapping_add(bits),
+    };
+    Some(value & (u64::MAX >> (64 - (8 << size))))
+}
+
+/// Whether operands are sent as data is: otherwise they are sent whole.
+pub(super) fn operands_are_compressed(params: &Params) -> bool {
+    params.mmacas_ext || params.data_dialect == Dialect::Reference
+}

@@ -1,0 +1,235 @@
+//! Packets from bytes: pure syntax.
+
+use tracewright_core::{AtomicOp, CsrOp};
+
+use super::bits::MAX;
+use super::types::{
+    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
+};
+use super::{Compression, Dialect, Options};
+use crate::Params;
+use crate::bits::Reader;
+use crate::stream::Malformed;
+
+/// Reads a te_data payload. Bits above the last field are not looked at.
+///
+/// # Errors
+/// Says why it is no packet.
+pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    if bytes.is_empty() || bytes.len() > MAX {
+        return Err(Malformed::Length);
+    }
+    read(Reader::new(bytes, 0), params, options)
+}
+
+/// The same, from where a reader is.
+pub(crate) fn read(reader: Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
+    if options.no_address && options.no_data {
+        return Err(Malformed::Format);
+    }
+    let mut fields = Fields { reader, params, options };
+    let format = fields.reader.take(params.data_format_bits());
+    if params.mmacas_ext {
+        return match format {
+            0 | 1 => {
+                let subformat = fields.reader.take(2);
+                fields.transfer(format == 1, subformat)
+            }
+            2 => match fields.reader.take(4) {
+                4 => fields.csr(CsrOp::Write),
+                5 => fields.csr(CsrOp::Set),
+                6 => fields.csr(CsrOp::Clear),
+                subformat => fields.atomic(draft_atomic(subformat).ok_or(Malformed::Field("subformat"))?),
+            },
+            _ => fields.response(),
+        };
+    }
+    match format {
+        0..=3 => fields.transfer(false, format),
+        4 if params.split_loads => fields.response(),
+        5 => {
+            let op = match fields.reader.take(2) {
+                0 => CsrOp::Write,
+                1 => CsrOp::Set,
+                2 => CsrOp::Clear,
+                _ => return Err(Malformed::Field("subtype")),
+            };
+            fields.csr(op)
+        }
+        6 => {
+            let subtype = fields.reader.take(3);
+            fields.atomic(atomic(subtype, params.data_dialect).ok_or(Malformed::Field("subtype"))?)
+        }
+        _ => Err(Malformed::Format),
+    }
+}
+
+/// Atomic operations in the order of their numbers.
+const OPS: [AtomicOp; 7] =
+    [AtomicOp::Swap, AtomicOp::Add, AtomicOp::And, AtomicOp::Or, AtomicOp::Xor, AtomicOp::Max, AtomicOp::Min];
+
+fn atomic(subtype: u64, dialect: Dialect) -> Option<AtomicKind> {
+    let index = match (dialect, subtype) {
+        (Dialect::Reference, 4) => return None,
+        (Dialect::Reference, 5..) => subtype - 1,
+        _ => subtype,
+    };
+    Some(OPS.get(index as usize).map_or(AtomicKind::StoreFailed, |&op| AtomicKind::Done(op)))
+}
+
+fn draft_atomic(subformat: u64) -> Option<AtomicKind> {
+    match subformat {
+        7 => Some(AtomicKind::CompareFailed),
+        8.. => atomic(subformat - 8, Dialect::Standard),
+        _ => None,
+    }
+}
+
+struct Fields<'a> {
+    reader: Reader,
+    params: &'a Params,
+    options: &'a Options,
+}
+
+impl Fields<'_> {
+    fn transfer(&mut self, multiple: bool, format: u64) -> Result<Packet, Malformed> {
+        let (store, aligned) = (format & 2 != 0, format & 1 == 0);
+        let size = self.size()?;
+        if self.params.split_loads && !store {
+            let lrid = self.lrid();
+            let diff = self.address_diff(1);
+            let address = self.address(diff);
+            return Ok(Packet::LoadRequest(LoadRequest { multiple, aligned, size, lrid, diff, address }));
+        }
+        let (diff, data, address);
+        if self.options.no_data {
+            (diff, data) = (self.address_diff(1), None);
+            address = Some(self.address(diff));
+        } else if self.options.no_address {
+            diff = self.data_diff(self.params.data_diff_width.into())?;
+            (data, address) = (Some(self.last_value()), None);
+        } else {
+            diff = self.diff();
+            data = Some(self.value(size.into()));
+            address = Some(self.address(diff));
+        }
+        Ok(Packet::Transfer(Transfer { store, multiple, aligned, size, diff, data, address }))
+    }
+
+    fn atomic(&mut self, kind: AtomicKind) -> Result<Packet, Malformed> {
+        let size = self.size()?;
+        let (diff, operand, data, address);
+        match kind {
+            // The only form that lists it is the one without data.
+            _ if self.options.no_data || kind == AtomicKind::StoreFailed => {
+                (diff, operand, data) = (self.address_diff(1), None, None);
+                address = Some(self.address(diff));
+            }
+            AtomicKind::Done(op) if self.params.split_loads => return self.atomic_request(op, size),
+            AtomicKind::Done(_) if self.options.no_address => {
+                diff = self.data_diff(self.params.data_diff_width.into())?;
+                operand = Some(self.value(size.into()));
+                (data, address) = (Some(self.last_value()), None);
+            }
+            _ => {
+                diff = self.diff();
+                operand = Some(self.value(size.into()));
+                data = (kind != AtomicKind::CompareFailed).then(|| self.value(size.into()));
+                address = Some(self.address(diff));
+            }
+        }
+        Ok(Packet::Atomic(Atomic { kind, size, diff, operand, data, address }))
+    }
+
+    fn atomic_request(&mut self, op: AtomicOp, size: u8) -> Result<Packet, Malformed> {
+        let lrid = self.lrid();
+        let (diff, operand, address);
+        if self.options.no_address {
+            diff = self.data_diff(self.params.request_diff_bits())?;
+            (operand, address) = (self.last_value(), None);
+        } else {
+            diff = self.diff();
+            operand = self.value(size.into());
+            address = Some(self.address(diff));
+        }
+        Ok(Packet::AtomicRequest(AtomicRequest { op, size, lrid, diff, operand, address }))
+    }
+
+    fn response(&mut self) -> Result<Packet, Malformed> {
+        let size = self.size()?;
+        let lrid = self.lrid();
+        // Not numbered as `diff` is.
+        let diff = match self.reader.take(2) {
+            0 => None,
+            1 => Some(Diff::Xor),
+            2 => Some(Diff::Full),
+            _ => Some(Diff::Difference),
+        };
+        let data = diff.map(|diff| (diff, self.last_value()));
+        Ok(Packet::Response(Response { size, lrid, data }))
+    }
+
+    fn csr(&mut self, op: CsrOp) -> Result<Packet, Malformed> {
+        let length = self.params.csr_length_bits();
+        let mut csr = Csr { op, diff: Diff::Full, data: None, operand: None, address: 0 };
+        if self.options.no_data {
+            csr.diff = self.address_diff(self.params.csr_diff_width.into());
+        } else {
+            let bits = self.params.data_diff_width.into();
+            csr.diff = self.data_diff(bits)?;
+            csr.data = Some(self.value(length));
+        }
+        csr.address = (self.reader.take(6) as u16) << 6;
+        if !self.options.no_data && !csr.is_read_only() {
+            csr.operand = Some(self.value(length));
+        }
+        csr.address |= self.reader.take(6) as u16;
+        Ok(Packet::Csr(csr))
+    }
+
+    fn size(&mut self) -> Result<u8, Malformed> {
+        let size = self.reader.take(self.params.data_size_bits()) as u8;
+        if size > self.params.data_size_max() { Err(Malformed::Field("size")) } else { Ok(size) }
+    }
+
+    fn lrid(&mut self) -> u8 {
+        self.reader.take(self.params.lrid_width.into()) as u8
+    }
+
+    fn diff(&mut self) -> Diff {
+        Diff::from_bits(self.reader.take(2))
+    }
+
+    fn address_diff(&mut self, bits: u32) -> Diff {
+        if self.reader.take(bits) == 0 { Diff::Full } else { Diff::Address }
+    }
+
+    fn data_diff(&mut self, bits: u32) -> Result<Diff, Malformed> {
+        match self.reader.take(bits) {
+            0 => Ok(Diff::Full),
+            1 if bits == 1 && self.params.data_compression == Compression::Difference => Ok(Diff::Difference),
+            1 => Ok(Diff::Xor),
+            // It says the same of all packets.
+            2 if self.params.data_dialect == Dialect::Reference => Ok(Diff::Address),
+            2 => Err(Malformed::Field("diff")),
+            _ => Ok(Diff::Difference),
+        }
+    }
+
+    /// Data with its length, which has this many bits.
+    fn value(&mut self, length: u32) -> Value {
+        let len = self.reader.take(length) as u8 + 1;
+        Value { len, bits: self.reader.signed(8 * u32::from(len)) }
+    }
+
+    /// Data as the last field.
+    fn last_value(&mut self) -> Value {
+        let width = self.params.data_width;
+        Value { len: width / 8, bits: self.reader.signed(width.into()) }
+    }
+
+    fn address(&mut self, diff: Diff) -> u64 {
+        let bits = self.params.daddress_width.into();
+        if diff.is_address_difference() { self.reader.signed(bits) } else { self.reader.take(bits) }
+    }
+}

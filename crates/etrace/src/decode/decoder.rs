@@ -1,0 +1,402 @@
+use tracewright_core::{Contradiction, Element, GapReason, Isa, MemorySpace, TraceOn};
+use tracewright_flow::{Calls, Inferred, NodeId, Returns, Runner, Sink};
+use tracewright_image::Image;
+
+use super::handlers::Handlers;
+use super::{Facts, Options};
+use crate::packet::{self, Packet, QualStatus, Start, Support};
+use crate::stream::{Content, Message};
+use crate::{JumpTargets, Params, Predictor};
+
+/// An E-Trace decoder of one source: messages in, in the order of the stream; elements out.
+#[derive(Clone, Debug)]
+pub struct Decoder<'i> {
+    pub(super) params: Params,
+    pub(super) config: Options,
+    /// What the last support packet switched on.
+    pub(super) options: crate::Options,
+    pub(super) runner: Runner<'i>,
+    pub(super) state: State,
+    /// The block that is held back.
+    pub(super) here: NodeId,
+    /// Its last instruction that is known to have retired, if any is.
+    pub(super) at: Option<u64>,
+    /// Whether that is a branch that was taken; `None` if it is no branch.
+    pub(super) pending: Option<bool>,
+    /// Execution was followed to the first occurrence of the last reported address. If that was the target of an uninferable
+    /// jump, it is yet to come. What the packet said of returns, and how many were passed.
+    pub(super) inferred: Option<(Returns, u32)>,
+    /// The last address that was sent.
+    pub(super) address: u64,
+    /// Privilege and context as last told; time is left out.
+    pub(super) context: Option<packet::Context>,
+    pub(super) predictor: Predictor,
+    pub(super) targets: JumpTargets,
+    pub(super) handlers: Handlers,
+    pub(super) facts: Facts,
+    last_offset: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing can be told until a synchronisation packet comes.
+    Waiting {
+        reason: Option<GapReason>,
+        from: u64,
+        /// Whether something was passed over.
+        skipped: bool,
+        /// Whether any address will do: nothing is lost but what ran in between.
+        resume: bool,
+    },
+    /// A trap was taken, and its handler is yet to be told.
+    Trapped,
+    Running,
+}
+
+impl<'i> Decoder<'i> {
+    /// A decoder of a source's messages, with the program that ran.
+    pub fn new(params: &Params, options: impl Into<Options>, image: &'i Image, isa: Isa) -> Self {
+        let config = options.into();
+        let mut decoder = Self {
+            params: params.clone(),
+            options: config.initial,
+            runner: Runner::new(image, isa),
+            state: State::start(0),
+            here: NodeId::NONE,
+            at: None,
+            pending: None,
+            inferred: None,
+            address: 0,
+            context: None,
+            predictor: Predictor::new(params),
+            targets: JumpTargets::new(params),
+            handlers: Handlers::new(&config.handlers),
+            facts: Facts::default(),
+            last_offset: None,
+            config,
+        };
+        decoder.runner.calls = calls(params);
+        decoder.set_options(decoder.options);
+        decoder
+    }
+
+    /// The encoder's parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// What is switched on now.
+    pub fn options(&self) -> crate::Options {
+        self.options
+    }
+
+    /// The runner it drives.
+    pub fn runner(&self) -> &Runner<'i> {
+        &self.runner
+    }
+
+    /// Memory space of the code that runs now.
+    pub fn space(&self) -> MemorySpace {
+        MemorySpace::ANY
+    }
+
+    /// What it saw that says whether parameters and program are the right ones.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Stream position of the last message that it took.
+    pub fn last_offset(&self) -> Option<u64> {
+        self.last_offset
+    }
+
+    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    pub fn gap_start(&self) -> Option<u64> {
+        match self.state {
+            State::Waiting { from, .. } => Some(from),
+            State::Trapped | State::Running => None,
+        }
+    }
+
+    /// Begins anew, at stream position `offset`, with all that was learnt about the program, and with the options of now.
+    pub fn restart(&mut self, offset: u64) {
+        self.forget();
+        self.context = None;
+        self.last_offset = None;
+        self.state = State::start(offset);
+    }
+
+    /// From now on these are switched on, as if a support packet had said so.
+    pub fn set_options(&mut self, options: crate::Options) {
+        self.options = options;
+        self.runner.set_inferred(Inferred { pairs: options.sijump, returns: options.implicit_return });
+    }
+
+    /// Takes the message that began at stream position `offset`.
+    #[inline(always)]
+    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+        match &message.content {
+            Content::Instruction(packet) if self.is_ours(message.source) => {
+                if let Some(value) = message.timestamp {
+                    sink.element(offset, &Element::Timestamp { value, cycles: None });
+                }
+                self.packet(offset, packet, sink);
+            }
+            Content::Instruction(_) => {}
+            _ => self.no_packet(offset, message, sink),
+        }
+    }
+
+    /// Takes the packet that began at stream position `offset`.
+    #[inline(always)]
+    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        self.last_offset = Some(offset);
+        self.runner.make_room(&mut self.here, sink);
+        if self.state == State::Running {
+            match packet {
+                Packet::Branches(map, Some(address)) => return self.address(offset, *map, address, sink),
+                Packet::Branches(map, None) => return self.full_map(offset, *map, sink),
+                Packet::Address(address) => {
+                    return self.address(offset, packet::BranchMap::default(), address, sink);
+                }
+                _ => {}
+            }
+        }
+        self.other_packet(offset, packet, sink);
+    }
+
+    /// The stream ends at stream position `offset`.
+    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+        match self.state {
+            State::Running => self.close_uncertain(offset, sink),
+            State::Waiting { reason: Some(reason), from, skipped: true, .. } if from < offset => {
+                sink.element(offset, &Element::Gap { reason, from, to: offset });
+            }
+            State::Waiting { .. } | State::Trapped => {}
+        }
+        sink.element(offset, &Element::End);
+        self.restart(offset);
+    }
+
+    /// What follows does not continue what came before: begins anew at the next synchronisation packet.
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+        if !matches!(self.state, State::Waiting { .. }) {
+            self.lose(offset, GapReason::Interrupted, sink);
+        }
+    }
+
+    fn is_ours(&self, source: u16) -> bool {
+        self.config.source.is_none_or(|ours| ours == source)
+    }
+
+    /// Anything but an instruction trace packet.
+    #[inline(never)]
+    fn no_packet(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+        match message.content {
+            Content::Malformed(_) if self.is_ours(message.source) => {
+                self.facts.malformed += 1;
+                self.last_offset = Some(offset);
+                self.lose(offset, GapReason::BadPacket, sink);
+            }
+            // Whose bytes they were is not known.
+            Content::NotSync { len } => {
+                self.last_offset = Some(offset);
+                self.lose(offset.saturating_sub(len), GapReason::BadPacket, sink);
+            }
+            Content::Malformed(_)
+            | Content::Instruction(_)
+            | Content::Data(_)
+            | Content::Other { .. }
+            | Content::Idle
+            | Content::Alignment
+            | Content::Incomplete => {}
+        }
+    }
+
+    #[inline(never)]
+    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        match packet {
+            Packet::Start(start) => self.start(offset, start, sink),
+            Packet::Trap(trap) => self.trap(offset, trap, sink),
+            Packet::Context(context) => self.tell_context(offset, *context, sink),
+            Packet::Support(support) => self.support(offset, support, sink),
+            Packet::Address(_)
+            | Packet::Branches(..)
+            | Packet::BranchCount(_)
+            | Packet::JumpTarget { .. } => match self.state {
+                State::Running => self.rare_packet(offset, packet, sink),
+                State::Trapped => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
+                State::Waiting { .. } => self.pass_over(offset, packet, sink),
+            },
+        }
+    }
+
+    /// A packet that needs to be synchronised, and nothing is.
+    fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        let State::Waiting { reason, from, skipped, resume } = self.state else { return };
+        if resume && self.resume(offset, packet, sink) {
+            return;
+        }
+        self.facts.unsynchronised += 1;
+        if skipped {
+            return;
+        }
+        // What comes after an end needs a start first.
+        let (reason, from) = match reason {
+            Some(reason) => (reason, from),
+            None => (GapReason::Contradiction(Contradiction::UnexpectedPacket), offset),
+        };
+        sink.element(offset, &Element::Lost(reason));
+        self.state = State::Waiting { reason: Some(reason), from, skipped: true, resume };
+    }
+
+    /// Format 3, subformat 0.
+    fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
+        let address = self.params.address(start.address);
+        match self.state {
+            State::Running => {
+                if !self.follow_to_start(offset, start, address, sink) {
+                    return;
+                }
+                self.sync(offset, address);
+                self.tell_context(offset, start.context, sink);
+            }
+            State::Trapped => {
+                self.tell_context(offset, start.context, sink);
+                self.sync(offset, address);
+                self.go_to(offset, address, start.taken, sink);
+            }
+            State::Waiting { .. } => {
+                self.begin(offset, sink);
+                self.tell_context(offset, start.context, sink);
+                self.sync(offset, address);
+                self.go_to(offset, address, start.taken, sink);
+            }
+        }
+    }
+
+    /// Tracing begins with a synchronisation packet.
+    pub(super) fn begin(&mut self, offset: u64, sink: &mut impl Sink) {
+        let State::Waiting { reason, from, skipped, .. } = self.state else { return };
+        if let (Some(reason), true) = (reason, skipped && from < offset) {
+            sink.element(offset, &Element::Gap { reason, from, to: offset });
+        }
+        let is_overflow = reason == Some(GapReason::Overflow);
+        let on = if is_overflow { TraceOn::Overflow } else { TraceOn::Normal };
+        sink.element(offset, &Element::TraceOn(on));
+    }
+
+    /// A synchronisation packet resets all history.
+    pub(super) fn sync(&mut self, offset: u64, address: u64) {
+        let node = self.runner.at(address);
+        let known = self.runner.graph().node(node).count() > 0;
+        self.facts.sync(offset, address, known);
+        self.address = address;
+        self.reset_history();
+    }
+
+    pub(super) fn reset_history(&mut self) {
+        self.inferred = None;
+        if !self.config.quirks.keeps_predictor && self.options.branch_prediction {
+            self.predictor.reset();
+        }
+        if !self.config.quirks.keeps_history {
+            self.runner.calls.clear();
+            if self.options.jump_target_cache {
+                self.targets.reset();
+            }
+        }
+    }
+
+    /// Execution is at `address`, whose instruction has retired.
+    pub(super) fn go_to(&mut self, offset: u64, address: u64, taken: bool, sink: &mut impl Sink) {
+        self.state = State::Running;
+        self.here = self.runner.at(address);
+        self.at = Some(address);
+        self.pending = self.is_branch(self.here).then_some(taken);
+        let node = self.runner.graph().node(self.here);
+        if node.count() == 0 {
+            self.no_code(offset, self.here, sink);
+        }
+    }
+
+    /// Format 3, subformat 3.
+    fn support(&mut self, offset: u64, support: &Support, sink: &mut impl Sink) {
+        if support.qual_status == QualStatus::EndedNtr && self.state == State::Running {
+            self.run_on(offset, sink);
+        }
+        let is_running = !matches!(self.state, State::Waiting { .. });
+        match support.qual_status {
+            QualStatus::NoChange => {}
+            QualStatus::EndedRep | QualStatus::EndedNtr if is_running => {
+                self.close(offset, sink);
+                self.forget();
+                self.state = State::Waiting { reason: None, from: offset, skipped: false, resume: false };
+            }
+            QualStatus::EndedRep | QualStatus::EndedNtr => {}
+            QualStatus::TraceLost => self.lose(offset, GapReason::Overflow, sink),
+        }
+        self.set_options(support.ioptions);
+        // The only mode there is.
+        if support.encoder_mode != 0 {
+            self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
+        }
+    }
+
+    /// Packets that cannot follow each other.
+    #[cold]
+    pub(super) fn contradiction(&mut self, offset: u64, what: Contradiction, sink: &mut impl Sink) {
+        self.facts.contradictions += 1;
+        self.lose(offset, GapReason::Contradiction(what), sink);
+    }
+
+    /// Nothing can be told until the next synchronisation packet.
+    #[cold]
+    pub(super) fn lose(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
+        let was = self.state;
+        if let State::Waiting { skipped: true, resume: false, .. } = was {
+            return;
+        }
+        if was == State::Running {
+            self.close_uncertain(offset, sink);
+        }
+        self.forget();
+        let (reason, from) = match was {
+            State::Waiting { reason: Some(reason), from, .. } => (reason, from),
+            _ => (reason, offset),
+        };
+        sink.element(offset, &Element::Lost(reason));
+        self.state = State::Waiting { reason: Some(reason), from, skipped: true, resume: false };
+    }
+
+    /// Forgets where execution is, and all history.
+    pub(super) fn forget(&mut self) {
+        self.here = NodeId::NONE;
+        self.at = None;
+        self.pending = None;
+        self.reset_history();
+    }
+
+    pub(super) fn is_branch(&self, node: NodeId) -> bool {
+        let node = self.runner.graph().node(node);
+        node.count() == 1 && node.class().conditional
+    }
+}
+
+impl State {
+    fn start(from: u64) -> Self {
+        Self::Waiting { reason: Some(GapReason::Start), from, skipped: false, resume: false }
+    }
+}
+
+/// Room for the calls that the encoder remembers.
+fn calls(params: &Params) -> Calls {
+    let (stack, counter) = (params.return_stack_size, params.call_counter_size);
+    let most = match (stack, counter) {
+        (0, 0) => 0,
+        (0, counter) => 1 << counter,
+        (stack, _) => 1 << stack,
+    };
+    let most_repeats = if stack > 0 && params.iret_ext { (1 << counter) - 1 } else { 0 };
+    Calls::new(most, most_repeats)
+}

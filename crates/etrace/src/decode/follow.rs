@@ -1,0 +1,326 @@
+//! From one reported address to the next.
+
+use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
+
+use super::Decoder;
+use crate::packet::{Address, BranchCount, BranchMap, Packet, Start};
+
+/// Where a packet says that execution came to, and how.
+#[derive(Clone, Copy)]
+struct Report {
+    goal: Goal,
+    /// The node there.
+    target: NodeId,
+    /// What became of the branch there, if it is one.
+    pending: Option<bool>,
+    /// Whether a later occurrence may be meant: the target of an uninferable jump that leads back there.
+    inferred: bool,
+}
+
+impl Decoder<'_> {
+    /// Formats 1 and 2, with an address.
+    #[inline(always)]
+    pub(super) fn address(&mut self, offset: u64, map: BranchMap, sent: &Address, sink: &mut impl Sink) {
+        if self.inferred.is_some() && !self.run_on(offset, sink) {
+            return;
+        }
+        let to = self.received(sent.value);
+        self.report(offset, map, to, sent, sink);
+    }
+
+    /// Format 1 without an address: the last branch of the map is where execution is.
+    #[inline(never)]
+    pub(super) fn full_map(&mut self, offset: u64, map: BranchMap, sink: &mut impl Sink) {
+        if self.inferred.is_some() && !self.run_on(offset, sink) {
+            return;
+        }
+        if map.is_empty() {
+            return;
+        }
+        let last = map.bits() >> (map.count() - 1) & 1 == 0;
+        let map = BranchMap::new(map.bits(), map.count() as u8 - 1);
+        match self.branches(offset, map, sink) {
+            Ok((here, skip)) => self.stop_at_branch(offset, here, skip, |_, _| last, sink),
+            Err(reached) => self.fail(offset, reached, None, sink),
+        }
+    }
+
+    /// Packets that few traces have.
+    #[inline(never)]
+    pub(super) fn rare_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        if self.inferred.is_some() && !self.run_on(offset, sink) {
+            return;
+        }
+        match *packet {
+            Packet::BranchCount(count) => self.branch_count(offset, &count, sink),
+            Packet::JumpTarget { index, branches, returns } => {
+                let Some(to) = self.targets.get(index as usize) else {
+                    return self.contradiction(
+                        offset,
+                        tracewright_core::Contradiction::UnexpectedPacket,
+                        sink,
+                    );
+                };
+                self.address = to;
+                let sent = Address { value: to, returns, ..Address::default() };
+                self.report(offset, branches, to, &sent, sink);
+            }
+            _ => {}
+        }
+    }
+
+    /// Format 0, subformat 0: the predictor tells what became of the branches.
+    fn branch_count(&mut self, offset: u64, packet: &BranchCount, sink: &mut impl Sink) {
+        let Some(sent) = &packet.address else {
+            return match self.foretold(offset, packet.count, sink) {
+                // The next one was not foretold.
+                Ok(here) => {
+                    let failed = |decoder: &Self, branch| !decoder.predictor.foretells(branch);
+                    self.stop_at_branch(offset, here, 0, failed, sink);
+                }
+                Err(reached) => self.fail(offset, reached, None, sink),
+            };
+        };
+        let to = self.received(sent.value);
+        let target = self.runner.at(to);
+        let is_branch = self.is_branch(target);
+        if packet.failed && !is_branch {
+            return self.fail(offset, Reached::Branch(target), Some(to), sink);
+        }
+        // A branch at the address was foretold too, and is counted.
+        let count = packet.count - u64::from(is_branch && !packet.failed);
+        match self.foretold(offset, count, sink) {
+            Ok(here) => {
+                let pending = is_branch.then(|| self.predictor.foretells(to) != packet.failed);
+                let goal = self.goal(to, sent, is_branch);
+                let report = Report { goal, target, pending, inferred: !sent.notify && !is_branch };
+                self.arrive(offset, here, 0, report, sink);
+            }
+            Err(reached) => self.fail(offset, reached, Some(to), sink),
+        }
+    }
+
+    /// Format 3, subformat 0, while tracing: whether execution came there.
+    pub(super) fn follow_to_start(
+        &mut self,
+        offset: u64,
+        start: &Start,
+        to: u64,
+        sink: &mut impl Sink,
+    ) -> bool {
+        let target = self.runner.at(to);
+        // The last report was not of the target of an uninferable jump.
+        if self.inferred.is_some() {
+            self.check_again(offset, sink);
+        }
+        let same_privilege = self.context.is_none_or(|context| context.privilege == start.context.privilege);
+        let goal = Goal { address: to, inline: same_privilege, returns: Returns::Any };
+        let pending = self.is_branch(target).then_some(start.taken);
+        let report = Report { goal, target, pending, inferred: false };
+        match self.branches(offset, BranchMap::default(), sink) {
+            Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
+            Err(reached) => self.fail(offset, reached, Some(to), sink),
+        }
+        self.state == super::decoder::State::Running
+    }
+
+    /// The last report was of the target of an uninferable jump, since no format 3 packet follows it: runs on to
+    /// its next occurrence. Returns whether there is one.
+    #[inline(never)]
+    pub(super) fn run_on(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
+        let (Some((returns, passed)), Some(to)) = (self.inferred.take(), self.at) else { return true };
+        let goal = Goal { address: to, inline: false, returns };
+        let target = self.runner.at(to);
+        let skip = self.skip();
+        match self.runner.run(self.here, skip, &goal, passed, offset, sink) {
+            Reached::Indirect(from) => {
+                self.jumped(from, target, to);
+                true
+            }
+            reached => {
+                self.fail(offset, reached, Some(to), sink);
+                false
+            }
+        }
+    }
+
+    /// An address that a packet has.
+    #[inline(always)]
+    fn received(&mut self, value: u64) -> u64 {
+        let base = if self.options.full_address { 0 } else { self.address };
+        self.address = self.params.address(base.wrapping_add(value));
+        self.address
+    }
+
+    #[inline(always)]
+    fn goal(&self, address: u64, sent: &Address, is_branch: bool) -> Goal {
+        let returns = match sent.returns {
+            _ if !self.options.implicit_return => Returns::Any,
+            Some(count) if self.params.iret_ext => Returns::Passed { count, explicit: true },
+            None if self.params.iret_ext => Returns::Passed { count: 0, explicit: false },
+            Some(depth) => Returns::Depth(depth),
+            None => Returns::Any,
+        };
+        // A branch cannot be passed by: what became of it is told last.
+        Goal { address, inline: is_branch || sent.notify || !sent.updiscon, returns }
+    }
+
+    /// Runs through the branches of the map, and from there to the address.
+    #[inline(always)]
+    fn report(&mut self, offset: u64, map: BranchMap, to: u64, sent: &Address, sink: &mut impl Sink) {
+        let target = self.runner.at(to);
+        let is_branch = self.is_branch(target);
+        let (map, pending) = match (is_branch, map.count()) {
+            (false, _) => (map, None),
+            // The branch there is reported, but not what became of it.
+            (true, 0) => return self.fail(offset, Reached::Branch(target), Some(to), sink),
+            (true, count) => {
+                let taken = map.bits() >> (count - 1) & 1 == 0;
+                (BranchMap::new(map.bits(), count as u8 - 1), Some(taken))
+            }
+        };
+        let goal = self.goal(to, sent, is_branch);
+        let report = Report { goal, target, pending, inferred: !sent.notify && !is_branch };
+        match self.branches(offset, map, sink) {
+            Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
+            Err(reached) => self.fail(offset, reached, Some(to), sink),
+        }
+    }
+
+    /// Runs through the branch that waits, if one does, and those of the map. Returns where execution is then: a node, and how
+    /// many bytes of it are known to have run.
+    #[inline(always)]
+    fn branches(
+        &mut self,
+        offset: u64,
+        map: BranchMap,
+        sink: &mut impl Sink,
+    ) -> Result<(NodeId, u64), Reached> {
+        let (mut bits, mut count) = (map.bits(), map.count());
+        if let Some(taken) = self.pending.take() {
+            bits = bits << 1 | u32::from(!taken);
+            count += 1;
+        }
+        if count == 0 {
+            return Ok((self.here, self.skip()));
+        }
+        if self.options.branch_prediction {
+            let predictor = &mut self.predictor;
+            let guide = |branch| {
+                let taken = bits & 1 == 0;
+                bits >>= 1;
+                predictor.update(branch, taken);
+                taken
+            };
+            return self
+                .runner
+                .follow_with(self.here, count.into(), offset, sink, guide)
+                .map(|here| (here, 0));
+        }
+        match self.runner.follow(self.here, bits, count, offset, sink) {
+            Ok(here) => Ok((here, 0)),
+            Err((reached, _)) => Err(reached),
+        }
+    }
+
+    /// Runs through the branch that waits, if one does, and then through so many that the predictor foretells.
+    fn foretold(&mut self, offset: u64, count: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
+        let (here, _) = self.branches(offset, BranchMap::default(), sink)?;
+        let predictor = &mut self.predictor;
+        let guide = |branch| {
+            let taken = predictor.foretells(branch);
+            predictor.update(branch, taken);
+            taken
+        };
+        self.runner.follow_with(here, count, offset, sink, guide)
+    }
+
+    /// Runs on to the next branch, which stays pending.
+    fn stop_at_branch<S: Sink>(
+        &mut self,
+        offset: u64,
+        here: NodeId,
+        skip: u64,
+        taken: impl FnOnce(&Self, u64) -> bool,
+        sink: &mut S,
+    ) {
+        let goal = Goal { address: 0, inline: false, returns: Returns::Any };
+        match self.runner.run(here, skip, &goal, 0, offset, sink) {
+            Reached::Branch(here) => {
+                let branch = self.runner.graph().node(here).last();
+                let pending = Some(taken(self, branch));
+                (self.here, self.at, self.pending) = (here, Some(branch), pending);
+            }
+            reached => self.fail(offset, reached, None, sink),
+        }
+    }
+
+    /// Runs on to the reported address.
+    #[inline(always)]
+    fn arrive(&mut self, offset: u64, here: NodeId, skip: u64, report: Report, sink: &mut impl Sink) {
+        let Report { goal, target, pending, inferred } = report;
+        let to = goal.address;
+        match self.runner.run(here, skip, &goal, 0, offset, sink) {
+            Reached::Indirect(from) => {
+                self.jumped(from, target, to);
+                self.pending = pending;
+            }
+            Reached::Inline(here) => self.came_inline(offset, here, &report, sink),
+            reached => {
+                let _ = inferred;
+                self.fail(offset, reached, Some(to), sink);
+            }
+        }
+    }
+
+    /// The uninferable jump at the end of `from` led to `to`.
+    #[inline(always)]
+    fn jumped(&mut self, from: NodeId, target: NodeId, to: u64) {
+        self.runner.went(from, target);
+        (self.here, self.at, self.pending) = (target, Some(to), None);
+        if self.options.jump_target_cache {
+            self.targets.insert(to);
+        }
+    }
+
+    /// Execution came to the address without an uninferable jump.
+    #[cold]
+    fn came_inline(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
+        let Report { goal, pending, inferred, .. } = *report;
+        (self.here, self.at, self.pending) = (here, Some(goal.address), pending);
+        let passed = match goal.returns {
+            Returns::Passed { count, .. } => count,
+            Returns::Any | Returns::Depth(_) => 0,
+        };
+        if self.config.quirks.caches_all_addresses && self.options.jump_target_cache {
+            self.targets.insert(goal.address);
+        }
+        self.inferred = inferred.then_some((goal.returns, passed));
+        // Nothing more will be known about this one.
+        if !inferred && pending.is_none() {
+            self.inferred = Some((goal.returns, passed));
+            self.check_again(offset, sink);
+        }
+    }
+
+    /// The last report was inline, and that is final. Where execution can come there again with nothing said about it, nobody
+    /// knows how often it did.
+    #[cold]
+    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) {
+        let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return };
+        let goal = Goal { address, inline: true, returns };
+        let skip = self.skip();
+        if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&goal), passed) {
+            self.unknown_rounds(offset, sink);
+        }
+    }
+
+    /// How many bytes of the block that is held back are known to have run, the last instruction counted as one.
+    #[inline(always)]
+    pub(super) fn skip(&self) -> u64 {
+        match self.at {
+            Some(at) => at.wrapping_sub(self.runner.graph().node(self.here).start()) + 1,
+            None => 0,
+        }
+    }
+}

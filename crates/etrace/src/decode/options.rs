@@ -1,0 +1,31 @@
+use super::Handler;
+
+/// How to decode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What is switched on before any support packet says so.
+    pub initial: crate::Options,
+    /// The source whose messages are taken; `None`: there is only one.
+    pub source: Option<u16>,
+    /// Where trap handlers are. Asked for with implicit exceptions only.
+    pub handlers: Vec<Handler>,
+    /// What the encoder does otherwise than the specification says.
+    pub quirks: Quirks,
+}
+
+/// What encoders do otherwise than the specification says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// The branch predictor is not reset by synchronisation packets.
+    pub keeps_predictor: bool,
+    /// The jump target cache and the return stack are not reset by synchronisation packets.
+    pub keeps_history: bool,
+    /// Each address that is sent goes into the jump target cache, not only those of uninferable jumps.
+    pub caches_all_addresses: bool,
+}
+
+impl From<crate::Options> for Options {
+    fn from(initial: crate::Options) -> Self {
+        Self { initial, ..Self::default() }
+    }
+}

@@ -1,0 +1,49 @@
+use tracewright_flow::Returns;
+
+use super::decoder::{Decoder, State};
+use super::handlers::Handlers;
+use crate::{JumpTargets, Options, Predictor, packet};
+
+/// The state of a [`Decoder`]: two that are equal tell the same of the same messages.
+///
+/// A synchronisation packet resets all history. From there on two decoders that came from different places differ only in the
+/// block that they hold back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    state: State,
+    options: Options,
+    /// Start of the block that is held back.
+    block: Option<u64>,
+    at: Option<u64>,
+    pending: Option<bool>,
+    inferred: Option<(Returns, u32)>,
+    address: u64,
+    context: Option<packet::Context>,
+    /// Where calls return to, the newest first, and how many more do.
+    calls: Vec<(u64, u32)>,
+    predictor: Option<Predictor>,
+    targets: Option<JumpTargets>,
+    handlers: Option<Handlers>,
+}
+
+impl Decoder<'_> {
+    /// All that decides what messages to come will tell.
+    pub fn snapshot(&self) -> Snapshot {
+        let graph = self.runner.graph();
+        let calls = self.runner.calls.iter().map(|(node, more)| (graph.node(node).start(), more));
+        Snapshot {
+            state: self.state,
+            options: self.options,
+            block: self.here.is_some().then(|| graph.node(self.here).start()),
+            at: self.at,
+            pending: self.pending,
+            inferred: self.inferred,
+            address: self.address,
+            context: self.context,
+            calls: calls.collect(),
+            predictor: self.options.branch_prediction.then(|| self.predictor.clone()),
+            targets: self.options.jump_target_cache.then(|| self.targets.clone()),
+            handlers: self.options.implicit_exception.then(|| self.handlers.clone()),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What is told besides whole blocks.
+
+use tracewright_core::{
+    Block, Class, Context, Element, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Security,
+};
+use tracewright_flow::{Instructions, Node, NodeId, Reached, Sink, Stop};
+use tracewright_isa::riscv;
+
+use super::Decoder;
+use super::decoder::State;
+use crate::packet::{self, Packet};
+
+/// Where execution goes on after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Address(u64),
+    /// The instruction goes where only the trace can tell.
+    Indirect,
+}
+
+/// A part of a block.
+struct Part {
+    block: Block,
+    /// Bits of its last instruction.
+    bits: u32,
+}
+
+impl Decoder<'_> {
+    /// Tells the block that is held back, as far as it is known to have run; returns where execution went on. At a trap, the
+    /// instruction that makes one did not retire.
+    pub(super) fn close_at(&mut self, offset: u64, is_trap: bool, sink: &mut impl Sink) -> Next {
+        let node = *self.runner.graph().node(self.here);
+        let pending = self.pending.take();
+        let Some(at) = self.at.take() else { return Next::Address(node.start()) };
+        if at == node.last() && node.class().ends_block() {
+            let taken = pending.unwrap_or(true);
+            sink.node(offset, self.runner.graph(), self.here, taken);
+            return self.after(&node, taken);
+        }
+        let Some(part) = self.part(&node, at) else { return Next::Address(node.start()) };
+        if is_trap && makes_trap(node.isa(), part.bits) {
+            if part.block.count > 1
+                && let Some(before) = self.part_before(&node, at)
+            {
+                sink.block(offset, &before);
+            }
+            return Next::Address(at);
+        }
+        sink.block(offset, &part.block);
+        Next::Address(part.block.end)
+    }
+
+    /// Tells the block that is held back, which ended there.
+    pub(super) fn close(&mut self, offset: u64, sink: &mut impl Sink) {
+        if self.here.is_some() {
+            if self.inferred.is_some() {
+                self.check_again(offset, sink);
+            }
+            self.close_at(offset, false, sink);
+            self.here = NodeId::NONE;
+        }
+    }
+
+    /// Tells the block that is held back as far as it is known to have run. What ran after it is not known.
+    pub(super) fn close_uncertain(&mut self, offset: u64, sink: &mut impl Sink) {
+        if !self.here.is_some() {
+            return;
+        }
+        let reported = self.inferred.take().and(self.at);
+        let next = self.close_at(offset, false, sink);
+        // The last report may have been of a later occurrence.
+        if let Some(next_occurrence) = reported {
+            let start = match next {
+                Next::Address(start) => Some(start),
+                Next::Indirect => None,
+            };
+            let isa = self.runner.isa();
+            sink.element(offset, &Element::UnknownPath { start, next: next_occurrence, isa, count: None });
+        }
+        self.here = NodeId::NONE;
+    }
+
+    /// Execution may have come to where it is any number of times.
+    #[cold]
+    pub(super) fn unknown_rounds(&mut self, offset: u64, sink: &mut impl Sink) {
+        let Next::Address(next) = self.close_at(offset, false, sink) else { return };
+        let isa = self.runner.isa();
+        sink.element(offset, &Element::UnknownPath { start: Some(next), next, isa, count: None });
+        self.here = self.runner.at(next);
+    }
+
+    /// Privilege, context and time, as far as they are sent and not what they were.
+    pub(super) fn tell_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
+        if !self.params.notime {
+            sink.element(offset, &Element::Timestamp { value: context.time, cycles: None });
+        }
+        let context = packet::Context { time: 0, ..context };
+        if self.context == Some(context) {
+            return;
+        }
+        self.context = Some(context);
+        let isa = self.runner.isa();
+        let told = Context {
+            level: context.privilege,
+            security: Security::NonSecure,
+            is_64bit: isa == Isa::Rv64,
+            vmid: None,
+            context_id: (!self.params.nocontext).then_some(context.context as u32),
+        };
+        sink.element(offset, &Element::Context(told, isa));
+    }
+
+    /// The program cannot have run so: says why, and waits for the next synchronisation packet. `to` is where execution
+    /// should have come to.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fail(&mut self, offset: u64, reached: Reached, to: Option<u64>, sink: &mut impl Sink) {
+        let (Reached::Inline(id)
+        | Reached::Indirect(id)
+        | Reached::Branch(id)
+        | Reached::End(id)
+        | Reached::Nothing(id)) = reached;
+        let node = *self.runner.graph().node(id);
+        if let (Reached::End(_), Stop::NoCode) = (reached, node.stop()) {
+            return self.no_code(offset, id, sink);
+        }
+        // What was reported before has run, if it has not been told.
+        if id == self.here && self.at.is_some() {
+            self.close_at(offset, false, sink);
+        }
+        let mismatch = match (reached, to) {
+            (Reached::End(_), _) if node.stop() == Stop::NotCode => Mismatch::NotCode(node.end()),
+            (Reached::End(_), _) => Mismatch::Endless(node.start()),
+            (Reached::Indirect(_), _) | (_, None) => Mismatch::NoTarget(node.last()),
+            (_, Some(to)) => Mismatch::Missed { from: node.start(), to },
+        };
+        sink.element(offset, &Element::Mismatch(mismatch));
+        self.facts.mismatches += 1;
+        self.forget();
+        let reason = Some(GapReason::Mismatch);
+        self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
+    }
+
+    /// No image knows the code at the end of this node.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn no_code(&mut self, offset: u64, id: NodeId, sink: &mut impl Sink) {
+        let node = *self.runner.graph().node(id);
+        if node.count() > 0 {
+            sink.block(offset, &node.block(Ended::Cut));
+        }
+        sink.element(offset, &Element::NoCode { address: node.end(), space: MemorySpace::ANY });
+        let address = self.address;
+        self.forget();
+        self.address = address;
+        // Only where no history is needed do packets mean something without what ran before.
+        let options = self.options;
+        let resume = !(options.implicit_return || options.jump_target_cache || options.branch_prediction);
+        self.state = State::Waiting { reason: None, from: offset, skipped: false, resume };
+    }
+
+    /// Goes on at the address of this packet, if it has one and there is code: after code was missing.
+    pub(super) fn resume(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
+        let (map, sent) = match packet {
+            Packet::Address(sent) => (packet::BranchMap::default(), sent),
+            Packet::Branches(map, Some(sent)) => (*map, sent),
+            Packet::Branches(_, None) => return true,
+            _ => return false,
+        };
+        let base = if self.options.full_address { 0 } else { self.address };
+        self.address = self.params.address(base.wrapping_add(sent.value));
+        let node = self.runner.at(self.address);
+        if self.runner.graph().node(node).count() == 0 || self.is_branch(node) && map.is_empty() {
+            return true;
+        }
+        let taken = !map.is_empty() && map.bits() >> (map.count() - 1) & 1 == 0;
+        let isa = self.runner.isa();
+        sink.element(offset, &Element::UnknownPath { start: None, next: self.address, isa, count: None });
+        self.go_to(offset, self.address, taken, sink);
+        true
+    }
+
+    /// Where execution goes from the end of `node`.
+    fn after(&mut self, node: &Node, taken: bool) -> Next {
+        let class = node.class();
+        match class.flow {
+            Flow::Direct if taken => node.direct_target().map_or(Next::Indirect, |(to, _)| Next::Address(to)),
+            Flow::Pair | Flow::Indirect | Flow::Direct if taken => {
+                match self.runner.inferred_target(self.here) {
+                    Some(to) => Next::Address(to),
+                    None => Next::Indirect,
+                }
+            }
+            _ => Next::Address(node.end()),
+        }
+    }
+
+    /// The part of a node up to the instruction at `at`, that among it.
+    fn part(&self, node: &Node, at: u64) -> Option<Part> {
+        let whole = node.block(Ended::Cut);
+        let image = self.runner.graph().image();
+        for (count, instruction) in (1..).zip(Instructions::new(image, node.space(), &whole)) {
+            if instruction.address == at {
+                let end = at.wrapping_add(instruction.len.into());
+                let last_len = instruction.len;
+                let block = Block { end, count, last_len, class: Class::NEXT, ..whole };
+                return Some(Part { block, bits: u32::from_le_bytes(instruction.bytes) });
+            }
+        }
+        None
+    }
+
+    /// The part of a node before the instruction at `at`.
+    fn part_before(&self, node: &Node, at: u64) -> Option<Block> {
+        let whole = node.block(Ended::Cut);
+        let image = self.runner.graph().image();
+        let before = Instructions::new(image, node.space(), &whole).take_while(|found| found.address != at);
+        let last = before.last()?;
+        self.part(node, last.address).map(|part| part.block)
+    }
+}
+
+/// Whether the instruction never retires, but makes a trap.
+fn makes_trap(isa: Isa, bits: u32) -> bool {
+    let xlen = if isa == Isa::Rv32 { riscv::Xlen::Rv32 } else { riscv::Xlen::Rv64 };
+    matches!(riscv::decode(xlen, bits).op, riscv::Op::Ecall | riscv::Op::Ebreak)
+}

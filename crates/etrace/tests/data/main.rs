@@ -1,0 +1,6 @@
+//! Data trace.
+
+mod laws;
+mod random;
+mod reference;
+mod round_trip;

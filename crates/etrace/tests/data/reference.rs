@@ -1,0 +1,152 @@
+//! The reference model's packets: read to the fields it lists, decoded to the accesses it was given, and encoded to the same bytes.
+
+use std::path::Path;
+use std::process::Command;
+
+use tracewright_core::{DataAccess, DataKind};
+use tracewright_etrace::Params;
+use tracewright_etrace::data::{Decoder, Dialect, Encoder, Options, Packet, Transfer, emit, parse};
+use tracewright_testkit::{captures, skip};
+
+const PROGRAMS: [&str; 5] = ["br_j_asm", "dhrystone", "median", "qsort", "towers"];
+
+/// Folders, and what the support packets in them say.
+const FOLDERS: [(&str, Options); 4] = [
+    ("basic", options(false, false, false)),
+    ("debug", options(false, false, true)),
+    ("no_address", options(true, false, false)),
+    ("no_data", options(false, true, false)),
+];
+
+const fn options(no_address: bool, no_data: bool, full: bool) -> Options {
+    Options { no_address, no_data, full_address: full, full_data: full }
+}
+
+/// What `hw_64.scf` says; all programs were traced with it.
+fn params(folder: &Path) -> Params {
+    let text = std::fs::read_to_string(folder.join("hw_64.scf")).unwrap();
+    let number = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_once('=').unwrap().1.trim().parse().unwrap()
+    };
+    let params = Params {
+        daddress_width: number("daddress_width_p"),
+        data_width: number("data_width_p"),
+        dtype_width: number("dtype_width_p"),
+        data_dialect: Dialect::Reference,
+        ..Params::default()
+    };
+    assert_eq!(params.check(), Ok(()));
+    params
+}
+
+/// A file unpacked by the `xz` program; `None`, with a word about it, if something is missing.
+fn unpacked(test: &str, path: &Path) -> Option<String> {
+    match Command::new("xz").arg("-dc").arg(path).output() {
+        Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap()),
+        Ok(output) => {
+            skip(test, &format!("xz: {}", String::from_utf8_lossy(&output.stderr)));
+            None
+        }
+        Err(error) => {
+            skip(test, &format!("cannot run xz: {error}"));
+            None
+        }
+    }
+}
+
+/// Type and payload of each message: a byte with the length and the type is before it.
+fn messages(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+    let mut messages = Vec::new();
+    while let [header, rest @ ..] = bytes {
+        let (payload, rest) = rest.split_at(usize::from(header & 0x1f));
+        messages.push((header >> 5, payload));
+        bytes = rest;
+    }
+    messages
+}
+
+/// A line of the model's own list: format, size, diff, data_len, data, address.
+fn line(packet: &Packet, params: &Params) -> String {
+    let Packet::Transfer(Transfer { store, aligned, size, diff, data, address, .. }) = *packet else {
+        panic!("{packet}");
+    };
+    let format = u8::from(store) << 1 | u8::from(!aligned);
+    let hex = |value: u64, bits: u8| format!("{:x}", value & (u64::MAX >> (64 - bits)));
+    let none = || "_".to_owned();
+    let diff = if data.is_none() { u8::from(diff.is_address_difference()) } else { diff as u8 };
+    let len = data.filter(|_| address.is_some()).map_or_else(none, |data| (data.len - 1).to_string());
+    let data = data.map_or_else(none, |data| hex(data.bits, 8 * data.len));
+    let address = address.map_or_else(none, |address| hex(address, params.daddress_width));
+    format!("3,{format},_,{size},{diff},_,_,{len},{data},{address},_,_,_,_,_,_,_,_,_,_")
+}
+
+/// What the model was given.
+fn accesses(text: &str) -> Vec<DataAccess> {
+    let access = |line: &str| {
+        let mut columns = line.split(',');
+        let mut number = |radix| u64::from_str_radix(columns.next().unwrap(), radix).unwrap();
+        assert_eq!(number(10), 1);
+        let kind = match number(10) {
+            0 => DataKind::Load,
+            1 => DataKind::Store,
+            other => panic!("{other}"),
+        };
+        let address = Some(number(16));
+        let size = 1 << number(10);
+        DataAccess { kind, size, address, value: Some(number(16)), operand: None, after: false }
+    };
+    text.lines().skip(1).map(access).collect()
+}
+
+#[test]
+fn packets_of_the_reference_model() {
+    let test = "packets_of_the_reference_model";
+    let Some(captures) = captures() else { return skip(test, "no captures") };
+    let etrace = captures.join("riscv/etrace");
+    let mut packets = 0;
+    for (folder, options) in FOLDERS {
+        let dir = etrace.join("dtype").join(folder);
+        let params = params(&dir);
+        for program in PROGRAMS {
+            let name = format!("{folder}/{program}");
+            let raw = std::fs::read(dir.join(format!("{program}.te_data_raw"))).unwrap();
+            let list = unpacked(test, &dir.join(format!("{program}.te_data.csv.xz")));
+            let spike = etrace.join(format!("spike_data_trace/{program}.spike_data_trace.xz"));
+            let (Some(list), Some(spike)) = (list, unpacked(test, &spike)) else { return };
+            let spike = accesses(&spike);
+
+            // A support packet and nothing but data packets after it.
+            let messages = messages(&raw);
+            assert_eq!(messages.len(), 1 + spike.len(), "{name}");
+            assert_eq!(list.lines().count(), 1 + messages.len(), "{name}");
+            assert_eq!(messages[0].0, 2, "{name}");
+            let mut decoder = Decoder::new(&params, options);
+            let mut encoder = Encoder::new(&params, options);
+            for (i, ((&(kind, payload), line), access)) in
+                messages[1..].iter().zip(list.lines().skip(2)).zip(&spike).enumerate()
+            {
+                let name = format!("{name}, packet {i}");
+                assert_eq!(kind, 3, "{name}");
+                let packet = parse(payload, &params, &options).unwrap();
+                assert_eq!(self::line(&packet, &params), line, "{name}");
+                assert_eq!(emit(&packet, &params).as_bytes(), payload, "{name}");
+
+                let mut told = *access;
+                if options.no_address {
+                    told.address = None;
+                }
+                if options.no_data {
+                    told.value = None;
+                }
+                assert_eq!(decoder.packet(&packet), Some(told), "{name}");
+
+                let mut sent = Vec::new();
+                assert!(encoder.access(access, &mut |packet| sent.push(*packet)), "{name}");
+                assert_eq!(sent, [packet], "{name}");
+                packets += 1;
+            }
+        }
+    }
+    assert_eq!(packets, 4 * (718 + 81_995 + 6_007 + 74_380 + 7_684));
+}

@@ -1,0 +1,84 @@
+//! Accesses to packets, to bytes, and back.
+
+use tracewright_core::{DataAccess, DataKind};
+use tracewright_etrace::data::{Decoder, Dialect, Encoder, Options, emit, parse};
+use tracewright_etrace::{Params, packet};
+use tracewright_testkit::Rng;
+
+use crate::random;
+
+/// What of an access is in the trace; `None`: nothing.
+fn traced(params: &Params, options: &Options, access: &DataAccess) -> Option<DataAccess> {
+    if !Encoder::tells(params, options, access.kind, access.size) {
+        return None;
+    }
+    let mut traced = *access;
+    let is_csr = matches!(access.kind, DataKind::Csr(_));
+    if params.data_dialect == Dialect::Reference && !options.no_data {
+        let is_written = matches!(access.kind, DataKind::Atomic(_)) || is_csr && access.address? >> 10 != 3;
+        if is_written {
+            traced.value = Some(access.stored()?);
+            traced.after = true;
+        }
+    }
+    if options.no_address && !is_csr {
+        traced.address = None;
+    }
+    if options.no_data {
+        (traced.value, traced.operand) = (None, None);
+    }
+    Some(traced)
+}
+
+fn synchronisation() -> packet::Packet {
+    packet::Packet::Start(packet::Start::default())
+}
+
+fn support(options: Options) -> packet::Packet {
+    packet::Packet::Support(packet::Support { denable: true, doptions: options, ..Default::default() })
+}
+
+#[test]
+fn accesses_come_back() {
+    let (mut told, mut bytes) = (0, 0);
+    for seed in 0..1_000 {
+        let mut rng = Rng::new(seed);
+        let params = random::params(&mut rng);
+        let mut options = random::options(&mut rng);
+        let mut encoder = Encoder::new(&params, options);
+        let mut decoder = Decoder::new(&params, options);
+        for access in random::accesses(&mut rng, &params, 200) {
+            if rng.one_in(50) {
+                encoder.sync();
+                assert!(!decoder.instruction(&synchronisation()));
+            }
+            if rng.one_in(80) {
+                options = random::options(&mut rng);
+                encoder.support(options);
+                assert!(!decoder.instruction(&support(options)));
+            }
+            let expected = traced(&params, &options, &access);
+            let mut packets = Vec::new();
+            let sent = encoder.access(&access, &mut |packet| packets.push(*packet));
+            assert_eq!(sent, expected.is_some(), "seed {seed}: {access}");
+            let mut found = Vec::new();
+            for packet in &packets {
+                let payload = emit(packet, &params);
+                let read = parse(payload.as_bytes(), &params, &options);
+                assert_eq!(read, Ok(*packet), "seed {seed}: {access}");
+                found.extend(decoder.packet(packet));
+                bytes += payload.as_bytes().len();
+            }
+            // Without data nothing answers a request: the next one with its number tells it.
+            if !(params.split_loads && options.no_data) {
+                assert_eq!(
+                    found,
+                    Vec::from_iter(expected),
+                    "seed {seed}: {params:?} {options:?} {packets:?}"
+                );
+                told += found.len();
+            }
+        }
+    }
+    assert!(told > 100_000 && bytes > 500_000, "{told} {bytes}");
+}

@@ -1,0 +1,97 @@
+//! What others encoded, decoded: exactly what Spike says that ran.
+
+mod support;
+
+use support::{Spike, decode, instructions};
+use tracewright_core::{Element, Isa};
+use tracewright_etrace::decode::{self, Quirks};
+use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::{Options, Params};
+use tracewright_testkit::etrace::flows;
+use tracewright_testkit::{captures, skip};
+
+/// Every instruction and every trap of the reference flow's traces.
+#[test]
+fn reference_model() {
+    let Some(captures) = captures() else { return skip("reference_model", "no captures") };
+    let (mut decoded, mut failed) = (0, Vec::new());
+    for flow in flows(&captures) {
+        let Some(spike) = Spike::read(&captures, &flow.program) else {
+            skip("reference_model", &format!("no Spike trace of {}", flow.program));
+            continue;
+        };
+        let isa = if flow.params.iaddress_width == 32 { Isa::Rv32 } else { Isa::Rv64 };
+        let config = Config {
+            params: flow.params.clone(),
+            encapsulation: Encapsulation::Smi,
+            options: Options::default(),
+            data: Default::default(),
+        };
+        let elements = decode(&flow.raw(), &config, config.options, &spike.image, isa);
+        let name = format!("{}/{}", flow.set, flow.program);
+        match spike.compare(&instructions(&spike.image, &elements), &elements) {
+            Ok(count) => decoded += count,
+            Err(why) => failed.push(format!("{name}: {why}")),
+        }
+        let bad = elements.iter().find(|(_, element)| is_bad(element));
+        if let Some(bad) = bad {
+            failed.push(format!("{name}: {bad:x?}"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(decoded > 1_000_000, "{decoded} instructions");
+}
+
+/// The C codec's traces, with its options in all mixes.
+#[test]
+fn c_codec() {
+    let Some(captures) = captures() else { return skip("c_codec", "no captures") };
+    let folder = captures.join("riscv/etrace/c_codec_options");
+    let (mut decoded, mut failed) = (0, Vec::new());
+    for program in ["dhrystone", "embench-crc32", "median", "mm", "mt-vvadd", "qsort"] {
+        let Some(spike) = Spike::read(&captures, program) else {
+            skip("c_codec", &format!("no Spike trace of {program}"));
+            continue;
+        };
+        let isa = if program.starts_with("embench") { Isa::Rv32 } else { Isa::Rv64 };
+        for mix in ["base", "f", "i", "b", "j", "ib", "bj", "ibj"] {
+            let raw = std::fs::read(folder.join(format!("{program}.{mix}.te_inst_raw"))).unwrap();
+            let config = Config {
+                params: c_codec_params(mix, isa),
+                encapsulation: Encapsulation::Smi,
+                options: Options::default(),
+                data: Default::default(),
+            };
+            let quirks = Quirks { keeps_predictor: true, caches_all_addresses: true, ..Quirks::default() };
+            let options = decode::Options { quirks, ..decode::Options::default() };
+            let elements = decode(&raw, &config, options, &spike.image, isa);
+            match spike.compare(&instructions(&spike.image, &elements), &elements) {
+                Ok(count) => decoded += count,
+                Err(why) => failed.push(format!("{program}.{mix}: {why}")),
+            }
+            if let Some(bad) = elements.iter().find(|(_, element)| is_bad(element)) {
+                failed.push(format!("{program}.{mix}: {bad:x?}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(decoded > 1_000_000, "{decoded} instructions");
+}
+
+/// What the C codec was built with.
+fn c_codec_params(mix: &str, isa: Isa) -> Params {
+    let has = |option: char, size: u8| if mix.contains(option) && mix != "base" { size } else { 0 };
+    Params {
+        iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },
+        nocontext: false,
+        bpred_size: has('b', 7),
+        cache_size: has('j', 7),
+        call_counter_size: has('i', 7),
+        f0s_width: u8::from(mix.contains("bj")),
+        ..Params::default()
+    }
+}
+
+fn is_bad(element: &Element) -> bool {
+    matches!(element, Element::Mismatch(_) | Element::Gap { .. } | Element::Lost(_) | Element::NoCode { .. })
+}

@@ -1,0 +1,139 @@
+//! Executed blocks and single instructions give the same packets.
+
+use std::path::Path;
+
+use tracewright_core::Block;
+use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
+use tracewright_etrace::ingress::csv::{Reader, Retirement};
+use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::{Options, Params};
+use tracewright_hart::{Blocks, Privilege, Sink, Trap, log};
+use tracewright_isa::riscv::{IType, Xlen};
+use tracewright_testkit::etrace::{flows, text};
+use tracewright_testkit::{captures, skip};
+
+/// What a machine tells, to entries: all that it takes to put an encoder behind a hart.
+struct Port {
+    executed: Executed,
+    entries: Vec<Entry>,
+}
+
+impl Sink for Port {
+    fn block(&mut self, block: &Block) {
+        self.entries.push(self.executed.block(block));
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.entries.push(self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.executed.privilege(privilege as u8);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.executed.context(context);
+    }
+}
+
+/// The blocks of a retirement trace.
+fn blocks(path: &Path, xlen: Xlen, itype_width: ITypeWidth) -> Option<Vec<Entry>> {
+    let text = text(path)?;
+    let port = Port { executed: Executed::new(itype_width, CType::Precise), entries: Vec::new() };
+    let mut blocks = Blocks::new(xlen, port);
+    let mut reader = log::csv::Reader::new(text.as_bytes());
+    while let Some(retired) = reader.next().unwrap() {
+        blocks.take(&retired);
+    }
+    Some(blocks.finish().entries)
+}
+
+fn encode(config: &Config, entries: &[Entry]) -> Vec<Packet> {
+    let mut encoder = Encoder::new(config.clone());
+    let mut packets = Vec::new();
+    let mut out = |packet: &Packet| packets.push(*packet);
+    entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
+    encoder.finish(&mut out);
+    packets
+}
+
+/// Encoders with all sorts of options; the inputs do not say which jumps are sequentially inferable.
+fn configs(params: &Params) -> Vec<Config> {
+    let params = Params { bpred_size: 6, cache_size: 5, f0s_width: 1, sijump: true, ..params.clone() };
+    let stack = Params { return_stack_size: 4, call_counter_size: 0, ..params.clone() };
+    let counter = Params { return_stack_size: 0, call_counter_size: 5, ..params.clone() };
+    let draft = Params { return_stack_size: 3, call_counter_size: 2, iret_ext: true, ..params.clone() };
+    let all = Options {
+        implicit_return: true,
+        implicit_exception: true,
+        jump_target_cache: true,
+        branch_prediction: true,
+        ..Options::default()
+    };
+    let resync = |mode, max| Resync { mode, max, anywhere: false };
+    let base = Config { params, resync: resync(ResyncMode::Packets, 0), ..Config::default() };
+    vec![
+        base.clone(),
+        Config { resync: resync(ResyncMode::HalfWords, 3), ..base.clone() },
+        Config { options: all, params: stack, ..base.clone() },
+        Config { options: all, params: counter, resync: resync(ResyncMode::Off, 0), ..base.clone() },
+        Config { options: all, params: draft, resync: resync(ResyncMode::Packets, 3), ..base },
+    ]
+}
+
+#[test]
+fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
+    let name = "blocks_of_retirement_traces_give_the_packets_of_single_instructions";
+    let Some(captures) = captures() else { return skip(name, "no captures") };
+    let mut compared = 0;
+    for flow in flows(&captures) {
+        let Some(input) = flow.encoder_input() else { continue };
+        let reader = Reader::new(input.as_bytes(), Retirement::Instruction).unwrap();
+        let single: Vec<_> = reader.map(Result::unwrap).collect();
+        let (xlen, width) = match (flow.params.iaddress_width, &flow.set[..6]) {
+            (32, "itype3") => (Xlen::Rv32, ITypeWidth::Three),
+            (32, _) => (Xlen::Rv32, ITypeWidth::Four),
+            (_, "itype3") => (Xlen::Rv64, ITypeWidth::Three),
+            _ => (Xlen::Rv64, ITypeWidth::Four),
+        };
+        let folder = captures.join("riscv/etrace/spike_pc_trace");
+        let compressed = folder.join(format!("{}.spike_pc_trace.xz", flow.program));
+        let plain = folder.join(format!("{}.spike_pc_trace", flow.program));
+        let path = if plain.exists() { plain } else { compressed };
+        let Some(mut blocks) = blocks(&path, xlen, width) else { continue };
+        // The flow that made the inputs took RV32's C.JAL for RV64's C.ADDIW: no call.
+        if flow.program == "xrle" {
+            for entry in blocks.iter_mut().filter(|entry| entry.itype == IType::InferableCall) {
+                assert_eq!(entry.ilastsize, 0, "C.JAL");
+                entry.itype = IType::InferableJump;
+            }
+        }
+        // The flow that made the inputs kept eight bits of trap values.
+        blocks.iter_mut().for_each(|entry| entry.tval &= 0xff);
+        // What became of a branch at the very end no log of instructions tells. The input says something.
+        if let (Some(ours), Some(theirs)) = (blocks.last_mut(), single.last())
+            && ours.taken().is_some()
+        {
+            ours.itype = theirs.itype;
+        }
+        for (at, config) in configs(&flow.params).iter().enumerate() {
+            let (one, other) = (encode(config, &single), encode(config, &blocks));
+            if let Some(first) = (0..one.len().max(other.len())).find(|&i| one.get(i) != other.get(i)) {
+                let near = |packets: &[Packet]| {
+                    packets.iter().skip(first.saturating_sub(2)).take(4).copied().collect::<Vec<_>>()
+                };
+                let (one, other) = (near(&one), near(&other));
+                panic!(
+                    "{}/{} {at}: packet {first}\nsingle: {one:#x?}\nblocks: {other:#x?}",
+                    flow.set, flow.program
+                );
+            }
+            compared += 1;
+        }
+    }
+    if compared == 0 {
+        return skip(name, "no xz");
+    }
+    assert!(compared >= 5 * 25, "{compared}");
+}

@@ -1,0 +1,126 @@
+use crate::NodeId;
+
+/// Calls that have not returned yet, as an encoder with few of them remembers: when there is no room, the oldest is forgotten.
+///
+/// An entry may stand for several calls that return to the same place.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    /// A ring, a power of two long: where a call returns to, and how many more calls do.
+    entries: Vec<(NodeId, u32)>,
+    /// The newest.
+    top: usize,
+    len: usize,
+    most: usize,
+    most_repeats: u32,
+}
+
+impl Calls {
+    /// Room for so many entries, each of which may stand for so many calls besides one.
+    pub fn new(most: usize, most_repeats: u32) -> Self {
+        Self { entries: Vec::new(), top: 0, len: 0, most, most_repeats }
+    }
+
+    /// How many entries there are.
+    #[inline(always)]
+    pub fn depth(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets all calls.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// A call was made that returns to `node`.
+    #[inline(always)]
+    pub fn push(&mut self, node: NodeId) {
+        if self.entries.is_empty() && !self.start() {
+            return;
+        }
+        let mask = self.entries.len() - 1;
+        if self.most_repeats > 0 && self.len > 0 {
+            let (newest, repeats) = &mut self.entries[self.top];
+            if *newest == node && *repeats < self.most_repeats {
+                *repeats += 1;
+                return;
+            }
+        }
+        self.top = (self.top + 1) & mask;
+        self.entries[self.top] = (node, 0);
+        self.len += usize::from(self.len < self.most);
+    }
+
+    /// A return was made: where to.
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<NodeId> {
+        if self.len == 0 {
+            return None;
+        }
+        let mask = self.entries.len() - 1;
+        let (node, repeats) = &mut self.entries[self.top];
+        if *repeats > 0 {
+            *repeats -= 1;
+            return Some(*node);
+        }
+        let node = *node;
+        self.top = self.top.wrapping_sub(1) & mask;
+        self.len -= 1;
+        Some(node)
+    }
+
+    /// All entries, the newest first.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
+        let mask = self.entries.len().wrapping_sub(1);
+        (0..self.len).map(move |i| self.entries[self.top.wrapping_sub(i) & mask])
+    }
+
+    /// Other numbers for the same nodes.
+    pub(crate) fn renumber(&mut self, mut number: impl FnMut(NodeId) -> NodeId) {
+        let mask = self.entries.len().wrapping_sub(1);
+        for i in 0..self.len {
+            let entry = &mut self.entries[self.top.wrapping_sub(i) & mask];
+            entry.0 = number(entry.0);
+        }
+    }
+
+    /// Takes memory when the first call comes.
+    #[cold]
+    fn start(&mut self) -> bool {
+        if self.most > 0 {
+            self.entries = vec![(NodeId::NONE, 0); self.most.next_power_of_two()];
+        }
+        self.most > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten() {
+        let mut calls = Calls::new(2, 0);
+        (1..4).for_each(|i| calls.push(NodeId(i)));
+        assert_eq!(calls.depth(), 2);
+        assert_eq!(calls.iter().collect::<Vec<_>>(), [(NodeId(3), 0), (NodeId(2), 0)]);
+        assert_eq!([calls.pop(), calls.pop(), calls.pop()], [Some(NodeId(3)), Some(NodeId(2)), None]);
+    }
+
+    #[test]
+    fn an_entry_stands_for_several() {
+        let mut calls = Calls::new(2, 1);
+        (0..5).for_each(|_| calls.push(NodeId(7)));
+        // Two entries of two calls each; the fifth took the place of the oldest.
+        assert_eq!(calls.depth(), 2);
+        let popped = std::iter::from_fn(|| calls.pop()).count();
+        assert_eq!(popped, 3);
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept() {
+        let mut calls = Calls::new(0, 0);
+        calls.push(NodeId(1));
+        assert_eq!((calls.depth(), calls.pop()), (0, None));
+    }
+}

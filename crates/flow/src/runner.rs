@@ -1,0 +1,549 @@
+//! Following execution through a program of which a trace tells the branches' outcomes, and few addresses.
+
+use tracewright_core::{Flow, Isa, MemorySpace, Role};
+use tracewright_image::Image;
+
+use crate::scan::instruction;
+use crate::{Calls, Graph, NodeId, Sink, Stop};
+
+/// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
+///
+/// For traces that tell of conditional branches only, one bit each, and leave out all jumps that the program itself tells:
+/// RISC-V's. Where execution is, the caller keeps.
+#[derive(Clone, Debug)]
+pub struct Runner<'i> {
+    graph: Graph<'i>,
+    rows: Vec<Row>,
+    rules: Inferred,
+    /// Calls whose returns the trace leaves out.
+    pub calls: Calls,
+    isa: Isa,
+}
+
+/// What a trace leaves out besides direct jumps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inferred {
+    /// Jumps whose target the instruction before tells ([`Flow::Pair`]).
+    pub pairs: bool,
+    /// Returns that go where the last call says.
+    pub returns: bool,
+}
+
+/// What execution came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The address, in this node, with nothing on the way but what the program tells.
+    Inline(NodeId),
+    /// The end of this node, whose last instruction goes where only the trace can tell.
+    Indirect(NodeId),
+    /// A branch at the end of this node of which the trace tells nothing.
+    Branch(NodeId),
+    /// The end of this node, where what is known of the program ends.
+    End(NodeId),
+    /// Nothing: execution goes round for ever, from this node on.
+    Nothing(NodeId),
+}
+
+/// Where a run is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// An address.
+    pub address: u64,
+    /// Whether the run ends where it comes to the address; otherwise it ends only where the program does not tell where
+    /// execution goes.
+    pub inline: bool,
+    /// What is known of the calls there.
+    pub returns: Returns,
+}
+
+/// What is known of the calls where a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// Nothing.
+    Any,
+    /// So many are open when the address is reached, or just before the return that leads there.
+    Depth(u32),
+    /// So many returns were left out on the way.
+    Passed {
+        /// How many.
+        count: u32,
+        /// Whether a return after those leads to the address; otherwise none that is left out does.
+        explicit: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// Where execution goes: by the bit that the trace tells of a branch (0 is taken), else the first.
+    /// [`NodeId::NONE`]: ask.
+    to: [NodeId; 2],
+    /// A call: the node after it.
+    after: NodeId,
+    /// How many bits it takes: 1 for a branch.
+    takes: u8,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// Nobody asked yet.
+    Unknown,
+    Branch,
+    Jump,
+    Call,
+    /// A return that the trace may leave out.
+    Return,
+    /// A jump that is also a return.
+    JumpBack,
+    Indirect,
+    IndirectCall,
+    End,
+}
+
+const UNKNOWN: Row = Row { to: [NodeId::NONE; 2], after: NodeId::NONE, takes: 0, kind: Kind::Unknown };
+const _: () = assert!(size_of::<Row>() == 16, "rows are read at random: keep them small");
+
+/// After so many jumps in a row, it is found out whether there is an end.
+const CAUTIOUS: u32 = 32;
+/// No program makes so many jumps without a branch.
+const MOST_JUMPS: u32 = 1 << 20;
+/// When there are more nodes than this, they are forgotten and found anew.
+const MAX_NODES: usize = 1 << 18;
+
+impl<'i> Runner<'i> {
+    /// A runner through a program. There is no room for calls yet.
+    pub fn new(image: &'i Image, isa: Isa) -> Self {
+        Self {
+            graph: Graph::new(image, false),
+            rows: Vec::new(),
+            rules: Inferred::default(),
+            calls: Calls::new(0, 0),
+            isa,
+        }
+    }
+
+    /// The blocks found so far.
+    pub fn graph(&self) -> &Graph<'i> {
+        &self.graph
+    }
+
+    /// The instruction set.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// What the trace leaves out from now on.
+    pub fn set_inferred(&mut self, rules: Inferred) {
+        if rules != self.rules {
+            self.rules = rules;
+            self.rows.fill(UNKNOWN);
+        }
+    }
+
+    /// The node that starts at `address`.
+    #[inline(always)]
+    pub fn at(&mut self, address: u64) -> NodeId {
+        self.graph.at(address, self.isa, MemorySpace::ANY)
+    }
+
+    /// The indirect branch at the end of `from` went to `to`.
+    #[inline(always)]
+    pub fn went(&mut self, from: NodeId, to: NodeId) {
+        self.graph.went(from, to);
+    }
+
+    /// Starts the graph anew if it has become too large; `here` gets its new number.
+    #[inline]
+    pub fn make_room(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
+        if self.graph.len() > MAX_NODES {
+            self.forget_nodes(here, sink);
+        }
+    }
+
+    #[cold]
+    fn forget_nodes(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
+        sink.forget(&self.graph);
+        let start = here.is_some().then(|| self.graph.node(*here).start());
+        let callers: Vec<_> = self.calls.iter().map(|(node, _)| self.graph.node(node).start()).collect();
+        self.graph.clear();
+        self.rows.clear();
+        *here = start.map_or(NodeId::NONE, |start| self.at(start));
+        let nodes: Vec<_> = callers.into_iter().map(|start| self.at(start)).collect();
+        let mut nodes = nodes.into_iter();
+        self.calls.renumber(|_| nodes.next().unwrap_or(NodeId::NONE));
+    }
+
+    /// Runs through `count` branches from the start of `here`, or from anywhere within it; the bits say what became of them, the
+    /// lowest first: 0 taken, 1 not. Returns the node after the last one.
+    ///
+    /// # Errors
+    /// What execution came to instead of the next branch, and how many bits were left then.
+    #[inline(always)]
+    pub fn follow(
+        &mut self,
+        here: NodeId,
+        bits: u32,
+        count: u32,
+        offset: u64,
+        sink: &mut impl Sink,
+    ) -> Result<NodeId, (Reached, u32)> {
+        if self.rules.returns {
+            self.follow_bits::<true>(here, bits, count, offset, sink)
+        } else {
+            self.follow_bits::<false>(here, bits, count, offset, sink)
+        }
+    }
+
+    #[inline(always)]
+    fn follow_bits<const RETURNS: bool>(
+        &mut self,
+        mut here: NodeId,
+        mut bits: u32,
+        mut count: u32,
+        offset: u64,
+        sink: &mut impl Sink,
+    ) -> Result<NodeId, (Reached, u32)> {
+        let mut jumps = 0;
+        loop {
+            let rows = &self.rows[..];
+            // Jumps in a circle would go on for ever.
+            while count > 0 && jumps <= CAUTIOUS {
+                let Some(row) = rows.get(here.index()) else { break };
+                let bit = bits & u32::from(row.takes);
+                let mut to = row.to[(bit & 1) as usize];
+                if RETURNS {
+                    match row.kind {
+                        Kind::Call => self.calls.push(row.after),
+                        Kind::Return => to = self.calls.pop().unwrap_or(NodeId::NONE),
+                        Kind::JumpBack => {
+                            self.calls.pop();
+                        }
+                        _ => {}
+                    }
+                }
+                if to == NodeId::NONE {
+                    break;
+                }
+                sink.node(offset, &self.graph, here, bit == 0);
+                here = to;
+                bits >>= row.takes;
+                count -= u32::from(row.takes);
+                jumps = if row.takes > 0 { 0 } else { jumps + 1 };
+            }
+            if count == 0 {
+                return Ok(here);
+            }
+            if jumps > CAUTIOUS {
+                if let Reached::Nothing(at) = self.look_ahead(here, 0, None, 0) {
+                    return Err((Reached::Nothing(at), count));
+                }
+                jumps = 0;
+                continue;
+            }
+            match self.ask(here, bits & 1) {
+                Ok(()) => {}
+                Err(reached) => return Err((reached, count)),
+            }
+        }
+    }
+
+    /// Runs through `count` branches; `taken` says of the branch at an address what became of it. Returns the node after the last
+    /// one.
+    ///
+    /// # Errors
+    /// What execution came to instead of the next branch.
+    #[inline(always)]
+    pub fn follow_with(
+        &mut self,
+        mut here: NodeId,
+        mut count: u64,
+        offset: u64,
+        sink: &mut impl Sink,
+        mut taken: impl FnMut(u64) -> bool,
+    ) -> Result<NodeId, Reached> {
+        let mut jumps = 0;
+        while count > 0 {
+            let row = self.row(here);
+            if row.kind == Kind::Branch {
+                let node = self.graph.node(here);
+                let is_taken = taken(node.last());
+                let mut to = row.to[usize::from(!is_taken)];
+                if to == NodeId::NONE {
+                    to = self.link(here, !is_taken);
+                }
+                sink.node(offset, &self.graph, here, is_taken);
+                here = to;
+                count -= 1;
+                jumps = 0;
+                continue;
+            }
+            jumps += 1;
+            if jumps > CAUTIOUS {
+                if let Reached::Nothing(at) = self.look_ahead(here, 0, None, 0) {
+                    return Err(Reached::Nothing(at));
+                }
+                jumps = 0;
+            }
+            here = self.jump(here, row, offset, sink)?;
+        }
+        Ok(here)
+    }
+
+    /// Runs from `here` on without any branch. The first `skip` bytes of the node do not count for reaching an address;
+    /// `passed` returns were left out before.
+    /// The node that it ends at with an [`Inline`](Reached::Inline) is not told, nor is a [`Branch`](Reached::Branch) or an
+    /// [`End`](Reached::End).
+    #[inline(always)]
+    pub fn run(
+        &mut self,
+        mut here: NodeId,
+        mut skip: u64,
+        goal: &Goal,
+        mut passed: u32,
+        offset: u64,
+        sink: &mut impl Sink,
+    ) -> Reached {
+        let mut jumps = 0;
+        loop {
+            if goal.inline && self.is_at(here, skip, goal, passed) {
+                return Reached::Inline(here);
+            }
+            skip = 0;
+            let row = self.row(here);
+            if row.kind == Kind::Return {
+                if self.is_explicit(goal, passed) {
+                    self.calls.pop();
+                    sink.node(offset, &self.graph, here, true);
+                    return Reached::Indirect(here);
+                }
+                passed += 1;
+            }
+            here = match self.jump(here, row, offset, sink) {
+                Ok(to) => to,
+                Err(reached) => return reached,
+            };
+            jumps += 1;
+            if jumps == CAUTIOUS
+                && let Reached::Nothing(at) = self.look_ahead(here, 0, Some(goal), passed)
+            {
+                return Reached::Nothing(at);
+            }
+        }
+    }
+
+    /// What a [`run`](Self::run) would come to, without telling any of it; without a goal, what a run to a branch would.
+    pub fn look_ahead(&mut self, here: NodeId, skip: u64, goal: Option<&Goal>, passed: u32) -> Reached {
+        let calls = self.calls.clone();
+        let reached = self.explore(here, skip, goal, passed);
+        self.calls = calls;
+        reached
+    }
+
+    fn explore(&mut self, mut here: NodeId, mut skip: u64, goal: Option<&Goal>, mut passed: u32) -> Reached {
+        // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
+        // a place on depends on the calls that are open there, but only on those that it returns from.
+        let (mut mark, mut mark_depth, mut least, mut next_mark) =
+            (here, self.calls.depth(), self.calls.depth(), 1);
+        for step in 1..=MOST_JUMPS {
+            if let Some(goal) = goal
+                && goal.inline
+                && self.is_at(here, skip, goal, passed)
+            {
+                return Reached::Inline(here);
+            }
+            skip = 0;
+            let row = self.row(here);
+            if row.kind == Kind::Return {
+                if goal.is_some_and(|goal| self.is_explicit(goal, passed)) {
+                    return Reached::Indirect(here);
+                }
+                passed += 1;
+            }
+            here = match self.jump(here, row, 0, &mut Nobody) {
+                Ok(to) => to,
+                Err(reached) => return reached,
+            };
+            least = least.min(self.calls.depth());
+            if here == mark && least >= mark_depth {
+                return Reached::Nothing(here);
+            }
+            if step == next_mark {
+                (mark, mark_depth, least) = (here, self.calls.depth(), self.calls.depth());
+                next_mark *= 2;
+            }
+        }
+        Reached::Nothing(here)
+    }
+
+    /// Where the jump at the end of `here` goes, if the trace leaves that out.
+    pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
+        let row = self.row(here);
+        let to = match row.kind {
+            Kind::Jump | Kind::Call | Kind::JumpBack => row.to[0],
+            Kind::Return => self.calls.iter().next()?.0,
+            _ => return None,
+        };
+        Some(self.graph.node(to).start())
+    }
+
+    /// Whether the goal lies in this node, beyond its first `skip` bytes.
+    #[inline(always)]
+    fn is_at(&self, here: NodeId, skip: u64, goal: &Goal, passed: u32) -> bool {
+        let node = self.graph.node(here);
+        let distance = goal.address.wrapping_sub(node.start());
+        distance < u64::from(node.len) && distance >= skip && self.is_there(here, goal, passed)
+    }
+
+    #[cold]
+    fn is_there(&self, here: NodeId, goal: &Goal, passed: u32) -> bool {
+        let fits = match goal.returns {
+            Returns::Any => true,
+            Returns::Depth(depth) => self.calls.depth() == depth as usize,
+            Returns::Passed { count, .. } => passed == count,
+        };
+        fits && self.is_instruction(here, goal.address)
+    }
+
+    /// Whether an instruction of this node begins at `address`.
+    fn is_instruction(&self, here: NodeId, address: u64) -> bool {
+        let node = self.graph.node(here);
+        let (mut at, mut it) = (node.start(), Default::default());
+        while at < address {
+            let Some(found) = instruction(self.graph.image(), node.space(), at, node.isa(), &mut it) else {
+                return false;
+            };
+            at = at.wrapping_add(found.len.into());
+        }
+        at == address
+    }
+
+    /// Whether the return that execution is at leads to the goal.
+    #[inline(always)]
+    fn is_explicit(&self, goal: &Goal, passed: u32) -> bool {
+        match goal.returns {
+            Returns::Any => false,
+            Returns::Depth(depth) => self.calls.depth() == depth as usize,
+            Returns::Passed { count, explicit } => explicit && passed == count,
+        }
+    }
+
+    /// The node after `here`, which ends with anything but a branch.
+    #[inline(always)]
+    fn jump(&mut self, here: NodeId, row: Row, offset: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
+        let to = match row.kind {
+            Kind::Jump => row.to[0],
+            Kind::Call => {
+                self.calls.push(row.after);
+                row.to[0]
+            }
+            Kind::Return => match self.calls.pop() {
+                Some(to) => to,
+                None => {
+                    sink.node(offset, &self.graph, here, true);
+                    return Err(Reached::Indirect(here));
+                }
+            },
+            Kind::JumpBack => {
+                self.calls.pop();
+                row.to[0]
+            }
+            Kind::Indirect => {
+                sink.node(offset, &self.graph, here, true);
+                return Err(Reached::Indirect(here));
+            }
+            Kind::IndirectCall => {
+                self.calls.push(row.after);
+                sink.node(offset, &self.graph, here, true);
+                return Err(Reached::Indirect(here));
+            }
+            Kind::Branch => return Err(Reached::Branch(here)),
+            Kind::End | Kind::Unknown => return Err(Reached::End(here)),
+        };
+        sink.node(offset, &self.graph, here, true);
+        Ok(to)
+    }
+
+    /// The row of a node, found out if nobody asked before.
+    #[inline(always)]
+    fn row(&mut self, here: NodeId) -> Row {
+        match self.rows.get(here.index()) {
+            Some(&row) if row.kind != Kind::Unknown => row,
+            _ => self.find_out(here),
+        }
+    }
+
+    /// Fills in what stopped a run through branches at `here`.
+    #[cold]
+    fn ask(&mut self, here: NodeId, bit: u32) -> Result<(), Reached> {
+        if self.rows.get(here.index()).is_none_or(|row| row.kind == Kind::Unknown) {
+            self.find_out(here);
+            return Ok(());
+        }
+        match self.rows[here.index()].kind {
+            Kind::Branch => {
+                self.link(here, bit == 1);
+                Ok(())
+            }
+            Kind::End => Err(Reached::End(here)),
+            // Whether it is left out or not: no call was made that it could return from, or it goes anywhere.
+            _ => Err(Reached::Indirect(here)),
+        }
+    }
+
+    /// Where a branch goes.
+    #[cold]
+    fn link(&mut self, here: NodeId, not_taken: bool) -> NodeId {
+        let to = if not_taken { self.graph.next(here) } else { self.graph.taken(here) };
+        self.rows[here.index()].to[usize::from(not_taken)] = to;
+        to
+    }
+
+    #[cold]
+    fn find_out(&mut self, here: NodeId) -> Row {
+        let node = *self.graph.node(here);
+        let class = node.class();
+        let is_call = self.rules.returns && class.role == Role::Call;
+        let is_return = self.rules.returns && class.role == Role::Return;
+        let (kind, to) = match class.flow {
+            _ if node.stop() != Stop::Class => (Kind::End, NodeId::NONE),
+            Flow::Direct if class.conditional => (Kind::Branch, NodeId::NONE),
+            Flow::Direct => (if is_call { Kind::Call } else { Kind::Jump }, self.graph.taken(here)),
+            Flow::Pair if self.rules.pairs => {
+                let to = self.graph.at(node.target, node.isa(), node.space());
+                (
+                    if is_call {
+                        Kind::Call
+                    } else if is_return {
+                        Kind::JumpBack
+                    } else {
+                        Kind::Jump
+                    },
+                    to,
+                )
+            }
+            Flow::Pair | Flow::Indirect if is_return => (Kind::Return, NodeId::NONE),
+            Flow::Pair | Flow::Indirect if is_call => (Kind::IndirectCall, NodeId::NONE),
+            Flow::Pair | Flow::Indirect => (Kind::Indirect, NodeId::NONE),
+            Flow::Next => (Kind::End, NodeId::NONE),
+            Flow::Isb | Flow::Wait | Flow::TransactionStart => (Kind::Jump, self.graph.next(here)),
+        };
+        let after = if is_call { self.graph.next(here) } else { NodeId::NONE };
+        let row = Row { to: [to; 2], after, takes: u8::from(kind == Kind::Branch), kind };
+        if self.rows.len() < self.graph.len() {
+            self.rows.resize(self.graph.len(), UNKNOWN);
+        }
+        self.rows[here.index()] = row;
+        row
+    }
+}
+
+/// Tells nobody.
+struct Nobody;
+
+impl Sink for Nobody {
+    fn element(&mut self, _: u64, _: &tracewright_core::Element) {}
+
+    #[inline(always)]
+    fn node(&mut self, _: u64, _: &Graph<'_>, _: NodeId, _: bool) {}
+}
