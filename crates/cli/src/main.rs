@@ -2,6 +2,7 @@
 
 mod args;
 mod decode;
+mod encode;
 mod etrace;
 mod images;
 mod info;
@@ -37,6 +38,7 @@ could be read.";
 #[derive(Subcommand)]
 enum Verb {
     Decode(decode::Opts),
+    Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
     Record(record::Opts),
@@ -46,6 +48,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Decode(opts) => decode::run(&opts),
+        Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Record(opts) => record::run(opts),
