@@ -72,6 +72,11 @@ const TABLE: &[Attribute] = &[
         Flag(|p| &mut p.irdepth_ones),
     ),
     row(
+        "address_bytes",
+        "1: only addresses are cut, to whole bytes (PULP's rv_tracer)",
+        Flag(|p| &mut p.address_bytes),
+    ),
+    row(
         "support",
         "layout of support packets: reference, pulp or standard",
         Word(

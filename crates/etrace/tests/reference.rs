@@ -1,8 +1,8 @@
 //! What others encoded: the reference flow's model, the C codec, PULP's hardware.
 
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
-use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
-use tracewright_etrace::{Options, data};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_testkit::etrace::{flows, te_inst};
 use tracewright_testkit::{captures, skip};
 
@@ -41,4 +41,47 @@ fn packets_of_the_reference_model() {
         assert_eq!(parsed.len(), expected.len(), "{}/{}", flow.set, flow.program);
     }
     assert!(packets > 80_000, "{packets}");
+}
+
+/// What PULP's encoder is, as its decoder has it.
+fn pulp() -> Params {
+    Params {
+        iaddress_lsb: 0,
+        privilege_width: 2,
+        support: SupportLayout::Pulp,
+        address_bytes: true,
+        ..Params::default()
+    }
+}
+
+/// All records of PULP's hardware are packets, and are written as the same bytes.
+#[test]
+fn records_of_pulp() {
+    let Some(captures) = captures() else { return skip("records_of_pulp", "no captures") };
+    for (program, records) in [("hello_culsans", 48), ("l1_test", 21), ("gpios_all", 305)] {
+        let bytes =
+            std::fs::read(captures.join("riscv/rv_tracer").join(program).join("packets.bin")).unwrap();
+        let config = Config {
+            params: pulp(),
+            encapsulation: Encapsulation::Pulp,
+            options: Options::default(),
+            data: data::Options::default(),
+        };
+        let mut writer = Writer::new(config.clone());
+        let mut written = Vec::new();
+        let mut parsed = 0;
+        let mut parser = Parser::new(config);
+        let mut sink = |offset: u64, _: &[u8], message: &Message| {
+            assert!(matches!(message.content, Content::Instruction(_)), "{program} {offset:#x} {message:?}");
+            writer.message(message, &mut written).unwrap();
+            parsed += 1;
+        };
+        parser.feed(&bytes, &mut sink);
+        parser.finish(&mut sink);
+        assert_eq!(parsed, records, "{program}");
+        assert_eq!(written.len(), bytes.len());
+        for (i, (written, bytes)) in written.chunks(40).zip(bytes.chunks(40)).enumerate() {
+            assert_eq!(written, bytes, "{program} record {i}");
+        }
+    }
 }

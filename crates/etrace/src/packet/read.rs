@@ -1,6 +1,8 @@
 //! A payload to a packet.
 
-use super::{Address, BranchCount, BranchMap, Context, Malformed, Packet, Start, Trap, emit_into, support};
+use super::{
+    Address, BranchCount, BranchMap, Context, Malformed, Packet, PayloadBytes, Start, Trap, emit, support,
+};
 use crate::bits::Reader;
 use crate::{Options, Params};
 
@@ -19,16 +21,8 @@ pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet,
 
 /// Whether `bytes` are what [`emit`](super::emit) makes of the packet that they are.
 pub fn is_canonical(bytes: &[u8], packet: &Packet, params: &Params) -> bool {
-    let mut writer = crate::bits::Writer::default();
-    if emit_into(packet, params, &mut writer).is_err() {
-        return false;
-    }
-    let len = writer.compress(1);
-    let mut emitted = [0; super::MAX_PAYLOAD];
-    len == bytes.len() && {
-        writer.copy_to(&mut emitted[..len]);
-        emitted[..len] == *bytes
-    }
+    let mut emitted = PayloadBytes::default();
+    emit(packet, params, &mut emitted).is_ok() && *emitted == *bytes
 }
 
 /// Reads a payload to its end.
@@ -39,7 +33,10 @@ pub(crate) fn read(reader: &mut Reader, params: &Params, options: &Options) -> R
         1 => {
             let branches = reader.take(5) as u8;
             if branches == 0 {
-                Packet::Branches(BranchMap::new(reader.take(31) as u32, 31), None)
+                let map = BranchMap::new(reader.take(31) as u32, 31);
+                // PULP's encoder has no other number for 31 branches and an address.
+                let more = params.address_bytes && reader.rest() >= 8;
+                Packet::Branches(map, if more { Some(address(reader, params, options)?) } else { None })
             } else {
                 let map = BranchMap::new(reader.take(map_width(branches)) as u32, branches);
                 Packet::Branches(map, Some(address(reader, params, options)?))
@@ -117,6 +114,9 @@ fn full_address(reader: &mut Reader, params: &Params) -> u64 {
 
 #[inline]
 fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
+    if params.address_bytes {
+        return address_in_bytes(reader, params, options);
+    }
     let value = if options.full_address {
         full_address(reader, params)
     } else {
@@ -125,6 +125,24 @@ fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Ad
     let notify = changes(reader);
     let updiscon = changes(reader);
     Ok(Address { value, notify, updiscon, returns: returns(reader, params)? })
+}
+
+/// An address as PULP's encoder sends it: as many bytes as it needs, and its sign; flags follow, chained to each other, but not to the
+/// address. How long it is follows from the payload's length.
+fn address_in_bytes(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
+    let bytes = reader.rest().saturating_sub(PULP_FLAGS + 1) / 8;
+    if bytes == 0 || bytes > params.address_bits().div_ceil(8) {
+        return Err(Malformed::Length);
+    }
+    let low = reader.take(8 * bytes);
+    let negative = reader.bit();
+    let value =
+        if bytes < 8 && negative { low | u64::MAX << (8 * bytes) } else { low } << params.iaddress_lsb;
+    let notify = reader.bit();
+    let updiscon = changes(reader);
+    let returns = changes(reader).then_some(0);
+    let value = if options.full_address { params.address(value) } else { value };
+    Ok(Address { value, notify, updiscon, returns })
 }
 
 /// Whether the next bit differs from the one before it: a flag is asserted that way, so that it costs nothing while it is not.
@@ -151,6 +169,9 @@ fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malforme
         Err(Malformed::Field(if params.iret_ext { "irets" } else { "irdepth" }))
     }
 }
+
+/// `notify`, `updiscon` and `irreport`.
+pub(super) const PULP_FLAGS: u32 = 3;
 
 /// Bits of the branch map of so many branches.
 #[inline]

@@ -156,7 +156,7 @@ impl Writer {
             }
         };
         emit(&mut bits)?;
-        let len = bits.compress(apart + 1);
+        let len = packet::finish(&mut bits, &self.config.params, apart + 1);
         let Some(length) = u8::try_from(len - apart).ok().filter(|&length| length < 32) else {
             return Err(NoPayload("a payload of more than 31 bytes"));
         };

@@ -82,8 +82,8 @@ pub fn any_support(rng: &mut Rng, params: &Params, options: Options) -> Support 
             QualStatus::EndedNtr,
         ]),
         ioptions: options,
-        denable: rng.one_in(2),
-        dloss: rng.one_in(2),
+        denable: data && rng.one_in(2),
+        dloss: data && rng.one_in(2),
         doptions: data::Options {
             no_address: data && rng.one_in(2),
             no_data: data && rng.one_in(2),
