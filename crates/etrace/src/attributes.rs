@@ -285,6 +285,9 @@ impl Params {
             let why = "the reference model has whole loads, formats of 3 bits, and diff of 2 (CSRs without data: 1)";
             return Err(ParamsError::new("data_dialect", why));
         }
+        if self.address_bytes && self.returns_bits() > 0 {
+            return Err(ParamsError::new("address_bytes", "1, though packets tell of returns"));
+        }
         if self.support == SupportLayout::Standard {
             // What the fields of that packet can hold.
             if !self.time_bits().is_multiple_of(16) {

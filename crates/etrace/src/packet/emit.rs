@@ -186,7 +186,8 @@ fn put_address(writer: &mut Writer, address: &Address, params: &Params) {
 
 /// As many bytes as a number with that sign needs, and its sign once more.
 fn address_in_bytes(writer: &mut Writer, address: u64, params: &Params) {
-    let value = address as i64 >> params.iaddress_lsb;
+    let unused = 64 - u32::from(params.iaddress_width);
+    let value = (address << unused) as i64 >> unused >> params.iaddress_lsb;
     let bits = 65 - if value < 0 { value.leading_ones() } else { value.leading_zeros() };
     writer.put(value as u64, 8 * bits.div_ceil(8));
     writer.bit(value < 0);

@@ -96,7 +96,14 @@ fn format_3(reader: &mut Reader, params: &Params, options: &Options) -> Result<P
         return Err(Malformed::Field("privilege"));
     }
     Ok(match subformat {
-        0 => Packet::Start(Start { taken, context, address: full_address(reader, params) }),
+        0 => {
+            let address = if params.address_bytes {
+                params.address(address_in_bytes(reader, 0, params)?)
+            } else {
+                full_address(reader, params)
+            };
+            Packet::Start(Start { taken, context, address })
+        }
         1 => {
             let ecause = reader.take(params.ecause_width.into());
             let (interrupt, thaddr) = (reader.bit(), reader.bit());
@@ -115,7 +122,12 @@ fn full_address(reader: &mut Reader, params: &Params) -> u64 {
 #[inline]
 fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
     if params.address_bytes {
-        return address_in_bytes(reader, params, options);
+        let value = address_in_bytes(reader, 3, params)?;
+        let value = if options.full_address { params.address(value) } else { value };
+        // Chained to each other, but not to the address.
+        let notify = reader.bit();
+        let updiscon = changes(reader);
+        return Ok(Address { value, notify, updiscon, returns: changes(reader).then_some(0) });
     }
     let value = if options.full_address {
         full_address(reader, params)
@@ -127,22 +139,21 @@ fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Ad
     Ok(Address { value, notify, updiscon, returns: returns(reader, params)? })
 }
 
-/// An address as PULP's encoder sends it: as many bytes as it needs, and its sign; flags follow, chained to each other, but not to the
-/// address. How long it is follows from the payload's length.
-fn address_in_bytes(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
-    let bytes = reader.rest().saturating_sub(PULP_FLAGS + 1) / 8;
+/// An address as PULP's encoder sends it: as many bytes as it needs, and its sign. How long it is follows from the payload's length;
+/// `after` it there are so many bits more, and padding.
+fn address_in_bytes(reader: &mut Reader, after: u32, params: &Params) -> Result<u64, Malformed> {
+    let bytes = reader.rest().saturating_sub(after + 1) / 8;
     if bytes == 0 || bytes > params.address_bits().div_ceil(8) {
         return Err(Malformed::Length);
     }
     let low = reader.take(8 * bytes);
     let negative = reader.bit();
-    let value =
-        if bytes < 8 && negative { low | u64::MAX << (8 * bytes) } else { low } << params.iaddress_lsb;
-    let notify = reader.bit();
-    let updiscon = changes(reader);
-    let returns = changes(reader).then_some(0);
-    let value = if options.full_address { params.address(value) } else { value };
-    Ok(Address { value, notify, updiscon, returns })
+    let value = if bytes < 8 && negative { low | u64::MAX << (8 * bytes) } else { low };
+    let unused = 64 - params.address_bits();
+    if ((value << unused) as i64 >> unused) as u64 != value {
+        return Err(Malformed::Field("address"));
+    }
+    Ok(value << params.iaddress_lsb)
 }
 
 /// Whether the next bit differs from the one before it: a flag is asserted that way, so that it costs nothing while it is not.
@@ -169,9 +180,6 @@ fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malforme
         Err(Malformed::Field(if params.iret_ext { "irets" } else { "irdepth" }))
     }
 }
-
-/// `notify`, `updiscon` and `irreport`.
-pub(super) const PULP_FLAGS: u32 = 3;
 
 /// Bits of the branch map of so many branches.
 #[inline]
