@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(error("iaddress_width", "65"), "iaddress_width: 65 is not from 8 to 64");
         assert_eq!(error("iaddress_width_p", "x"), "iaddress_width_p: `x` is not a number");
         assert_eq!(error("notime", "2"), "notime: `2` is neither 0 nor 1");
-        assert_eq!(error("support", "mine"), "support: `mine` is not reference, pulp or standard");
+        assert_eq!(error("support", "mine"), "support: `mine` is none of reference, pulp, standard");
         assert_eq!(error("width", "1"), "width: there is no such parameter");
     }
 

@@ -130,11 +130,11 @@ mod instruction_trace {
     /// Flags differ from the bit before them, so they go with its sign.
     #[test]
     fn flags() {
-        let params = Params { iaddress_width: 16, iaddress_lsb: 1, call_counter_size: 3, ..Params::default() };
+        let params =
+            Params { iaddress_width: 16, iaddress_lsb: 1, call_counter_size: 3, ..Params::default() };
         let options = Options::default();
-        let address = |value, notify, updiscon, returns| {
-            Packet::Address(Address { value, notify, updiscon, returns })
-        };
+        let address =
+            |value, notify, updiscon, returns| Packet::Address(Address { value, notify, updiscon, returns });
         // Bits 2 to 16 are the address, 17 notify, 18 updiscon, 19 irreport, 20 to 22 irdepth.
         check(&[0x22], address(0x10, false, false, None), "Address +0x10", &params, &options);
         let minus = address(0u64.wrapping_sub(0x10), false, false, None);
@@ -152,7 +152,8 @@ mod instruction_trace {
     /// The reference model sends `irdepth` as ones, whatever `irreport` is. It is read, and can be written.
     #[test]
     fn irdepth_of_the_reference_model() {
-        let params = Params { iaddress_width: 16, iaddress_lsb: 1, call_counter_size: 3, ..Params::default() };
+        let params =
+            Params { iaddress_width: 16, iaddress_lsb: 1, call_counter_size: 3, ..Params::default() };
         let packet = Packet::Address(at(0x10));
         let bytes = [0x22, 0, 0xf0];
         assert_eq!(packet::parse(&bytes, &params, &Options::default()), Ok(packet));

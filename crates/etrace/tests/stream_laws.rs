@@ -8,6 +8,10 @@ use tracewright_etrace::{Options, data};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_support};
 
+#[allow(dead_code, reason = "what only the tests of data trace use")]
+#[path = "data/random.rs"]
+mod random_data;
+
 const SEEDS: u64 = 400;
 const MESSAGES: usize = 200;
 
@@ -29,16 +33,25 @@ impl Stream {
 
     fn with(mut rng: Rng, config: Config) -> Self {
         let mut writer = Writer::new(config.clone());
-        let mut sources: Vec<(u16, Options)> =
-            sources(&mut rng, &config).into_iter().map(|source| (source, config.options)).collect();
+        let mut sources: Vec<_> = sources(&mut rng, &config)
+            .into_iter()
+            .map(|source| (source, config.options, config.data))
+            .collect();
         let (mut bytes, mut messages) = (Vec::new(), Vec::new());
         while messages.len() < MESSAGES {
             let source = rng.below(sources.len() as u64) as usize;
-            let (source, options) = &mut sources[source];
+            let (source, options, data) = &mut sources[source];
             let content = match rng.below(20) {
                 0 => {
                     *options = any_options(&mut rng, &config.params);
-                    Content::Instruction(Packet::Support(any_support(&mut rng, &config.params, *options)))
+                    let mut support = any_support(&mut rng, &config.params, *options);
+                    // Packets with neither address nor value are none.
+                    support.doptions.no_address &= !support.doptions.no_data;
+                    *data = support.doptions;
+                    Content::Instruction(Packet::Support(support))
+                }
+                2..=4 if has_data(&config) => {
+                    Content::Data(random_data::packet(&mut rng, &config.params, data))
                 }
                 1 if nulls(&config) => *rng.pick(&[Content::Idle, Content::Alignment]),
                 _ => Content::Instruction(any_packet(&mut rng, &config.params, options)),
@@ -62,6 +75,14 @@ impl Stream {
 
 fn nulls(config: &Config) -> bool {
     matches!(config.encapsulation, Encapsulation::Standard { .. })
+}
+
+fn has_data(config: &Config) -> bool {
+    match config.encapsulation {
+        Encapsulation::Standard { type_bits, .. } => type_bits > 0,
+        Encapsulation::Smi => true,
+        Encapsulation::Pulp => false,
+    }
 }
 
 fn sources(rng: &mut Rng, config: &Config) -> Vec<u16> {
@@ -241,13 +262,17 @@ fn steady(mut rng: Rng, config: Config) -> Stream {
     let sources = sources(&mut rng, &config);
     let (mut bytes, mut messages) = (Vec::new(), Vec::new());
     while messages.len() < 2 * MESSAGES {
-        let packet = any_packet(&mut rng, &config.params, &config.options);
+        let content = if has_data(&config) && rng.one_in(4) {
+            Content::Data(random_data::packet(&mut rng, &config.params, &config.data))
+        } else {
+            Content::Instruction(any_packet(&mut rng, &config.params, &config.options))
+        };
         let offset = bytes.len() as u64;
         let message = Message {
             source: *rng.pick(&sources),
             flow: 0,
             timestamp: timestamp(&mut rng, &config),
-            content: Content::Instruction(packet),
+            content,
         };
         if writer.message(&message, &mut bytes).is_ok() {
             messages.push((offset, message));

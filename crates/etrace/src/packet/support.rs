@@ -100,7 +100,7 @@ const STANDARD: &[Field] = &[
     field("cache_size", 3, Is::Attribute(|params| params.cache_size.into())),
     DENABLE,
     DLOSS,
-    field("mmacas_ext", 1, Is::Attribute(|_| 0)),
+    field("mmacas_ext", 1, Is::Attribute(|params| params.mmacas_ext.into())),
     NO_ADDRESS,
     NO_DATA,
     FULL_DADDRESS,
