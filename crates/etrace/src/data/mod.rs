@@ -28,6 +28,7 @@ mod decoder;
 mod emit;
 mod encoder;
 mod history;
+mod pairing;
 mod parse;
 mod text;
 mod types;
@@ -37,6 +38,7 @@ pub use decoder::Decoder;
 pub use emit::emit;
 pub(crate) use emit::emit_into;
 pub use encoder::Encoder;
+pub use pairing::Pairing;
 pub use parse::parse;
 pub(crate) use parse::read;
 pub use types::{
