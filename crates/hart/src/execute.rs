@@ -93,7 +93,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                         operand: $operand,
                         after: false,
                     };
-                    sink.data(done + i as u32, &access);
+                    sink.data(core.address(start.wrapping_add(at.into())), &access);
                 }
             };
         }
@@ -252,7 +252,8 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 core.instret -= i as u64;
                 let value = attempt!(result);
                 if S::DATA {
-                    sink.data(done + i as u32, &csr::told(core, &ready[i], value));
+                    let pc = core.address(start.wrapping_add(at.into()));
+                    sink.data(pc, &csr::told(core, &ready[i], value));
                 }
                 set!(value);
             }

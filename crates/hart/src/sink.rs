@@ -22,9 +22,9 @@ pub trait Sink {
     /// An instruction of the block to come accessed memory.
     fn access(&mut self, _access: &Access) {}
 
-    /// Instruction `index` of the block to come, counted from 0, accessed memory or a CSR, or tried to: with all that data trace
-    /// tells, operands of atomics and failed store-conditionals among it. Logs do not have it.
-    fn data(&mut self, _index: u32, _access: &DataAccess) {}
+    /// The instruction at `pc`, of the block to come, accessed memory or a CSR, or tried to: with all that data trace tells,
+    /// operands of atomics and failed store-conditionals among it. Logs do not have it.
+    fn data(&mut self, _pc: u64, _access: &DataAccess) {}
 
     /// The next instructions of the block to come; a compressed one in the low half.
     fn instructions(&mut self, _bits: &[u32]) {}

@@ -13,19 +13,19 @@ use tracewright_hart::{Hart, Sink};
 const RAM: u64 = 0x8000_0000;
 
 #[derive(Default)]
-struct Data(Vec<(u32, DataAccess)>);
+struct Data(Vec<(u64, DataAccess)>);
 
 impl Sink for Data {
     const DATA: bool = true;
 
     fn block(&mut self, _: &Block) {}
 
-    fn data(&mut self, index: u32, access: &DataAccess) {
-        self.0.push((index, *access));
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.0.push((pc, *access));
     }
 }
 
-fn run(is_rv32: bool, x: &[u64], code: &[u32]) -> Vec<(u32, DataAccess)> {
+fn run(is_rv32: bool, x: &[u64], code: &[u32]) -> Vec<(u64, DataAccess)> {
     let bytes: Vec<_> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let options = Options { entry: Some(RAM), ..Options::default() };
     let (mut core, machine) = Bare::new(&elf(is_rv32, RAM, &bytes), &options, Box::new(io::sink())).unwrap();
@@ -38,11 +38,11 @@ fn run(is_rv32: bool, x: &[u64], code: &[u32]) -> Vec<(u32, DataAccess)> {
 /// Kind, size, address, value, operand.
 type Row = (DataKind, u8, u64, Option<u64>, Option<u64>);
 
-fn check(is_rv32: bool, x: &[u64], code: &[u32], rows: &[(u32, Row)]) {
+fn check(is_rv32: bool, x: &[u64], code: &[u32], rows: &[(u64, Row)]) {
     let expected: Vec<_> = rows
         .iter()
         .map(|&(index, (kind, size, address, value, operand))| {
-            (index, DataAccess { kind, size, address: Some(address), value, operand, after: false })
+            (RAM + 4 * index, DataAccess { kind, size, address: Some(address), value, operand, after: false })
         })
         .collect();
     assert_eq!(run(is_rv32, x, code), expected);

@@ -24,7 +24,7 @@ struct Check {
     is_rv32: bool,
     bits: Vec<u32>,
     accesses: Vec<Access>,
-    data: Vec<(u32, DataAccess)>,
+    data: Vec<(u64, DataAccess)>,
     /// Where execution must be now, if what was told says so.
     at: Option<u64>,
     /// A block was cut: a trap must come, or the end.
@@ -52,10 +52,13 @@ impl Check {
     }
 
     /// What is told for data trace is what is told of accesses, and what CSR instructions and failed store-conditionals do.
-    fn compare_data(&mut self, block: &Block) {
+    fn compare_data(&mut self, pcs: &[u64], block: &Block) {
         let mut accesses = self.accesses.iter();
-        for (index, access) in self.data.drain(..) {
-            assert!(index < block.count, "{access} {block:x?}");
+        let mut next = 0;
+        for (pc, access) in self.data.drain(..) {
+            let at = pcs[next..].iter().position(|&at| at == pc);
+            let index = next + at.unwrap_or_else(|| panic!("{pc:#x} {access} {block:x?}"));
+            next = index + 1;
             let kind = match access.kind {
                 DataKind::Load => AccessKind::Load,
                 DataKind::Store => AccessKind::Store,
@@ -63,7 +66,13 @@ impl Check {
                 _ => continue,
             };
             let value = access.value.unwrap();
-            let told = Access { index, kind, size: access.size, address: access.address.unwrap(), value };
+            let told = Access {
+                index: index as u32,
+                kind,
+                size: access.size,
+                address: access.address.unwrap(),
+                value,
+            };
             assert_eq!(accesses.next(), Some(&told), "{block:x?}");
         }
         assert_eq!(accesses.next(), None, "{block:x?}");
@@ -79,12 +88,11 @@ impl Sink for Check {
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
 
-    fn data(&mut self, index: u32, access: &DataAccess) {
+    fn data(&mut self, pc: u64, access: &DataAccess) {
         for value in [access.value, access.operand].into_iter().flatten() {
             assert_eq!(access.truncated(value), value, "{access}");
         }
-        assert!(self.data.last().is_none_or(|&(last, _)| last < index), "{access}");
-        self.data.push((index, *access));
+        self.data.push((pc, *access));
     }
 
     fn access(&mut self, access: &Access) {
@@ -106,7 +114,9 @@ impl Sink for Check {
         let mask = if self.is_rv32 { 0xffff_ffff } else { u64::MAX };
         let mut pc = block.start;
         let (mut last, mut last_at) = (None, pc);
+        let mut pcs = Vec::new();
         for bits in std::mem::take(&mut self.bits) {
+            pcs.push(pc);
             assert!(!last.is_some_and(|(class, _): (tracewright_core::Class, _)| class.ends_block()));
             let instruction = decode(xlen, bits);
             last = Some((instruction.class(), instruction));
@@ -118,7 +128,7 @@ impl Sink for Check {
         assert_eq!(pc, block.end, "{block:x?}");
         let (class, instruction) = last.unwrap();
         assert_eq!(instruction.len, block.last_len, "{block:x?}");
-        self.compare_data(block);
+        self.compare_data(&pcs, block);
         for access in std::mem::take(&mut self.accesses) {
             assert!(access.index < block.count, "{access:x?} {block:x?}");
             self.add(1, access.address);

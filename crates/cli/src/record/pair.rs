@@ -27,12 +27,12 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
     }
 
     #[inline(always)]
-    fn data(&mut self, index: u32, access: &DataAccess) {
+    fn data(&mut self, pc: u64, access: &DataAccess) {
         if A::DATA {
-            self.0.data(index, access);
+            self.0.data(pc, access);
         }
         if B::DATA {
-            self.1.data(index, access);
+            self.1.data(pc, access);
         }
     }
 

@@ -24,6 +24,7 @@
 //!   length of its data in a field as wide as a size that it does not have.
 
 mod bits;
+mod companion;
 mod decoder;
 mod emit;
 mod encoder;
@@ -34,6 +35,7 @@ mod text;
 mod types;
 
 pub use bits::Payload;
+pub use companion::Companion;
 pub use decoder::Decoder;
 pub use emit::emit;
 pub(crate) use emit::emit_into;

@@ -23,7 +23,7 @@ pub struct Step {
 struct Steps {
     xlen: Xlen,
     bits: Vec<u32>,
-    data: Vec<(u32, DataAccess)>,
+    data: Vec<(u64, DataAccess)>,
     steps: Vec<Step>,
 }
 
@@ -31,8 +31,8 @@ impl Sink for Steps {
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
 
-    fn data(&mut self, index: u32, access: &DataAccess) {
-        self.data.push((index, *access));
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.data.push((pc, *access));
     }
 
     fn instructions(&mut self, bits: &[u32]) {
@@ -44,7 +44,7 @@ impl Sink for Steps {
         let mut data = self.data.drain(..).peekable();
         for (index, bits) in self.bits.drain(..).enumerate() {
             let instruction = decode(self.xlen, bits);
-            let access = data.next_if(|(at, _)| *at as usize == index).map(|(_, access)| access);
+            let access = data.next_if(|(pc, _)| *pc == address).map(|(_, access)| access);
             self.steps.push(Step { address, instruction, access, begins: index == 0 });
             address = address.wrapping_add(instruction.len.into());
         }

@@ -48,8 +48,8 @@ impl<S: Sink> Sink for Timed<S> {
         }
     }
 
-    fn data(&mut self, index: u32, access: &DataAccess) {
-        self.inner.data(index, access);
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.inner.data(pc, access);
     }
 
     fn instructions(&mut self, bits: &[u32]) {
