@@ -2,6 +2,7 @@
 
 mod args;
 mod decode;
+mod etrace;
 mod images;
 mod info;
 mod line;

@@ -197,7 +197,7 @@ impl<'a> Input<'a> {
     }
 
     /// Calls `f` with the bytes, piece by piece, until it returns false. Returns how many there were.
-    fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
+    pub fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
         let mut chunk = vec![0; CHUNK];
         let mut total = 0;
         loop {

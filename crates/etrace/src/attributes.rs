@@ -184,6 +184,11 @@ impl Attribute {
         }
     }
 
+    /// Whether it is on or off (1 or 0).
+    pub const fn is_flag(&self) -> bool {
+        matches!(self.place, Flag(_))
+    }
+
     fn set(&self, params: &mut Params, value: &str) -> Result<(), String> {
         match self.place {
             Number(place, least, most) => {

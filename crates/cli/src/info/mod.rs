@@ -1,5 +1,6 @@
 //! `tracewright info`: what a capture holds.
 
+mod etrace;
 mod memory;
 mod words;
 
@@ -7,8 +8,7 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use tracewright_core::TraceId;
-use tracewright_input::{BufferFormat, Capture, ImageFile, Protocol, Source};
+use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
@@ -68,9 +68,19 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         }
     }
     let mut explained: Vec<(&str, _)> = Vec::new();
+    let mut alike: Vec<(&str, &EtraceSource)> = Vec::new();
     for source in &capture.sources {
-        let id = source.id().map_or("unknown".into(), |id| id.to_string());
+        let id = source.number().map_or("unknown".into(), |id| format!("{id:#04x}"));
         writeln!(out, "\nsource {} (ID {id}): {}", source.name, protocol(source))?;
+        let name = source.name.as_str();
+        if let Protocol::Etrace(source) = &source.protocol {
+            match alike.iter().find(|(_, other)| other.config == source.config && other.isa == source.isa) {
+                Some((name, _)) => writeln!(out, "  as {name}")?,
+                None => etrace::text(out, source)?,
+            }
+            alike.push((name, source));
+            continue;
+        }
         if let Some((name, kind)) = &source.core {
             writeln!(out, "  traces {name} ({kind})")?;
         }
@@ -117,15 +127,19 @@ fn json(capture: &Capture) -> serde_json::Value {
             .into_iter()
             .map(|explained| (explained.register.to_owned(), explained.words.into()))
             .collect();
-        json!({
+        let mut object = json!({
             "name": source.name,
-            "id": source.id().map(TraceId::get),
+            "id": source.number(),
             "protocol": source.protocol_name(),
-            "supported": matches!(source.protocol, Protocol::Etm(_)),
+            "supported": !matches!(source.protocol, Protocol::Unsupported(..)),
             "core": source.core.as_ref().map(|(name, kind)| json!({"name": name, "type": kind})),
             "registers": registers,
             "meaning": words,
-        })
+        });
+        if let Protocol::Etrace(source) = &source.protocol {
+            object["etrace"] = etrace::json(source);
+        }
+        object
     });
     let buffers = capture.buffers.iter().map(|buffer| {
         let names: Vec<_> = buffer.sources.iter().map(|&source| &capture.sources[source].name).collect();

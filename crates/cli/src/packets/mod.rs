@@ -1,7 +1,7 @@
 //! `tracewright packets`: every packet of a capture.
 
+mod etrace;
 mod json;
-
 mod opencsd;
 mod text;
 
@@ -14,21 +14,25 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
+use crate::etrace::is_etrace;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::reader::{self, Found, Place, SourceId, Visitor};
 
 /// Show every packet of a capture.
 ///
 /// Columns: offset in the trace file, trace ID, bytes, what they say. A packet is shown when it ends, so with several
-/// sources offsets go back and forth a little. After bytes that are no packet, reading goes on at the next A-Sync, and
-/// what was passed over is shown as one line.
+/// sources offsets go back and forth a little. After bytes that are no packet, reading goes on at the next A-Sync (E-Trace: where
+/// packets begin again for certain), and what was passed over is shown as one line.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tracewright packets samples/two-cores
   tracewright packets juno/ --id 0x10 | less
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd
-  tracewright packets etb.bin --format coresight --source etm4,id=0x10")]
+  tracewright packets etb.bin --format coresight --source etm4,id=0x10
+  tracewright packets run/
+  tracewright packets median.te_inst_raw \\
+      --source etrace,isa=rv64,encapsulation=smi,params=hardware_64.scf")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -109,6 +113,14 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
         ));
     }
     for buffer in buffers {
+        if is_etrace(buffer) {
+            if opencsd {
+                let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
+                return Err(Error::Message(message.into()));
+            }
+            visitor.errors += etrace::print(&mut visitor.out, &capture, buffer, &opts.select, opts.json)?;
+            continue;
+        }
         // Opened first: nothing is printed about a file that cannot be.
         let input = reader::Input::open(&buffer.path)?;
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;

@@ -94,7 +94,7 @@ fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
 }
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
-fn split_words(words: &str) -> (&str, &str) {
+pub(super) fn split_words(words: &str) -> (&str, &str) {
     if words.len() <= WORDS {
         return (words, "");
     }

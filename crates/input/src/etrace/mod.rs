@@ -9,7 +9,7 @@ use tracewright_core::Isa;
 use tracewright_etrace::stream::Config;
 
 pub use encapsulation::ENCAPSULATIONS;
-pub use field::{FIELDS, Field, Group};
+pub use field::{Field, Group, fields};
 pub(crate) use raw::{params_for, source as raw_source};
 
 /// An E-Trace source.

@@ -3,7 +3,7 @@ use tracewright_etrace::stream::Config;
 use tracewright_etrace::{Options, Params, data};
 
 use super::encapsulation::{self, PARTS};
-use super::field::{FIELDS, Field, Group};
+use super::field::{Field, Group, fields};
 use super::{EtraceSource, isa_named, number, scf};
 
 /// A source as a person describes it: what comes after `etrace,`.
@@ -49,7 +49,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
         None => 0,
     };
     for (_, file) in pairs.iter().filter(|(name, _)| *name == "params") {
-        scf::read(file.as_ref(), &mut config)?;
+        scf::read(file.as_ref(), &mut config.params)?;
     }
     for (name, value) in &pairs {
         if ["isa", "id", "encapsulation", "params"].contains(name) || PARTS.iter().any(|part| part.0 == *name)
@@ -57,7 +57,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
             continue;
         }
         let field = Field::named(name).ok_or_else(|| {
-            let names: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
+            let names: Vec<_> = fields().map(|field| field.name).collect();
             format!("{name}: expected id, isa, encapsulation, params=FILE or one of {}", names.join(", "))
         })?;
         field.put(&mut config, value)?;
@@ -116,7 +116,7 @@ mod tests {
         assert!(
             smi("banana=1").starts_with("banana: expected id, isa, encapsulation, params=FILE or one of ")
         );
-        assert_eq!(smi("iaddress_width=65"), "iaddress_width: too large");
+        assert_eq!(smi("iaddress_width=65"), "iaddress_width: 65 is not from 8 to 64");
         assert!(smi("params=no/such.scf").starts_with("params=no/such.scf: cannot read: "));
         let standard = |more: &str| error(&format!("isa=rv64,encapsulation=standard,{more}"));
         assert_eq!(standard("source_bits=17"), "source_bits=17: at most 16");

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::FORMAT;
-use crate::etrace::{self, EtraceSource, FIELDS, Group, encapsulation};
+use crate::etrace::{self, EtraceSource, Group, encapsulation};
 
 /// What a capture says of itself.
 #[derive(Debug, Default)]
@@ -50,9 +50,10 @@ impl Description {
                 [(Group::Params, "params"), (Group::Options, "options"), (Group::Data, "data_options")]
             {
                 writeln!(text, "\n[source.{key}]")?;
-                for field in FIELDS.iter().filter(|field| field.group == group) {
+                for field in etrace::fields().filter(|field| field.group == group) {
                     let value = field.text(&source.config);
-                    let value = if field.is_name() { quoted(&value) } else { value };
+                    let is_plain = field.is_flag() || field.number(&source.config).is_some();
+                    let value = if is_plain { value } else { quoted(&value) };
                     writeln!(text, "{} = {value} # {}", field.name, field.meaning)?;
                 }
             }

@@ -1,5 +1,7 @@
 //! `tracewright stats`: what a capture's trace is made of.
 
+mod etrace;
+
 use std::io::Write;
 
 use clap::Args;
@@ -10,6 +12,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
+use crate::etrace::is_etrace;
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::{self, Found, Visitor};
@@ -19,6 +22,7 @@ use crate::reader::{self, Found, Visitor};
 #[command(after_help = "Examples:
   tracewright stats samples/two-cores
   tracewright stats juno/ --id 0x10
+  tracewright stats run/
   tracewright stats juno/ --json | jq '.sources[].packets'")]
 pub struct Opts {
     #[command(flatten)]
@@ -39,6 +43,21 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut out = stdout();
     let mut another = false;
     for buffer in opts.select.buffers(&capture, false)? {
+        if is_etrace(buffer) {
+            let count = etrace::count(&capture, buffer, &opts.select)?;
+            if opts.json {
+                writeln!(out, "{}", count.json(&capture, buffer))?;
+            } else {
+                if std::mem::replace(&mut another, true) {
+                    writeln!(out)?;
+                }
+                count.text(&mut out, &capture, buffer)?;
+            }
+            out.flush()?;
+            count.report(&capture, buffer);
+            outcome = outcome.and(Outcome::from_errors(count.errors()));
+            continue;
+        }
         let mut count = Count::new(capture.sources.len(), buffer);
         let options = reader::Options { unordered: true, ..reader::Options::default() };
         let input = reader::Input::open(&buffer.path)?;
@@ -84,8 +103,8 @@ struct SourceCount {
     syncs: SyncDistance,
 }
 
-/// Bytes from one A-Sync to the next.
-#[derive(Clone, Default)]
+/// How far synchronisation points are apart.
+#[derive(Clone)]
 struct SyncDistance {
     seen: u64,
     /// Position of the last.
@@ -96,11 +115,7 @@ struct SyncDistance {
 }
 
 impl SourceCount {
-    const NEW: Self = Self {
-        packets: [0; Kind::COUNT],
-        bytes: [0; Kind::COUNT],
-        syncs: SyncDistance { seen: 0, last: 0, least: u64::MAX, most: 0, total: 0 },
-    };
+    const NEW: Self = Self { packets: [0; Kind::COUNT], bytes: [0; Kind::COUNT], syncs: SyncDistance::NEW };
 
     /// Packets and bytes; skipped bytes are no packet.
     fn total(&self) -> (u64, u64) {
@@ -120,6 +135,8 @@ impl SourceCount {
 }
 
 impl SyncDistance {
+    const NEW: Self = Self { seen: 0, last: 0, least: u64::MAX, most: 0, total: 0 };
+
     fn add(&mut self, position: u64) {
         if self.seen > 0 {
             let distance = position - self.last;
@@ -131,7 +148,7 @@ impl SyncDistance {
         self.last = position;
     }
 
-    /// Least, mean and most, if there are two A-Syncs.
+    /// Least, mean and most, if there are two.
     fn range(&self) -> Option<(u64, u64, u64)> {
         (self.seen > 1).then(|| (self.least, self.total / (self.seen - 1), self.most))
     }
