@@ -120,6 +120,12 @@ impl<'i> Decoder<'i> {
         }
     }
 
+    /// Addresses of the block that execution is in, which is told when its end is known.
+    pub fn held_back(&self) -> Option<core::ops::Range<u64>> {
+        let node = self.here.is_some().then(|| self.runner.graph().node(self.here))?;
+        Some(node.start()..node.end())
+    }
+
     /// Begins anew, at stream position `offset`, with all that was learnt about the program, and with the options of now.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
