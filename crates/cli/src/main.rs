@@ -1,6 +1,7 @@
 //! The `tracewright` command: one file per verb.
 
 mod args;
+mod check;
 mod decode;
 mod encode;
 mod etrace;

@@ -72,6 +72,11 @@ const TABLE: &[Attribute] = &[
         Flag(|p| &mut p.irdepth_ones),
     ),
     row(
+        "address_bytes",
+        "1: only addresses are cut, to whole bytes (PULP's rv_tracer)",
+        Flag(|p| &mut p.address_bytes),
+    ),
+    row(
         "support",
         "layout of support packets: reference, pulp or standard",
         Word(
@@ -284,6 +289,9 @@ impl Params {
         if self.data_dialect == Dialect::Reference && !is_reference {
             let why = "the reference model has whole loads, formats of 3 bits, and diff of 2 (CSRs without data: 1)";
             return Err(ParamsError::new("data_dialect", why));
+        }
+        if self.address_bytes && self.returns_bits() > 0 {
+            return Err(ParamsError::new("address_bytes", "1, though packets tell of returns"));
         }
         if self.support == SupportLayout::Standard {
             // What the fields of that packet can hold.

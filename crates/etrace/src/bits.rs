@@ -74,6 +74,12 @@ impl Reader {
         self.words.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 
+    /// How many bits were received that were not read.
+    #[inline]
+    pub(crate) fn rest(&self) -> u32 {
+        self.received.saturating_sub(self.position)
+    }
+
     /// Whether whole bytes were received that are not part of the string, whose last field was read.
     #[inline]
     pub(crate) fn too_long(&self) -> bool {
@@ -138,6 +144,11 @@ impl Writer {
         let bits = top.map_or(0, |i| 64 * i as u32 + 64 - (self.words[i] ^ sign).leading_zeros());
         // One bit more, for the sign.
         bits + 1
+    }
+
+    /// How many bytes there are if nothing is left out; the padding is 0.
+    pub(crate) fn len(&self) -> usize {
+        self.position.div_ceil(8) as usize
     }
 
     /// Copies the lowest bytes to `out`.

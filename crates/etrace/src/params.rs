@@ -36,6 +36,8 @@ pub struct Params {
     pub iret_ext: bool,
     /// Not the specification, but the reference model: `irdepth` is all ones where `irreport` is not asserted. Either can be read.
     pub irdepth_ones: bool,
+    /// Not the specification, but PULP's `rv_tracer`: only addresses are cut, to whole bytes, and flags are not chained to them.
+    pub address_bytes: bool,
     /// How support packets are laid out.
     pub support: SupportLayout,
     /// Bits of a data address.
@@ -95,6 +97,7 @@ impl Default for Params {
             sijump: false,
             iret_ext: false,
             irdepth_ones: false,
+            address_bytes: false,
             support: SupportLayout::Reference,
             daddress_width: 64,
             data_width: 64,

@@ -1,5 +1,6 @@
 //! CSR instructions.
 
+use tracewright_core::{CsrOp, DataAccess, DataKind};
 use tracewright_isa::riscv::Op;
 
 use crate::cache::Ready;
@@ -20,10 +21,7 @@ pub(crate) fn access<M: Machine>(
 ) -> Result<u64, Exception> {
     let &Ready { op, rs1, imm, .. } = instruction;
     let csr = imm as u16;
-    let operand = match op {
-        Op::Csrrwi | Op::Csrrsi | Op::Csrrci => rs1.into(),
-        _ => core.x[usize::from(rs1) % 32],
-    };
+    let operand = operand(core, instruction);
     // Setting or clearing with x0 or 0 does not write; reading without a destination has no side effects here.
     let writes = matches!(op, Op::Csrrw | Op::Csrrwi) || rs1 != 0;
     // The two highest bits say that it is read-only.
@@ -42,6 +40,28 @@ pub(crate) fn access<M: Machine>(
         write(core, machine, csr, new)?;
     }
     Ok(if core.is_rv32 { old as i32 as i64 as u64 } else { old })
+}
+
+fn operand(core: &Core, instruction: &Ready) -> u64 {
+    match instruction.op {
+        Op::Csrrwi | Op::Csrrsi | Op::Csrrci => instruction.rs1.into(),
+        _ => core.x[usize::from(instruction.rs1) % 32],
+    }
+}
+
+/// The access of a CSR instruction that read `value`, before that goes to its destination.
+pub(crate) fn told(core: &Core, instruction: &Ready, value: u64) -> DataAccess {
+    let kind = DataKind::Csr(match instruction.op {
+        Op::Csrrw | Op::Csrrwi => CsrOp::Write,
+        Op::Csrrs | Op::Csrrsi => CsrOp::Set,
+        _ => CsrOp::Clear,
+    });
+    let number = instruction.imm as u64 & 0xfff;
+    let mask = if core.is_rv32 { u64::from(u32::MAX) } else { u64::MAX };
+    // What cannot be written has no use for an operand.
+    let operand = (number >> 10 != 3).then(|| operand(core, instruction) & mask);
+    let size = if core.is_rv32 { 4 } else { 8 };
+    DataAccess { kind, size, address: Some(number), value: Some(value & mask), operand, after: false }
 }
 
 fn read<M: Machine>(core: &mut Core, machine: &mut M, csr: u16) -> Result<u64, Exception> {

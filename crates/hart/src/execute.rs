@@ -1,5 +1,6 @@
 //! What each instruction does.
 
+use tracewright_core::{AtomicOp, DataAccess, DataKind};
 use tracewright_isa::riscv::{AccessKind, Op};
 
 use crate::access::{load, load_to_store, store};
@@ -81,6 +82,21 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 }
             };
         }
+        macro_rules! data {
+            ($kind:expr, $size:expr, $address:expr, $value:expr, $operand:expr) => {
+                if S::DATA {
+                    let access = DataAccess {
+                        kind: $kind,
+                        size: $size,
+                        address: Some($address),
+                        value: $value,
+                        operand: $operand,
+                        after: false,
+                    };
+                    sink.data(core.address(start.wrapping_add(at.into())), &access);
+                }
+            };
+        }
         macro_rules! address {
             () => {
                 core.address(x!(rs1).wrapping_add(imm as u64))
@@ -91,6 +107,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 let address = address!();
                 let value = attempt!(load::<$size, M>(core, machine, address));
                 tell!(AccessKind::Load, $size, address, value);
+                data!(DataKind::Load, $size, address, Some(value), None);
                 value
             }};
         }
@@ -100,6 +117,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 let value: u64 = $value;
                 attempt!(store::<$size, M>(core, machine, address, value));
                 tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
+                data!(DataKind::Store, $size, address, Some(value & (u64::MAX >> (64 - 8 * $size))), None);
             }};
         }
         macro_rules! branch {
@@ -110,7 +128,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
             };
         }
         macro_rules! amo {
-            ($size:literal, $signed:ty, $new:expr) => {{
+            ($size:literal, $signed:ty, $kind:ident, $new:expr) => {{
                 let address = core.address(x!(rs1));
                 attempt!(aligned(address, $size));
                 let old = attempt!(load_to_store::<$size, M>(core, machine, address));
@@ -118,6 +136,8 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 let value = new(old as $signed, x!(rs2) as $signed);
                 attempt!(store::<$size, M>(core, machine, address, value as u64));
                 tell!(AccessKind::Amo, $size, address, old);
+                let operand = x!(rs2) & (u64::MAX >> (64 - 8 * $size));
+                data!(DataKind::Atomic(AtomicOp::$kind), $size, address, Some(old), Some(operand));
                 set!(old as $signed as i64 as u64);
             }};
         }
@@ -130,6 +150,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 let value = attempt!(load::<$size, M>(core, machine, address));
                 core.reservation = Some(address);
                 tell!(AccessKind::Load, $size, address, value);
+                data!(DataKind::Load, $size, address, Some(value), None);
                 set!(value as $signed as i64 as u64);
             }};
         }
@@ -142,6 +163,15 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                     let value = x!(rs2);
                     attempt!(store::<$size, M>(core, machine, address, value));
                     tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
+                    data!(
+                        DataKind::Store,
+                        $size,
+                        address,
+                        Some(value & (u64::MAX >> (64 - 8 * $size))),
+                        None
+                    );
+                } else {
+                    data!(DataKind::StoreFailed, $size, address, None, None);
                 }
                 core.reservation = None;
                 set!(u64::from(!succeeds));
@@ -220,7 +250,12 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 core.instret += i as u64;
                 let result = csr::access(core, machine, &ready[i]);
                 core.instret -= i as u64;
-                set!(attempt!(result));
+                let value = attempt!(result);
+                if S::DATA {
+                    let pc = core.address(start.wrapping_add(at.into()));
+                    sink.data(pc, &csr::told(core, &ready[i], value));
+                }
+                set!(value);
             }
             Op::Mret | Op::Sret | Op::Wfi | Op::SfenceVma => {
                 core.pc = core.address(start.wrapping_add(at.into()));
@@ -231,24 +266,24 @@ pub(crate) fn execute<M: Machine, S: Sink>(
             Op::LrD => reserve!(8, i64),
             Op::ScW => store_conditional!(4),
             Op::ScD => store_conditional!(8),
-            Op::AmoswapW => amo!(4, i32, |_, new| new),
-            Op::AmoaddW => amo!(4, i32, i32::wrapping_add),
-            Op::AmoxorW => amo!(4, i32, |a, b| a ^ b),
-            Op::AmoandW => amo!(4, i32, |a, b| a & b),
-            Op::AmoorW => amo!(4, i32, |a, b| a | b),
-            Op::AmominW => amo!(4, i32, |a, b| a.min(b)),
-            Op::AmomaxW => amo!(4, i32, |a, b| a.max(b)),
-            Op::AmominuW => amo!(4, i32, |a, b| (a as u32).min(b as u32) as i32),
-            Op::AmomaxuW => amo!(4, i32, |a, b| (a as u32).max(b as u32) as i32),
-            Op::AmoswapD => amo!(8, i64, |_, new| new),
-            Op::AmoaddD => amo!(8, i64, i64::wrapping_add),
-            Op::AmoxorD => amo!(8, i64, |a, b| a ^ b),
-            Op::AmoandD => amo!(8, i64, |a, b| a & b),
-            Op::AmoorD => amo!(8, i64, |a, b| a | b),
-            Op::AmominD => amo!(8, i64, |a, b| a.min(b)),
-            Op::AmomaxD => amo!(8, i64, |a, b| a.max(b)),
-            Op::AmominuD => amo!(8, i64, |a, b| (a as u64).min(b as u64) as i64),
-            Op::AmomaxuD => amo!(8, i64, |a, b| (a as u64).max(b as u64) as i64),
+            Op::AmoswapW => amo!(4, i32, Swap, |_, new| new),
+            Op::AmoaddW => amo!(4, i32, Add, i32::wrapping_add),
+            Op::AmoxorW => amo!(4, i32, Xor, |a, b| a ^ b),
+            Op::AmoandW => amo!(4, i32, And, |a, b| a & b),
+            Op::AmoorW => amo!(4, i32, Or, |a, b| a | b),
+            Op::AmominW => amo!(4, i32, Min, |a, b| a.min(b)),
+            Op::AmomaxW => amo!(4, i32, Max, |a, b| a.max(b)),
+            Op::AmominuW => amo!(4, i32, Min, |a, b| (a as u32).min(b as u32) as i32),
+            Op::AmomaxuW => amo!(4, i32, Max, |a, b| (a as u32).max(b as u32) as i32),
+            Op::AmoswapD => amo!(8, i64, Swap, |_, new| new),
+            Op::AmoaddD => amo!(8, i64, Add, i64::wrapping_add),
+            Op::AmoxorD => amo!(8, i64, Xor, |a, b| a ^ b),
+            Op::AmoandD => amo!(8, i64, And, |a, b| a & b),
+            Op::AmoorD => amo!(8, i64, Or, |a, b| a | b),
+            Op::AmominD => amo!(8, i64, Min, |a, b| a.min(b)),
+            Op::AmomaxD => amo!(8, i64, Max, |a, b| a.max(b)),
+            Op::AmominuD => amo!(8, i64, Min, |a, b| (a as u64).min(b as u64) as i64),
+            Op::AmomaxuD => amo!(8, i64, Max, |a, b| (a as u64).max(b as u64) as i64),
             Op::Flw => {
                 core.f[usize::from(rd) % 32] = load!(4) | 0xffff_ffff << 32;
                 core.fp_dirty = true;

@@ -1,4 +1,4 @@
-use tracewright_core::Block;
+use tracewright_core::{Block, DataAccess};
 use tracewright_isa::riscv::AccessKind;
 
 /// What takes what a machine executes. What it does not ask for is not computed.
@@ -8,6 +8,8 @@ use tracewright_isa::riscv::AccessKind;
 pub trait Sink {
     /// Whether [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
+    /// Whether [`data`](Self::data) is to be called.
+    const DATA: bool = false;
     /// Whether [`instructions`](Self::instructions) is to be called.
     const INSTRUCTIONS: bool = false;
     /// Whether [`cycles`](Self::cycles) is of use. Only what times instructions calls it
@@ -19,6 +21,10 @@ pub trait Sink {
 
     /// An instruction of the block to come accessed memory.
     fn access(&mut self, _access: &Access) {}
+
+    /// The instruction at `pc`, of the block to come, accessed memory or a CSR, or tried to: with all that data trace tells,
+    /// operands of atomics and failed store-conditionals among it. Logs do not have it.
+    fn data(&mut self, _pc: u64, _access: &DataAccess) {}
 
     /// The next instructions of the block to come; a compressed one in the low half.
     fn instructions(&mut self, _bits: &[u32]) {}

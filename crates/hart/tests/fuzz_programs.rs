@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use tracewright_core::{Block, Ended};
+use tracewright_core::{Block, DataAccess, DataKind, Ended};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::{Access, Core, Hart, Machine, Sink, Stop, Trap};
-use tracewright_isa::riscv::{Xlen, decode};
+use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 use tracewright_testkit::Rng;
 
 #[path = "support/elf.rs"]
@@ -24,6 +24,7 @@ struct Check {
     is_rv32: bool,
     bits: Vec<u32>,
     accesses: Vec<Access>,
+    data: Vec<(u64, DataAccess)>,
     /// Where execution must be now, if what was told says so.
     at: Option<u64>,
     /// A block was cut: a trap must come, or the end.
@@ -41,12 +42,40 @@ impl Check {
             is_rv32: core.is_rv32,
             bits: Vec::new(),
             accesses: Vec::new(),
+            data: Vec::new(),
             at: Some(core.pc),
             cut: false,
             retired: 0,
             code: (u64::MAX, 0),
             sums: [0; 2],
         }
+    }
+
+    /// What is told for data trace is what is told of accesses, and what CSR instructions and failed store-conditionals do.
+    fn compare_data(&mut self, pcs: &[u64], block: &Block) {
+        let mut accesses = self.accesses.iter();
+        let mut next = 0;
+        for (pc, access) in self.data.drain(..) {
+            let at = pcs[next..].iter().position(|&at| at == pc);
+            let index = next + at.unwrap_or_else(|| panic!("{pc:#x} {access} {block:x?}"));
+            next = index + 1;
+            let kind = match access.kind {
+                DataKind::Load => AccessKind::Load,
+                DataKind::Store => AccessKind::Store,
+                DataKind::Atomic(_) => AccessKind::Amo,
+                _ => continue,
+            };
+            let value = access.value.unwrap();
+            let told = Access {
+                index: index as u32,
+                kind,
+                size: access.size,
+                address: access.address.unwrap(),
+                value,
+            };
+            assert_eq!(accesses.next(), Some(&told), "{block:x?}");
+        }
+        assert_eq!(accesses.next(), None, "{block:x?}");
     }
 
     fn add(&mut self, which: usize, value: u64) {
@@ -56,7 +85,15 @@ impl Check {
 
 impl Sink for Check {
     const ACCESSES: bool = true;
+    const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        for value in [access.value, access.operand].into_iter().flatten() {
+            assert_eq!(access.truncated(value), value, "{access}");
+        }
+        self.data.push((pc, *access));
+    }
 
     fn access(&mut self, access: &Access) {
         assert!(matches!(access.size, 1 | 2 | 4 | 8), "{access:x?}");
@@ -77,7 +114,9 @@ impl Sink for Check {
         let mask = if self.is_rv32 { 0xffff_ffff } else { u64::MAX };
         let mut pc = block.start;
         let (mut last, mut last_at) = (None, pc);
+        let mut pcs = Vec::new();
         for bits in std::mem::take(&mut self.bits) {
+            pcs.push(pc);
             assert!(!last.is_some_and(|(class, _): (tracewright_core::Class, _)| class.ends_block()));
             let instruction = decode(xlen, bits);
             last = Some((instruction.class(), instruction));
@@ -89,6 +128,7 @@ impl Sink for Check {
         assert_eq!(pc, block.end, "{block:x?}");
         let (class, instruction) = last.unwrap();
         assert_eq!(instruction.len, block.last_len, "{block:x?}");
+        self.compare_data(&pcs, block);
         for access in std::mem::take(&mut self.accesses) {
             assert!(access.index < block.count, "{access:x?} {block:x?}");
             self.add(1, access.address);
@@ -115,7 +155,7 @@ impl Sink for Check {
 
     fn trap(&mut self, trap: &Trap) {
         assert!(self.at.is_none_or(|at| at == trap.pc), "{trap:x?}, expected at {:x?}", self.at);
-        assert!(self.bits.is_empty() && self.accesses.is_empty(), "{trap:x?}");
+        assert!(self.bits.is_empty() && self.accesses.is_empty() && self.data.is_empty(), "{trap:x?}");
         assert!(trap.cause < 64, "{trap:x?}");
         [trap.pc, trap.cause, trap.value, trap.next].into_iter().for_each(|value| self.add(0, value));
         self.at = Some(trap.next);

@@ -71,7 +71,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let warm = lanes.lanes.iter().enumerate().map(|(i, lane)| {
             match T::decoder(lane.params, plan.options, image) {
                 Ok(decoder) => {
-                    let parser = T::parser(lane.params, plan.options, &T::knows(&decoder), lane.start);
+                    let parser = T::first(lane.params, plan.options, lane.start);
                     Some(Segment::new(parser, decoder))
                 }
                 Err(error) => {
@@ -95,8 +95,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     pub fn window_done(&mut self, lanes: &mut Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         let starts: Vec<Vec<usize>> =
             lanes.lanes.iter().zip(&self.warm).map(|(lane, warm)| self.split(lane, warm.as_ref())).collect();
-        let knows: Vec<_> =
-            self.warm.iter().map(|warm| warm.as_ref().map(|warm| T::knows(&warm.decoder))).collect();
+        let knows: Vec<_> = self.warm.iter().map(|warm| warm.as_ref().map(Segment::knows)).collect();
         // Every segment of every lane.
         let mut tasks = Vec::new();
         for (index, lane) in lanes.lanes.iter().enumerate() {
@@ -120,7 +119,8 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             while let Some((_, segment)) = done.next_if(|&(other, _)| other == index) {
                 rest.push(segment);
             }
-            let last = self.join(index, first, rest, &mut parts[index]);
+            let Some(knows) = &knows[index] else { continue };
+            let last = self.join(index, knows, first, rest, &mut parts[index]);
             self.warm[index] = Some(last);
         }
         for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
@@ -173,7 +173,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             return Vec::new();
         };
         // No more segments than threads: each has a decoder that must learn the program, and keep it in the cache.
-        T::split(&warm.parser, &lane.bytes, (lane.bytes.len() / self.plan.jobs).max(SEGMENT))
+        T::split(lane.params, &warm.parser, &lane.bytes, (lane.bytes.len() / self.plan.jobs).max(SEGMENT))
     }
 
     fn run<'a>(&self, (index, job, begin): Task<'a, 'i, T, P>) -> (usize, Done<'a, 'i, T, P>) {
@@ -201,6 +201,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     fn join<'a>(
         &self,
         index: usize,
+        knows: &T::Knows,
         first: Done<'a, 'i, T, P>,
         rest: Vec<Done<'a, 'i, T, P>>,
         parts: &mut Vec<Part>,
@@ -226,8 +227,8 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                     } else {
                         let Lane { params, start, bytes, .. } = job.lane;
                         let upto = (position - start) as usize;
-                        let (begin, bytes) = (start + job.from as u64, &bytes[job.from..upto]);
-                        now.parser = T::rewound(params, self.plan.options, &now.decoder, begin, bytes);
+                        let (options, bytes) = (self.plan.options, &bytes[..upto]);
+                        now.parser = T::rewound(params, options, knows, bytes, job.from);
                         job.from = upto;
                         job.cold = false;
                         let ran = now.run(&job);

@@ -24,13 +24,17 @@ pub struct Options {
     pub resync: Resync,
 }
 
+/// A Trace Info restarts all compression: nothing must be known but where the window begins, as a stream position.
+pub struct Knows {
+    window: u64,
+}
+
 impl Protocol for Etm {
     type Params = Params;
     type Options = Options;
     type Parser = Parser;
     type Decoder<'i> = decode::Decoder<'i>;
-    /// A Trace Info restarts all compression.
-    type Knows = ();
+    type Knows = Knows;
     type Handover = Handover;
 
     const SYNCHRONISATION: &'static str = "A-Sync";
@@ -54,26 +58,26 @@ impl Protocol for Etm {
         decode::Decoder::new(params, image, options.decode).map_err(|error| error.to_string())
     }
 
-    fn knows(_: &decode::Decoder<'_>) {}
-
-    fn restart(decoder: &mut decode::Decoder<'_>, _: &(), position: u64) {
-        decoder.restart(position);
-    }
-
-    fn parser(params: &Params, options: Options, _: &(), position: u64) -> Parser {
+    fn first(params: &Params, options: Options, position: u64) -> Parser {
         Parser::starting_at(params.clone(), position).with_resync(options.resync)
     }
 
-    fn rewound(
-        params: &Params,
-        options: Options,
-        _: &decode::Decoder<'_>,
-        start: u64,
-        bytes: &[u8],
-    ) -> Parser {
-        let mut parser = Self::parser(params, options, &(), start);
+    fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Knows {
+        Knows { window: parser.position() }
+    }
+
+    fn parser(params: &Params, options: Options, _: &Knows, position: u64) -> Parser {
+        Self::first(params, options, position)
+    }
+
+    fn restart(decoder: &mut decode::Decoder<'_>, _: &Knows, position: u64) {
+        decoder.restart(position);
+    }
+
+    fn rewound(params: &Params, options: Options, knows: &Knows, bytes: &[u8], from: usize) -> Parser {
+        let mut parser = Self::first(params, options, knows.window + from as u64);
         // The state of the compression begins with the segment's Trace Info.
-        parser.feed(bytes, &mut |_: u64, _: &[u8], _: &Packet| {});
+        parser.feed(&bytes[from..], &mut |_: u64, _: &[u8], _: &Packet| {});
         parser
     }
 
@@ -93,7 +97,7 @@ impl Protocol for Etm {
         parser.finish(feed);
     }
 
-    fn split(_: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
+    fn split(_: &Params, _: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
         let mut starts = Vec::new();
         let mut last = 0;
         let mut zeros = 0;

@@ -124,6 +124,11 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::Target { address, isa, branch } => {
             write!(line, r#","kind":"target","address":"{address:#x}","isa":"{isa}","branch":{branch}"#)
         }
+        Element::Context(context, isa) if words::is_riscv(*isa) => {
+            let privilege = words::privilege(context.level);
+            write!(line, r#","kind":"context","privilege":"{privilege}","isa":"{isa}""#)?;
+            number(line, "context_id", context.context_id)
+        }
         Element::Context(context, isa) => {
             let (level, security) = (context.level, context.security);
             write!(line, r#","kind":"context","el":{level},"security":"{security}","isa":"{isa}""#)?;

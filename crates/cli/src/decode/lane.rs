@@ -62,7 +62,7 @@ pub struct Lanes<'a, T: Protocol> {
     pub lanes: Vec<Lane<'a, T>>,
     /// By trace ID: which lane.
     by_id: [Option<u8>; 0x80],
-    wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+    wants: &'a (dyn Fn(u16) -> bool + Sync),
     /// Whether any frame was read.
     pub any_frame: bool,
     /// By trace ID: bytes of sources that nothing here reads.
@@ -80,23 +80,26 @@ impl<'a, T: Protocol> Lanes<'a, T> {
     pub fn new(
         capture: &'a Capture,
         buffer: &Buffer,
-        wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+        wants: &'a (dyn Fn(u16) -> bool + Sync),
         start: u64,
     ) -> Self {
-        let framed = buffer.format != BufferFormat::SourceData;
+        let framed = !matches!(buffer.format, BufferFormat::SourceData | BufferFormat::Etrace);
+        // A buffer of source data holds a single source's bytes: the first one's.
+        let most = if buffer.format == BufferFormat::SourceData { 1 } else { usize::MAX };
         let mut lanes: Vec<Lane<'a, T>> = Vec::new();
         let mut by_id = [None; 0x80];
-        // An unframed buffer holds a single source's bytes: the first one's.
-        for &index in buffer.sources.iter().take(if framed { usize::MAX } else { 1 }) {
+        for &index in buffer.sources.iter().take(most) {
             let source = &capture.sources[index];
-            let (Some(params), Some(id)) = (T::params(&source.protocol), source.id()) else { continue };
-            if !wants(id) || by_id[usize::from(id.get())].is_some() {
+            let (Some(params), Some(id)) = (T::params(&source.protocol), source.number()) else { continue };
+            if !wants(id) || lanes.iter().any(|lane| lane.source.id == id) {
                 continue;
             }
-            by_id[usize::from(id.get())] = Some(lanes.len() as u8);
+            if let Some(id) = source.id() {
+                by_id[usize::from(id.get())] = Some(lanes.len() as u8);
+            }
             let dstream = buffer.format == BufferFormat::DstreamCoreSight;
             lanes.push(Lane {
-                source: Source { index, id: id.get().into(), unit: T::unit(params) },
+                source: Source { index, id, unit: T::unit(params) },
                 params,
                 bytes: Vec::new(),
                 start: if framed { 0 } else { start },
@@ -109,14 +112,15 @@ impl<'a, T: Protocol> Lanes<'a, T> {
 
     /// Takes bytes of a buffer without frames.
     pub fn unframed(&mut self, bytes: &[u8], buffer: &Buffer, capture: &Capture) {
-        match self.lanes.first_mut() {
-            Some(lane) => lane.bytes.extend_from_slice(bytes),
-            None => {
-                let source = buffer.sources.first().map(|&source| &capture.sources[source]);
-                let id = source.and_then(tracewright_input::Source::id).unwrap_or(TraceId::NULL);
-                if (self.wants)(id) {
-                    self.unread[usize::from(id.get())] += bytes.len() as u64;
-                }
+        // E-Trace's sources all see all bytes.
+        for lane in &mut self.lanes {
+            lane.bytes.extend_from_slice(bytes);
+        }
+        if self.lanes.is_empty() {
+            let source = buffer.sources.first().map(|&source| &capture.sources[source]);
+            let id = source.and_then(tracewright_input::Source::id).unwrap_or(TraceId::NULL);
+            if (self.wants)(id.get().into()) {
+                self.unread[usize::from(id.get())] += bytes.len() as u64;
             }
         }
     }
@@ -144,7 +148,7 @@ impl<T: Protocol> Sink for Lanes<'_, T> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
         let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
-            if (self.wants)(run.id) {
+            if (self.wants)(run.id.get().into()) {
                 self.unread[usize::from(run.id.get()) & 0x7f] += bytes.len() as u64;
             }
             return;

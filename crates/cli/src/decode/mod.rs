@@ -1,34 +1,40 @@
 //! `tracewright decode`: every instruction that ran.
 
 mod bodies;
-mod disassembly;
+pub mod disassembly;
 mod engine;
 mod etm;
+mod etrace;
 mod json;
 mod lane;
 pub mod names;
 mod opencsd;
-mod part;
+pub mod part;
 mod protocol;
 mod rows;
 mod segment;
 mod source;
 mod summary;
 mod text;
-mod words;
+pub mod words;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tracewright_core::TraceId;
+use tracewright_core::Isa;
 use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
+use tracewright_hart::log::Kind;
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile, Source};
+use tracewright_isa::riscv::Xlen;
 
 use self::engine::{Engine, Plan};
 use self::etm::Etm;
+use self::etrace::Etrace;
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
@@ -37,7 +43,9 @@ use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
+use crate::check::{self, Checker, Expected, Records};
 use crate::images;
+use crate::log::Log;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::Input;
@@ -109,6 +117,15 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[arg(long = "event", value_name = "N=NAME", requires = "no_image")]
     events: Vec<EventName>,
 
+    /// Compare with what a log says ran (one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV), and say where they
+    /// part. Exit status 0 only if they are equal, also in length.
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to"])]
+    check: Option<PathBuf>,
+
+    /// With --check: one of the two may end before the other.
+    #[arg(long, requires = "check")]
+    check_prefix: bool,
+
     /// Only what packets from this offset of the trace file on tell.
     #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
     from: u64,
@@ -161,6 +178,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, needs);
     outcome = outcome.and(report_problems(&problems, needs));
     images::report_remarks(&image, &opts.images);
+    let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
@@ -168,13 +186,48 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         jobs => jobs.into(),
     };
-    let detail = match (opts.instructions, opts.elements) {
-        (true, _) => Detail::Instructions,
-        (_, true) => Detail::Elements,
-        _ => Detail::Blocks,
-    };
-    let plan = Plan {
-        options: etm::Options {
+    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
+    let mut errors = 0;
+    let wants = |id: u16| opts.select.wants_number(id);
+    for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
+        let all = All { opts, capture: &capture, buffer, image: &image, wants: &wants, jobs, range };
+        errors += threads.install(|| match buffer.format {
+            BufferFormat::Etrace => all.etrace(),
+            _ => all.etm(index > 0),
+        })?;
+    }
+    Ok(outcome.and(Outcome::from_errors(errors)))
+}
+
+/// A buffer to decode, and all that is known of it.
+struct All<'a> {
+    opts: &'a Opts,
+    capture: &'a Capture,
+    buffer: &'a Buffer,
+    image: &'a Arc<Image>,
+    wants: &'a (dyn Fn(u16) -> bool + Sync),
+    jobs: usize,
+    range: Range,
+}
+
+impl All<'_> {
+    fn what<T: Protocol>(&self, options: T::Options) -> What<'_, T> {
+        let Self { opts, capture, buffer, image, wants, jobs, range } = *self;
+        let plan = Plan { options, range, jobs };
+        What { capture, buffer, image, wants, plan, no_image: opts.no_image }
+    }
+
+    /// Decodes ETMv4 and ETE. `again`: this is not the first buffer. Returns how many things were wrong.
+    fn etm(&self, again: bool) -> Result<u64, Error> {
+        let opts = self.opts;
+        if opts.check.is_some() {
+            let message = format!("{}: --check is for RISC-V E-Trace, and this is not", self.buffer.name);
+            return Err(Error::Message(message));
+        }
+        let opencsd = opts.style == Some(Style::Opencsd);
+        let what = self.what::<Etm>(etm::Options {
             decode: decode::Options {
                 trust_images: opencsd,
                 join_source_walks: opencsd && !opts.src_addr_n,
@@ -182,36 +235,92 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
                 no_image: opts.no_image,
             },
             resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
-        },
-        range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
-        jobs,
-    };
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
-    let mut errors = 0;
-    let wants = |id: TraceId| opts.select.wants(id);
-    for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
-        let what: What<'_, Etm> =
-            What { capture: &capture, buffer, image: &image, wants: &wants, plan, no_image: opts.no_image };
-        errors += threads.install(|| {
-            if opts.summary {
-                what.decode(&Totals { json: opts.json }, "")
-            } else if opencsd {
-                what.decode(&OpenCsd { again: index > 0 }, "")
-            } else if opts.no_image {
-                let json = opts.json.then(|| serde_json::to_string(&buffer.name).unwrap_or_default());
-                let rows = Rows { json, ids: what.has_several_sources(), events: opts.events.clone() };
-                what.report_no_broadcast();
-                what.decode(&rows, rows.columns())
-            } else if opts.json {
-                let buffer = serde_json::to_string(&buffer.name).unwrap_or_default();
-                what.decode(&Json { buffer, detail }, "")
-            } else {
-                what.decode(&Text { detail }, Text::columns(detail))
-            }
-        })?;
+        });
+        if opencsd {
+            what.decode(&OpenCsd { again }, "")
+        } else if opts.no_image {
+            let json = opts.json.then(|| serde_json::to_string(&self.buffer.name).unwrap_or_default());
+            let rows = Rows { json, ids: what.has_several_sources(), events: opts.events.clone() };
+            what.report_no_broadcast();
+            what.decode(&rows, rows.columns())
+        } else {
+            self.show(&what)
+        }
     }
-    Ok(outcome.and(Outcome::from_errors(errors)))
+
+    /// Decodes RISC-V E-Trace.
+    fn etrace(&self) -> Result<u64, Error> {
+        let what = self.what::<Etrace>(());
+        if let Some(log) = &self.opts.check {
+            return self.check(&what, log);
+        }
+        let refused = [
+            ("--style opencsd", self.opts.style == Some(Style::Opencsd)),
+            ("--no-image", self.opts.no_image),
+        ];
+        if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
+            let message =
+                format!("{}: {option} is for Arm's ETMv4 and ETE, and this is E-Trace", self.buffer.name);
+            return Err(Error::Message(message));
+        }
+        self.show(&what)
+    }
+
+    /// Compares with a log. Returns how many things were wrong: none if they are equal.
+    fn check(&self, what: &What<'_, Etrace>, path: &Path) -> Result<u64, Error> {
+        let mut sources = what.sources();
+        let (Some(source), None) = (sources.next(), sources.next()) else {
+            let message = format!("{}: --check compares one source: say which with --id", self.buffer.name);
+            return Err(Error::Message(message));
+        };
+        let input::Protocol::Etrace(source) = &source.protocol else { return Ok(0) };
+        let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let log = Log::open(path)?;
+        if log.xlen().is_some_and(|of_log| of_log != xlen) {
+            let message = format!("{}: the trace is of {}, the log is not", path.display(), source.isa);
+            return Err(Error::Message(message));
+        }
+        let (kind, values) = match log.kind() {
+            Kind::Qemu => (check::Log::NoTraps, false),
+            Kind::Rvfi => (check::Log::Traps, false),
+            Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
+        };
+        let image = Arc::clone(self.image);
+        let expected = Expected::new(values, move |items| log.read(xlen, &image, items).1);
+        let mut checker = Checker::new(expected, kind, self.image, source.isa);
+        let decoded = what.decode_into(&Records, "", &mut checker);
+        let errors = match decoded {
+            Ok(errors) => errors,
+            Err(_) if checker.is_done() => 0,
+            Err(error) => return Err(error),
+        };
+        let checked = checker.finish(self.opts.check_prefix);
+        let mut out = stdout();
+        out.write_all(if self.opts.json { checked.json() } else { checked.text() }.as_bytes())?;
+        out.flush()?;
+        if let Some(error) = &checked.log_error {
+            report(&format!("{}: {error}", path.display()));
+        }
+        Ok(errors.max(u64::from(!checked.is_equal())))
+    }
+
+    /// In our own words.
+    fn show<T: Protocol>(&self, what: &What<'_, T>) -> Result<u64, Error> {
+        let opts = self.opts;
+        let detail = match (opts.instructions, opts.elements) {
+            (true, _) => Detail::Instructions,
+            (_, true) => Detail::Elements,
+            _ => Detail::Blocks,
+        };
+        if opts.summary {
+            what.decode(&Totals { json: opts.json }, "")
+        } else if opts.json {
+            let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
+            what.decode(&Json { buffer, detail }, "")
+        } else {
+            what.decode(&Text { detail }, Text::columns(detail))
+        }
+    }
 }
 
 /// What to decode, and how.
@@ -219,7 +328,7 @@ struct What<'a, T: Protocol> {
     capture: &'a Capture,
     buffer: &'a Buffer,
     image: &'a Image,
-    wants: &'a (dyn Fn(TraceId) -> bool + Sync),
+    wants: &'a (dyn Fn(u16) -> bool + Sync),
     plan: Plan<T::Options>,
     /// Whether there is no program.
     no_image: bool,
@@ -228,18 +337,24 @@ struct What<'a, T: Protocol> {
 impl<T: Protocol> What<'_, T> {
     /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
     fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
+        self.decode_into(print, columns, &mut stdout())
+    }
+
+    /// The same; what is printed goes to `out`.
+    fn decode_into<P: Print>(&self, print: &P, columns: &str, out: &mut impl Write) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan, no_image } = *self;
         let mut input = Input::open(&buffer.path)?;
-        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles.
+        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
+        // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let counts = buffer.format == BufferFormat::DstreamCoreSight || no_image;
+        let counts =
+            matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace) || no_image;
         let skips = start > 0 && !counts && input.go_to(start);
         let start = if skips { start } else { 0 };
         let mut lanes = Lanes::<T>::new(capture, buffer, wants, start);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
         let mut deframer = format(buffer.format).map(|format| Deframer::starting_at(format, start));
         let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
-        let mut out = stdout();
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
         let mut bytes = start;
@@ -255,13 +370,13 @@ impl<T: Protocol> What<'_, T> {
             if let (0, Some(deframer)) = (len, &mut deframer) {
                 deframer.finish(&mut lanes);
             }
-            engine.window_done(&mut lanes, &mut out)?;
+            engine.window_done(&mut lanes, out)?;
             lanes.advance();
             if len == 0 || bytes >= plan.range.to.saturating_add(LEAD) {
                 break;
             }
         }
-        engine.finish(&lanes, &mut out)?;
+        engine.finish(&lanes, out)?;
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
         out.flush()?;
         drop(input);
@@ -306,9 +421,7 @@ impl<T: Protocol> What<'_, T> {
     /// The sources that can be decoded.
     fn sources(&self) -> impl Iterator<Item = &Source> {
         let all = self.buffer.sources.iter().map(|&source| &self.capture.sources[source]);
-        all.filter(|source| {
-            matches!(source.protocol, input::Protocol::Etm(_)) && source.id().is_some_and(self.wants)
-        })
+        all.filter(|source| T::params(&source.protocol).is_some() && source.number().is_some_and(self.wants))
     }
 
     fn has_several_sources(&self) -> bool {

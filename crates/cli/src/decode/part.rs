@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use tracewright_core::{Block, Element, GapReason, MemorySpace};
+use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
 use tracewright_flow::Sink;
 use tracewright_image::Image;
 
@@ -85,6 +85,13 @@ pub struct Tally {
     pub bad_gaps: u64,
     /// The first of the others: where it begins and ends, and why.
     pub first_bad_gap: Option<(u64, u64, GapReason)>,
+    /// E-Trace: messages that are no packets, synchronisation packets with an address, and those whose address no image has.
+    pub malformed: u64,
+    pub syncs: u64,
+    pub syncs_outside: u64,
+    /// Where the first is, and the first of the others with its address.
+    pub first_sync: Option<u64>,
+    pub first_sync_outside: Option<(u64, u64)>,
 }
 
 impl AddAssign<&Self> for Tally {
@@ -99,6 +106,11 @@ impl AddAssign<&Self> for Tally {
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
         self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
+        self.malformed += other.malformed;
+        self.syncs += other.syncs;
+        self.syncs_outside += other.syncs_outside;
+        self.first_sync = earlier(self.first_sync, other.first_sync, |first| *first);
+        self.first_sync_outside = earlier(self.first_sync_outside, other.first_sync_outside, |first| first.0);
     }
 }
 
@@ -212,8 +224,10 @@ impl<P: Print> Out<'_, P> {
 
 impl<P: Print> Sink for Out<'_, P> {
     fn element(&mut self, offset: u64, element: &Element) {
-        if let Element::Context(context, _) = element {
-            self.space = context.space();
+        if let Element::Context(context, isa) = element {
+            // RISC-V's privileges are no memory spaces.
+            self.space =
+                if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { context.space() };
         }
         if !self.wants(offset) {
             return self.print.passed(self.state, element);

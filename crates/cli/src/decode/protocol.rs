@@ -42,25 +42,28 @@ pub trait Protocol: Debug + Sized + 'static {
         options: Self::Options,
         image: &'i Image,
     ) -> Result<Self::Decoder<'i>, String>;
-    /// What its stream's bytes to come need.
-    fn knows(decoder: &Self::Decoder<'_>) -> Self::Knows;
-    /// Makes it begin anew at stream position `position`, with all that it has learnt about the program.
-    fn restart(decoder: &mut Self::Decoder<'_>, knows: &Self::Knows, position: u64);
+    /// A parser of the stream, whose bytes begin at stream position `position`.
+    fn first(params: &Self::Params, options: Self::Options, position: u64) -> Self::Parser;
 
-    /// A parser of the bytes from stream position `position` on.
+    /// What is known of the stream where these are.
+    fn knows(parser: &Self::Parser, decoder: &Self::Decoder<'_>) -> Self::Knows;
+    /// A parser of the bytes from stream position `position` on, where a segment begins.
     fn parser(
         params: &Self::Params,
         options: Self::Options,
         knows: &Self::Knows,
         position: u64,
     ) -> Self::Parser;
-    /// A parser that goes on where `decoder` is, behind `bytes`, which begin with a segment, at stream position `start`.
+    /// Makes a decoder begin anew there, with all that it has learnt about the program.
+    fn restart(decoder: &mut Self::Decoder<'_>, knows: &Self::Knows, position: u64);
+    /// A parser that goes on behind `bytes`, those of the window up to a point where a segment takes over that begins with
+    /// `bytes[from]`.
     fn rewound(
         params: &Self::Params,
         options: Self::Options,
-        decoder: &Self::Decoder<'_>,
-        start: u64,
+        knows: &Self::Knows,
         bytes: &[u8],
+        from: usize,
     ) -> Self::Parser;
     /// Stream position of the next byte that it takes.
     fn position(parser: &Self::Parser) -> u64;
@@ -72,7 +75,7 @@ pub trait Protocol: Debug + Sized + 'static {
     fn end<P: Print>(parser: &mut Self::Parser, feed: &mut Feed<'_, '_, Self, P>);
 
     /// Where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
-    fn split(parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
+    fn split(params: &Self::Params, parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
     /// Watches for the segment that begins at stream position `start`.
     fn handover(start: u64) -> Self::Handover;
 }

@@ -102,6 +102,11 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         part
     }
 
+    /// What a segment must know that begins further on.
+    pub fn knows(&self) -> T::Knows {
+        T::knows(&self.parser, &self.decoder)
+    }
+
     /// The parser, and what takes its packets.
     fn feed<'f>(
         &'f mut self,

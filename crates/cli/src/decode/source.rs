@@ -7,7 +7,7 @@ use tracewright_etm as etm;
 pub struct Source<'a> {
     /// Its index in the capture.
     pub index: usize,
-    /// Its number in the buffer: the trace ID.
+    /// Its number in the buffer: the trace ID, or E-Trace's srcID.
     pub id: u16,
     /// What made its trace.
     pub unit: Unit<'a>,
@@ -18,6 +18,8 @@ pub struct Source<'a> {
 pub enum Unit<'a> {
     /// ETMv4 or ETE.
     Etm(&'a etm::Params),
+    /// RISC-V E-Trace.
+    Etrace,
 }
 
 impl<'a> Source<'a> {
@@ -25,6 +27,7 @@ impl<'a> Source<'a> {
     pub fn etm(&self) -> Option<&'a etm::Params> {
         match self.unit {
             Unit::Etm(params) => Some(params),
+            Unit::Etrace => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What decoding came to, in a few lines.
 
+use tracewright_etrace::decode::Facts;
 use tracewright_image::Image;
 
 use super::part::Tally;
@@ -49,6 +50,13 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         let why = words::gap(reason);
         output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
+    let facts = facts(tally);
+    if facts.is_suspicious() {
+        output::report(&format!("{buffer}: {facts}"));
+        if facts.outside > 0 {
+            return;
+        }
+    }
     if let Some((_, address, space)) = tally.first_no_code {
         let before = address.checked_sub(1).and_then(|before| image.region(before, space));
         let message = match before {
@@ -68,5 +76,26 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
         let hint = "is this the right binary, at the right address?";
         output::report(&format!("{buffer}: {address:#x}{place}: {what}: {hint}"));
+    }
+}
+
+/// What tells whether an E-Trace source was described rightly; nothing of other protocols.
+fn facts(tally: &Tally) -> Facts {
+    if tally.syncs == 0 && tally.malformed == 0 {
+        return Facts::default();
+    }
+    let Tally { syncs, syncs_outside: outside, first_sync_outside: first_outside, malformed, .. } = *tally;
+    let first_is_outside = first_outside.is_some_and(|(offset, _)| tally.first_sync == Some(offset));
+    let (mismatches, contradictions) = (tally.mismatches, 0);
+    let unsynchronised = 0;
+    Facts {
+        syncs,
+        outside,
+        first_outside,
+        first_is_outside,
+        mismatches,
+        contradictions,
+        malformed,
+        unsynchronised,
     }
 }

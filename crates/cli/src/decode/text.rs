@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use tracewright_core::{Block, Element, Ended, Exception, Transaction};
 use tracewright_etm::{self as etm, packet};
 use tracewright_flow::Instructions;
+use tracewright_hart::cause;
 
 use super::part::{At, Print};
 use super::source::Unit;
@@ -149,6 +150,10 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             write!(line, ", path unknown, to {next:#x}")
         }
         Element::Target { address, isa, .. } => write!(line, "at {address:#x} ({isa})"),
+        Element::Context(context, isa) if words::is_riscv(*isa) => {
+            write!(line, "context {} mode ({isa})", words::privilege(context.level))?;
+            context.context_id.map_or(Ok(()), |id| write!(line, ", context ID {id:#x}"))
+        }
         Element::Context(context, isa) => {
             let bits = if context.is_64bit { "AArch64" } else { "AArch32" };
             write!(line, "context EL{} {bits} {} ({isa})", context.level, context.security)?;
@@ -159,7 +164,10 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
-        Element::Exception(exception) => self::exception(line, at, exception),
+        Element::Exception(exception) => match at.source.unit {
+            Unit::Etm(_) => self::exception(line, at, exception),
+            Unit::Etrace => trap(line, at, exception),
+        },
         Element::ExceptionReturn => line.write_str("exception return"),
         Element::Timestamp { value, cycles } => {
             write!(line, "timestamp {value:#x}")?;
@@ -203,10 +211,27 @@ fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::R
     line.write_str(text.trim_end())
 }
 
+fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
+    let kind = if exception.interrupt { "interrupt" } else { "exception" };
+    let mut text = format!("{kind} {}: {}", exception.number, exception_name(at, exception));
+    if let Some(value) = exception.value.filter(|&value| value != 0) {
+        write!(text, ", value {value:#x}")?;
+    }
+    if let Some(address) = exception.return_address {
+        write!(text, ", at {address:#x} ")?;
+        let width = WIDTH.saturating_sub(HEAD + text.len());
+        if width >= 12 {
+            text += &names::place(at.image, address, at.space, width);
+        }
+    }
+    line.write_str(text.trim_end())
+}
+
 /// The exception's name on the traced core.
 pub fn exception_name(at: &At<'_>, exception: &Exception) -> String {
     match at.source.unit {
         Unit::Etm(params) => etm_exception(params, exception.number),
+        Unit::Etrace => cause::describe(exception.number.into(), exception.interrupt).to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What elements are called.
 
-use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Mismatch, Role};
+use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
 
 /// Why a block ended.
 pub fn ended(block: &Block) -> &'static str {
@@ -11,6 +11,7 @@ pub fn ended(block: &Block) -> &'static str {
         (Ended::Through, Flow::TransactionStart, _) => "transaction",
         (Ended::Through, ..) => "barrier",
         (Ended::Taken, _, Role::Return) => "return",
+        (Ended::Taken, _, Role::ExceptionReturn) if is_riscv(block.isa) => "trap return",
         (Ended::Taken, _, Role::ExceptionReturn) => "eret",
         (Ended::Taken, _, Role::LoopEnd) => "loop",
         (Ended::Taken, _, Role::Swap) => "swap",
@@ -19,6 +20,24 @@ pub fn ended(block: &Block) -> &'static str {
         (Ended::Taken, _, Role::Call) => "call",
         (Ended::Taken, ..) if block.class.conditional => "taken",
         (Ended::Taken, ..) => "jump",
+    }
+}
+
+/// Whether this is RISC-V.
+pub fn is_riscv(isa: Isa) -> bool {
+    matches!(isa, Isa::Rv32 | Isa::Rv64)
+}
+
+/// RISC-V's name of a privilege.
+pub fn privilege(level: u8) -> &'static str {
+    match level {
+        0 => "U",
+        1 => "S",
+        3 => "M",
+        4 => "debug",
+        5 => "VU",
+        6 => "VS",
+        _ => "unknown",
     }
 }
 

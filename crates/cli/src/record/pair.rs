@@ -1,4 +1,4 @@
-use tracewright_core::Block;
+use tracewright_core::{Block, DataAccess};
 use tracewright_hart::{Access, Privilege, Sink, Trap};
 
 /// Two sinks; each is told what it asks for.
@@ -6,6 +6,7 @@ pub struct Pair<A, B>(pub A, pub B);
 
 impl<A: Sink, B: Sink> Sink for Pair<A, B> {
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
+    const DATA: bool = A::DATA || B::DATA;
     const INSTRUCTIONS: bool = A::INSTRUCTIONS || B::INSTRUCTIONS;
     const CYCLES: bool = A::CYCLES || B::CYCLES;
 
@@ -22,6 +23,16 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
         }
         if B::ACCESSES {
             self.1.access(access);
+        }
+    }
+
+    #[inline(always)]
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if A::DATA {
+            self.0.data(pc, access);
+        }
+        if B::DATA {
+            self.1.data(pc, access);
         }
     }
 

@@ -36,6 +36,11 @@ impl Decoder {
         }
     }
 
+    /// From now on these are the options, as if a support packet had said so.
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
+    }
+
     /// Takes an instruction trace packet: synchronisation and support packets begin anew. Tells whether data packets were lost
     /// before it.
     pub fn instruction(&mut self, packet: &packet::Packet) -> bool {
@@ -45,7 +50,7 @@ impl Decoder {
                 false
             }
             packet::Packet::Support(support) => {
-                self.options = support.doptions;
+                self.set_options(support.doptions);
                 if support.dloss {
                     self.lose();
                 } else {

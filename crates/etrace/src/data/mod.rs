@@ -24,19 +24,23 @@
 //!   length of its data in a field as wide as a size that it does not have.
 
 mod bits;
+mod companion;
 mod decoder;
 mod emit;
 mod encoder;
 mod history;
+mod pairing;
 mod parse;
 mod text;
 mod types;
 
 pub use bits::Payload;
+pub use companion::Companion;
 pub use decoder::Decoder;
 pub use emit::emit;
 pub(crate) use emit::emit_into;
 pub use encoder::Encoder;
+pub use pairing::Pairing;
 pub use parse::parse;
 pub(crate) use parse::read;
 pub use types::{

@@ -6,7 +6,7 @@ use super::handlers::Handlers;
 use super::{Facts, Options};
 use crate::packet::{self, Packet, QualStatus, Start, Support};
 use crate::stream::{Content, Message};
-use crate::{JumpTargets, Params, Predictor};
+use crate::{JumpTargets, Params, Predictor, data};
 
 /// An E-Trace decoder of one source: messages in, in the order of the stream; elements out.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ pub struct Decoder<'i> {
     pub(super) targets: JumpTargets,
     pub(super) handlers: Handlers,
     pub(super) facts: Facts,
+    pub(super) data: data::Decoder,
     last_offset: Option<u64>,
 }
 
@@ -72,6 +73,7 @@ impl<'i> Decoder<'i> {
             targets: JumpTargets::new(params),
             handlers: Handlers::new(&config.handlers),
             facts: Facts::default(),
+            data: data::Decoder::new(params, config.data),
             last_offset: None,
             config,
         };
@@ -118,9 +120,16 @@ impl<'i> Decoder<'i> {
         }
     }
 
+    /// Addresses of the block that execution is in, which is told when its end is known.
+    pub fn held_back(&self) -> Option<core::ops::Range<u64>> {
+        let node = self.here.is_some().then(|| self.runner.graph().node(self.here))?;
+        Some(node.start()..node.end())
+    }
+
     /// Begins anew, at stream position `offset`, with all that was learnt about the program, and with the options of now.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
+        self.data.lose();
         self.context = None;
         self.last_offset = None;
         self.state = State::start(offset);
@@ -130,6 +139,11 @@ impl<'i> Decoder<'i> {
     pub fn set_options(&mut self, options: crate::Options) {
         self.options = options;
         self.runner.set_inferred(Inferred { pairs: options.sijump, returns: options.implicit_return });
+    }
+
+    /// Likewise for data trace.
+    pub fn set_data_options(&mut self, options: data::Options) {
+        self.data.set_options(options);
     }
 
     /// Takes the message that began at stream position `offset`.
@@ -196,12 +210,21 @@ impl<'i> Decoder<'i> {
             Content::Malformed(_) if self.is_ours(message.source) => {
                 self.facts.malformed += 1;
                 self.last_offset = Some(offset);
+                self.data.lose();
                 self.lose(offset, GapReason::BadPacket, sink);
             }
             // Whose bytes they were is not known.
             Content::NotSync { len } => {
                 self.last_offset = Some(offset);
+                self.data.lose();
                 self.lose(offset.saturating_sub(len), GapReason::BadPacket, sink);
+            }
+            // Told at once: which instruction it belongs to may be known before, or later.
+            Content::Data(packet) if self.is_ours(message.source) => {
+                self.last_offset = Some(offset);
+                if let Some(access) = self.data.packet(&packet) {
+                    sink.element(offset, &Element::Data(access));
+                }
             }
             Content::Malformed(_)
             | Content::Instruction(_)
@@ -215,6 +238,9 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+        if self.data.instruction(packet) {
+            sink.element(offset, &Element::DataLost);
+        }
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
             Packet::Trap(trap) => self.trap(offset, trap, sink),

@@ -1,10 +1,13 @@
 use super::Handler;
+use crate::data;
 
 /// How to decode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// What is switched on before any support packet says so.
     pub initial: crate::Options,
+    /// Likewise for data trace.
+    pub data: data::Options,
     /// The source whose messages are taken; `None`: there is only one.
     pub source: Option<u16>,
     /// Where trap handlers are. Asked for with implicit exceptions only.

@@ -2,7 +2,7 @@ use tracewright_flow::Returns;
 
 use super::decoder::{Decoder, State};
 use super::handlers::Handlers;
-use crate::{JumpTargets, Options, Predictor, packet};
+use crate::{JumpTargets, Options, Predictor, data, packet};
 
 /// The state of a [`Decoder`]: two that are equal tell the same of the same messages.
 ///
@@ -24,6 +24,7 @@ pub struct Snapshot {
     predictor: Option<Predictor>,
     targets: Option<JumpTargets>,
     handlers: Option<Handlers>,
+    data: data::Decoder,
 }
 
 impl Decoder<'_> {
@@ -44,6 +45,7 @@ impl Decoder<'_> {
             predictor: self.options.branch_prediction.then(|| self.predictor.clone()),
             targets: self.options.jump_target_cache.then(|| self.targets.clone()),
             handlers: self.options.implicit_exception.then(|| self.handlers.clone()),
+            data: self.data.clone(),
         }
     }
 }

@@ -8,7 +8,7 @@ use core::fmt;
 
 use tracewright_isa::riscv::IType;
 
-use super::{CType, Entry};
+use super::{CType, Entry, MAX_PORTS};
 
 /// What `iretire` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -105,9 +105,6 @@ const FIELDS: [(&str, Field, bool, bool); 12] = [
     ("time", Field::Time, false, false),
     ("trigger", Field::Trigger, true, false),
 ];
-
-/// No hart has more ports.
-pub const MAX_PORTS: usize = 8;
 
 /// Reads such a text.
 #[derive(Clone, Debug)]

@@ -1,15 +1,18 @@
 //! What a trace encoder sees of a hart: the ingress port.
 //!
-//! An [`Entry`] is what it sees of a block. [`Executed`] makes them of executed blocks, [`csv`] of text.
+//! An [`Entry`] is what it sees of a block. [`Connector`] makes them of the instructions that a hart commits, [`Executed`] of
+//! executed blocks, [`csv`] of text.
 
+mod connector;
 pub mod csv;
 mod executed;
 mod itype;
 
 use tracewright_isa::riscv::IType;
 
+pub use connector::{Commit, Common, Connector, MAX_PORTS, TrapSignals};
 pub use executed::Executed;
-pub use itype::ITypeWidth;
+pub use itype::{ITypeWidth, Operation};
 
 /// Instructions that retired one after another, and how they ended: a group of the interface. The last one's type is
 /// [`itype`](Self::itype).

@@ -57,10 +57,15 @@ impl core::error::Error for NoPayload {}
 pub fn emit(packet: &Packet, params: &Params, out: &mut PayloadBytes) -> Result<(), NoPayload> {
     let mut writer = Writer::default();
     emit_into(packet, params, &mut writer)?;
-    let len = writer.compress(1);
+    let len = finish(&mut writer, params, 1);
     writer.copy_to(&mut out.bytes[..len]);
     out.len = len as u8;
     Ok(())
+}
+
+/// Leaves out what need not be sent, and tells how many bytes are left: `least` at least.
+pub(crate) fn finish(writer: &mut Writer, params: &Params, least: usize) -> usize {
+    if params.address_bytes { writer.len().max(least) } else { writer.compress(least) }
 }
 
 /// Appends all bits of a payload.
@@ -68,7 +73,11 @@ pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) -
     match packet {
         Packet::Start(start) => {
             format_3(writer, 0, Some(start.taken), &start.context, params);
-            full_address(writer, start.address, params);
+            if params.address_bytes {
+                address_in_bytes(writer, start.address, params);
+            } else {
+                full_address(writer, start.address, params);
+            }
         }
         Packet::Trap(trap) => {
             format_3(writer, 1, Some(trap.taken), &trap.context, params);
@@ -108,7 +117,12 @@ pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) -
                 return Err(NoPayload("no branches in format 1"));
             }
             writer.put(1, 2);
-            branches(writer, *map);
+            if params.address_bytes && map.is_full() {
+                writer.put(0, 5);
+                writer.put(map.bits().into(), 31);
+            } else {
+                branches(writer, *map);
+            }
             put_address(writer, address, params);
         }
         Packet::BranchCount(count) => {
@@ -157,10 +171,26 @@ fn branches(writer: &mut Writer, map: BranchMap) {
 }
 
 fn put_address(writer: &mut Writer, address: &Address, params: &Params) {
+    if params.address_bytes {
+        address_in_bytes(writer, address.value, params);
+        writer.bit(address.notify);
+        change(writer, address.updiscon);
+        change(writer, address.returns.is_some());
+        return;
+    }
     full_address(writer, address.value, params);
     change(writer, address.notify);
     change(writer, address.updiscon);
     returns(writer, address.returns, params);
+}
+
+/// As many bytes as a number with that sign needs, and its sign once more.
+fn address_in_bytes(writer: &mut Writer, address: u64, params: &Params) {
+    let unused = 64 - u32::from(params.iaddress_width);
+    let value = (address << unused) as i64 >> unused >> params.iaddress_lsb;
+    let bits = 65 - if value < 0 { value.leading_ones() } else { value.leading_zeros() };
+    writer.put(value as u64, 8 * bits.div_ceil(8));
+    writer.bit(value < 0);
 }
 
 /// A bit that differs from the one before it if `asserted`.

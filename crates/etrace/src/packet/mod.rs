@@ -11,8 +11,8 @@ mod support;
 mod text;
 mod types;
 
-pub(crate) use emit::emit_into;
 pub use emit::{NoPayload, PayloadBytes, emit};
+pub(crate) use emit::{emit_into, finish};
 pub use malformed::Malformed;
 pub(crate) use read::read;
 pub use read::{is_canonical, parse};

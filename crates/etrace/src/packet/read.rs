@@ -1,6 +1,8 @@
 //! A payload to a packet.
 
-use super::{Address, BranchCount, BranchMap, Context, Malformed, Packet, Start, Trap, emit_into, support};
+use super::{
+    Address, BranchCount, BranchMap, Context, Malformed, Packet, PayloadBytes, Start, Trap, emit, support,
+};
 use crate::bits::Reader;
 use crate::{Options, Params};
 
@@ -19,16 +21,8 @@ pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet,
 
 /// Whether `bytes` are what [`emit`](super::emit) makes of the packet that they are.
 pub fn is_canonical(bytes: &[u8], packet: &Packet, params: &Params) -> bool {
-    let mut writer = crate::bits::Writer::default();
-    if emit_into(packet, params, &mut writer).is_err() {
-        return false;
-    }
-    let len = writer.compress(1);
-    let mut emitted = [0; super::MAX_PAYLOAD];
-    len == bytes.len() && {
-        writer.copy_to(&mut emitted[..len]);
-        emitted[..len] == *bytes
-    }
+    let mut emitted = PayloadBytes::default();
+    emit(packet, params, &mut emitted).is_ok() && *emitted == *bytes
 }
 
 /// Reads a payload to its end.
@@ -39,7 +33,10 @@ pub(crate) fn read(reader: &mut Reader, params: &Params, options: &Options) -> R
         1 => {
             let branches = reader.take(5) as u8;
             if branches == 0 {
-                Packet::Branches(BranchMap::new(reader.take(31) as u32, 31), None)
+                let map = BranchMap::new(reader.take(31) as u32, 31);
+                // PULP's encoder has no other number for 31 branches and an address.
+                let more = params.address_bytes && reader.rest() >= 8;
+                Packet::Branches(map, if more { Some(address(reader, params, options)?) } else { None })
             } else {
                 let map = BranchMap::new(reader.take(map_width(branches)) as u32, branches);
                 Packet::Branches(map, Some(address(reader, params, options)?))
@@ -99,7 +96,14 @@ fn format_3(reader: &mut Reader, params: &Params, options: &Options) -> Result<P
         return Err(Malformed::Field("privilege"));
     }
     Ok(match subformat {
-        0 => Packet::Start(Start { taken, context, address: full_address(reader, params) }),
+        0 => {
+            let address = if params.address_bytes {
+                params.address(address_in_bytes(reader, 0, params)?)
+            } else {
+                full_address(reader, params)
+            };
+            Packet::Start(Start { taken, context, address })
+        }
         1 => {
             let ecause = reader.take(params.ecause_width.into());
             let (interrupt, thaddr) = (reader.bit(), reader.bit());
@@ -117,6 +121,14 @@ fn full_address(reader: &mut Reader, params: &Params) -> u64 {
 
 #[inline]
 fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Address, Malformed> {
+    if params.address_bytes {
+        let value = address_in_bytes(reader, 3, params)?;
+        let value = if options.full_address { params.address(value) } else { value };
+        // Chained to each other, but not to the address.
+        let notify = reader.bit();
+        let updiscon = changes(reader);
+        return Ok(Address { value, notify, updiscon, returns: changes(reader).then_some(0) });
+    }
     let value = if options.full_address {
         full_address(reader, params)
     } else {
@@ -125,6 +137,23 @@ fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Ad
     let notify = changes(reader);
     let updiscon = changes(reader);
     Ok(Address { value, notify, updiscon, returns: returns(reader, params)? })
+}
+
+/// An address as PULP's encoder sends it: as many bytes as it needs, and its sign. How long it is follows from the payload's length;
+/// `after` it there are so many bits more, and padding.
+fn address_in_bytes(reader: &mut Reader, after: u32, params: &Params) -> Result<u64, Malformed> {
+    let bytes = reader.rest().saturating_sub(after + 1) / 8;
+    if bytes == 0 || bytes > params.address_bits().div_ceil(8) {
+        return Err(Malformed::Length);
+    }
+    let low = reader.take(8 * bytes);
+    let negative = reader.bit();
+    let value = if bytes < 8 && negative { low | u64::MAX << (8 * bytes) } else { low };
+    let unused = 64 - params.address_bits();
+    if ((value << unused) as i64 >> unused) as u64 != value {
+        return Err(Malformed::Field("address"));
+    }
+    Ok(value << params.iaddress_lsb)
 }
 
 /// Whether the next bit differs from the one before it: a flag is asserted that way, so that it costs nothing while it is not.

@@ -66,6 +66,7 @@ const REFERENCE: &[Field] = &[
     FULL_DATA,
 ];
 
+/// Without data trace.
 const PULP: &[Field] = &[
     IENABLE,
     field("encoder_mode", 1, Is::EncoderMode),
@@ -77,8 +78,6 @@ const PULP: &[Field] = &[
     IMPLICIT_EXCEPTION,
     FULL_ADDRESS,
     field("delta_address", 1, Is::Not(|s| &mut s.ioptions.full_address)),
-    DENABLE,
-    DLOSS,
 ];
 
 const STANDARD: &[Field] = &[
@@ -101,7 +100,7 @@ const STANDARD: &[Field] = &[
     field("cache_size", 3, Is::Attribute(|params| params.cache_size.into())),
     DENABLE,
     DLOSS,
-    field("mmacas_ext", 1, Is::Attribute(|_| 0)),
+    field("mmacas_ext", 1, Is::Attribute(|params| params.mmacas_ext.into())),
     NO_ADDRESS,
     NO_DATA,
     FULL_DADDRESS,

@@ -52,6 +52,22 @@ impl Parser {
         Self { search: Some(Search::new(position, &[])), ..Self::aligned_at(config, position) }
     }
 
+    /// A parser that knows what this one knows of sources, for the bytes from stream position `position` on, where a message
+    /// begins.
+    #[must_use]
+    pub fn aligned_elsewhere(&self, position: u64) -> Self {
+        Self { sources: self.sources.clone(), ..Self::aligned_at(self.config.clone(), position) }
+    }
+
+    /// How many of the bytes to come belong to the message that has begun; `None` if it is not known where messages begin.
+    pub fn next_message(&self) -> Option<usize> {
+        match (&self.search, &self.carry[..self.carried]) {
+            (Some(_), _) => None,
+            (None, []) => Some(0),
+            (None, [first, ..]) => self.config.encapsulation.message_len(*first)?.checked_sub(self.carried),
+        }
+    }
+
     /// What it was made with.
     pub fn config(&self) -> &Config {
         &self.config

@@ -95,14 +95,23 @@ enum Likely {
     Start,
 }
 
+const NO_ADDRESS: data::Options =
+    data::Options { no_address: true, no_data: false, full_address: false, full_data: false };
+const NO_DATA: data::Options =
+    data::Options { no_address: false, no_data: true, full_address: false, full_data: false };
+
 /// What `message` may be. Its source may have told other options, in bytes that could not be read.
 fn likely(message: &[u8], config: &Config, sources: &Sources) -> Option<Likely> {
     let frame = config.encapsulation.frame(message).ok()?;
-    let (options, _data): (Options, data::Options) = sources.options(frame.source, config);
+    let (options, data) = sources.options(frame.source, config);
     let reader = match frame.body {
         Body::Idle | Body::Alignment => return Some(Likely::Null),
         Body::Other(_) => return None,
-        Body::Data(_) => return Some(Likely::Message),
+        Body::Data(reader) => {
+            let any = [data, data::Options::default(), NO_ADDRESS, NO_DATA];
+            let read = |options| data::read(reader, &config.params, options).is_ok();
+            return any.iter().any(read).then_some(Likely::Message);
+        }
         Body::Instruction(reader) => reader,
     };
     let options = Options { branch_prediction: true, jump_target_cache: true, ..options };

@@ -69,7 +69,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::instruction`]; and for a message that only a reader tells.
     pub fn message(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), NoPayload> {
-        let before = out.len();
+        let (before, since) = (out.len(), self.since);
         if self.every > 0 && self.since >= self.every {
             self.alignment(out);
         }
@@ -100,6 +100,7 @@ impl Writer {
         };
         if written.is_err() {
             out.truncate(before);
+            self.since = since;
         } else {
             self.since = self.since.saturating_add(1);
         }
@@ -156,7 +157,7 @@ impl Writer {
             }
         };
         emit(&mut bits)?;
-        let len = bits.compress(apart + 1);
+        let len = packet::finish(&mut bits, &self.config.params, apart + 1);
         let Some(length) = u8::try_from(len - apart).ok().filter(|&length| length < 32) else {
             return Err(NoPayload("a payload of more than 31 bytes"));
         };

@@ -1,6 +1,8 @@
 //! Data trace.
 
 mod laws;
+mod pairing;
+mod programs;
 mod random;
 mod reference;
 mod round_trip;

@@ -2,10 +2,11 @@
 
 use tracewright_core::{DataAccess, DataKind};
 use tracewright_etrace::data::{Decoder, Dialect, Encoder, Options, emit, parse};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Params, packet};
 use tracewright_testkit::Rng;
 
-use crate::random;
+use crate::{pairing, random};
 
 /// What of an access is in the trace; `None`: nothing.
 fn traced(params: &Params, options: &Options, access: &DataAccess) -> Option<DataAccess> {
@@ -36,6 +37,55 @@ fn synchronisation() -> packet::Packet {
 
 fn support(options: Options) -> packet::Packet {
     packet::Packet::Support(packet::Support { denable: true, doptions: options, ..Default::default() })
+}
+
+/// Runs of our hart, as bytes of a stream beside instruction trace, in chunks.
+#[test]
+fn accesses_of_programs_come_back() {
+    for (seed, (name, steps)) in (0..).zip(pairing::runs()) {
+        let mut rng = Rng::new(seed);
+        let params = Params { csr_width: if name.ends_with("32") { 32 } else { 64 }, ..Params::default() };
+        for encapsulation in
+            [Encapsulation::Smi, Encapsulation::Standard { source_bits: 5, timestamp_bytes: 2, type_bits: 1 }]
+        {
+            let options = random::options(&mut rng);
+            let config =
+                Config { params: params.clone(), encapsulation, options: Default::default(), data: options };
+            let mut writer = Writer::new(config.clone());
+            let mut encoder = Encoder::new(&params, options);
+            let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+            writer.alignment(&mut bytes);
+            for step in &steps {
+                if rng.one_in(500) {
+                    writer.instruction(3, None, &synchronisation(), &mut bytes).unwrap();
+                    encoder.sync();
+                }
+                if let Some(access) = step.access {
+                    encoder
+                        .access(&access, &mut |packet| writer.data(3, Some(7), packet, &mut bytes).unwrap());
+                    expected.extend(traced(&params, &options, &access));
+                }
+            }
+            let mut parser = Parser::new(config);
+            let mut decoder = Decoder::new(&params, options);
+            let mut found = Vec::new();
+            let mut take = |_, _: &[u8], message: &Message| match &message.content {
+                Content::Instruction(packet) => assert!(!decoder.instruction(packet)),
+                Content::Data(packet) => found.extend(decoder.packet(packet)),
+                Content::Idle | Content::Alignment => {}
+                other => panic!("{other:?}"),
+            };
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (chunk, after) = rest.split_at(rest.len().min(1 + rng.below(3_000) as usize));
+                parser.feed(chunk, &mut take);
+                rest = after;
+            }
+            parser.finish(&mut take);
+            assert!(expected.len() > 1_000, "{name}: {}", expected.len());
+            assert_eq!(found, expected, "{name}");
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use tracewright_core::Block;
+use tracewright_core::{Block, DataAccess};
 
 use super::Model;
 use crate::{Access, Privilege, Sink, Trap};
@@ -26,6 +26,7 @@ impl<S> Timed<S> {
 
 impl<S: Sink> Sink for Timed<S> {
     const ACCESSES: bool = true;
+    const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = S::CYCLES;
 
@@ -45,6 +46,10 @@ impl<S: Sink> Sink for Timed<S> {
         if S::ACCESSES {
             self.inner.access(access);
         }
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.inner.data(pc, access);
     }
 
     fn instructions(&mut self, bits: &[u32]) {

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tracewright_etrace::Params;
+use tracewright_etrace::{Options, Params};
 
 /// A program that the reference flow's encoder traced.
 #[derive(Clone, Debug)]
@@ -64,6 +64,78 @@ pub fn flows(captures: &Path) -> Vec<Flow> {
     }
     flows.sort_by(|a, b| (&a.set, &a.program).cmp(&(&b.set, &b.program)));
     flows
+}
+
+/// A program that the old C codec traced, with some options.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// The program.
+    pub program: String,
+    /// What is switched on: `base`, or letters (`f` full address, `i` implicit return, `b` branch prediction, `j` jump target cache).
+    pub mix: String,
+    /// The encoder.
+    pub params: Params,
+    /// What the letters say.
+    pub options: Options,
+    folder: PathBuf,
+}
+
+impl Mix {
+    /// The packets as bytes, in SMI framing.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn raw(&self) -> Vec<u8> {
+        fs::read(self.folder.join(format!("{}.{}.te_inst_raw", self.program, self.mix))).unwrap()
+    }
+
+    /// The packets' fields, if `xz` is here.
+    pub fn csv(&self) -> Option<String> {
+        text(&self.folder.join(format!("{}.{}.packets.csv.xz", self.program, self.mix)))
+    }
+}
+
+/// All that the C codec traced, in the folder of captures.
+///
+/// # Panics
+/// If the folder cannot be read.
+pub fn mixes(captures: &Path) -> Vec<Mix> {
+    let folder = captures.join("riscv/etrace/c_codec_options");
+    let mut mixes = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some((program, mix)) = name.strip_suffix(".te_inst_raw").and_then(|name| name.split_once('.'))
+        else {
+            continue;
+        };
+        let has = |letter| mix != "base" && mix.contains(letter);
+        let options = Options {
+            full_address: has('f'),
+            implicit_return: has('i'),
+            branch_prediction: has('b'),
+            jump_target_cache: has('j'),
+            ..Options::default()
+        };
+        let (program, mix) = (program.to_owned(), mix.to_owned());
+        let params = c_codec_params(&program, &options);
+        mixes.push(Mix { program, mix, params, options, folder: folder.clone() });
+    }
+    mixes.sort_by(|a, b| (&a.program, &a.mix).cmp(&(&b.program, &b.mix)));
+    mixes
+}
+
+/// The C codec's encoder: tables of 128 entries, a call counter. Format 0 has a subformat only if both of its packets can be sent.
+fn c_codec_params(program: &str, options: &Options) -> Params {
+    let (count, index) = (options.branch_prediction, options.jump_target_cache);
+    Params {
+        iaddress_width: if is_rv32(program) { 32 } else { 64 },
+        nocontext: false,
+        f0s_width: u8::from(count && index),
+        bpred_size: if count { 7 } else { 0 },
+        cache_size: if index { 7 } else { 0 },
+        call_counter_size: 7,
+        ..Params::default()
+    }
 }
 
 /// Whether a shared program is for RV32.

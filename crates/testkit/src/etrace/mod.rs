@@ -4,6 +4,6 @@ mod captures;
 mod random;
 mod rows;
 
-pub use captures::{Flow, flows, text};
+pub use captures::{Flow, Mix, flows, mixes, text};
 pub use random::{any_config, any_options, any_packet, any_params, any_support};
-pub use rows::te_inst;
+pub use rows::{c_codec, te_inst};

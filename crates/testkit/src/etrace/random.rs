@@ -16,7 +16,8 @@ pub fn any_params(rng: &mut Rng) -> Params {
     let support = *rng.pick(&[SupportLayout::Reference, SupportLayout::Pulp, SupportLayout::Standard]);
     let small = support == SupportLayout::Standard;
     let (bpred_size, cache_size) = (*rng.pick(&[0, 1, 5, 7]), *rng.pick(&[0, 1, 4, 7]));
-    let params = Params {
+    let address_bytes = rng.one_in(8);
+    let mut params = Params {
         iaddress_width: *rng.pick(&[16, 32, 32, 39, 48, 64, 64, 64]),
         iaddress_lsb: rng.below(3) as u8,
         context_width: *rng.pick(&[1, 8, 13, 32]),
@@ -33,9 +34,13 @@ pub fn any_params(rng: &mut Rng) -> Params {
         sijump: rng.one_in(2),
         iret_ext: rng.one_in(4),
         irdepth_ones: rng.one_in(4),
+        address_bytes,
         support,
         ..Params::default()
     };
+    if address_bytes {
+        params = Params { call_counter_size: 0, return_stack_size: 0, iret_ext: false, ..params };
+    }
     params.check().unwrap();
     params
 }
@@ -82,8 +87,8 @@ pub fn any_support(rng: &mut Rng, params: &Params, options: Options) -> Support 
             QualStatus::EndedNtr,
         ]),
         ioptions: options,
-        denable: rng.one_in(2),
-        dloss: rng.one_in(2),
+        denable: data && rng.one_in(2),
+        dloss: data && rng.one_in(2),
         doptions: data::Options {
             no_address: data && rng.one_in(2),
             no_data: data && rng.one_in(2),

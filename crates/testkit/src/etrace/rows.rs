@@ -51,6 +51,49 @@ pub fn te_inst(csv: &str, params: &Params) -> Vec<Packet> {
     packets
 }
 
+/// The packets that the rows of the C codec's `packets.csv` are; `None` for support packets, of which it says nothing. Addresses are
+/// there, too, where none was sent; of contexts nothing: the programs run in machine mode.
+///
+/// # Panics
+/// If a row is none of that encoder's.
+pub fn c_codec(csv: &str, params: &Params) -> Vec<Option<Packet>> {
+    let signed = |row: &Row<'_>| Address {
+        value: row.hex("address").unwrap() << params.iaddress_lsb,
+        notify: false,
+        updiscon: row.flag("updiscon"),
+        returns: row.flag("irfail").then(|| row.number("irdepth").unwrap() as u32),
+    };
+    let packet = |row: Row<'_>| {
+        let branches = row.number("branches").unwrap() as u8;
+        let map = row.hex("branch_map").unwrap() as u32;
+        let format = (row.number("format").unwrap(), row.0["subformat"]);
+        Some(match format {
+            (3, "3") => return None,
+            (3, "0") => Packet::Start(Start {
+                taken: !row.flag("branch"),
+                context: Context { privilege: 3, ..Context::default() },
+                address: signed(&row).value,
+            }),
+            (2, _) => Packet::Address(signed(&row)),
+            (1, _) if branches == 0 => Packet::Branches(BranchMap::new(map, 31), None),
+            (1, _) => Packet::Branches(BranchMap::new(map, branches), Some(signed(&row))),
+            (0, "0") => {
+                let fmt = row.number("branch_fmt").unwrap();
+                let count = row.number("correct_predictions").unwrap();
+                let address = (fmt != 0).then(|| signed(&row));
+                Packet::BranchCount(BranchCount { count, failed: fmt != 2, address })
+            }
+            (0, "1") => Packet::JumpTarget {
+                index: row.number("jtc_index").unwrap() as u32,
+                branches: BranchMap::new(map, branches),
+                returns: signed(&row).returns,
+            },
+            other => panic!("{other:?}"),
+        })
+    };
+    Row::all(csv).map(packet).collect()
+}
+
 fn packet(row: &Row<'_>, params: &Params, options: &Options) -> Packet {
     match (row.number("format").unwrap(), row.number("subformat")) {
         (3, Some(0)) => Packet::Start(Start {

@@ -1,0 +1,346 @@
+//! Compares a trace with what is known to have run, item by item, in bounded memory.
+
+use std::collections::VecDeque;
+
+use tracewright_core::Ended;
+
+use super::item::{Item, Run, Told, Trap, Unknown};
+
+/// What a log may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// It tells every trap.
+    Traps,
+    /// QEMU's: traps are not told but for ECALL and EBREAK, whose cause is a guess. An instruction that an exception kept from
+    /// retiring is there as if it had retired.
+    NoTraps,
+}
+
+/// Where they part, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parted {
+    /// Instructions at different addresses ran.
+    Address { trace: u64, log: u64 },
+    /// The branch at this address was taken in one of them only.
+    Branch { at: u64, taken_in_trace: bool },
+    /// Only the trace has a trap here.
+    OnlyInTrace(Trap),
+    /// Only the log has a trap here.
+    OnlyInLog(Trap),
+    /// Traps differ.
+    Trap { trace: Trap, log: Trap },
+    /// The same instruction ran with different privileges.
+    Privilege { at: u64, trace: u8, log: u8 },
+    /// It cannot be known whether they are equal.
+    Unknown(Unknown),
+    /// The trace ends, and the log goes on.
+    TraceEnds,
+    /// The log ends, and the trace goes on.
+    LogEnds,
+}
+
+/// What is equal so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Equal {
+    pub instructions: u64,
+    pub traps: u64,
+    /// How often the trace left open whether more ran, and nothing more did.
+    pub open: u64,
+}
+
+/// How many runs are remembered.
+const LAST: usize = 4;
+
+/// Compares.
+#[derive(Debug)]
+pub struct Compare<L: Iterator<Item = Item>> {
+    log: L,
+    kind: Log,
+    /// Its next item, if that was looked at: of a run, what is left of it.
+    next: Option<Item>,
+    /// Where they have parted: what is left of the trace's item, and the log's second next item.
+    pub left: Option<Item>,
+    second: Option<Item>,
+    log_privilege: Option<u8>,
+    trace_privilege: Option<u8>,
+    /// Whether the trace leaves open what ran before its next item.
+    is_open: bool,
+    pub equal: Equal,
+    /// What both ran last.
+    pub last: VecDeque<Run>,
+}
+
+impl<L: Iterator<Item = Item>> Compare<L> {
+    pub fn new(log: L, kind: Log) -> Self {
+        let last = VecDeque::with_capacity(LAST);
+        Self {
+            log,
+            kind,
+            next: None,
+            left: None,
+            second: None,
+            log_privilege: None,
+            trace_privilege: None,
+            is_open: false,
+            equal: Equal::default(),
+            last,
+        }
+    }
+
+    /// What the log has from here on.
+    pub fn log(&mut self) -> impl Iterator<Item = Item> {
+        self.next.take().into_iter().chain(self.second.take()).chain(&mut self.log)
+    }
+
+    /// The log itself.
+    pub fn into_log(self) -> L {
+        self.log
+    }
+
+    /// Takes the next item of the trace. `len` tells the length of an instruction.
+    #[inline]
+    pub fn take(&mut self, told: &Told, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
+        match told.item {
+            Item::Run(run) => self.run(run).map_err(|parted| self.or_open(parted)),
+            Item::Trap(trap) => self
+                .trap(trap, len)
+                .inspect_err(|_| self.left = Some(told.item))
+                .map_err(|parted| self.or_open(parted)),
+            // V modes have no number of their own in logs.
+            Item::Privilege(4..) => {
+                self.trace_privilege = None;
+                Ok(())
+            }
+            Item::Privilege(privilege) => {
+                self.trace_privilege = Some(privilege);
+                Ok(())
+            }
+            Item::Unknown(Unknown::Path) => {
+                self.is_open = true;
+                self.equal.open += 1;
+                Ok(())
+            }
+            Item::Unknown(why) => Err(Parted::Unknown(why)),
+        }
+    }
+
+    /// The trace ends: so must the log. A trap that it ends with is not in any trace, since a trap is told together with the
+    /// instruction after it.
+    pub fn end(&mut self) -> Result<(), Parted> {
+        let next = self.peek();
+        if let Some(Item::Trap(_)) = next {
+            self.next = None;
+            self.second = self.peek();
+            if self.second.is_none() {
+                return Ok(());
+            }
+            self.next = next;
+        }
+        if next.is_some() { Err(self.or_open(Parted::TraceEnds)) } else { Ok(()) }
+    }
+
+    /// Where the trace leaves open what ran, that is why they part.
+    fn or_open(&self, parted: Parted) -> Parted {
+        if self.is_open { Parted::Unknown(Unknown::Path) } else { parted }
+    }
+
+    /// The next run or trap of the log.
+    #[inline]
+    fn peek(&mut self) -> Option<Item> {
+        while self.next.is_none() {
+            match self.log.next()? {
+                Item::Privilege(privilege) => self.log_privilege = Some(privilege),
+                item => self.next = Some(item),
+            }
+        }
+        self.next
+    }
+
+    #[inline]
+    fn run(&mut self, mut run: Run) -> Result<(), Parted> {
+        self.follow(&mut run).inspect_err(|_| self.left = (run.count > 0).then_some(Item::Run(run)))
+    }
+
+    /// Takes off `run` what the log has, too.
+    #[inline]
+    fn follow(&mut self, run: &mut Run) -> Result<(), Parted> {
+        loop {
+            let log = match self.peek() {
+                Some(Item::Run(log)) => log,
+                Some(Item::Trap(trap)) => return Err(Parted::OnlyInLog(trap)),
+                _ => return Err(Parted::LogEnds),
+            };
+            if log.start != run.start {
+                return Err(Parted::Address { trace: run.start, log: log.start });
+            }
+            if let (Some(trace), Some(log)) = (self.trace_privilege, self.log_privilege)
+                && trace != log
+            {
+                return Err(Parted::Privilege { at: run.start, trace, log });
+            }
+            if (log.end, log.count) == (run.end, run.count) {
+                self.next = None;
+                self.both_ran(*run);
+                run.count = 0;
+                let at = run.last();
+                return match (run.ended, log.ended) {
+                    (Ended::Taken, Ended::NotTaken) => Err(Parted::Branch { at, taken_in_trace: true }),
+                    (Ended::NotTaken, Ended::Taken) => Err(Parted::Branch { at, taken_in_trace: false }),
+                    _ => Ok(()),
+                };
+            }
+            // One of them was cut short, or says less about how it ended; what comes next shows whether they are equal.
+            if log.count < run.count {
+                self.next = None;
+                self.both_ran(log);
+                *run = Run { start: log.end, count: run.count - log.count, ..*run };
+            } else if run.count < log.count {
+                self.next = Some(Item::Run(Run { start: run.end, count: log.count - run.count, ..log }));
+                self.both_ran(*run);
+                return Ok(());
+            } else {
+                // As many instructions, of other lengths: they are not the same program's.
+                return Err(Parted::Address { trace: run.end, log: log.end });
+            }
+        }
+    }
+
+    #[cold]
+    fn trap(&mut self, trace: Trap, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
+        match self.peek() {
+            Some(Item::Trap(log)) => {
+                let differ = |trace: Option<u64>, log: Option<u64>| {
+                    trace.zip(log).is_some_and(|(trace, log)| trace != log)
+                };
+                let cause = (trace.cause, trace.interrupt) != (log.cause, log.interrupt);
+                if cause && self.kind == Log::Traps
+                    || differ(trace.pc, log.pc)
+                    || differ(trace.value, log.value)
+                {
+                    return Err(Parted::Trap { trace, log });
+                }
+                self.next = None;
+                self.equal.traps += 1;
+                Ok(())
+            }
+            Some(Item::Run(log)) if self.kind == Log::NoTraps => {
+                if !trace.interrupt && trace.pc == Some(log.start) {
+                    let left =
+                        Run { start: log.start.wrapping_add(len(log.start)), count: log.count - 1, ..log };
+                    self.next = (left.count > 0).then_some(Item::Run(left));
+                }
+                self.equal.traps += 1;
+                Ok(())
+            }
+            Some(Item::Run(_)) => Err(Parted::OnlyInTrace(trace)),
+            _ => Err(Parted::LogEnds),
+        }
+    }
+
+    #[inline]
+    fn both_ran(&mut self, run: Run) {
+        self.equal.instructions += u64::from(run.count);
+        self.is_open = false;
+        if self.last.len() == LAST {
+            self.last.pop_front();
+        }
+        self.last.push_back(run);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(start: u64, count: u32, ended: Ended) -> Item {
+        Item::Run(Run { start, end: start + 4 * u64::from(count), count, last_len: 4, ended })
+    }
+
+    fn trap(pc: u64, cause: u64, value: Option<u64>) -> Item {
+        Item::Trap(Trap { pc: Some(pc), cause, interrupt: false, value })
+    }
+
+    /// What comparing came to, and how many instructions were equal.
+    fn check(kind: Log, trace: &[Item], log: &[Item]) -> (Result<(), Parted>, u64) {
+        let mut compare = Compare::new(log.iter().copied(), kind);
+        let result = trace.iter().try_for_each(|&item| compare.take(&Told { offset: 0, item }, |_| 4));
+        (result.and_then(|()| compare.end()), compare.equal.instructions)
+    }
+
+    #[test]
+    fn how_runs_are_cut_does_not_matter() {
+        let whole = [run(0, 10, Ended::Taken), run(0x100, 3, Ended::Cut)];
+        let cut = [run(0, 4, Ended::Cut), run(0x10, 6, Ended::Taken), run(0x100, 3, Ended::Cut)];
+        assert_eq!(check(Log::Traps, &whole, &cut), (Ok(()), 13));
+        assert_eq!(check(Log::Traps, &cut, &whole), (Ok(()), 13));
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_found() {
+        let one = [run(0, 4, Ended::Taken), run(0x100, 3, Ended::NotTaken)];
+        let parted = |trace: &[Item], log: &[Item]| match check(Log::Traps, trace, log) {
+            (Err(parted), equal) => (parted, equal),
+            (Ok(()), _) => panic!("equal: {trace:?} {log:?}"),
+        };
+        let elsewhere = [one[0], run(0x104, 2, Ended::NotTaken)];
+        assert_eq!(parted(&one, &elsewhere), (Parted::Address { trace: 0x100, log: 0x104 }, 4));
+        // A single instruction more, or less, at the end of a run.
+        let longer = [run(0, 5, Ended::Taken), one[1]];
+        assert_eq!(parted(&one, &longer), (Parted::Address { trace: 0x100, log: 0x10 }, 4));
+        assert_eq!(parted(&longer, &one), (Parted::Address { trace: 0x10, log: 0x100 }, 4));
+        let taken = [one[0], run(0x100, 3, Ended::Taken)];
+        let branch = Parted::Branch { at: 0x108, taken_in_trace: true };
+        assert_eq!(parted(&taken, &one), (branch, 7));
+        assert_eq!(parted(&one[..1], &one), (Parted::TraceEnds, 4));
+        assert_eq!(parted(&one, &one[..1]), (Parted::LogEnds, 4));
+        assert_eq!(parted(&one, &[]), (Parted::LogEnds, 0));
+        let (fault, other) = (trap(0x10, 5, Some(1)), trap(0x10, 7, Some(1)));
+        let [Item::Trap(told), Item::Trap(known)] = [fault, other] else { unreachable!() };
+        let with = |trap| [one[0], trap, one[1]];
+        assert_eq!(parted(&with(fault), &with(other)), (Parted::Trap { trace: told, log: known }, 4));
+        assert_eq!(parted(&with(fault), &one), (Parted::OnlyInTrace(told), 4));
+        assert_eq!(parted(&one, &with(fault)), (Parted::OnlyInLog(told), 4));
+        assert!(matches!(parted(&with(fault), &with(trap(0x14, 5, Some(1)))), (Parted::Trap { .. }, 4)));
+        assert!(matches!(parted(&with(fault), &with(trap(0x10, 5, Some(2)))), (Parted::Trap { .. }, 4)));
+        assert_eq!(check(Log::Traps, &with(fault), &with(trap(0x10, 5, None))), (Ok(()), 7));
+        let privileges = |level| [one[0], Item::Privilege(level), one[1]];
+        let different = Parted::Privilege { at: 0x100, trace: 0, log: 3 };
+        assert_eq!(parted(&privileges(0), &privileges(3)), (different, 4));
+        assert_eq!(check(Log::Traps, &privileges(0), &one), (Ok(()), 7));
+        let gap = [one[0], Item::Unknown(Unknown::Gap), one[1]];
+        assert_eq!(parted(&gap, &one), (Parted::Unknown(Unknown::Gap), 4));
+    }
+
+    #[test]
+    fn what_a_trace_leaves_open_is_nothing_if_the_log_has_nothing() {
+        let (one, again) = (run(0, 4, Ended::Taken), run(0xc, 1, Ended::Taken));
+        let open = Item::Unknown(Unknown::Path);
+        assert_eq!(check(Log::Traps, &[one, open], &[one]), (Ok(()), 4));
+        assert_eq!(check(Log::Traps, &[one, open, again], &[one, again]), (Ok(()), 5));
+        let parted = Err(Parted::Unknown(Unknown::Path));
+        assert_eq!(check(Log::Traps, &[one, open], &[one, again]), (parted, 4));
+        assert_eq!(check(Log::Traps, &[one, open, run(0x40, 1, Ended::Cut)], &[one, again]), (parted, 4));
+    }
+
+    #[test]
+    fn a_trap_that_nothing_follows_is_in_no_trace() {
+        let ran = run(0, 4, Ended::Cut);
+        assert_eq!(check(Log::Traps, &[ran], &[ran, trap(0x10, 8, None)]), (Ok(()), 4));
+        let more = [ran, trap(0x10, 8, None), run(0x14, 1, Ended::Cut)];
+        assert!(check(Log::Traps, &[ran], &more).0.is_err());
+    }
+
+    #[test]
+    fn logs_without_traps_have_what_did_not_retire() {
+        // The fifth instruction faults: it is in QEMU's log, and then its handler.
+        let trace = [run(0, 4, Ended::Cut), trap(0x10, 5, Some(7)), run(0x100, 2, Ended::Cut)];
+        let log = [run(0, 5, Ended::Cut), run(0x100, 2, Ended::Cut)];
+        assert_eq!(check(Log::NoTraps, &trace, &log), (Ok(()), 6));
+        assert!(check(Log::Traps, &trace, &log).0.is_err());
+        // ECALL is told, with a cause that need not be right.
+        let trace = [run(0, 4, Ended::Cut), trap(0x10, 11, None), run(0x14, 2, Ended::Cut)];
+        let log = [run(0, 4, Ended::Cut), trap(0x10, 8, None), run(0x14, 2, Ended::Cut)];
+        assert_eq!(check(Log::NoTraps, &trace, &log), (Ok(()), 6));
+        assert!(check(Log::Traps, &trace, &log).0.is_err());
+    }
+}

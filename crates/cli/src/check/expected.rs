@@ -1,0 +1,105 @@
+//! What is known to have run: a log, or a machine, on a thread of its own.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::vec;
+
+use tracewright_core::Block;
+use tracewright_hart::{self as hart, Privilege, Sink};
+
+use super::item::{Item, Trap};
+
+/// Items that go from thread to thread at once, and how many such batches may wait: bounds memory.
+const BATCH: usize = 4096;
+const WAITING: usize = 16;
+
+/// A sink of what runs, to be compared elsewhere.
+#[derive(Debug)]
+pub struct Items {
+    batch: Vec<Item>,
+    to: SyncSender<Vec<Item>>,
+    values: bool,
+}
+
+impl Items {
+    fn push(&mut self, item: Item) {
+        self.batch.push(item);
+        if self.batch.len() == BATCH {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        // Who has seen enough is gone.
+        let _ = self.to.send(batch);
+    }
+}
+
+impl Sink for Items {
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        self.push(Item::Run(block.into()));
+    }
+
+    fn trap(&mut self, trap: &hart::Trap) {
+        let &hart::Trap { pc, cause, interrupt, value, .. } = trap;
+        let value = (self.values && !interrupt).then_some(value);
+        self.push(Item::Trap(Trap { pc: Some(pc), cause, interrupt, value }));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.push(Item::Privilege(privilege as u8));
+    }
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        self.send();
+    }
+}
+
+/// The other end: items in order.
+#[derive(Debug)]
+pub struct Expected {
+    from: Receiver<Vec<Item>>,
+    batch: vec::IntoIter<Item>,
+    thread: Option<JoinHandle<Option<String>>>,
+    /// What was wrong with the log, once its end was reached.
+    pub error: Option<String>,
+}
+
+impl Expected {
+    /// Runs `tell`, which gives what it knows to a sink and returns what was wrong, on a thread of its own. `values`: whether it
+    /// knows the values of traps.
+    pub fn new(values: bool, tell: impl FnOnce(Items) -> Option<String> + Send + 'static) -> Self {
+        let (to, from) = sync_channel(WAITING);
+        let items = Items { batch: Vec::with_capacity(BATCH), to, values };
+        let thread = Some(std::thread::spawn(move || tell(items)));
+        Self { from, batch: Vec::new().into_iter(), thread, error: None }
+    }
+}
+
+impl Iterator for Expected {
+    type Item = Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.batch.next() {
+                return Some(item);
+            }
+            match self.from.recv() {
+                Ok(batch) => self.batch = batch.into_iter(),
+                Err(_) => {
+                    let failed = || Some("reading it failed".to_owned());
+                    self.error = self
+                        .thread
+                        .take()
+                        .map_or(self.error.take(), |thread| thread.join().unwrap_or_else(|_| failed()));
+                    return None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What is compared: what ran, as a trace and a log both tell it.
+
+use tracewright_core::{Block, Element, Ended, Exception, GapReason};
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Instructions ran.
+    Run(Run),
+    /// A trap was taken.
+    Trap(Trap),
+    /// From now on this is the privilege.
+    Privilege(u8),
+    /// Of a trace: from here on it is not known what ran.
+    Unknown(Unknown),
+}
+
+/// Instructions that ran one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Address of the first.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// How many.
+    pub count: u32,
+    /// Bytes of the last.
+    pub last_len: u8,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// A trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trap {
+    /// The instruction that did not retire, or would have been next.
+    pub pc: Option<u64>,
+    /// Its cause.
+    pub cause: u64,
+    /// Whether it is an interrupt.
+    pub interrupt: bool,
+    /// The trap value.
+    pub value: Option<u64>,
+}
+
+/// Why it is not known what ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Unknown {
+    /// Trace is missing.
+    Gap,
+    /// No image has the code.
+    NoCode,
+    /// The trace and the program do not agree.
+    Mismatch,
+    /// The trace leaves it open.
+    Path,
+}
+
+/// An item of a trace, and where in the file it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub offset: u64,
+    pub item: Item,
+}
+
+impl Run {
+    /// Address of the last.
+    pub fn last(&self) -> u64 {
+        self.end.wrapping_sub(self.last_len.into())
+    }
+}
+
+impl From<&Block> for Run {
+    fn from(block: &Block) -> Self {
+        Self {
+            start: block.start,
+            end: block.end,
+            count: block.count,
+            last_len: block.last_len,
+            ended: block.ended,
+        }
+    }
+}
+
+impl Item {
+    /// What an element of a trace comes to; `None` if it says nothing about what ran.
+    pub fn of(element: &Element) -> Option<Self> {
+        Some(match element {
+            Element::Block(block) => Self::Run(block.into()),
+            Element::Exception(Exception { number, interrupt, value, return_address, .. }) => {
+                Self::Trap(Trap {
+                    pc: *return_address,
+                    cause: (*number).into(),
+                    interrupt: *interrupt,
+                    value: *value,
+                })
+            }
+            Element::Context(context, _) => Self::Privilege(context.level),
+            Element::Gap { reason: GapReason::Start, .. } => return None,
+            Element::Gap { .. } => Self::Unknown(Unknown::Gap),
+            Element::NoCode { .. } => Self::Unknown(Unknown::NoCode),
+            Element::Mismatch(_) => Self::Unknown(Unknown::Mismatch),
+            Element::UnknownPath { .. } => Self::Unknown(Unknown::Path),
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes of an item on its way from the threads that decode to the one that compares.
+pub const LEN: usize = 40;
+
+const RUN: u8 = 0;
+const TRAP: u8 = 1;
+const PRIVILEGE: u8 = 2;
+const UNKNOWN: u8 = 3;
+
+impl Told {
+    pub fn to_bytes(self) -> [u8; LEN] {
+        let (kind, detail, flags, numbers) = match self.item {
+            Item::Run(run) => (RUN, run.ended as u8, run.last_len, [run.start, run.end, run.count.into()]),
+            Item::Trap(Trap { pc, cause, interrupt, value }) => {
+                let flags = u8::from(pc.is_some()) | u8::from(value.is_some()) << 1;
+                (TRAP, interrupt.into(), flags, [pc.unwrap_or(0), value.unwrap_or(0), cause])
+            }
+            Item::Privilege(level) => (PRIVILEGE, level, 0, [0; 3]),
+            Item::Unknown(why) => (UNKNOWN, why as u8, 0, [0; 3]),
+        };
+        let mut bytes = [0; LEN];
+        bytes[..3].copy_from_slice(&[kind, detail, flags]);
+        for (to, number) in bytes[8..].chunks_exact_mut(8).zip([self.offset].iter().chain(&numbers)) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; LEN]) -> Self {
+        let number = |i: usize| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&bytes[8 * i..8 * i + 8]);
+            u64::from_le_bytes(number)
+        };
+        let (detail, flags, numbers) = (bytes[1], bytes[2], [number(2), number(3), number(4)]);
+        let item = match bytes[0] {
+            RUN => {
+                let all = [Ended::Taken, Ended::NotTaken, Ended::Through, Ended::Cut];
+                let ended = all.into_iter().find(|&ended| ended as u8 == detail).unwrap_or(Ended::Cut);
+                let [start, end, count] = numbers;
+                Item::Run(Run { start, end, count: count as u32, last_len: flags, ended })
+            }
+            TRAP => Item::Trap(Trap {
+                pc: (flags & 1 != 0).then_some(numbers[0]),
+                value: (flags & 2 != 0).then_some(numbers[1]),
+                cause: numbers[2],
+                interrupt: detail != 0,
+            }),
+            PRIVILEGE => Item::Privilege(detail),
+            _ => {
+                let all = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path];
+                let why = all.into_iter().find(|&why| why as u8 == detail).unwrap_or(Unknown::Gap);
+                Item::Unknown(why)
+            }
+        };
+        Self { offset: number(1), item }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_what_they_were() {
+        let runs = [Ended::Taken, Ended::NotTaken, Ended::Through, Ended::Cut].map(|ended| {
+            Item::Run(Run {
+                start: 0x8000_0000_1234_5678,
+                end: u64::MAX,
+                count: u32::MAX,
+                last_len: 4,
+                ended,
+            })
+        });
+        let traps = [(Some(7), None), (None, Some(u64::MAX)), (None, None)]
+            .map(|(pc, value)| Item::Trap(Trap { pc, value, cause: 0xffff, interrupt: pc.is_some() }));
+        let unknown = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path].map(Item::Unknown);
+        for item in runs.into_iter().chain(traps).chain(unknown).chain([Item::Privilege(3)]) {
+            let told = Told { offset: 0x1_0000_0001, item };
+            assert_eq!(Told::from_bytes(&told.to_bytes()), told);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `decode --check`: whether what a trace says ran is what a log says ran.
+//!
+//! Both are streams of [`Item`]s, of any length. Threads decode the trace into [records](Told), which a [`Checker`] takes in order; the
+//! log is read on a thread of its own ([`Expected`]).
+
+mod compare;
+mod expected;
+mod item;
+mod report;
+
+use std::io::{self, Write};
+
+use tracewright_core::{Element, Isa};
+use tracewright_image::Image;
+use tracewright_isa::riscv::len;
+
+pub use self::compare::{Compare, Equal, Log, Parted};
+pub use self::expected::Expected;
+use self::item::LEN;
+pub use self::item::{Item, Told};
+use crate::decode::part::{At, Print};
+use crate::line::Line;
+use crate::log::bits;
+
+/// Makes records of what a decoder tells, for a [`Checker`].
+pub struct Records;
+
+impl Print for Records {
+    type State = ();
+
+    fn element(&self, _: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
+        if let Some(item) = Item::of(element) {
+            line.append(&Told { offset: at.place.offset, item }.to_bytes());
+        }
+    }
+}
+
+/// Items of the trace that are shown after the place where they part.
+const AFTER: usize = 3;
+
+/// Takes records and compares what they say with what is expected. After a difference it wants a few more, to show them, and
+/// then fails.
+pub struct Checker<'a> {
+    compare: Compare<Expected>,
+    image: &'a Image,
+    isa: Isa,
+    /// Where they part: offset in the trace file, and how.
+    parted: Option<(u64, Parted)>,
+    /// What the trace has from there on.
+    after: Vec<Item>,
+    last_offset: u64,
+}
+
+/// What checking came to.
+#[derive(Debug)]
+pub struct Checked {
+    pub equal: Equal,
+    /// Where they part: offset in the trace file, and how.
+    pub parted: Option<(u64, Parted)>,
+    /// What both ran last, what each has after that, for people.
+    pub shown: String,
+    /// Why the log could not be read to its end.
+    pub log_error: Option<String>,
+}
+
+impl<'a> Checker<'a> {
+    pub fn new(expected: Expected, log: Log, image: &'a Image, isa: Isa) -> Self {
+        let compare = Compare::new(expected, log);
+        Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0 }
+    }
+
+    /// Whether a difference was found: decoding need not go on.
+    pub fn is_done(&self) -> bool {
+        self.parted.is_some() && self.after.len() >= AFTER
+    }
+
+    fn take(&mut self, told: &Told) {
+        self.last_offset = told.offset;
+        if self.parted.is_some() {
+            self.after.push(told.item);
+            return;
+        }
+        let image = self.image;
+        let length = |pc| bits(image, pc).map_or(4, |bits| len(bits as u16).into());
+        if let Err(parted) = self.compare.take(told, length) {
+            self.parted = Some((told.offset, parted));
+            self.after.extend(self.compare.left);
+        }
+    }
+
+    /// The trace ended. `prefix`: one of the two may end before the other.
+    pub fn finish(mut self, prefix: bool) -> Checked {
+        if self.parted.is_none()
+            && let Err(parted) = self.compare.end()
+        {
+            self.parted = Some((self.last_offset, parted));
+        }
+        if prefix {
+            self.parted = self.parted.filter(|(_, how)| !matches!(how, Parted::TraceEnds | Parted::LogEnds));
+        }
+        let shown = match &self.parted {
+            None => String::new(),
+            Some(_) => {
+                let log: Vec<_> = self.compare.log().take(AFTER).collect();
+                report::Side { image: self.image, isa: self.isa }.show(&self.compare.last, &self.after, &log)
+            }
+        };
+        let equal = self.compare.equal;
+        let log_error = self.compare.into_log().error;
+        Checked { equal, parted: self.parted, shown, log_error }
+    }
+}
+
+impl Write for Checker<'_> {
+    /// Takes whole records.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (records, rest) = bytes.as_chunks::<LEN>();
+        debug_assert!(rest.is_empty(), "records are written whole");
+        for record in records {
+            if self.is_done() {
+                return Err(io::Error::other("the trace and the log part"));
+            }
+            self.take(&Told::from_bytes(record));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Checked {
+    /// Whether they are equal as far as was asked for.
+    pub fn is_equal(&self) -> bool {
+        self.parted.is_none() && self.log_error.is_none()
+    }
+}

@@ -1,0 +1,176 @@
+//! A difference, for people and for programs.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
+use tracewright_flow::Instructions;
+use tracewright_hart::cause;
+use tracewright_image::Image;
+
+use super::item::{Item, Run, Trap, Unknown};
+use super::{Checked, Parted};
+use crate::decode::{disassembly, names, words};
+use crate::line::Line;
+
+/// Instructions shown of each side, and before they part.
+const SHOWN: usize = 4;
+
+/// The program that both sides ran.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    pub image: &'a Image,
+    pub isa: Isa,
+}
+
+impl Side<'_> {
+    /// What both ran last, and what each has then.
+    pub fn show(&self, last: &VecDeque<Run>, trace: &[Item], log: &[Item]) -> String {
+        let mut text = String::new();
+        let both: Vec<_> = last.iter().flat_map(|run| self.run(run)).collect();
+        for line in &both[both.len().saturating_sub(SHOWN)..] {
+            let _ = writeln!(text, "  both  {line}");
+        }
+        for (name, items) in [("trace", trace), ("log  ", log)] {
+            let lines = items.iter().flat_map(|item| self.item(item)).take(SHOWN);
+            let mut any = false;
+            for line in lines {
+                let _ = writeln!(text, "  {name} {line}");
+                any = true;
+            }
+            if !any {
+                let _ = writeln!(text, "  {name} ends");
+            }
+        }
+        text
+    }
+
+    fn item(&self, item: &Item) -> Vec<String> {
+        match item {
+            Item::Run(run) => self.run(run),
+            Item::Trap(found) => vec![format!("{:>18}  {}", "", trap(found))],
+            Item::Privilege(level) => vec![format!("{:>18}  {} mode", "", words::privilege(*level))],
+            Item::Unknown(why) => vec![format!("{:>18}  {}", "", unknown(*why))],
+        }
+    }
+
+    /// A line for each instruction: address, text, place.
+    fn run(&self, run: &Run) -> Vec<String> {
+        let Run { start, end, count, last_len, ended } = *run;
+        let block = Block { start, end, count, isa: self.isa, last_len, class: Class::NEXT, ended };
+        let mut lines: Vec<String> = Vec::new();
+        for instruction in Instructions::new(self.image, MemorySpace::ANY, &block).take(count as usize) {
+            let mut line = Line::default();
+            disassembly::write(&mut line, self.isa, &instruction);
+            let text = String::from_utf8_lossy(line.bytes()).into_owned();
+            let place = names::place(self.image, instruction.address, MemorySpace::ANY, 24);
+            let line = format!("{:#18x}  {text:<27} {place}", instruction.address);
+            lines.push(line.trim_end().to_owned());
+        }
+        if lines.is_empty() {
+            let plural = if count == 1 { "" } else { "s" };
+            lines.push(format!("{start:#18x}  {count} instruction{plural}, of which no image has the code"));
+        }
+        if let (Ended::Taken | Ended::NotTaken, Some(last)) = (ended, lines.last_mut()) {
+            // Only of conditional branches that matters.
+            let taken = if ended == Ended::Taken { "" } else { " (not taken)" };
+            last.push_str(taken);
+        }
+        lines
+    }
+}
+
+/// `exception 5: load from where no memory is, value 0x10, at 0x80000000`.
+fn trap(trap: &Trap) -> String {
+    let kind = if trap.interrupt { "interrupt" } else { "exception" };
+    let mut text = format!("{kind} {}: {}", trap.cause, cause::describe(trap.cause, trap.interrupt));
+    if let Some(value) = trap.value {
+        let _ = write!(text, ", value {value:#x}");
+    }
+    if let Some(pc) = trap.pc {
+        let _ = write!(text, ", at {pc:#x}");
+    }
+    text
+}
+
+fn unknown(why: Unknown) -> &'static str {
+    match why {
+        Unknown::Gap => "a gap: trace is missing",
+        Unknown::NoCode => "no image has the code",
+        Unknown::Mismatch => "the program cannot have run as the trace says",
+        Unknown::Path => "the trace leaves open what ran",
+    }
+}
+
+impl Checked {
+    /// What it came to, in a few lines.
+    pub fn text(&self) -> String {
+        let (instructions, traps) = (self.equal.instructions, self.equal.traps);
+        let Some((offset, how)) = &self.parted else {
+            let plural = |count: u64| if count == 1 { "" } else { "s" };
+            let mut text = format!(
+                "equal: {instructions} instruction{}, {traps} trap{}",
+                plural(instructions),
+                plural(traps)
+            );
+            if self.equal.open > 0 {
+                let times = if self.equal.open == 1 { "once" } else { "more than once" };
+                text += &format!("; the trace leaves open {times} whether more ran, and nothing more did");
+            }
+            return text + "\n";
+        };
+        let mut text = format!(
+            "the trace and the log part after {instructions} instructions, at offset {offset:#x} of the trace:\n"
+        );
+        let words = match how {
+            Parted::Address { trace, log } => {
+                format!("the trace goes on at {trace:#x}, the log at {log:#x}")
+            }
+            Parted::Branch { at, taken_in_trace } => {
+                let which = if *taken_in_trace { "trace" } else { "log" };
+                format!("the branch at {at:#x} was taken in the {which} only")
+            }
+            Parted::OnlyInTrace(found) => format!("only the trace has a trap: {}", trap(found)),
+            Parted::OnlyInLog(found) => format!("only the log has a trap: {}", trap(found)),
+            Parted::Trap { .. } => "the traps differ".into(),
+            Parted::Privilege { at, trace, log } => format!(
+                "{at:#x} ran in {} mode in the trace, in {} mode in the log",
+                words::privilege(*trace),
+                words::privilege(*log)
+            ),
+            Parted::Unknown(why) => unknown(*why).into(),
+            Parted::TraceEnds => "the trace ends, the log goes on".into(),
+            Parted::LogEnds => "the log ends, the trace goes on".into(),
+        };
+        text += &format!("{words}\n{}", self.shown);
+        text
+    }
+
+    /// The same as a JSON object.
+    pub fn json(&self) -> String {
+        let hex = |value: u64| format!("{value:#x}");
+        let (kind, trace, log) = match self.parted.map(|(_, how)| how) {
+            None => (None, None, None),
+            Some(Parted::Address { trace, log }) => (Some("address"), Some(hex(trace)), Some(hex(log))),
+            Some(Parted::Branch { at, .. }) => (Some("branch"), Some(hex(at)), Some(hex(at))),
+            Some(Parted::OnlyInTrace(found)) => (Some("trap"), Some(trap(&found)), None),
+            Some(Parted::OnlyInLog(found)) => (Some("trap"), None, Some(trap(&found))),
+            Some(Parted::Trap { trace, log }) => (Some("trap"), Some(trap(&trace)), Some(trap(&log))),
+            Some(Parted::Privilege { trace, log, .. }) => {
+                let name = |level| Some(words::privilege(level).to_owned());
+                (Some("privilege"), name(trace), name(log))
+            }
+            Some(Parted::Unknown(why)) => (Some("unknown"), Some(unknown(why).to_owned()), None),
+            Some(Parted::TraceEnds) => (Some("trace ends"), None, None),
+            Some(Parted::LogEnds) => (Some("log ends"), None, None),
+        };
+        let object = json!({
+            "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
+            "left_open": self.equal.open,
+            "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
+            "log_error": self.log_error,
+        });
+        format!("{object}\n")
+    }
+}

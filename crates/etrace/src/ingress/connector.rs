@@ -1,0 +1,191 @@
+use tracewright_isa::riscv::IType;
+
+use super::{CType, Entry, ITypeWidth, Operation};
+
+/// Makes entries of instructions that a hart commits, up to eight a cycle: what stands between a commit stage and
+/// a trace encoder.
+///
+/// Each port has a type detector. What they give is put in a row, oldest first, and counted into blocks by a machine
+/// with two states; the blocks that end in a cycle come out together. A block ends with any jump or branch, a trap, or when the
+/// circumstances change.
+///
+/// Trap signals belong to all ports. The trap comes after the newest instruction that is committed in the cycle; if
+/// that ends a block itself, or there is none in the block, the trap is an entry of its own.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    itype_width: ITypeWidth,
+    most_half_words: u32,
+    state: State,
+    /// The instruction before.
+    before: Operation,
+    /// Address after it, if it retired just before.
+    end: u64,
+    /// What comes out in this cycle.
+    ready: [Entry; MAX_READY],
+    count: usize,
+}
+
+/// The most ports.
+pub const MAX_PORTS: usize = 8;
+/// For each port a block that a change of circumstances or its length ended and its own, and the trap.
+const MAX_READY: usize = 2 * MAX_PORTS + 1;
+
+/// The machine that counts.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// The next instruction begins a block.
+    Idle,
+    /// So much of a block was committed.
+    Count(Entry),
+}
+
+/// What a commit port has in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// Whether there is an instruction.
+    pub valid: bool,
+    /// Its address.
+    pub pc: u64,
+    /// Whether it has two bytes.
+    pub compressed: bool,
+    /// What it is.
+    pub operation: Operation,
+    /// Whether a notification is asked for.
+    pub notify: bool,
+}
+
+/// What all ports have in common in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Common {
+    /// The trap that is taken.
+    pub trap: Option<TrapSignals>,
+    /// The privilege of what is committed.
+    pub privilege: u8,
+    /// The context.
+    pub context: u64,
+    /// How a change of context is to be reported.
+    pub ctype: CType,
+    /// The time.
+    pub time: u64,
+    /// The cycle.
+    pub cycle: u64,
+}
+
+/// A trap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrapSignals {
+    /// Whether it is an interrupt.
+    pub interrupt: bool,
+    /// Its cause.
+    pub cause: u64,
+    /// Its value.
+    pub tval: u64,
+    /// The instruction that did not retire, or that would have been next.
+    pub pc: u64,
+}
+
+impl Connector {
+    /// A connector whose blocks have at most so many half-words (0: any number).
+    pub fn new(itype_width: ITypeWidth, most_half_words: u32) -> Self {
+        Self {
+            itype_width,
+            most_half_words: if most_half_words == 0 { u32::MAX } else { most_half_words },
+            state: State::Idle,
+            before: Operation::Other,
+            end: 0,
+            ready: [Entry::NOTHING; MAX_READY],
+            count: 0,
+        }
+    }
+
+    /// A cycle: the ports, the oldest instruction first. Gives the blocks that end with it.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_PORTS`] ports.
+    pub fn cycle(&mut self, ports: &[Commit], common: &Common) -> &[Entry] {
+        assert!(ports.len() <= MAX_PORTS, "a hart has at most {MAX_PORTS} commit ports");
+        self.count = 0;
+        for commit in ports.iter().filter(|commit| commit.valid) {
+            self.commit(commit, common);
+        }
+        if let Some(trap) = &common.trap {
+            self.trap(trap, common);
+        }
+        &self.ready[..self.count]
+    }
+
+    /// No more comes: gives the block that has not ended.
+    pub fn finish(&mut self) -> &[Entry] {
+        self.count = 0;
+        self.cut();
+        &self.ready[..self.count]
+    }
+
+    fn commit(&mut self, commit: &Commit, common: &Common) {
+        let size = if commit.compressed { 1 } else { 2 };
+        let is_next = commit.pc == self.end;
+        let (operation, before) = (commit.operation, self.before);
+        let sijump = is_next && operation.is_sequentially_inferable(before);
+        (self.before, self.end) = (operation, commit.pc.wrapping_add(2 * size));
+        if let State::Count(block) = &self.state {
+            let is_same = (block.privilege, block.context) == (common.privilege, common.context);
+            if !is_next || !is_same || block.iretire.saturating_add(size as u32) > self.most_half_words {
+                self.cut();
+            }
+        }
+        let mut block = match self.state {
+            State::Idle => Entry { iaddr: commit.pc, ..entry(common) },
+            State::Count(block) => Entry { cycle: common.cycle, time: block.time, ..block },
+        };
+        block.iretire += size as u32;
+        block.ilastsize = if commit.compressed { 0 } else { 1 };
+        let itype = operation.itype();
+        if itype == IType::None && !commit.notify {
+            self.state = State::Count(block);
+            return;
+        }
+        self.state = State::Idle;
+        let itype = self.itype_width.narrow(itype);
+        self.put(Entry { itype, sijump, notify: commit.notify, ..block });
+    }
+
+    fn trap(&mut self, trap: &TrapSignals, common: &Common) {
+        let itype = if trap.interrupt { IType::Interrupt } else { IType::Exception };
+        let block = match core::mem::replace(&mut self.state, State::Idle) {
+            State::Count(block) if block.privilege == common.privilege && block.context == common.context => {
+                block
+            }
+            State::Count(block) => {
+                self.put(block);
+                Entry { iaddr: trap.pc, ..entry(common) }
+            }
+            State::Idle => Entry { iaddr: trap.pc, ..entry(common) },
+        };
+        self.put(Entry { itype, cause: trap.cause, tval: trap.tval, cycle: common.cycle, ..block });
+        // What is committed next is the handler's.
+        self.before = Operation::Other;
+    }
+
+    /// Ends the block without any reason of its own.
+    fn cut(&mut self) {
+        if let State::Count(block) = core::mem::replace(&mut self.state, State::Idle) {
+            self.put(block);
+        }
+    }
+
+    fn put(&mut self, entry: Entry) {
+        self.ready[self.count] = entry;
+        self.count += 1;
+    }
+}
+
+fn entry(common: &Common) -> Entry {
+    Entry {
+        privilege: common.privilege,
+        context: common.context,
+        ctype: common.ctype,
+        time: common.time,
+        cycle: common.cycle,
+        ..Entry::NOTHING
+    }
+}
