@@ -148,7 +148,9 @@ fn is_encoder_input(path: &Path) -> Result<bool, Error> {
 
 fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    Settings::new(isa).with(&opts.options)
+    let settings = Settings::new(isa).with(&opts.options)?;
+    settings.refuse_data()?;
+    Ok(settings)
 }
 
 fn name(path: &Path) -> String {

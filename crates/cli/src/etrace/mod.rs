@@ -12,7 +12,7 @@ pub use folder::Folder;
 pub use kind::Kind;
 pub use reader::{Found, Visitor, read};
 pub use settings::Settings;
-pub use tracer::{Traced, Tracer};
+pub use tracer::{Traced, Tracer, WithData};
 
 use tracewright_input::{Buffer, BufferFormat, Capture};
 

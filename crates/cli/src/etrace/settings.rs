@@ -25,6 +25,8 @@ pub struct Settings {
     pub shallow: bool,
     /// What packets go through, if that can be too slow for them.
     pub port: Option<Port>,
+    /// How data is traced, if it is.
+    pub data: Option<data::Options>,
     /// Messages from one alignment sequence to the next; 0: there are none.
     pub align: u32,
 }
@@ -35,7 +37,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("encapsulation", "standard", "standard, smi or pulp"),
     ("source_bits", "0", "bits of a source's ID (standard encapsulation)"),
     ("timestamp_bytes", "0", "bytes of a timestamp (standard encapsulation)"),
-    ("type_bits", "0", "bits of the type before each payload (standard encapsulation)"),
+    ("type_bits", "0", "bits of the type before each payload (standard encapsulation); 1 with data trace"),
     ("align", "4096", "packets from one alignment sequence to the next (standard encapsulation); 0 none"),
     (
         "resync_mode",
@@ -45,6 +47,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("resync_max", "8", "synchronises after 2^(this + 4) of them"),
     ("ctype", "precise", "how a change of context is told: unreported, imprecise, precise, discontinuity"),
     ("itype_width", "4", "bits of an instruction's type at the encoder's input: 3 or 4"),
+    ("data", "off", "data trace: off, address, value, or address,value"),
     ("shallow", "false", "every packet empties the branch map"),
     ("port_rate", "0", "bytes a cycle that packets leave with; 0 at once"),
     ("port_buffer", "256", "bytes of the buffer before that port"),
@@ -54,11 +57,11 @@ const OTHERS: &[(&str, &str, &str)] = &[
 impl Settings {
     /// What a good encoder has.
     pub fn new(isa: Isa) -> Self {
-        let (width, data_width) = if isa == Isa::Rv32 { (32, 32) } else { (64, 64) };
+        let width = if isa == Isa::Rv32 { 32 } else { 64 };
         let params = Params {
             iaddress_width: width,
             daddress_width: width,
-            data_width,
+            csr_width: width,
             nocontext: false,
             ecause_width: 6,
             bpred_size: 7,
@@ -86,6 +89,7 @@ impl Settings {
             itype_width: ITypeWidth::Four,
             shallow: false,
             port: None,
+            data: None,
             align: 4096,
         }
     }
@@ -102,11 +106,20 @@ impl Settings {
             }
             given.push((name, value));
         }
+        // What data trace is based on what its other options say.
+        given.sort_by_key(|(name, _)| *name == "data");
         for &(name, value) in &given {
             match Field::named(name) {
                 Some(field) => field.put(&mut self.source.config, value).map_err(wrong)?,
                 None => self.other(name, value)?,
             }
+        }
+        match self.data {
+            Some(data) => self.source.config.data = data,
+            None if self.source.config.data != data::Options::default() => {
+                return Err(wrong("data trace is off: switch it on with --option data=address,value"));
+            }
+            None => {}
         }
         self.encapsulation(&given)?;
         self.tables(&given)?;
@@ -158,6 +171,16 @@ impl Settings {
                     _ => return Err(expected("3 or 4")),
                 }
             }
+            "data" => {
+                let options = self.source.config.data;
+                self.data = match value {
+                    "off" => None,
+                    "address" => Some(data::Options { no_data: true, ..options }),
+                    "value" => Some(data::Options { no_address: true, ..options }),
+                    "address,value" | "value,address" => Some(options),
+                    _ => return Err(expected("off, address, value, or address,value")),
+                }
+            }
             "shallow" => self.shallow = flag(value).ok_or_else(|| expected("true or false"))?,
             "port_rate" => {
                 let rate = number(u32::MAX)?;
@@ -195,6 +218,7 @@ impl Settings {
         let source_bits = part("source_bits", 16)?;
         let timestamp_bytes = part("timestamp_bytes", 8)?;
         let type_bits = part("type_bits", 8)?;
+        let type_bits = if value("type_bits").is_none() && self.data.is_some() { 1 } else { type_bits };
         self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
             "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
             "smi" => Encapsulation::Smi,
@@ -242,7 +266,18 @@ impl Settings {
             resync: self.resync,
             port: self.port,
             shallow: self.shallow,
+            data: self.data,
             ..encode::Config::default()
+        }
+    }
+
+    /// Logs do not tell all that data trace needs.
+    pub fn refuse_data(&self) -> Result<(), Error> {
+        match self.data {
+            None => Ok(()),
+            Some(_) => {
+                Err(wrong("data: logs do not tell all that data trace needs; record the program instead"))
+            }
         }
     }
 
@@ -253,6 +288,7 @@ impl Settings {
         for (heading, group) in [
             ("What is switched on", Group::Options),
             ("What the encoder is built with (also with _p)", Group::Params),
+            ("What data trace leaves out or sends whole, if it is on (data=...)", Group::Data),
         ] {
             text += &format!("\n{heading}\n");
             for field in fields().filter(|field| field.group == group) {
@@ -346,6 +382,19 @@ mod tests {
             "--option branch_prediction needs bpred_size"
         );
         assert!(!with(&["itype_width=3"]).unwrap().source.config.options.implicit_return);
+    }
+
+    #[test]
+    fn data_trace_is_what_is_asked_for() {
+        let data = |pairs: &[&str]| with(pairs).unwrap().source.config.data;
+        assert!(data(&["data=address"]).no_data);
+        assert!(data(&["data=value", "full_data=1"]).no_address);
+        assert!(data(&["data=value", "full_data=1"]).full_data);
+        assert_eq!(
+            with(&["data=address,value"]).unwrap().source.config.encapsulation,
+            Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 }
+        );
+        assert!(with(&["full_data=1"]).unwrap_err().contains("data trace is off"));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use tracewright_core::{Block, Ended};
+use tracewright_core::{Block, DataAccess, Ended};
+use tracewright_etrace::data::{self, Companion};
 use tracewright_etrace::encode::{Encoder, PortStats};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet};
-use tracewright_etrace::stream::{Encapsulation, Writer};
+use tracewright_etrace::stream::{Content, Encapsulation, Message, Writer};
 use tracewright_hart::{Privilege, Sink, Trap};
 
 use super::Settings;
@@ -18,6 +19,8 @@ const GATHER: usize = 1 << 16;
 pub struct Tracer<W> {
     executed: Executed,
     encoder: Encoder,
+    /// Data trace, if it is switched on.
+    data: Option<Companion>,
     out: Out<W>,
     next: Next,
     /// Whether the context changed since the last block.
@@ -43,8 +46,10 @@ enum Next {
 pub struct Traced {
     /// Bytes that were written.
     pub bytes: u64,
-    /// Packets.
+    /// Instruction trace packets.
     pub packets: u64,
+    /// Data trace packets.
+    pub data_packets: u64,
     /// Half-words of instructions that retired.
     pub half_words: u64,
     /// What happened at the port.
@@ -84,9 +89,10 @@ impl<W: Write> Tracer<W> {
             traced: Traced::default(),
             failed: Ok(()),
         };
+        let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
         let encoder = Encoder::new(settings.encoder());
         let next = Next::Anywhere;
-        Self { executed, encoder, out, next, switched: false, is_timed: false, cycle: 0 }
+        Self { executed, encoder, data, out, next, switched: false, is_timed: false, cycle: 0 }
     }
 
     /// What retired, as an encoder is told.
@@ -94,17 +100,28 @@ impl<W: Write> Tracer<W> {
     pub fn entry(&mut self, entry: &Entry) {
         self.out.cycle = entry.cycle;
         self.out.traced.half_words += u64::from(entry.iretire);
-        let Self { encoder, out, .. } = self;
-        encoder.entry(entry, &mut |packet| out.packet(packet));
+        let Self { encoder, data, out, .. } = self;
+        encoder.entry(entry, &mut |packet| out.packet(packet, data));
+        if let Some(data) = data {
+            data.entry(&mut |packet| out.data(packet));
+        }
         if self.out.bytes.len() >= GATHER {
             self.out.write();
         }
     }
 
+    /// Whether data is traced.
+    pub fn has_data(&self) -> bool {
+        self.data.is_some()
+    }
+
     /// Ends the trace.
     pub fn finish(mut self) -> io::Result<(W, Traced)> {
-        let Self { encoder, out, .. } = &mut self;
-        encoder.finish(&mut |packet| out.packet(packet));
+        let Self { encoder, data, out, .. } = &mut self;
+        encoder.finish(&mut |packet| out.packet(packet, data));
+        if let Some(data) = data {
+            data.finish(&mut |packet| out.data(packet));
+        }
         out.write();
         self.out.failed?;
         self.out.to.flush()?;
@@ -120,10 +137,24 @@ impl<W: Write> Tracer<W> {
 
 impl<W: Write> Out<W> {
     #[inline]
-    fn packet(&mut self, packet: &Packet) {
-        let timestamp = self.has_timestamps.then_some(self.cycle);
+    fn packet(&mut self, packet: &Packet, data: &mut Option<Companion>) {
+        if let Some(data) = data {
+            data.packet(packet, &mut |packet| self.data(packet));
+        }
         self.traced.packets += 1;
-        if let Err(NoPayload(why)) = self.writer.instruction(self.source, timestamp, packet, &mut self.bytes)
+        self.message(Content::Instruction(*packet));
+    }
+
+    fn data(&mut self, packet: &data::Packet) {
+        self.traced.data_packets += 1;
+        self.message(Content::Data(*packet));
+    }
+
+    #[inline]
+    fn message(&mut self, content: Content) {
+        let timestamp = self.has_timestamps.then_some(self.cycle);
+        let message = Message { source: self.source, flow: 0, timestamp, content };
+        if let Err(NoPayload(why)) = self.writer.message(&message, &mut self.bytes)
             && self.failed.is_ok()
         {
             let message = format!("a packet cannot be written with these parameters: {why}");
@@ -154,8 +185,8 @@ impl<W: Write> Sink for Tracer<W> {
         };
         if !goes_on {
             // Another thread took over, or a log leaves something out.
-            let Self { encoder, out, .. } = self;
-            encoder.halt(&mut |packet| out.packet(packet));
+            let Self { encoder, data, out, .. } = self;
+            encoder.halt(&mut |packet| out.packet(packet, data));
         }
         self.next = if block.ended == Ended::Taken { Next::Jumped } else { Next::At(block.end) };
         self.switched = false;
@@ -187,5 +218,39 @@ impl<W: Write> Sink for Tracer<W> {
     fn context(&mut self, context: u64) {
         self.executed.context(context);
         self.switched = true;
+    }
+}
+
+/// A tracer that asks for data.
+pub struct WithData<W>(pub Tracer<W>);
+
+impl<W: Write> Sink for WithData<W> {
+    const CYCLES: bool = true;
+    const DATA: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.0.block(block);
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(data) = &mut self.0.data {
+            data.access(pc, access);
+        }
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.0.cycles(cycles);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.0.trap(trap);
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.0.privilege(privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.0.context(context);
     }
 }

@@ -32,7 +32,7 @@ use self::places::Places;
 use self::summary::Summary;
 pub use self::summary::traced_lines;
 pub use self::watch::Watch;
-use crate::etrace::{Folder, Settings, Traced, Tracer};
+use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
 
 /// Run a RISC-V program and record every instruction it executes.
@@ -229,6 +229,9 @@ fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let settings = Settings::new(isa).with(&opts.options)?;
+    if opts.from.is_some() {
+        settings.refuse_data()?;
+    }
     let (folder, tracer) = Folder::create(dir, &settings, &opts.name())?;
     Ok((Some(folder), Some(tracer)))
 }
@@ -260,15 +263,21 @@ fn record<M: Machine>(
     let limit = opts.max_instructions;
     let mut stats = None;
     let (stop, mut watch, tracer, log_bytes) = if let Some(model) = timing {
-        let mut sink = Timed::new(model, Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer))));
+        let mut sink =
+            Timed::new(model, Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData)))));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, Pair(keep, Maybe(tracer))) = sink.inner;
+        let tracer = tracer.map(|WithData(tracer)| tracer);
         stats = Some(*sink.model.stats());
         (stop, watch, tracer, keep.finish(opts)?)
-    } else if opts.listing.is_some() || opts.log.is_some() && opts.details == Details::All {
-        let mut sink = Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer)));
+    } else if opts.listing.is_some()
+        || opts.log.is_some() && opts.details == Details::All
+        || tracer.as_ref().is_some_and(Tracer::has_data)
+    {
+        let mut sink = Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData))));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, Pair(keep, Maybe(tracer))) = sink;
+        let tracer = tracer.map(|WithData(tracer)| tracer);
         (stop, watch, tracer, keep.finish(opts)?)
     } else if let Some(path) = &opts.log {
         let file = File::create(path).map_err(|error| on(path, &error))?;

@@ -76,6 +76,7 @@ pub struct Maybe<S>(pub Option<S>);
 
 impl<S: Sink> Sink for Maybe<S> {
     const ACCESSES: bool = S::ACCESSES;
+    const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = S::INSTRUCTIONS;
     const CYCLES: bool = S::CYCLES;
 
@@ -88,6 +89,12 @@ impl<S: Sink> Sink for Maybe<S> {
     fn access(&mut self, access: &Access) {
         if let Some(sink) = &mut self.0 {
             sink.access(access);
+        }
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(sink) = &mut self.0 {
+            sink.data(pc, access);
         }
     }
 

@@ -175,7 +175,7 @@ impl Summary {
             "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
             "contexts": ran.watch.contexts.len(),
             "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
-            "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets),
+            "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
         });
         format!("{object}\n")
     }
@@ -189,8 +189,13 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
     let bits = 8.0 * traced.bytes as f64 / instructions.max(1) as f64;
     let place = dir.map_or(String::new(), |dir| format!(" in {}", dir.display()));
     line("trace", traced.bytes, &format!("bytes{place}, {bits:.4} bits an instruction"));
-    let bytes = traced.bytes as f64 / traced.packets.max(1) as f64;
-    line("packets", traced.packets, &format!("{bytes:.2} bytes each"));
+    let packets = traced.packets + traced.data_packets;
+    let bytes = traced.bytes as f64 / packets.max(1) as f64;
+    let data = match traced.data_packets {
+        0 => String::new(),
+        data => format!(", {} of them data", grouped(data)),
+    };
+    line("packets", packets, &format!("{bytes:.2} bytes each{data}"));
     if traced.port.stall_cycles > 0 {
         line("stall cycles", traced.port.stall_cycles, "the hart waited for the port");
     }
