@@ -68,7 +68,7 @@ impl Run {
                 }
                 Event::Block(block) => entries.push(executed.block(block)),
                 Event::Trap(trap) => {
-                    entries.push(executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value))
+                    entries.push(executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value));
                 }
                 Event::Privilege(privilege) => executed.privilege(*privilege),
                 Event::Context { id, elsewhere } => {

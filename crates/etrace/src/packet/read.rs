@@ -84,7 +84,7 @@ fn format_0(reader: &mut Reader, params: &Params, options: &Options) -> Result<P
 fn format_3(reader: &mut Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
     let subformat = reader.take(2);
     if subformat == 3 {
-        return Ok(Packet::Support(support::read(reader, params)?));
+        return Ok(Packet::Support(support::read(reader, params, options)?));
     }
     let taken = subformat != 2 && !reader.bit();
     let context = Context {

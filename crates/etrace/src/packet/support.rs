@@ -2,7 +2,7 @@
 
 use super::{Malformed, QualStatus, Support};
 use crate::bits::{Reader, Writer};
-use crate::{Params, SupportLayout};
+use crate::{Options, Params, SupportLayout};
 
 /// A field of a support packet.
 struct Field {
@@ -116,8 +116,10 @@ fn fields(layout: SupportLayout) -> &'static [Field] {
 }
 
 /// Reads what comes after format and subformat.
-pub(super) fn read(reader: &mut Reader, params: &Params) -> Result<Support, Malformed> {
+pub(super) fn read(reader: &mut Reader, params: &Params, options: &Options) -> Result<Support, Malformed> {
     let mut support = Support::default();
+    // What a layout has no bit for stays as it is.
+    support.ioptions.sijump = options.sijump;
     for field in fields(params.support) {
         let value = reader.take(field.width);
         match field.is {

@@ -54,7 +54,8 @@ pub fn any_options(rng: &mut Rng, params: &Params) -> Options {
         jump_target_cache: rng.one_in(2) && params.cache_size > 0,
         branch_prediction: rng.one_in(2) && params.bpred_size > 0,
         // Not in the reference model's support packets.
-        sijump: rng.one_in(2) && params.sijump && params.support != SupportLayout::Reference,
+        // The reference model's layout has no bit for it.
+        sijump: params.sijump && (rng.one_in(2) || params.support == SupportLayout::Reference),
     }
 }
 

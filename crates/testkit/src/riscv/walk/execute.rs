@@ -18,11 +18,14 @@ pub struct Happenings {
     pub contexts: u64,
     /// Another thread goes on, with a context of its own.
     pub switches: u64,
+    /// Each privilege has one trap handler ([`Program::handler`]), and all traps go to one. Otherwise they go to any, or are served by
+    /// somebody who is not traced.
+    pub has_vectors: bool,
 }
 
 impl Default for Happenings {
     fn default() -> Self {
-        Self { interrupts: 300, faults: 300, wrong_returns: 40, contexts: 0, switches: 0 }
+        Self { interrupts: 300, faults: 300, wrong_returns: 40, contexts: 0, switches: 0, has_vectors: false }
     }
 }
 
@@ -245,7 +248,7 @@ impl<'p> Walk<'p> {
     /// The instruction here calls for a trap.
     fn trap_at_call(&mut self, cause: u64, value: u64, sink: &mut impl FnMut(&Event)) {
         let at = self.thread.at;
-        if self.thread.privilege == 0 && self.rng.one_in(3) {
+        if self.thread.privilege == 0 && !self.happenings.has_vectors && self.rng.one_in(3) {
             // Whoever serves it is not traced.
             self.cut(sink);
             let next = self.program.addresses[at + 1];
@@ -264,13 +267,16 @@ impl<'p> Walk<'p> {
     fn trap(&mut self, cause: u64, interrupt: bool, value: u64, sink: &mut impl FnMut(&Event)) {
         self.cut(sink);
         let at = self.thread.at;
-        let handler = *self.rng.pick(&self.program.handlers);
+        let privilege = self.thread.privilege;
+        let to = if privilege <= 1 && self.rng.one_in(2) { 1 } else { 3 };
+        let handler = if self.happenings.has_vectors {
+            self.program.handler_of(to)
+        } else {
+            *self.rng.pick(&self.program.handlers)
+        };
         let (pc, next) = (self.program.addresses[at], self.program.addresses[handler]);
         sink(&Event::Trap(Trap { pc, cause, interrupt, value, next }));
-        let Thread { privilege, ref calls, .. } = self.thread;
-        let calls = calls.len();
-        self.thread.traps.push((at, privilege, calls));
-        let to = if privilege <= 1 && self.rng.one_in(2) { 1 } else { 3 };
+        self.thread.traps.push((at, privilege, self.thread.calls.len()));
         self.set_privilege(to, sink);
         self.thread.at = handler;
         self.start = handler;

@@ -134,6 +134,15 @@ enum Kind {
 }
 
 impl Program {
+    /// Where the trap handler of a privilege is, where each has one.
+    pub fn handler(&self, privilege: u8) -> u64 {
+        self.addresses[self.handler_of(privilege)]
+    }
+
+    fn handler_of(&self, privilege: u8) -> usize {
+        self.handlers[usize::from(privilege) % self.handlers.len()]
+    }
+
     /// Address after the instruction.
     fn end(&self, op: usize) -> u64 {
         self.mask(self.addresses[op].wrapping_add(self.ops[op].len.into()))
