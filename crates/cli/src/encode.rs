@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tracewright_core::{Isa, MemorySpace};
+use tracewright_etrace::ingress::ITypeWidth;
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
 use tracewright_image::Image;
 use tracewright_input::{ImageFile, map_file};
-use tracewright_isa::riscv::Xlen;
+use tracewright_isa::riscv::{IType, Xlen};
 
 use crate::etrace::{Folder, Settings, Traced};
 use crate::log::Log;
 use crate::output::{Error, Outcome, report, stdout};
-use crate::record::{Code, Pair, Watch, traced_lines};
+use crate::record::{Code, Pair, Watch, grouped, traced_lines};
 
 /// Make a trace of what was executed, from a log.
 ///
@@ -72,7 +73,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     if !opts.quiet {
         let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
-        report(&format!("{name}: {instructions} instructions encoded"));
+        report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
     Ok(Outcome::from_errors(error.is_some().into()))
@@ -101,10 +102,25 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     let text = map_file(&opts.log)?;
     let text = text.as_slice();
     let xlen = if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 };
-    let retirement = retirement(text);
+    let Form { retirement, itype_width } = form(text);
     let wrong = |error| Error::Message(format!("{}: {error}", opts.log.display()));
     let reader = Reader::new(text, retirement).map_err(wrong)?;
-    let (folder, mut tracer) = Folder::create(dir, &settings(opts, xlen)?, &name(&opts.log))?;
+    let mut settings = Settings::new(isa(xlen));
+    settings.itype_width = itype_width;
+    if !has_column(text, b"sijump_0") {
+        // Nobody says which jumps are inferable: they are told, so a reader must not infer them.
+        settings.source.config.options.sijump = false;
+        if opts
+            .options
+            .iter()
+            .any(|option| matches!(option.as_str(), "sijump=on" | "sijump=true" | "sijump=1"))
+        {
+            return Err(Error::Message("--option sijump: the log has no column sijump_0".into()));
+        }
+    }
+    let settings = settings.with(&opts.options)?;
+    settings.refuse_data()?;
+    let (folder, mut tracer) = Folder::create(dir, &settings, &name(&opts.log))?;
     let (mut retired, mut error) = (0, None);
     for entry in reader {
         match entry {
@@ -125,14 +141,26 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     Ok((traced, instructions, error))
 }
 
-/// What `iretire` counts: instructions, unless one line has more than one.
-fn retirement(text: &[u8]) -> Retirement {
-    let Ok(mut reader) = Reader::new(text, Retirement::Instruction) else { return Retirement::Instruction };
-    let is_block = reader.any(|entry| match entry {
-        Err(error) => matches!(&error.problem, Problem::Value { column, .. } if column == "iretire"),
-        Ok(_) => false,
-    });
-    if is_block { Retirement::Block } else { Retirement::Instruction }
+/// What encoder inputs leave to be found out.
+struct Form {
+    retirement: Retirement,
+    itype_width: ITypeWidth,
+}
+
+/// `iretire` counts instructions, unless a line has more than one. A type that only three bits have tells how many they are.
+fn form(text: &[u8]) -> Form {
+    let mut form = Form { retirement: Retirement::Instruction, itype_width: ITypeWidth::Four };
+    let Ok(reader) = Reader::new(text, Retirement::Instruction) else { return form };
+    for entry in reader {
+        match entry {
+            Ok(entry) if entry.itype == IType::UninferableJump3 => form.itype_width = ITypeWidth::Three,
+            Err(error) if matches!(&error.problem, Problem::Value { column, .. } if column == "iretire") => {
+                form.retirement = Retirement::Block;
+            }
+            _ => {}
+        }
+    }
+    form
 }
 
 /// Whether a file begins as encoder inputs do.
@@ -141,16 +169,23 @@ fn is_encoder_input(path: &Path) -> Result<bool, Error> {
     let on = |error: std::io::Error| Error::Message(format!("{}: {error}", path.display()));
     let mut start = Vec::new();
     std::fs::File::open(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let has = |name: &[u8]| header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name);
-    Ok(has(b"itype_0") && has(b"iaddr_0"))
+    Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
+}
+
+/// Whether the first line has this name.
+fn has_column(text: &[u8], name: &[u8]) -> bool {
+    let header = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name)
 }
 
 fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
-    let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    let settings = Settings::new(isa).with(&opts.options)?;
+    let settings = Settings::new(isa(xlen)).with(&opts.options)?;
     settings.refuse_data()?;
     Ok(settings)
+}
+
+fn isa(xlen: Xlen) -> Isa {
+    if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 }
 }
 
 fn name(path: &Path) -> String {

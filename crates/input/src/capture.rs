@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
 
-use crate::etrace::EtraceSource;
+use crate::etrace::{EtraceSource, differs};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
@@ -212,7 +212,7 @@ impl Capture {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
-        let mut encapsulation = None;
+        let mut first = None;
         for source in sources {
             match source {
                 RawSource::Etm(source) => {
@@ -231,10 +231,10 @@ impl Capture {
                     if format != BufferFormat::Etrace {
                         return problem("E-Trace is not read from frames, and has no --format");
                     }
-                    if *encapsulation.get_or_insert(source.config.encapsulation)
-                        != source.config.encapsulation
-                    {
-                        return problem("sources in one file have one encapsulation");
+                    if let Some(what) = differs(*first.get_or_insert(&source.config), &source.config) {
+                        return problem(&format!(
+                            "sources in one file are built alike: these differ in {what}"
+                        ));
                     }
                     if !ids.insert(source.source) {
                         return problem(&format!("two sources with id={}", source.source));

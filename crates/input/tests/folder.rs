@@ -184,7 +184,7 @@ fn sources_that_cannot_share_a_buffer_are_left_out() {
     check(
         &both(&second.replace("id = 3", "id = 4").replace("source_bits = 6", "source_bits = 7")),
         &[
-            "capture.toml:26: error: buffer \"sink\": source \"hart1\" has another encapsulation than those before it: \
+            "capture.toml:26: error: buffer \"sink\": source \"hart1\" has other encapsulation than those before it: \
 left out",
         ],
     );
@@ -227,12 +227,9 @@ fn written_captures_are_read_back() {
         writer.describe(description);
         let count = 1 + rng.below(3) as u16;
         let encapsulation = encapsulation(&mut rng);
+        let config = config(&mut rng, encapsulation);
         let sources: Vec<_> = (0..count)
-            .map(|id| EtraceSource {
-                config: config(&mut rng, encapsulation),
-                source: id * 300,
-                isa: Isa::Rv32,
-            })
+            .map(|id| EtraceSource { config: config.clone(), source: id * 300, isa: Isa::Rv32 })
             .collect();
         let numbers: Vec<_> = sources
             .iter()
@@ -400,7 +397,7 @@ fn raw_files_are_described_on_the_command_line() {
     let pulp = source("etrace,isa=rv64,encapsulation=pulp,id=1".into()).unwrap();
     assert_eq!(
         error(BufferFormat::Etrace, &[source0.clone(), pulp]),
-        "sources in one file have one encapsulation"
+        "sources in one file are built alike: these differ in encapsulation"
     );
     let etm = source("etm4,id=0x10".into()).unwrap();
     let mixed = [source0.clone(), etm];

@@ -16,6 +16,8 @@ use crate::reader::Input;
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;
+/// Bytes of a record of PULP's.
+const RECORD: usize = 40;
 
 /// Prints all messages of a buffer. Returns how many errors there were.
 pub fn print(
@@ -40,10 +42,12 @@ pub fn print(
         strangers: Strangers::default(),
         line: Line::default(),
         words: String::new(),
+        idle: None,
         errors: 0,
         failed: Ok(()),
     };
     let read = etrace::read(capture, buffer, input, &mut print)?;
+    print.end_idle();
     print.failed?;
     print.out.flush()?;
     print.strangers.report(capture, buffer);
@@ -58,8 +62,36 @@ struct Print<'a, W> {
     strangers: Strangers,
     line: Line,
     words: String,
+    /// Where a row of idle packets began, and how many there were.
+    idle: Option<(u64, u64)>,
     errors: u64,
     failed: io::Result<()>,
+}
+
+impl<W: Write> Print<'_, W> {
+    /// A row of idle packets is one line.
+    fn end_idle(&mut self) {
+        let Some((offset, len)) = self.idle.take() else { return };
+        self.line.clear();
+        match &self.json {
+            None => {
+                let plural = if len == 1 { "" } else { "s" };
+                self.line.hex(offset, 10).text("  --  ").blanks(3 * BYTES + 1);
+                self.line.text("Idle: ").decimal(len).text(" packet").text(plural).text("\n");
+            }
+            Some(name) => {
+                self.line.text(r#"{"buffer":"#).text(name).text(r#","offset":"#).decimal(offset);
+                self.line.text(r#","kind":"Idle","len":"#).decimal(len).text("}\n");
+            }
+        }
+        self.write();
+    }
+
+    fn write(&mut self) {
+        if self.failed.is_ok() {
+            self.failed = self.out.write_all(self.line.bytes());
+        }
+    }
 }
 
 impl<W: Write> Visitor for Print<'_, W> {
@@ -76,13 +108,16 @@ impl<W: Write> Visitor for Print<'_, W> {
                 return;
             }
         }
+        if kind == Kind::Idle && found.message.flow == 0 {
+            self.idle.get_or_insert((found.offset, 0)).1 += 1;
+            return;
+        }
+        self.end_idle();
         match &self.json {
             None => text(&mut self.line, &mut self.words, found, kind),
             Some(name) => json(&mut self.line, name, found, kind),
         }
-        if self.failed.is_ok() {
-            self.failed = self.out.write_all(self.line.bytes());
-        }
+        self.write();
     }
 
     fn is_done(&self) -> bool {
@@ -117,15 +152,22 @@ fn text(line: &mut Line, words: &mut String, found: &Found<'_>, kind: Kind) {
     } else {
         line.text("  --  ");
     }
-    let (mut bytes, mut words) = (found.bytes, words.as_str());
+    // PULP's records are filled up in front.
+    let zeros = found.bytes.iter().take_while(|&&byte| byte == 0).count();
+    let is_filled = found.bytes.len() == RECORD && zeros > 2;
+    let shown = if is_filled { &found.bytes[zeros..] } else { found.bytes };
+    let (mut bytes, mut words) = (shown, words.as_str());
+    let mut is_first = is_filled;
     loop {
-        let (now, later) = bytes.split_at(bytes.len().min(BYTES));
+        let dots = usize::from(std::mem::take(&mut is_first));
+        let (now, later) = bytes.split_at(bytes.len().min(BYTES - dots));
         let (words_now, words_later) = split_words(words);
+        line.text(if dots == 1 { ".. " } else { "" });
         for (i, byte) in now.iter().enumerate() {
             line.text(if i == 0 { "" } else { " " }).hex_byte(*byte);
         }
         if !words_now.is_empty() {
-            let width = (3 * now.len()).saturating_sub(1);
+            let width = (3 * (now.len() + dots)).saturating_sub(1);
             line.blanks(3 * BYTES + 1 - width).text(words_now);
         }
         line.text("\n");

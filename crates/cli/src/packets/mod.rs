@@ -30,7 +30,7 @@ use crate::reader::{self, Found, Place, SourceId, Visitor};
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd
   tracewright packets etb.bin --format coresight --source etm4,id=0x10
-  tracewright packets run/
+  tracewright packets samples/etrace
   tracewright packets median.te_inst_raw \\
       --source etrace,isa=rv64,encapsulation=smi,params=hardware_64.scf")]
 pub struct Opts {

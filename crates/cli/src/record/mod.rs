@@ -30,7 +30,7 @@ use self::pair::Maybe;
 pub use self::pair::Pair;
 use self::places::Places;
 use self::summary::Summary;
-pub use self::summary::traced_lines;
+pub use self::summary::{grouped, traced_lines};
 pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
@@ -75,7 +75,7 @@ pub struct Opts {
     protocol: Option<Protocol>,
 
     /// A parameter or an option of the encoder, by its name in the specification (repeat for more; `--option help` lists all).
-    #[arg(long = "option", value_name = "NAME=VALUE", requires = "protocol")]
+    #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 
     /// Write what is executed to this file, as `record --from` reads it.
@@ -155,6 +155,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         out.write_all(Settings::help().as_bytes())?;
         out.flush()?;
         return Ok(Outcome::Good);
+    }
+    if opts.protocol.is_none() && !opts.options.is_empty() {
+        return Err(Error::Message("--option is for traces: name a --protocol, too".into()));
     }
     if opts.protocol.is_some() {
         if opts.output.is_none() {

@@ -150,8 +150,12 @@ impl Count {
         let plural = if seen == 1 { "" } else { "s" };
         writeln!(out, "  {seen} synchronisation packet{plural} (formats 3.0 and 3.1)")?;
         for (what, distance) in [("bytes", &count.syncs), ("packets", &count.packets_apart)] {
-            if let Some((least, mean, most)) = distance.range() {
-                writeln!(out, "    {least} to {most} {what} apart, {mean} on average")?;
+            match distance.range() {
+                Some((least, _, most)) if least == most => writeln!(out, "    {least} {what} apart")?,
+                Some((least, mean, most)) => {
+                    writeln!(out, "    {least} to {most} {what} apart, {mean} on average")?;
+                }
+                None => {}
             }
         }
         if count.timestamps > 0 {

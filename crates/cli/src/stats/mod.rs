@@ -22,7 +22,7 @@ use crate::reader::{self, Found, Visitor};
 #[command(after_help = "Examples:
   tracewright stats samples/two-cores
   tracewright stats juno/ --id 0x10
-  tracewright stats run/
+  tracewright stats samples/etrace
   tracewright stats juno/ --json | jq '.sources[].packets'")]
 pub struct Opts {
     #[command(flatten)]

@@ -23,6 +23,17 @@ pub struct EtraceSource {
     pub isa: Isa,
 }
 
+/// In what two sources differ that share a buffer: there is no telling their packets apart before they are read.
+pub(crate) fn differs(one: &Config, other: &Config) -> Option<&'static str> {
+    if one.encapsulation != other.encapsulation {
+        return Some("encapsulation");
+    }
+    if one.params != other.params {
+        return Some("params");
+    }
+    (one.options != other.options || one.data != other.data).then_some("options")
+}
+
 /// The name of an instruction set.
 pub(crate) fn isa_name(isa: Isa) -> &'static str {
     if isa == Isa::Rv32 { "rv32" } else { "rv64" }

@@ -3,7 +3,7 @@ use tracewright_etrace::stream::Config;
 use tracewright_etrace::{Options, Params, data};
 
 use super::encapsulation::{self, PARTS};
-use super::field::{Field, Group, fields};
+use super::field::{Field, Group};
 use super::{EtraceSource, isa_named, number, scf};
 
 /// A source as a person describes it: what comes after `etrace,`.
@@ -57,8 +57,8 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
             continue;
         }
         let field = Field::named(name).ok_or_else(|| {
-            let names: Vec<_> = fields().map(|field| field.name).collect();
-            format!("{name}: expected id, isa, encapsulation, params=FILE or one of {}", names.join(", "))
+            let others = "a parameter or option of the encoder (tracewright record --option help lists them)";
+            format!("{name}: expected id, isa, encapsulation, params=FILE, or {others}")
         })?;
         field.put(&mut config, value)?;
         if field.group == Group::Options && field.name == "sijump" {

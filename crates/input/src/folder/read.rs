@@ -195,7 +195,7 @@ fn with_names(document: &mut Document<'_>, names: &[String], line: u32, sources:
     found
 }
 
-/// Those of a buffer's sources that can share it: all with one encapsulation, each with an ID of its own.
+/// Those of a buffer's sources that can share it: all built alike, each with an ID of its own.
 fn together(
     document: &mut Document<'_>,
     line: u32,
@@ -204,18 +204,16 @@ fn together(
     sources: &[Source],
 ) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
-    let mut first: Option<Encapsulation> = None;
+    let mut first: Option<&Config> = None;
     let mut by_id: HashMap<u16, &str> = HashMap::new();
     for &index in wanted {
         let source = &sources[index];
         if let Protocol::Etrace(etrace) = &source.protocol {
-            let encapsulation = etrace.config.encapsulation;
-            let why = if *first.get_or_insert(encapsulation) == encapsulation {
-                by_id
+            let why = match etrace::differs(*first.get_or_insert(&etrace.config), &etrace.config) {
+                Some(what) => Some(format!("has other {what} than those before it")),
+                None => by_id
                     .insert(etrace.source, &source.name)
-                    .map(|other| format!("has the ID of {}", quote(other)))
-            } else {
-                Some("has another encapsulation than those before it".to_owned())
+                    .map(|other| format!("has the ID of {}", quote(other))),
             };
             if let Some(why) = why {
                 let name = quote(&source.name);
