@@ -231,7 +231,7 @@ impl Capture {
                     if format != BufferFormat::Etrace {
                         return problem("E-Trace is not read from frames, and has no --format");
                     }
-                    if let Some(what) = differs(*first.get_or_insert(&source.config), &source.config) {
+                    if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
                         return problem(&format!(
                             "sources in one file are built alike: these differ in {what}"
                         ));

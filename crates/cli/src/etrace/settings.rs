@@ -309,20 +309,19 @@ impl Settings {
 }
 
 fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
+    /// Where meanings begin.
+    const MEANING: usize = 31;
     let mut line = format!("  {name:<19}{default:<10}");
-    let mut words = meaning.split(' ').peekable();
-    let mut start = line.len();
-    while let Some(word) = words.next() {
+    for word in meaning.split(' ') {
         if line.len() + 1 + word.len() > 79 {
             *text += line.trim_end();
             *text += "\n";
-            line = " ".repeat(start);
+            line = " ".repeat(MEANING);
         }
-        if line.len() > start {
+        if line.len() > MEANING {
             line.push(' ');
         }
         line += word;
-        start = start.min(31);
     }
     *text += line.trim_end();
     *text += "\n";

@@ -209,7 +209,7 @@ fn together(
     for &index in wanted {
         let source = &sources[index];
         if let Protocol::Etrace(etrace) = &source.protocol {
-            let why = match etrace::differs(*first.get_or_insert(&etrace.config), &etrace.config) {
+            let why = match etrace::differs(first.get_or_insert(&etrace.config), &etrace.config) {
                 Some(what) => Some(format!("has other {what} than those before it")),
                 None => by_id
                     .insert(etrace.source, &source.name)
