@@ -43,6 +43,9 @@ mod port;
 mod resync;
 mod returns;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{Config, Quirks};
 pub use encoder::Encoder;
 pub use filter::{Comparator, Filter};
