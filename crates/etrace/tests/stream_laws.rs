@@ -1,10 +1,10 @@
 //! Laws of streams, over random encoders, encapsulations, sources, messages, damage and chunks.
 
+use tracewright_etrace::data;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{
     Config, Content, Encapsulation, Message, Parser, SyncPoint, SyncPoints, Writer,
 };
-use tracewright_etrace::{Options, data};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_support};
 
