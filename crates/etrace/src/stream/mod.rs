@@ -1,6 +1,7 @@
 //! What carries packets: a byte stream of encapsulated payloads, from one source or from several.
 
 mod frame;
+mod hot;
 mod parser;
 mod search;
 mod sources;

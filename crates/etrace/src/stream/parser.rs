@@ -1,6 +1,7 @@
 //! Messages from a byte stream.
 
 use super::frame::Body;
+use super::hot::Hot;
 use super::search::{Found, Search};
 use super::sources::Sources;
 use super::{Config, Content, Encapsulation, Malformed, Message, Sink};
@@ -26,6 +27,7 @@ pub struct Parser {
     /// The search for alignment; `None` while there is no doubt.
     search: Option<Search>,
     sources: Sources,
+    hot: Option<Hot>,
 }
 
 impl Parser {
@@ -37,6 +39,7 @@ impl Parser {
     /// A parser for the bytes from stream position `position` on, where a message begins.
     pub fn aligned_at(config: Config, position: u64) -> Self {
         Self {
+            hot: Hot::new(&config.params, &config.encapsulation),
             config,
             at: position,
             carry: [0; CARRY],
@@ -117,6 +120,11 @@ impl Parser {
             }
         }
         loop {
+            if let (Some(hot), None) = (&self.hot, &self.search) {
+                let used = hot.run(rest, self.at, &self.config, &self.sources, sink);
+                self.at += used as u64;
+                rest = &rest[used..];
+            }
             let used = self.step(rest, sink);
             if used == 0 {
                 break;
