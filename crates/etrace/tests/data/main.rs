@@ -6,3 +6,4 @@ mod programs;
 mod random;
 mod reference;
 mod round_trip;
+mod whole;
