@@ -7,6 +7,9 @@
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_data.rs"]
+mod etrace_data;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -35,6 +38,7 @@ pub type Body = fn(&[u8]);
 pub const BODIES: &[(&str, Body)] = &[
     ("packets", etm::packets),
     ("decode", etm::decode),
+    ("data", etrace_data::data),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),
