@@ -95,7 +95,7 @@ fn data_of_anything() {
         let mut at = 8;
         while let Some(first) = bytes.get_mut(at) {
             if !rng.one_in(6) {
-                *first = 0xe0 | 1 + (*first & 15);
+                *first = 0xe0 | (1 + (*first & 15));
             }
             at += 1 + usize::from(*first & 31);
         }
