@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/etrace/tests/fuzz_packets.rs"]
 mod etrace_packets;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_data.rs"]
+mod etrace_data;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -40,6 +43,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("decode", etm::decode),
     ("etrace_payloads", etrace_packets::payloads),
     ("etrace_streams", etrace_packets::streams),
+    ("data", etrace_data::data),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),

@@ -75,7 +75,8 @@ impl Pairing {
         }
     }
 
-    /// A message of the trace, before the decoder takes it. What `out` takes is as in [`packet`](Self::packet).
+    /// A message of the trace, after the decoder has taken it and told what it tells. What `out` takes is as in
+    /// [`packet`](Self::packet).
     pub fn message(&mut self, message: &Message, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match &message.content {
             Content::Instruction(packet) => self.packet(packet, out),
@@ -117,8 +118,9 @@ impl Pairing {
         }
     }
 
-    /// An instruction trace packet, before the instructions are told that it tells of. `out` takes accesses, and addresses of the
-    /// instructions that did them, where that is certain; likewise for the other functions.
+    /// An instruction trace packet, after the instructions were told that ran before the one it reports (but for the last block of
+    /// them, which may go on), and before that one is. `out` takes accesses, and addresses of the instructions that did
+    /// them, where that is certain; likewise for the other functions.
     pub fn packet(&mut self, packet: &Packet, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match packet {
             Packet::Start(packet::Start { address, .. })
