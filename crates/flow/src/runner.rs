@@ -340,19 +340,16 @@ impl<'i> Runner<'i> {
         reached
     }
 
-    fn explore(&mut self, mut here: NodeId, mut skip: u64, goal: Option<&Goal>, mut passed: u32) -> Reached {
+    fn explore(&mut self, mut here: NodeId, skip: u64, goal: Option<&Goal>, mut passed: u32) -> Reached {
+        let inline = goal.filter(|goal| goal.inline);
+        if inline.is_some_and(|goal| self.is_at(here, skip, goal, passed)) {
+            return Reached::Inline(here);
+        }
         // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
         // a place on depends on the calls that are open there, but only on those that it returns from.
-        let (mut mark, mut mark_depth, mut least, mut next_mark) =
-            (here, self.calls.depth(), self.calls.depth(), 1);
+        let (mut mark, mut mark_depth, mut next_mark) = (here, self.calls.depth(), 1);
+        let mut least = mark_depth;
         for step in 1..=MOST_JUMPS {
-            if let Some(goal) = goal
-                && goal.inline
-                && self.is_at(here, skip, goal, passed)
-            {
-                return Reached::Inline(here);
-            }
-            skip = 0;
             let row = self.row(here);
             if row.kind == Kind::Return {
                 if goal.is_some_and(|goal| self.is_explicit(goal, passed)) {
@@ -364,6 +361,9 @@ impl<'i> Runner<'i> {
                 Ok(to) => to,
                 Err(reached) => return reached,
             };
+            if inline.is_some_and(|goal| self.is_at(here, 0, goal, passed)) {
+                return Reached::Inline(here);
+            }
             least = least.min(self.calls.depth());
             if here == mark && least >= mark_depth {
                 return Reached::Nothing(here);

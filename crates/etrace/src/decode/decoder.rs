@@ -279,26 +279,19 @@ impl<'i> Decoder<'i> {
     /// Format 3, subformat 0.
     fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
         let address = self.params.address(start.address);
-        match self.state {
-            State::Running => {
-                if !self.follow_to_start(offset, start, address, sink) {
-                    return;
-                }
+        if self.state == State::Running {
+            if self.follow_to_start(offset, start, address, sink) {
                 self.sync(offset, address);
-                self.tell_context(offset, start.context, sink);
+                return self.tell_context(offset, start.context, sink);
             }
-            State::Trapped => {
-                self.tell_context(offset, start.context, sink);
-                self.sync(offset, address);
-                self.go_to(offset, address, start.taken, sink);
-            }
-            State::Waiting { .. } => {
-                self.begin(offset, sink);
-                self.tell_context(offset, start.context, sink);
-                self.sync(offset, address);
-                self.go_to(offset, address, start.taken, sink);
-            }
+            // The program did not lead here, but here is where execution is.
         }
+        if self.state != State::Trapped {
+            self.begin(offset, sink);
+        }
+        self.tell_context(offset, start.context, sink);
+        self.sync(offset, address);
+        self.go_to(offset, address, start.taken, sink);
     }
 
     /// Tracing begins with a synchronisation packet.
