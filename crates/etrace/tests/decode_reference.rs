@@ -89,7 +89,7 @@ fn pulp() {
         ("l1_test", "l1", 257, 257, 261, 0),
         ("hello_culsans", "hello_culsans", 656, 656, 660, 0),
         // The encoder drops branches before a synchronisation packet.
-        ("gpios_all", "gpios_all", 566, 566, 0, 0),
+        ("gpios_all", "gpios_all", 566, 555, 10_050, 11),
     ] {
         let folder = captures.join("riscv/rv_tracer").join(program);
         let mut builder = Image::builder();

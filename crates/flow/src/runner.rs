@@ -42,6 +42,8 @@ pub enum Reached {
     End(NodeId),
     /// Nothing: execution goes round for ever, from this node on.
     Nothing(NodeId),
+    /// A return at the end of this node that may lead to the address, and so may a later one.
+    Several(NodeId),
 }
 
 /// Where a run is to end.
@@ -94,8 +96,6 @@ enum Kind {
     Call,
     /// A return that the trace may leave out.
     Return,
-    /// A jump that is also a return.
-    JumpBack,
     Indirect,
     IndirectCall,
     End,
@@ -216,9 +216,6 @@ impl<'i> Runner<'i> {
                     match row.kind {
                         Kind::Call => self.calls.push(row.after),
                         Kind::Return => to = self.calls.pop().unwrap_or(NodeId::NONE),
-                        Kind::JumpBack => {
-                            self.calls.pop();
-                        }
                         _ => {}
                     }
                 }
@@ -313,9 +310,7 @@ impl<'i> Runner<'i> {
             let row = self.row(here);
             if row.kind == Kind::Return {
                 if self.is_explicit(goal, passed) {
-                    self.calls.pop();
-                    sink.node(offset, &self.graph, here, true);
-                    return Reached::Indirect(here);
+                    return self.explicit_return(here, goal, offset, sink);
                 }
                 passed += 1;
             }
@@ -330,6 +325,30 @@ impl<'i> Runner<'i> {
                 return Reached::Nothing(at);
             }
         }
+    }
+
+    /// A return that the trace tells of.
+    #[cold]
+    fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
+        if let Returns::Depth(_) = goal.returns {
+            // The call stays open, since depths are told. It may also have been left out, and a later one be meant.
+            let calls = self.calls.clone();
+            let later = match self.calls.pop() {
+                Some(to) => self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0),
+                None => Reached::End(here),
+            };
+            self.calls = calls;
+            let is_return = |id| self.rows.get(NodeId::index(id)).is_some_and(|row| row.kind == Kind::Return);
+            match later {
+                Reached::Inline(_) => return Reached::Several(here),
+                Reached::Indirect(id) if is_return(id) => return Reached::Several(here),
+                _ => {}
+            }
+        } else {
+            self.calls.pop();
+        }
+        sink.node(offset, &self.graph, here, true);
+        Reached::Indirect(here)
     }
 
     /// What a [`run`](Self::run) would come to, without telling any of it; without a goal, what a run to a branch would.
@@ -380,7 +399,7 @@ impl<'i> Runner<'i> {
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);
         let to = match row.kind {
-            Kind::Jump | Kind::Call | Kind::JumpBack => row.to[0],
+            Kind::Jump | Kind::Call => row.to[0],
             Kind::Return => self.calls.iter().next()?.0,
             _ => return None,
         };
@@ -444,10 +463,6 @@ impl<'i> Runner<'i> {
                     return Err(Reached::Indirect(here));
                 }
             },
-            Kind::JumpBack => {
-                self.calls.pop();
-                row.to[0]
-            }
             Kind::Indirect => {
                 sink.node(offset, &self.graph, here, true);
                 return Err(Reached::Indirect(here));
@@ -511,16 +526,7 @@ impl<'i> Runner<'i> {
             Flow::Direct => (if is_call { Kind::Call } else { Kind::Jump }, self.graph.taken(here)),
             Flow::Pair if self.rules.pairs => {
                 let to = self.graph.at(node.target, node.isa(), node.space());
-                (
-                    if is_call {
-                        Kind::Call
-                    } else if is_return {
-                        Kind::JumpBack
-                    } else {
-                        Kind::Jump
-                    },
-                    to,
-                )
+                (if is_call { Kind::Call } else { Kind::Jump }, to)
             }
             Flow::Pair | Flow::Indirect if is_return => (Kind::Return, NodeId::NONE),
             Flow::Pair | Flow::Indirect if is_call => (Kind::IndirectCall, NodeId::NONE),

@@ -50,7 +50,10 @@ pub(super) enum State {
         resume: bool,
     },
     /// A trap was taken, and its handler is yet to be told.
-    Trapped,
+    Trapped {
+        /// Where that trap was taken to, and another one at once.
+        next_epc: Option<u64>,
+    },
     Running,
 }
 
@@ -116,7 +119,7 @@ impl<'i> Decoder<'i> {
     pub fn gap_start(&self) -> Option<u64> {
         match self.state {
             State::Waiting { from, .. } => Some(from),
-            State::Trapped | State::Running => None,
+            State::Trapped { .. } | State::Running => None,
         }
     }
 
@@ -186,7 +189,7 @@ impl<'i> Decoder<'i> {
             State::Waiting { reason: Some(reason), from, skipped: true, .. } if from < offset => {
                 sink.element(offset, &Element::Gap { reason, from, to: offset });
             }
-            State::Waiting { .. } | State::Trapped => {}
+            State::Waiting { .. } | State::Trapped { .. } => {}
         }
         sink.element(offset, &Element::End);
         self.restart(offset);
@@ -251,7 +254,7 @@ impl<'i> Decoder<'i> {
             | Packet::BranchCount(_)
             | Packet::JumpTarget { .. } => match self.state {
                 State::Running => self.rare_packet(offset, packet, sink),
-                State::Trapped => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
+                State::Trapped { .. } => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
                 State::Waiting { .. } => self.pass_over(offset, packet, sink),
             },
         }
@@ -279,6 +282,10 @@ impl<'i> Decoder<'i> {
     /// Format 3, subformat 0.
     fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
         let address = self.params.address(start.address);
+        if self.state == State::Running && self.is_elsewhere(start) {
+            self.close(offset, sink);
+            self.state = State::Trapped { next_epc: None };
+        }
         if self.state == State::Running {
             if self.follow_to_start(offset, start, address, sink) {
                 self.sync(offset, address);
@@ -286,12 +293,19 @@ impl<'i> Decoder<'i> {
             }
             // The program did not lead here, but here is where execution is.
         }
-        if self.state != State::Trapped {
+        if !matches!(self.state, State::Trapped { .. }) {
             self.begin(offset, sink);
         }
         self.tell_context(offset, start.context, sink);
         self.sync(offset, address);
         self.go_to(offset, address, start.taken, sink);
+    }
+
+    /// Whether nothing leads to this start but another context.
+    fn is_elsewhere(&self, start: &Start) -> bool {
+        self.config.context_discontinuity
+            && !self.params.nocontext
+            && self.context.is_some_and(|context| context.context != start.context.context)
     }
 
     /// Tracing begins with a synchronisation packet.

@@ -12,6 +12,9 @@ pub struct Options {
     pub source: Option<u16>,
     /// Where trap handlers are. Asked for with implicit exceptions only.
     pub handlers: Vec<Handler>,
+    /// With another context, execution goes on somewhere else (the encoder is told `ctype` 3, asynchronous discontinuity):
+    /// threads, for example. Otherwise it goes on where it was.
+    pub context_discontinuity: bool,
     /// What the encoder does otherwise than the specification says.
     pub quirks: Quirks,
 }
