@@ -1,10 +1,11 @@
 //! Following execution through a program of which a trace tells the branches' outcomes, and few addresses.
 
-use tracewright_core::{Flow, Isa, MemorySpace, Role};
+use tracewright_core::{Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
+use tracewright_isa::riscv;
 
 use crate::scan::instruction;
-use crate::{Calls, Graph, NodeId, Sink, Stop};
+use crate::{Calls, Graph, Instructions, NodeId, Sink, Stop};
 
 /// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
 ///
@@ -38,7 +39,7 @@ pub enum Reached {
     Indirect(NodeId),
     /// A branch at the end of this node of which the trace tells nothing.
     Branch(NodeId),
-    /// The end of this node, where what is known of the program ends.
+    /// The end of this node, where what is known of the program ends; or an instruction in it that never retires.
     End(NodeId),
     /// Nothing: execution goes round for ever, from this node on.
     Nothing(NodeId),
@@ -54,6 +55,8 @@ pub struct Goal {
     /// Whether the run ends where it comes to the address; otherwise it ends only where the program does not tell where
     /// execution goes.
     pub inline: bool,
+    /// Whether a branch is there. Execution does not pass it, however many calls are open.
+    pub is_branch: bool,
     /// What is known of the calls there.
     pub returns: Returns,
 }
@@ -395,6 +398,11 @@ impl<'i> Runner<'i> {
         Reached::Nothing(here)
     }
 
+    /// Whether `here` ends with a return that the trace may leave out.
+    pub fn is_return(&mut self, here: NodeId) -> bool {
+        self.row(here).kind == Kind::Return
+    }
+
     /// Where the jump at the end of `here` goes, if the trace leaves that out.
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);
@@ -417,11 +425,27 @@ impl<'i> Runner<'i> {
     #[cold]
     fn is_there(&self, here: NodeId, goal: &Goal, passed: u32) -> bool {
         let fits = match goal.returns {
+            _ if goal.is_branch => true,
             Returns::Any => true,
             Returns::Depth(depth) => self.calls.depth() == depth as usize,
             Returns::Passed { count, .. } => passed == count,
         };
         fits && self.is_instruction(here, goal.address)
+    }
+
+    /// Whether an instruction of this node always makes a trap and never retires.
+    fn traps(&self, here: NodeId) -> bool {
+        let node = self.graph.node(here);
+        let xlen = match node.isa() {
+            Isa::Rv32 => riscv::Xlen::Rv32,
+            Isa::Rv64 => riscv::Xlen::Rv64,
+            Isa::A64 | Isa::A32 | Isa::T32 => return false,
+        };
+        let block = node.block(Ended::Cut);
+        Instructions::new(self.graph.image(), node.space(), &block).any(|found| {
+            let op = riscv::decode(xlen, u32::from_le_bytes(found.bytes)).op;
+            matches!(op, riscv::Op::Ecall | riscv::Op::Ebreak)
+        })
     }
 
     /// Whether an instruction of this node begins at `address`.
@@ -521,7 +545,7 @@ impl<'i> Runner<'i> {
         let is_call = self.rules.returns && class.role == Role::Call;
         let is_return = self.rules.returns && class.role == Role::Return;
         let (kind, to) = match class.flow {
-            _ if node.stop() != Stop::Class => (Kind::End, NodeId::NONE),
+            _ if node.stop() != Stop::Class || self.traps(here) => (Kind::End, NodeId::NONE),
             Flow::Direct if class.conditional => (Kind::Branch, NodeId::NONE),
             Flow::Direct => (if is_call { Kind::Call } else { Kind::Jump }, self.graph.taken(here)),
             Flow::Pair if self.rules.pairs => {

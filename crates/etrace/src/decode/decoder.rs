@@ -26,6 +26,8 @@ pub struct Decoder<'i> {
     /// Execution was followed to the first occurrence of the last reported address. If that was the target of an uninferable
     /// jump, it is yet to come. What the packet said of returns, and how many were passed.
     pub(super) inferred: Option<(Returns, u32)>,
+    /// Whether the last report was made only because a format 3 packet follows.
+    pub(super) is_final: bool,
     /// The last address that was sent.
     pub(super) address: u64,
     /// Privilege and context as last told; time is left out.
@@ -51,10 +53,19 @@ pub(super) enum State {
     },
     /// A trap was taken, and its handler is yet to be told.
     Trapped {
-        /// Where that trap was taken to, and another one at once.
-        next_epc: Option<u64>,
+        next: Epc,
     },
     Running,
+}
+
+/// Where the next trap is taken, if it comes before the first instruction of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Epc {
+    /// Its own packet says.
+    Own,
+    /// The packet of the trap before said.
+    Other(u64),
+    Unknown,
 }
 
 impl<'i> Decoder<'i> {
@@ -70,6 +81,7 @@ impl<'i> Decoder<'i> {
             at: None,
             pending: None,
             inferred: None,
+            is_final: false,
             address: 0,
             context: None,
             predictor: Predictor::new(params),
@@ -282,9 +294,9 @@ impl<'i> Decoder<'i> {
     /// Format 3, subformat 0.
     fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
         let address = self.params.address(start.address);
-        if self.state == State::Running && self.is_elsewhere(start) {
+        if self.state == State::Running && self.is_elsewhere(&start.context) {
             self.close(offset, sink);
-            self.state = State::Trapped { next_epc: None };
+            self.state = State::Trapped { next: Epc::Unknown };
         }
         if self.state == State::Running {
             if self.follow_to_start(offset, start, address, sink) {
@@ -301,11 +313,11 @@ impl<'i> Decoder<'i> {
         self.go_to(offset, address, start.taken, sink);
     }
 
-    /// Whether nothing leads to this start but another context.
-    fn is_elsewhere(&self, start: &Start) -> bool {
+    /// Whether another context is all that leads there.
+    pub(super) fn is_elsewhere(&self, context: &packet::Context) -> bool {
         self.config.context_discontinuity
             && !self.params.nocontext
-            && self.context.is_some_and(|context| context.context != start.context.context)
+            && self.context.is_some_and(|before| before.context != context.context)
     }
 
     /// Tracing begins with a synchronisation packet.
@@ -329,7 +341,7 @@ impl<'i> Decoder<'i> {
     }
 
     pub(super) fn reset_history(&mut self) {
-        self.inferred = None;
+        (self.inferred, self.is_final) = (None, false);
         if !self.config.quirks.keeps_predictor && self.options.branch_prediction {
             self.predictor.reset();
         }

@@ -139,7 +139,7 @@ impl Decoder<'_> {
         }
         let mismatch = match (reached, to) {
             (Reached::End(_), _) if node.stop() == Stop::NotCode => Mismatch::NotCode(node.end()),
-            (Reached::End(_), _) => Mismatch::Endless(node.start()),
+            (Reached::End(_), _) if node.stop() == Stop::Endless => Mismatch::Endless(node.start()),
             (Reached::Indirect(_), _) | (_, None) => Mismatch::NoTarget(node.last()),
             (_, Some(to)) => Mismatch::Missed { from: node.start(), to },
         };
@@ -199,6 +199,18 @@ impl Decoder<'_> {
         true
     }
 
+    /// Where execution goes on, as far as is known.
+    pub(super) fn next(&mut self) -> Next {
+        let node = *self.runner.graph().node(self.here);
+        match self.at {
+            None => Next::Address(node.start()),
+            Some(at) if at == node.last() && node.class().ends_block() => {
+                self.after(&node, self.pending.unwrap_or(true))
+            }
+            Some(at) => Next::Address(self.part(&node, at).map_or(at, |part| part.block.end)),
+        }
+    }
+
     /// Where execution goes from the end of `node`.
     fn after(&mut self, node: &Node, taken: bool) -> Next {
         let class = node.class();
@@ -227,6 +239,13 @@ impl Decoder<'_> {
             }
         }
         None
+    }
+
+    /// The address after the instruction at `at`.
+    pub(super) fn after_instruction(&mut self, at: u64) -> Option<u64> {
+        let id = self.runner.at(at);
+        let node = *self.runner.graph().node(id);
+        self.part(&node, at).map(|part| part.block.end)
     }
 
     /// The part of a node before the instruction at `at`.
