@@ -28,6 +28,8 @@ pub struct Inferred {
     pub pairs: bool,
     /// Returns that go where the last call says.
     pub returns: bool,
+    /// A return that went elsewhere, which the trace tells with the number of open calls, leaves its call open.
+    pub keeps_failed: bool,
 }
 
 /// What execution came to.
@@ -99,6 +101,8 @@ enum Kind {
     Call,
     /// A return that the trace may leave out.
     Return,
+    /// A jump that is also a return.
+    JumpBack,
     Indirect,
     IndirectCall,
     End,
@@ -219,6 +223,7 @@ impl<'i> Runner<'i> {
                     match row.kind {
                         Kind::Call => self.calls.push(row.after),
                         Kind::Return => to = self.calls.pop().unwrap_or(NodeId::NONE),
+                        Kind::JumpBack => _ = self.calls.pop(),
                         _ => {}
                     }
                 }
@@ -333,22 +338,21 @@ impl<'i> Runner<'i> {
     /// A return that the trace tells of.
     #[cold]
     fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
-        if let Returns::Depth(_) = goal.returns {
-            // The call stays open, since depths are told. It may also have been left out, and a later one be meant.
-            let calls = self.calls.clone();
-            let later = match self.calls.pop() {
-                Some(to) => self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0),
-                None => Reached::End(here),
-            };
-            self.calls = calls;
+        let calls = self.calls.clone();
+        let popped = self.calls.pop();
+        if let (Returns::Depth(_), Some(to)) = (goal.returns, popped) {
+            // It may also have been left out, and a later one be meant.
+            let later = self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0);
             let is_return = |id| self.rows.get(NodeId::index(id)).is_some_and(|row| row.kind == Kind::Return);
             match later {
                 Reached::Inline(_) => return Reached::Several(here),
                 Reached::Indirect(id) if is_return(id) => return Reached::Several(here),
                 _ => {}
             }
-        } else {
-            self.calls.pop();
+            self.calls = calls;
+            if !self.rules.keeps_failed {
+                self.calls.pop();
+            }
         }
         sink.node(offset, &self.graph, here, true);
         Reached::Indirect(here)
@@ -407,7 +411,7 @@ impl<'i> Runner<'i> {
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);
         let to = match row.kind {
-            Kind::Jump | Kind::Call => row.to[0],
+            Kind::Jump | Kind::JumpBack | Kind::Call => row.to[0],
             Kind::Return => self.calls.iter().next()?.0,
             _ => return None,
         };
@@ -487,6 +491,10 @@ impl<'i> Runner<'i> {
                     return Err(Reached::Indirect(here));
                 }
             },
+            Kind::JumpBack => {
+                self.calls.pop();
+                row.to[0]
+            }
             Kind::Indirect => {
                 sink.node(offset, &self.graph, here, true);
                 return Err(Reached::Indirect(here));
@@ -550,7 +558,12 @@ impl<'i> Runner<'i> {
             Flow::Direct => (if is_call { Kind::Call } else { Kind::Jump }, self.graph.taken(here)),
             Flow::Pair if self.rules.pairs => {
                 let to = self.graph.at(node.target, node.isa(), node.space());
-                (if is_call { Kind::Call } else { Kind::Jump }, to)
+                let kind = match class.role {
+                    _ if is_call => Kind::Call,
+                    _ if is_return => Kind::JumpBack,
+                    _ => Kind::Jump,
+                };
+                (kind, to)
             }
             Flow::Pair | Flow::Indirect if is_return => (Kind::Return, NodeId::NONE),
             Flow::Pair | Flow::Indirect if is_call => (Kind::IndirectCall, NodeId::NONE),

@@ -153,7 +153,11 @@ impl<'i> Decoder<'i> {
     /// From now on these are switched on, as if a support packet had said so.
     pub fn set_options(&mut self, options: crate::Options) {
         self.options = options;
-        self.runner.set_inferred(Inferred { pairs: options.sijump, returns: options.implicit_return });
+        self.runner.set_inferred(Inferred {
+            pairs: options.sijump,
+            returns: options.implicit_return,
+            keeps_failed: self.config.quirks.keeps_failed_returns,
+        });
     }
 
     /// Likewise for data trace.

@@ -131,12 +131,16 @@ impl Decoder<'_> {
         }
         let same_privilege = self.context.is_none_or(|context| context.privilege == start.context.privilege);
         let is_branch = self.is_branch(target);
-        // Where returns are counted, they are told before synchronisation.
-        let returns = match self.options.implicit_return && self.params.iret_ext {
-            true => Returns::Passed { count: 0, explicit: false },
-            false => Returns::Any,
-        };
-        let goal = Goal { address: to, inline: same_privilege, is_branch, returns };
+        let inline = same_privilege;
+        let mut goal = Goal { address: to, inline, is_branch, returns: Returns::Any };
+        // Where returns are counted, they should be told before synchronisation.
+        if self.options.implicit_return && self.params.iret_ext && self.pending.is_none() {
+            let strict = Goal { returns: Returns::Passed { count: 0, explicit: false }, ..goal };
+            let skip = self.skip();
+            if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&strict), 0) {
+                goal = strict;
+            }
+        }
         let pending = is_branch.then_some(start.taken);
         let report = Report { goal, target, pending, inferred: false, is_alone: true };
         match self.branches(offset, BranchMap::default(), sink) {

@@ -26,6 +26,9 @@ pub struct Quirks {
     pub keeps_predictor: bool,
     /// The jump target cache and the return stack are not reset by synchronisation packets.
     pub keeps_history: bool,
+    /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
+    /// 2.0).
+    pub keeps_failed_returns: bool,
     /// Each address that is sent goes into the jump target cache, not only those of uninferable jumps.
     pub caches_all_addresses: bool,
 }
