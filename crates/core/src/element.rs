@@ -139,6 +139,8 @@ pub enum GapReason {
     Contradiction(Contradiction),
     /// The recording was interrupted here: what follows does not continue what came before.
     Interrupted,
+    /// What the trace says can have come about in several ways, after which the core is not in the same state.
+    Ambiguous,
     /// The program could not be followed, which was told ([`Element::Mismatch`]); nothing can be told before the next
     /// synchronisation point.
     Mismatch,

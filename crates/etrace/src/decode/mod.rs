@@ -17,6 +17,6 @@ mod trap;
 
 pub use decoder::Decoder;
 pub use facts::Facts;
-pub use handlers::Handler;
+pub use handlers::{Handler, HandlerPlace};
 pub use options::{Options, Quirks};
 pub use snapshot::Snapshot;

@@ -405,7 +405,7 @@ impl Encoder {
     /// Whether something must be told before a start packet, so that a decoder finds the way there.
     #[inline]
     fn has_untold(&self, after: Before, is_same_privilege: bool) -> bool {
-        if !self.branches.is_empty() {
+        if !self.branches.is_empty() || self.returns.has_untold(after == Before::Return) {
             return true;
         }
         // A decoder that comes by the address on another way would stop there, if the privilege is right.

@@ -108,6 +108,11 @@ impl Returns {
         }
     }
 
+    /// Whether a start packet, which cannot tell how many returns were left out, has to wait until that is told.
+    pub(super) fn has_untold(&self, is_implicit: bool) -> bool {
+        self.counts && (self.count > 0 || is_implicit)
+    }
+
     /// An address was told.
     #[inline]
     pub(super) fn told(&mut self) {
