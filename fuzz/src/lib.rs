@@ -7,11 +7,11 @@
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
-#[path = "../../crates/etrace/tests/fuzz_packets.rs"]
-mod etrace_packets;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_data.rs"]
 mod etrace_data;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_packets.rs"]
+mod etrace_packets;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;

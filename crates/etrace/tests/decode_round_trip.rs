@@ -70,6 +70,7 @@ fn case(seed: u64, v2_returns: bool) -> Case {
         // Threads are told apart by their context.
         contexts: if switches > 0 { 0 } else { *rng.pick(&[0, 50]) },
         switches,
+        has_vectors: false,
     };
     let ctype =
         if switches > 0 { CType::Discontinuity } else { *rng.pick(&[CType::Precise, CType::Imprecise]) };

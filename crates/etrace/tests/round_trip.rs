@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Isa, MemorySpace};
-use tracewright_etrace::decode::{self, Decoder, Handler};
+use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
+use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
 use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
@@ -58,7 +58,7 @@ impl Case {
             faults: often(rng),
             wrong_returns: often(rng),
             contexts: if params.nocontext { 0 } else { often(rng) },
-            switches: if params.nocontext || std::env::var("NOSW").is_ok() { 0 } else { often(rng) },
+            switches: if params.nocontext { 0 } else { often(rng) },
             has_vectors: options.implicit_exception,
         };
         let mode =
@@ -84,7 +84,8 @@ impl Case {
             stream: Config {
                 params,
                 encapsulation,
-                options: Options::default(),
+                // Not all support packets have a bit for it.
+                options: Options { sijump: options.sijump, ..Options::default() },
                 data: data::Options::default(),
             },
             alignment: if rng.one_in(2) { 0 } else { 1 + rng.below(100) as u32 },
@@ -134,12 +135,11 @@ impl Case {
     /// What the decoder finds in the trace, and what it could not tell.
     fn decode(&self, bytes: &[u8], rng: &mut Rng) -> (Vec<Happened>, Vec<Element>) {
         let image = image(&self.program);
-        let handler = |privilege| {
-            let base = self.program.handler(privilege);
-            Handler { privilege, base, vectored: false }
-        };
+        let handler =
+            |privilege| Handler { privilege, place: HandlerPlace::Direct(self.program.handler(privilege)) };
         let handlers = vec![handler(1), handler(3)];
-        let options = decode::Options { handlers, ..decode::Options::default() };
+        let options =
+            decode::Options { handlers, initial: self.stream.options, ..decode::Options::default() };
         let mut decoder = Decoder::new(&self.stream.params, options, &image, self.program.isa);
         let (mut happened, mut wrong) = (Vec::new(), Vec::new());
         let (mut privilege, mut context) = (0, 0);
@@ -155,7 +155,10 @@ impl Case {
                 interrupt: exception.interrupt,
                 value: exception.value,
             }),
-            Element::UnknownPath { .. } => happened.push(Happened::Unknown),
+            Element::UnknownPath { .. } | Element::Lost(GapReason::Ambiguous) => {
+                happened.push(Happened::Unknown)
+            }
+            Element::Gap { reason: GapReason::Ambiguous, .. } => {}
             Element::TraceOn(_) | Element::End | Element::Timestamp { .. } => {}
             ref other => wrong.push(*other),
         };

@@ -35,6 +35,9 @@ pub struct Quirks {
     /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
     /// 2.0, `riscv-etrace`).
     pub keeps_failed_returns: bool,
+    /// With a call counter only, returns are taken to go where their call was, as hardware that only counts has to: a program
+    /// that returns elsewhere is traced wrongly (reference model, C codec). Otherwise we keep the addresses besides.
+    pub trusts_returns: bool,
     /// 31 branches that were all foretold are told as a map where an address is told: a count begins with 32 (C codec).
     pub counts_from_32: bool,
     /// Every address that is told enters the jump target cache, not only targets of jumps (C codec).
@@ -49,6 +52,7 @@ impl Quirks {
         always_ends_with_address: true,
         bare_starts: true,
         keeps_failed_returns: false,
+        trusts_returns: true,
         counts_from_32: false,
         caches_every_address: false,
         always_prefers_index: false,
@@ -59,6 +63,7 @@ impl Quirks {
         always_ends_with_address: false,
         bare_starts: true,
         keeps_failed_returns: false,
+        trusts_returns: true,
         counts_from_32: true,
         caches_every_address: true,
         always_prefers_index: true,

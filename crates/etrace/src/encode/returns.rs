@@ -34,7 +34,7 @@ impl Returns {
         Self {
             stack: ReturnStack::new(params),
             is_on: options.implicit_return && (stack > 0 || counter > 0),
-            knows_addresses: stack > 0,
+            knows_addresses: stack > 0 || !quirks.trusts_returns,
             counts: params.iret_ext,
             keeps_failed: quirks.keeps_failed_returns && !params.iret_ext,
             count: 0,
