@@ -1,5 +1,6 @@
 //! From one reported address to the next.
 
+use tracewright_core::GapReason;
 use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
 
 use super::Decoder;
@@ -16,8 +17,10 @@ struct Report {
     pending: Option<bool>,
     /// Whether a later occurrence may be meant: the target of an uninferable jump that leads back there.
     inferred: bool,
-    /// Whether it is a synchronisation packet, or one that was asked for: nothing has to follow it.
-    is_alone: bool,
+    /// Whether it was asked for: nothing has to follow it.
+    notify: bool,
+    /// Whether it is a synchronisation packet.
+    is_sync: bool,
 }
 
 /// `irets` has 8 bits.
@@ -68,8 +71,10 @@ impl Decoder<'_> {
                     );
                 };
                 self.address = to;
-                let sent = Address { value: to, returns, ..Address::default() };
+                // Only targets of uninferable jumps are sent so. But that no format 3 packet follows is not said.
+                let sent = Address { value: to, returns, updiscon: true, notify: false };
                 self.report(offset, branches, to, &sent, sink);
+                self.is_final = false;
             }
             _ => {}
         }
@@ -104,7 +109,8 @@ impl Decoder<'_> {
                     target,
                     pending,
                     inferred: !sent.notify && !is_branch,
-                    is_alone: sent.notify,
+                    notify: sent.notify,
+                    is_sync: false,
                 };
                 self.arrive(offset, here, 0, report, sink);
             }
@@ -142,7 +148,7 @@ impl Decoder<'_> {
             }
         }
         let pending = is_branch.then_some(start.taken);
-        let report = Report { goal, target, pending, inferred: false, is_alone: true };
+        let report = Report { goal, target, pending, inferred: false, notify: false, is_sync: true };
         match self.branches(offset, BranchMap::default(), sink) {
             Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -230,8 +236,14 @@ impl Decoder<'_> {
             }
         };
         let goal = self.goal(to, sent, is_branch);
-        let report =
-            Report { goal, target, pending, inferred: !sent.notify && !is_branch, is_alone: sent.notify };
+        let report = Report {
+            goal,
+            target,
+            pending,
+            inferred: !sent.notify && !is_branch,
+            notify: sent.notify,
+            is_sync: false,
+        };
         match self.branches(offset, map, sink) {
             Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -349,24 +361,30 @@ impl Decoder<'_> {
         // A return that cannot be counted any more is told for that alone.
         let inferred = inferred && passed < MOST_RETURNS;
         self.inferred = inferred.then_some((goal.returns, passed));
-        self.is_final = !report.is_alone && passed < MOST_RETURNS;
+        self.is_final = !report.is_sync && !report.notify && passed < MOST_RETURNS;
         // Nothing more will be known about this one.
         if !inferred && pending.is_none() {
             self.inferred = Some((goal.returns, passed));
-            self.check_again(offset, sink);
+            // Synchronisation resets the calls that are not known then.
+            if self.check_again(offset, sink) && self.options.implicit_return && !report.is_sync {
+                self.lose(offset, GapReason::Ambiguous, sink);
+            }
         }
     }
 
     /// The last report was inline, and that is final. Where execution can come there again with nothing said about it, nobody
-    /// knows how often it did.
+    /// knows how often it did; returns whether that is so.
     #[cold]
-    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) {
-        let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return };
+    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
+        let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return false };
         let goal = Goal { address, inline: true, is_branch: false, returns };
         let skip = self.skip();
-        if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&goal), passed) {
-            self.unknown_rounds(offset, sink);
+        let reached = self.runner.look_ahead(self.here, skip, Some(&goal), passed);
+        let is_doubt = matches!(reached, Reached::Inline(_));
+        if is_doubt {
+            self.unknown_rounds(offset, address, sink);
         }
+        is_doubt
     }
 
     /// Whether the last instruction is a return that the trace leaves out.

@@ -80,13 +80,18 @@ impl Decoder<'_> {
         self.here = NodeId::NONE;
     }
 
-    /// Execution may have come to where it is any number of times.
+    /// Execution may have come to where it is, `at`, any number of times.
     #[cold]
-    pub(super) fn unknown_rounds(&mut self, offset: u64, sink: &mut impl Sink) {
-        let Next::Address(next) = self.close_at(offset, false, sink) else { return };
+    pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl Sink) {
+        let node = *self.runner.graph().node(self.here);
+        if let Some(before) = self.part_before(&node, at) {
+            sink.block(offset, &before);
+        }
         let isa = self.runner.isa();
-        sink.element(offset, &Element::UnknownPath { start: Some(next), next, isa, count: None });
-        self.here = self.runner.at(next);
+        sink.element(offset, &Element::UnknownPath { start: Some(at), next: at, isa, count: None });
+        (self.here, self.at, self.pending) = (self.runner.at(at), Some(at), None);
+        // Which calls are open is not known either.
+        self.runner.calls.clear();
     }
 
     /// Privilege, context and time, as far as they are sent and not what they were.

@@ -17,14 +17,13 @@ impl Decoder<'_> {
         let own = address.filter(|_| !trap.thaddr);
         let (return_address, at_target, next) = match self.state {
             State::Running => {
-                if self.inferred.is_some() {
-                    self.check_again(offset, sink);
-                }
+                let is_doubt = self.inferred.is_some() && self.check_again(offset, sink);
                 let is_elsewhere = self.is_elsewhere(&trap.context);
                 let is_at_return = self.is_at_return();
                 match self.close_at(offset, true, sink) {
                     // In another context it was taken, nobody knows where.
                     _ if is_elsewhere => (None, false, Epc::Unknown),
+                    _ if is_doubt && is_at_return => (None, false, Epc::Unknown),
                     // The return may have gone elsewhere, and then the address says where.
                     Next::Address(next) if is_at_return && !trap.thaddr => {
                         (own.filter(|&own| own == next), false, Epc::Unknown)

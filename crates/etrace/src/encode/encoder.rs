@@ -279,8 +279,11 @@ impl Encoder {
             }
             let after = self.foresee(entry, next);
             let told = self.settle_last(entry, is_single, told, next, after, out);
+            // What was told just now is not told again.
+            let after = if told == Told::Nothing { after } else { self.foresee(entry, next) };
+            let is_break = next.is_some_and(|next| self.is_break(entry, next, after));
             self.leave(entry, after);
-            if next.is_some_and(|next| self.is_break(entry, next, after)) {
+            if is_break {
                 self.tell_support(true, QualStatus::EndedRep, out);
                 (self.before, self.is_armed) = (Before::Nothing, false);
             }
@@ -421,9 +424,15 @@ impl Encoder {
         }
         match self.change(entry.privilege, entry.context, next) {
             Change::Nothing => false,
-            Change::Precise => next.iretire > 0 && matches!(after, Before::Jump(Some(_))),
+            Change::Precise => next.iretire > 0 && self.is_failed(after),
             Change::Discontinuity => true,
         }
+    }
+
+    /// Whether a return is about to go elsewhere than its call says. One without a call may have something to tell too.
+    #[inline]
+    fn is_failed(&self, after: Before) -> bool {
+        matches!(after, Before::Jump(Some(_))) && self.returns.is_open()
     }
 
     /// How `entry` ends, now that the next one is known.
@@ -497,7 +506,7 @@ impl Encoder {
     #[inline]
     fn may_synchronise(&self, entry: &Entry, next: &Entry, after: Before) -> bool {
         let is_start = self.resync.is_anywhere() || entry.itype != IType::None || next.iaddr != entry.end();
-        is_start && next.iretire > 0 && !matches!(after, Before::Jump(Some(_)))
+        is_start && next.iretire > 0 && !self.is_failed(after)
     }
 
     /// Whether `next` has to be told since it runs under other circumstances.

@@ -108,6 +108,12 @@ impl Returns {
         }
     }
 
+    /// Whether there is a call to return from.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_on && self.stack.depth() > 0
+    }
+
     /// Whether a start packet, which cannot tell how many returns were left out, has to wait until that is told.
     pub(super) fn has_untold(&self, is_implicit: bool) -> bool {
         self.counts && (self.count > 0 || is_implicit)
