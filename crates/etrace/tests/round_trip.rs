@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
+use tracewright_core::{Block, Element, Ended, GapReason, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
 use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
@@ -233,15 +233,21 @@ fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
             (None, None) => return None,
             (_, Some(Happened::Unknown)) => {
                 b += 1;
-                // It goes on somewhere, and nothing is compared twice.
-                let next = found.get(b);
                 let rest = &truth[a..];
-                let skipped = rest.iter().position(|truth| next.is_some_and(|next| same(truth, next)));
-                a += skipped.unwrap_or(if next.is_none() {
-                    rest.len()
-                } else {
-                    return Some(around(truth, found, a, b));
-                });
+                let Some(next) = found.get(b) else { return None };
+                match rest.iter().position(|truth| same(truth, next)) {
+                    Some(skipped) => a += skipped,
+                    None => return Some(around(truth, found, a, b)),
+                }
+            }
+            // What is known of a block may be its beginning.
+            (Some(Happened::Block(block, ..)), Some(Happened::Block(part, ..)))
+                if found.get(b + 1) == Some(&Happened::Unknown)
+                    && part.ended == Ended::Cut
+                    && part.start == block.start
+                    && part.count <= block.count =>
+            {
+                b += 1;
             }
             (Some(truth_), Some(found_)) if same(truth_, found_) => {
                 a += 1;

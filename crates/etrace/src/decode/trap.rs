@@ -1,6 +1,6 @@
 //! Format 3, subformat 1.
 
-use tracewright_core::{Contradiction, Element, Exception};
+use tracewright_core::{Contradiction, Element, Exception, GapReason};
 use tracewright_flow::{NodeId, Sink};
 
 use super::Decoder;
@@ -41,9 +41,12 @@ impl Decoder<'_> {
                 (is_defined.then_some(epc), false, own.map_or(Epc::Unknown, Epc::Other))
             }
             State::Trapped { next: Epc::Unknown } => (None, false, Epc::Unknown),
-            State::Waiting { .. } => {
+            State::Waiting { reason, skipped, .. } => {
                 self.begin(offset, sink);
-                (own, false, Epc::Own)
+                // Where packets are missing, it may be a second trap, and then the address means nothing.
+                let is_first =
+                    matches!(reason, None | Some(GapReason::Start | GapReason::Overflow)) && !skipped;
+                if is_first { (own, false, Epc::Own) } else { (None, false, Epc::Unknown) }
             }
         };
         (self.here, self.at, self.pending) = (NodeId::NONE, None, None);

@@ -329,6 +329,12 @@ impl Encoder {
     ) -> Told {
         if let Before::Trap { is_told: false } = self.before {
             let trap = self.trap;
+            if self.change(self.privilege, self.context, entry) == Change::Discontinuity {
+                // What comes is not the handler.
+                self.tell_trap(&trap, false, &trap, out);
+                self.tell_start(entry, out);
+                return self.synchronised(entry, is_single);
+            }
             self.tell_trap(&trap, true, entry, out);
             return self.synchronised(entry, is_single);
         }
