@@ -272,9 +272,9 @@ fn same(truth: &Happened, found: &Happened) -> bool {
 fn around(truth: &[Happened], found: &[Happened], a: usize, b: usize) -> String {
     let mut text = String::new();
     for (name, all, at) in [("truth", truth, a), ("found", found, b)] {
-        let from = at.saturating_sub(4);
+        let from = at.saturating_sub(std::env::var("BEFORE").ok().and_then(|n| n.parse().ok()).unwrap_or(4));
         let _ = writeln!(text, "{name}, {} in all:", all.len());
-        for (i, happened) in all.iter().enumerate().skip(from).take(8) {
+        for (i, happened) in all.iter().enumerate().skip(from).take(at - from + 4) {
             let _ = writeln!(text, "{} {i}: {happened:x?}", if i == at { ">" } else { " " });
         }
     }
