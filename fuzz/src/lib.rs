@@ -10,11 +10,11 @@ mod etm;
 #[path = "../../crates/etrace/tests/fuzz_data.rs"]
 mod etrace_data;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
-#[path = "../../crates/etrace/tests/fuzz_packets.rs"]
-mod etrace_packets;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_encode.rs"]
 mod etrace_encode;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_packets.rs"]
+mod etrace_packets;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;

@@ -235,8 +235,9 @@ fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
                 b += 1;
                 let rest = &truth[a..];
                 let Some(next) = found.get(b) else { return None };
-                match rest.iter().position(|truth| same(truth, next)) {
-                    Some(skipped) => a += skipped,
+                match rest.iter().position(|truth| same(truth, next) || is_rest(truth, next)) {
+                    // The first after it may be the rest of a block.
+                    Some(skipped) => (a, b) = (a + skipped + 1, b + 1),
                     None => return Some(around(truth, found, a, b)),
                 }
             }
@@ -255,6 +256,18 @@ fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
             }
             _ => return Some(around(truth, found, a, b)),
         }
+    }
+}
+
+/// Whether `found` is what is left of a block whose beginning is not known.
+fn is_rest(truth: &Happened, found: &Happened) -> bool {
+    match (*truth, *found) {
+        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
+            (truth.end, truth.class, truth.ended) == (found.end, found.class, found.ended)
+                && truth.start < found.start
+                && truth.count > found.count
+        }
+        _ => false,
     }
 }
 

@@ -277,7 +277,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// A packet that needs to be synchronised, and nothing is.
-    fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         let State::Waiting { reason, from, skipped, resume } = self.state else { return };
         if resume && self.resume(offset, packet, sink) {
             return;
@@ -440,12 +440,6 @@ impl State {
 
 /// Room for the calls that the encoder remembers.
 fn calls(params: &Params) -> Calls {
-    let (stack, counter) = (params.return_stack_size, params.call_counter_size);
-    let most = match (stack, counter) {
-        (0, 0) => 0,
-        (0, counter) => 1 << counter,
-        (stack, _) => 1 << stack,
-    };
-    let most_repeats = if stack > 0 && params.iret_ext { (1 << counter) - 1 } else { 0 };
+    let (most, most_repeats) = params.calls();
     Calls::new(most, most_repeats)
 }

@@ -7,12 +7,16 @@ use super::Decoder;
 use super::decoder::{Epc, State};
 use super::tell::Next;
 use crate::SupportLayout;
-use crate::packet::Trap;
+use crate::packet::{Packet, Trap};
 
 impl Decoder<'_> {
     /// A trap.
     pub(super) fn trap(&mut self, offset: u64, trap: &Trap, sink: &mut impl Sink) {
         let address = trap.address.map(|address| self.params.address(address));
+        if let (State::Waiting { .. }, None, false) = (self.state, address, self.options.full_address) {
+            // The handler could be found, but the next address is a difference to one that is not known.
+            return self.pass_over(offset, &Packet::Trap(*trap), sink);
+        }
         // Of a packet without a handler's address, where that is where the trap was taken.
         let own = address.filter(|_| !trap.thaddr);
         let (return_address, at_target, next) = match self.state {
