@@ -227,35 +227,47 @@ fn image(program: &Program) -> Image {
 
 /// The first difference, if there is one. What the decoder says it cannot tell may be missing, up to where both go on alike.
 fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
+    let mut stretches = found.split(|happened| *happened == Happened::Unknown).peekable();
     let (mut a, mut b) = (0, 0);
-    loop {
-        match (truth.get(a), found.get(b)) {
-            (None, None) => return None,
-            (_, Some(Happened::Unknown)) => {
-                b += 1;
-                let rest = &truth[a..];
-                let Some(next) = found.get(b) else { return None };
-                match rest.iter().position(|truth| same(truth, next) || is_rest(truth, next)) {
-                    // The first after it may be the rest of a block.
-                    Some(skipped) => (a, b) = (a + skipped + 1, b + 1),
-                    None => return Some(around(truth, found, a, b)),
-                }
+    let mut is_first = true;
+    while let Some(stretch) = stretches.next() {
+        let is_last = stretches.peek().is_none();
+        // After what is not known it goes on somewhere, perhaps in the same block.
+        let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
+        let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
+        match matches.find(|(_, same)| *same == stretch.len()) {
+            Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
+            None => {
+                let same = alike(&truth[a..], stretch, !is_first, !is_last);
+                return Some(around(truth, found, a + same, b + same));
             }
-            // What is known of a block may be its beginning.
-            (Some(Happened::Block(block, ..)), Some(Happened::Block(part, ..)))
-                if found.get(b + 1) == Some(&Happened::Unknown)
-                    && part.ended == Ended::Cut
-                    && part.start == block.start
-                    && part.count <= block.count =>
-            {
-                b += 1;
-            }
-            (Some(truth_), Some(found_)) if same(truth_, found_) => {
-                a += 1;
-                b += 1;
-            }
-            _ => return Some(around(truth, found, a, b)),
         }
+        is_first = false;
+    }
+    // Nothing is missing at the end, unless that is not known.
+    let is_whole = a == truth.len() || found.last() == Some(&Happened::Unknown);
+    (!is_whole).then(|| around(truth, found, a, found.len()))
+}
+
+/// How many are alike. Of the first block the beginning may be missing, of the last the end.
+fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_after: bool) -> usize {
+    let pairs = truth.iter().zip(found).enumerate();
+    pairs
+        .take_while(|(i, (truth, found_))| {
+            same(truth, found_)
+                || *i == 0 && is_cut_before && is_rest(truth, found_)
+                || *i + 1 == found.len() && is_cut_after && is_beginning(truth, found_)
+        })
+        .count()
+}
+
+/// Whether `found` is what is known of a block.
+fn is_beginning(truth: &Happened, found: &Happened) -> bool {
+    match (*truth, *found) {
+        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
+            found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
+        }
+        _ => false,
     }
 }
 
@@ -285,7 +297,7 @@ fn same(truth: &Happened, found: &Happened) -> bool {
 fn around(truth: &[Happened], found: &[Happened], a: usize, b: usize) -> String {
     let mut text = String::new();
     for (name, all, at) in [("truth", truth, a), ("found", found, b)] {
-        let from = at.saturating_sub(std::env::var("BEFORE").ok().and_then(|n| n.parse().ok()).unwrap_or(4));
+        let from = at.saturating_sub(4);
         let _ = writeln!(text, "{name}, {} in all:", all.len());
         for (i, happened) in all.iter().enumerate().skip(from).take(at - from + 4) {
             let _ = writeln!(text, "{} {i}: {happened:x?}", if i == at { ">" } else { " " });
