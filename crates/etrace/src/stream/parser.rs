@@ -16,6 +16,8 @@ const CARRY: usize = 48;
 /// It follows the options that support packets tell, for each source. After bytes that are no packet, alignment is not
 /// trusted: it searches for null packets that tell where packets begin, or for a synchronisation or support packet that
 /// follows many messages. (PULP's records have a fixed length; the next is read.)
+///
+/// Its [`Config`] is one that [`Config::check`] finds right.
 #[derive(Clone, Debug)]
 pub struct Parser {
     config: Config,
