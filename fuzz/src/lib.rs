@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/etrace/tests/fuzz_data.rs"]
 mod etrace_data;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_encode.rs"]
+mod etrace_encode;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_packets.rs"]
 mod etrace_packets;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -44,6 +47,9 @@ pub const BODIES: &[(&str, Body)] = &[
     ("etrace_payloads", etrace_packets::payloads),
     ("etrace_streams", etrace_packets::streams),
     ("data", etrace_data::data),
+    ("etrace_entries", etrace_encode::entries),
+    ("etrace_input", etrace_encode::input),
+    ("etrace_ports", etrace_encode::ports),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),

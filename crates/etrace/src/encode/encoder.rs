@@ -7,7 +7,7 @@ use super::returns::{Return, Returns};
 use super::{Config, Filter, ResyncMode};
 use crate::ingress::{CType, Entry};
 use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
-use crate::{JumpTargets, Options, Params};
+use crate::{JumpTargets, Options, Params, SupportLayout};
 
 /// What a hart retires to packets.
 ///
@@ -546,7 +546,9 @@ impl Encoder {
             encoder_mode: 0,
             qual_status,
             ioptions: self.config.options,
-            resync_disabled: self.config.resync.mode == ResyncMode::Off,
+            // Other layouts do not tell.
+            resync_disabled: self.config.params.support == SupportLayout::Standard
+                && self.config.resync.mode == ResyncMode::Off,
             denable: ienable && self.config.data.is_some(),
             dloss: false,
             doptions: self.config.data.unwrap_or_default(),

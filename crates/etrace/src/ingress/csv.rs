@@ -216,7 +216,11 @@ impl<'a> Reader<'a> {
             Field::Cause => row.iter_mut().for_each(|entry| entry.cause = value),
             Field::Tval => row.iter_mut().for_each(|entry| entry.tval = value),
             Field::Priv => {
-                let privilege = at_most(15)? as u8;
+                // 2 and 7 are reserved.
+                let privilege = at_most(6)? as u8;
+                if privilege == 2 {
+                    return Err(text);
+                }
                 row.iter_mut().for_each(|entry| entry.privilege = privilege);
             }
             Field::Context => row.iter_mut().for_each(|entry| entry.context = value),
