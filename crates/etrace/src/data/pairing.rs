@@ -29,7 +29,7 @@ const MOST: usize = 1 << 16;
 ///
 /// An access is not paired if that is not certain: before the first synchronisation, after a loss, and from where an instruction
 /// cannot have done the next access, up to the next synchronisation. Filters that leave out accesses make it useless.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     params: Params,
     options: Options,
@@ -98,7 +98,7 @@ impl Pairing {
         out: &mut impl FnMut(&DataAccess, Option<u64>),
     ) {
         match element {
-            Element::Data(access) => self.access(access, out),
+            Element::Data { access, .. } => self.access(access, out),
             Element::Block(block) => {
                 let xlen = if block.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
                 for found in Instructions::new(image, space, block) {
@@ -110,9 +110,8 @@ impl Pairing {
             Element::UnknownPath { .. }
             | Element::Mismatch(_)
             | Element::NoCode { .. }
-            | Element::Lost(_) => {
-                self.lose(out);
-            }
+            | Element::Lost(_)
+            | Element::DataLost => self.lose(out),
             Element::End => self.finish(out),
             _ => {}
         }

@@ -218,7 +218,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    fn is_ours(&self, source: u16) -> bool {
+    pub(super) fn is_ours(&self, source: u16) -> bool {
         self.config.source.is_none_or(|ours| ours == source)
     }
 
@@ -242,7 +242,7 @@ impl<'i> Decoder<'i> {
             Content::Data(packet) if self.is_ours(message.source) => {
                 self.last_offset = Some(offset);
                 if let Some(access) = self.data.packet(&packet) {
-                    sink.element(offset, &Element::Data(access));
+                    sink.element(offset, &Element::Data { access, by: None });
                 }
             }
             Content::Malformed(_)
