@@ -7,6 +7,15 @@
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_data.rs"]
+mod etrace_data;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_encode.rs"]
+mod etrace_encode;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_packets.rs"]
+mod etrace_packets;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -35,6 +44,12 @@ pub type Body = fn(&[u8]);
 pub const BODIES: &[(&str, Body)] = &[
     ("packets", etm::packets),
     ("decode", etm::decode),
+    ("etrace_payloads", etrace_packets::payloads),
+    ("etrace_streams", etrace_packets::streams),
+    ("data", etrace_data::data),
+    ("etrace_entries", etrace_encode::entries),
+    ("etrace_input", etrace_encode::input),
+    ("etrace_ports", etrace_encode::ports),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),

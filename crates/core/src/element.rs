@@ -56,9 +56,14 @@ pub enum Element {
     },
     /// A memory transaction.
     Transaction(Transaction),
-    /// Memory, or a control register, was accessed. Which instruction did it is told by the order alone, which is not that of
-    /// blocks: a trace may tell accesses before the blocks they belong to, or after them.
-    Data(DataAccess),
+    /// Memory, or a control register, was accessed. Accesses are told in their order, but not next to their instructions: those may have
+    /// been told before, or may be told later.
+    Data {
+        /// What was done.
+        access: DataAccess,
+        /// Address of the instruction that did it, where that is certain.
+        by: Option<u64>,
+    },
     /// Accesses are missing here.
     DataLost,
     /// The trace says that instructions ran here, but no image has their code.
@@ -139,6 +144,8 @@ pub enum GapReason {
     Contradiction(Contradiction),
     /// The recording was interrupted here: what follows does not continue what came before.
     Interrupted,
+    /// What the trace says can have come about in several ways, after which the core is not in the same state.
+    Ambiguous,
     /// The program could not be followed, which was told ([`Element::Mismatch`]); nothing can be told before the next
     /// synchronisation point.
     Mismatch,

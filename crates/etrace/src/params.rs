@@ -139,6 +139,18 @@ impl Params {
         stack + (stack > 0) as u32 + self.call_counter_size as u32
     }
 
+    /// How many calls implicit returns can know of, and how often besides each may have been made again.
+    pub(crate) const fn calls(&self) -> (usize, u32) {
+        let repeats = if self.iret_ext { (1 << self.call_counter_size) - 1 } else { 0 };
+        match (self.return_stack_size, self.call_counter_size) {
+            (0, 0) => (0, 0),
+            // As many as `irdepth` can tell.
+            (0, counter) if !self.iret_ext => ((1 << counter) - 1, 0),
+            (0, counter) => (1 << counter, 0),
+            (stack, _) => (1 << stack, repeats),
+        }
+    }
+
     /// An address with only the bits that it has.
     pub const fn address(&self, value: u64) -> u64 {
         let mask = if self.iaddress_width >= 64 { u64::MAX } else { (1 << self.iaddress_width) - 1 };

@@ -17,13 +17,7 @@ pub struct ReturnStack {
 impl ReturnStack {
     /// As after a synchronisation packet: without any call.
     pub fn new(params: &Params) -> Self {
-        let (stack, counter) = (params.return_stack_size, params.call_counter_size);
-        let most = match (stack, counter) {
-            (0, 0) => 0,
-            (0, counter) => 1 << counter,
-            (stack, _) => 1 << stack,
-        };
-        let most_repeats = if stack > 0 && params.iret_ext { (1 << counter) - 1 } else { 0 };
+        let (most, most_repeats) = params.calls();
         Self { entries: VecDeque::new(), most, most_repeats }
     }
 

@@ -3,10 +3,11 @@
 mod support;
 
 use support::{Spike, decode, instructions};
-use tracewright_core::{Element, Isa};
+use tracewright_core::{Element, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Quirks};
 use tracewright_etrace::stream::{Config, Encapsulation};
-use tracewright_etrace::{Options, Params};
+use tracewright_etrace::{Options, Params, SupportLayout};
+use tracewright_image::{Bytes, Image, Place};
 use tracewright_testkit::etrace::flows;
 use tracewright_testkit::{captures, skip};
 
@@ -76,6 +77,54 @@ fn c_codec() {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(decoded > 1_000_000, "{decoded} instructions");
+}
+
+/// PULP's hardware: what its own decoder made of the packets, and where that ends.
+#[test]
+fn pulp() {
+    let Some(captures) = captures() else { return skip("pulp", "no captures") };
+    // Instructions as the decoder beside the captures lists them, of which so many are right, and ours.
+    for (program, elf, listed, equal, ours, mismatches) in [
+        // The program ends in a jump to itself, which four synchronisation packets tell of once more each.
+        ("l1_test", "l1", 257, 257, 261, 0),
+        ("hello_culsans", "hello_culsans", 656, 656, 660, 0),
+        // The encoder drops branches before a synchronisation packet.
+        ("gpios_all", "gpios_all", 566, 555, 10_050, 11),
+    ] {
+        let folder = captures.join("riscv/rv_tracer").join(program);
+        let mut builder = Image::builder();
+        let bytes = std::fs::read(folder.join(format!("{elf}.riscv"))).unwrap();
+        builder.elf(elf, Bytes::from(bytes), Place::AsLinked, MemorySpace::ANY).unwrap();
+        let image = builder.build();
+        let config = Config {
+            params: Params {
+                iaddress_lsb: 0,
+                support: SupportLayout::Pulp,
+                address_bytes: true,
+                ..Params::default()
+            },
+            encapsulation: Encapsulation::Pulp,
+            options: Options::default(),
+            data: Default::default(),
+        };
+        let raw = std::fs::read(folder.join("packets.bin")).unwrap();
+        let elements = decode(&raw, &config, config.options, &image, Isa::Rv64);
+        let decoded = instructions(&image, &elements);
+        let text = std::fs::read_to_string(folder.join("execution_trace_by_pulp_decoder.txt")).unwrap();
+        let expected: Vec<u64> = text
+            .lines()
+            .filter_map(|line| {
+                u64::from_str_radix(line.split_whitespace().next()?.strip_prefix("0x")?, 16).ok()
+            })
+            .collect();
+        let same = decoded.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+        let bad: Vec<_> = elements.iter().filter(|(_, element)| is_bad(element)).collect();
+        assert_eq!(
+            (expected.len(), same, decoded.len(), bad.len()),
+            (listed, equal, ours, mismatches),
+            "{program}: {bad:x?}"
+        );
+    }
 }
 
 /// What the C codec was built with.

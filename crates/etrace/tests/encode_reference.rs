@@ -1,6 +1,8 @@
 //! The encoder beside the reference model's: given the same input, the same packets.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
 
 use tracewright_etrace::Options;
 use tracewright_etrace::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
@@ -73,7 +75,7 @@ fn packets_are_those_of_the_reference_model() {
     if inputs.is_empty() {
         return skip("packets_are_those_of_the_reference_model", "no xz");
     }
-    let mut compared = 0;
+    let (mut compared, mut totals) = (0, HashMap::new());
     for flow in &flows {
         let name = format!("{}/{}", flow.set, flow.program);
         let input = &inputs[&(flow.set[..6].to_owned(), flow.program.clone())];
@@ -91,6 +93,34 @@ fn packets_are_those_of_the_reference_model() {
             bytes.extend_from_slice(&payload);
         }
         assert!(bytes == raw, "{name}: {} bytes, not {}", bytes.len(), raw.len());
+        totals.insert(name, [input.len(), ours.len(), bytes.len() - ours.len()]);
     }
     assert!(compared >= 50, "{compared}");
+    let statistics = statistics(&captures);
+    assert!(statistics.len() >= 45, "{}", statistics.len());
+    for (name, expected) in statistics {
+        assert_eq!(totals[&name], expected, "{name}: instructions, packets, bytes");
+    }
+}
+
+/// What the model's logs say of each program: instructions, packets, bytes.
+fn statistics(captures: &Path) -> Vec<(String, [usize; 3])> {
+    let mut statistics = Vec::new();
+    for set in ["itype3_basic", "itype3_debug", "itype4_basic", "itype4_debug", "itype4_fake_scf"] {
+        for log in ["encoder_i_statistics.log", "encoder_i_statistics_large.log"] {
+            let path = captures.join("riscv/etrace").join(set).join(log);
+            let Ok(text) = fs::read_to_string(path) else { continue };
+            for line in text.lines() {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                if let [program, numbers @ .., _] = &fields[..]
+                    && numbers.len() == 3
+                    && !matches!(*program, "Test" | "Average")
+                {
+                    let numbers: Vec<usize> = numbers.iter().map(|number| number.parse().unwrap()).collect();
+                    statistics.push((format!("{set}/{program}"), numbers.try_into().unwrap()));
+                }
+            }
+        }
+    }
+    statistics
 }

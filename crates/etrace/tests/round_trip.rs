@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Isa, MemorySpace};
-use tracewright_etrace::decode::{self, Decoder, Handler};
+use tracewright_core::{Block, Element, Ended, GapReason, Isa, MemorySpace};
+use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
 use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
@@ -58,7 +58,7 @@ impl Case {
             faults: often(rng),
             wrong_returns: often(rng),
             contexts: if params.nocontext { 0 } else { often(rng) },
-            switches: if params.nocontext || std::env::var("NOSW").is_ok() { 0 } else { often(rng) },
+            switches: if params.nocontext { 0 } else { often(rng) },
             has_vectors: options.implicit_exception,
         };
         let mode =
@@ -84,7 +84,8 @@ impl Case {
             stream: Config {
                 params,
                 encapsulation,
-                options: Options::default(),
+                // Not all support packets have a bit for it.
+                options: Options { sijump: options.sijump, ..Options::default() },
                 data: data::Options::default(),
             },
             alignment: if rng.one_in(2) { 0 } else { 1 + rng.below(100) as u32 },
@@ -134,12 +135,11 @@ impl Case {
     /// What the decoder finds in the trace, and what it could not tell.
     fn decode(&self, bytes: &[u8], rng: &mut Rng) -> (Vec<Happened>, Vec<Element>) {
         let image = image(&self.program);
-        let handler = |privilege| {
-            let base = self.program.handler(privilege);
-            Handler { privilege, base, vectored: false }
-        };
+        let handler =
+            |privilege| Handler { privilege, place: HandlerPlace::Direct(self.program.handler(privilege)) };
         let handlers = vec![handler(1), handler(3)];
-        let options = decode::Options { handlers, ..decode::Options::default() };
+        let options =
+            decode::Options { handlers, initial: self.stream.options, ..decode::Options::default() };
         let mut decoder = Decoder::new(&self.stream.params, options, &image, self.program.isa);
         let (mut happened, mut wrong) = (Vec::new(), Vec::new());
         let (mut privilege, mut context) = (0, 0);
@@ -155,7 +155,10 @@ impl Case {
                 interrupt: exception.interrupt,
                 value: exception.value,
             }),
-            Element::UnknownPath { .. } => happened.push(Happened::Unknown),
+            Element::UnknownPath { .. } | Element::Lost(GapReason::Ambiguous) => {
+                happened.push(Happened::Unknown)
+            }
+            Element::Gap { reason: GapReason::Ambiguous, .. } => {}
             Element::TraceOn(_) | Element::End | Element::Timestamp { .. } => {}
             ref other => wrong.push(*other),
         };
@@ -224,28 +227,59 @@ fn image(program: &Program) -> Image {
 
 /// The first difference, if there is one. What the decoder says it cannot tell may be missing, up to where both go on alike.
 fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
+    let mut stretches = found.split(|happened| *happened == Happened::Unknown).peekable();
     let (mut a, mut b) = (0, 0);
-    loop {
-        match (truth.get(a), found.get(b)) {
-            (None, None) => return None,
-            (_, Some(Happened::Unknown)) => {
-                b += 1;
-                // It goes on somewhere, and nothing is compared twice.
-                let next = found.get(b);
-                let rest = &truth[a..];
-                let skipped = rest.iter().position(|truth| next.is_some_and(|next| same(truth, next)));
-                a += skipped.unwrap_or(if next.is_none() {
-                    rest.len()
-                } else {
-                    return Some(around(truth, found, a, b));
-                });
+    let mut is_first = true;
+    while let Some(stretch) = stretches.next() {
+        let is_last = stretches.peek().is_none();
+        // After what is not known it goes on somewhere, perhaps in the same block.
+        let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
+        let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
+        match matches.find(|(_, same)| *same == stretch.len()) {
+            Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
+            None => {
+                let same = alike(&truth[a..], stretch, !is_first, !is_last);
+                return Some(around(truth, found, a + same, b + same));
             }
-            (Some(truth_), Some(found_)) if same(truth_, found_) => {
-                a += 1;
-                b += 1;
-            }
-            _ => return Some(around(truth, found, a, b)),
         }
+        is_first = false;
+    }
+    // Nothing is missing at the end, unless that is not known.
+    let is_whole = a == truth.len() || found.last() == Some(&Happened::Unknown);
+    (!is_whole).then(|| around(truth, found, a, found.len()))
+}
+
+/// How many are alike. Of the first block the beginning may be missing, of the last the end.
+fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_after: bool) -> usize {
+    let pairs = truth.iter().zip(found).enumerate();
+    pairs
+        .take_while(|(i, (truth, found_))| {
+            same(truth, found_)
+                || *i == 0 && is_cut_before && is_rest(truth, found_)
+                || *i + 1 == found.len() && is_cut_after && is_beginning(truth, found_)
+        })
+        .count()
+}
+
+/// Whether `found` is what is known of a block.
+fn is_beginning(truth: &Happened, found: &Happened) -> bool {
+    match (*truth, *found) {
+        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
+            found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
+        }
+        _ => false,
+    }
+}
+
+/// Whether `found` is what is left of a block whose beginning is not known.
+fn is_rest(truth: &Happened, found: &Happened) -> bool {
+    match (*truth, *found) {
+        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
+            (truth.end, truth.class, truth.ended) == (found.end, found.class, found.ended)
+                && truth.start < found.start
+                && truth.count > found.count
+        }
+        _ => false,
     }
 }
 
@@ -265,7 +299,7 @@ fn around(truth: &[Happened], found: &[Happened], a: usize, b: usize) -> String 
     for (name, all, at) in [("truth", truth, a), ("found", found, b)] {
         let from = at.saturating_sub(4);
         let _ = writeln!(text, "{name}, {} in all:", all.len());
-        for (i, happened) in all.iter().enumerate().skip(from).take(8) {
+        for (i, happened) in all.iter().enumerate().skip(from).take(at - from + 4) {
             let _ = writeln!(text, "{} {i}: {happened:x?}", if i == at { ">" } else { " " });
         }
     }

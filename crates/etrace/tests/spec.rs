@@ -293,6 +293,17 @@ mod encapsulation {
     }
 
     #[test]
+    fn widths() {
+        let check = |source_bits, timestamp_bytes, type_bits| {
+            config(Encapsulation::Standard { source_bits, timestamp_bytes, type_bits }).check()
+        };
+        assert_eq!(check(16, 8, 8), Ok(()));
+        assert_eq!(check(17, 0, 0).unwrap_err().to_string(), "source_bits: 17 is more than 16");
+        assert_eq!(check(0, 9, 0).unwrap_err().name, "timestamp_bytes");
+        assert_eq!(check(0, 0, 9).unwrap_err().name, "type_bits");
+    }
+
+    #[test]
     fn an_end_within_a_message() {
         let messages = read(config(Encapsulation::Smi), &[0x45, 0x32, 0x04]);
         assert_eq!(messages[0].content, Content::Incomplete);

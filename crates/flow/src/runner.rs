@@ -1,10 +1,11 @@
 //! Following execution through a program of which a trace tells the branches' outcomes, and few addresses.
 
-use tracewright_core::{Flow, Isa, MemorySpace, Role};
+use tracewright_core::{Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
+use tracewright_isa::riscv;
 
 use crate::scan::instruction;
-use crate::{Calls, Graph, NodeId, Sink, Stop};
+use crate::{Calls, Graph, Instructions, NodeId, Sink, Stop};
 
 /// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
 ///
@@ -27,6 +28,8 @@ pub struct Inferred {
     pub pairs: bool,
     /// Returns that go where the last call says.
     pub returns: bool,
+    /// A return that went elsewhere, which the trace tells with the number of open calls, leaves its call open.
+    pub keeps_failed: bool,
 }
 
 /// What execution came to.
@@ -38,10 +41,12 @@ pub enum Reached {
     Indirect(NodeId),
     /// A branch at the end of this node of which the trace tells nothing.
     Branch(NodeId),
-    /// The end of this node, where what is known of the program ends.
+    /// The end of this node, where what is known of the program ends; or an instruction in it that never retires.
     End(NodeId),
     /// Nothing: execution goes round for ever, from this node on.
     Nothing(NodeId),
+    /// A return at the end of this node that may lead to the address, and so may a later one.
+    Several(NodeId),
 }
 
 /// Where a run is to end.
@@ -52,6 +57,8 @@ pub struct Goal {
     /// Whether the run ends where it comes to the address; otherwise it ends only where the program does not tell where
     /// execution goes.
     pub inline: bool,
+    /// Whether a branch is there. Execution does not pass it, however many calls are open.
+    pub is_branch: bool,
     /// What is known of the calls there.
     pub returns: Returns,
 }
@@ -216,9 +223,7 @@ impl<'i> Runner<'i> {
                     match row.kind {
                         Kind::Call => self.calls.push(row.after),
                         Kind::Return => to = self.calls.pop().unwrap_or(NodeId::NONE),
-                        Kind::JumpBack => {
-                            self.calls.pop();
-                        }
+                        Kind::JumpBack => _ = self.calls.pop(),
                         _ => {}
                     }
                 }
@@ -313,9 +318,7 @@ impl<'i> Runner<'i> {
             let row = self.row(here);
             if row.kind == Kind::Return {
                 if self.is_explicit(goal, passed) {
-                    self.calls.pop();
-                    sink.node(offset, &self.graph, here, true);
-                    return Reached::Indirect(here);
+                    return self.explicit_return(here, goal, offset, sink);
                 }
                 passed += 1;
             }
@@ -332,6 +335,29 @@ impl<'i> Runner<'i> {
         }
     }
 
+    /// A return that the trace tells of.
+    #[cold]
+    fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
+        let calls = self.calls.clone();
+        let popped = self.calls.pop();
+        if let (Returns::Depth(_), Some(to)) = (goal.returns, popped) {
+            // It may also have been left out, and a later one be meant.
+            let later = self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0);
+            let is_return = |id| self.rows.get(NodeId::index(id)).is_some_and(|row| row.kind == Kind::Return);
+            match later {
+                Reached::Inline(_) => return Reached::Several(here),
+                Reached::Indirect(id) if is_return(id) => return Reached::Several(here),
+                _ => {}
+            }
+            self.calls = calls;
+            if !self.rules.keeps_failed {
+                self.calls.pop();
+            }
+        }
+        sink.node(offset, &self.graph, here, true);
+        Reached::Indirect(here)
+    }
+
     /// What a [`run`](Self::run) would come to, without telling any of it; without a goal, what a run to a branch would.
     pub fn look_ahead(&mut self, here: NodeId, skip: u64, goal: Option<&Goal>, passed: u32) -> Reached {
         let calls = self.calls.clone();
@@ -340,19 +366,16 @@ impl<'i> Runner<'i> {
         reached
     }
 
-    fn explore(&mut self, mut here: NodeId, mut skip: u64, goal: Option<&Goal>, mut passed: u32) -> Reached {
+    fn explore(&mut self, mut here: NodeId, skip: u64, goal: Option<&Goal>, mut passed: u32) -> Reached {
+        let inline = goal.filter(|goal| goal.inline);
+        if inline.is_some_and(|goal| self.is_at(here, skip, goal, passed)) {
+            return Reached::Inline(here);
+        }
         // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
         // a place on depends on the calls that are open there, but only on those that it returns from.
-        let (mut mark, mut mark_depth, mut least, mut next_mark) =
-            (here, self.calls.depth(), self.calls.depth(), 1);
+        let (mut mark, mut mark_depth, mut next_mark) = (here, self.calls.depth(), 1);
+        let mut least = mark_depth;
         for step in 1..=MOST_JUMPS {
-            if let Some(goal) = goal
-                && goal.inline
-                && self.is_at(here, skip, goal, passed)
-            {
-                return Reached::Inline(here);
-            }
-            skip = 0;
             let row = self.row(here);
             if row.kind == Kind::Return {
                 if goal.is_some_and(|goal| self.is_explicit(goal, passed)) {
@@ -364,6 +387,9 @@ impl<'i> Runner<'i> {
                 Ok(to) => to,
                 Err(reached) => return reached,
             };
+            if inline.is_some_and(|goal| self.is_at(here, 0, goal, passed)) {
+                return Reached::Inline(here);
+            }
             least = least.min(self.calls.depth());
             if here == mark && least >= mark_depth {
                 return Reached::Nothing(here);
@@ -376,11 +402,16 @@ impl<'i> Runner<'i> {
         Reached::Nothing(here)
     }
 
+    /// Whether `here` ends with a return that the trace may leave out.
+    pub fn is_return(&mut self, here: NodeId) -> bool {
+        self.row(here).kind == Kind::Return
+    }
+
     /// Where the jump at the end of `here` goes, if the trace leaves that out.
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);
         let to = match row.kind {
-            Kind::Jump | Kind::Call | Kind::JumpBack => row.to[0],
+            Kind::Jump | Kind::JumpBack | Kind::Call => row.to[0],
             Kind::Return => self.calls.iter().next()?.0,
             _ => return None,
         };
@@ -398,11 +429,27 @@ impl<'i> Runner<'i> {
     #[cold]
     fn is_there(&self, here: NodeId, goal: &Goal, passed: u32) -> bool {
         let fits = match goal.returns {
+            _ if goal.is_branch => true,
             Returns::Any => true,
             Returns::Depth(depth) => self.calls.depth() == depth as usize,
             Returns::Passed { count, .. } => passed == count,
         };
         fits && self.is_instruction(here, goal.address)
+    }
+
+    /// Whether an instruction of this node always makes a trap and never retires.
+    fn traps(&self, here: NodeId) -> bool {
+        let node = self.graph.node(here);
+        let xlen = match node.isa() {
+            Isa::Rv32 => riscv::Xlen::Rv32,
+            Isa::Rv64 => riscv::Xlen::Rv64,
+            Isa::A64 | Isa::A32 | Isa::T32 => return false,
+        };
+        let block = node.block(Ended::Cut);
+        Instructions::new(self.graph.image(), node.space(), &block).any(|found| {
+            let op = riscv::decode(xlen, u32::from_le_bytes(found.bytes)).op;
+            matches!(op, riscv::Op::Ecall | riscv::Op::Ebreak)
+        })
     }
 
     /// Whether an instruction of this node begins at `address`.
@@ -506,21 +553,17 @@ impl<'i> Runner<'i> {
         let is_call = self.rules.returns && class.role == Role::Call;
         let is_return = self.rules.returns && class.role == Role::Return;
         let (kind, to) = match class.flow {
-            _ if node.stop() != Stop::Class => (Kind::End, NodeId::NONE),
+            _ if node.stop() != Stop::Class || self.traps(here) => (Kind::End, NodeId::NONE),
             Flow::Direct if class.conditional => (Kind::Branch, NodeId::NONE),
             Flow::Direct => (if is_call { Kind::Call } else { Kind::Jump }, self.graph.taken(here)),
             Flow::Pair if self.rules.pairs => {
                 let to = self.graph.at(node.target, node.isa(), node.space());
-                (
-                    if is_call {
-                        Kind::Call
-                    } else if is_return {
-                        Kind::JumpBack
-                    } else {
-                        Kind::Jump
-                    },
-                    to,
-                )
+                let kind = match class.role {
+                    _ if is_call => Kind::Call,
+                    _ if is_return => Kind::JumpBack,
+                    _ => Kind::Jump,
+                };
+                (kind, to)
             }
             Flow::Pair | Flow::Indirect if is_return => (Kind::Return, NodeId::NONE),
             Flow::Pair | Flow::Indirect if is_call => (Kind::IndirectCall, NodeId::NONE),

@@ -3,7 +3,7 @@
 //! All sources' messages are in one stream. Each source has a lane of its own, which sees all bytes and takes its messages.
 
 use tracewright_core::MemorySpace;
-use tracewright_etrace::decode::{self, Snapshot};
+use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
 use tracewright_flow::Sink;
@@ -23,13 +23,14 @@ pub struct Etrace;
 pub struct Knows {
     parser: Parser,
     options: tracewright_etrace::Options,
+    data: DataState,
 }
 
 impl Protocol for Etrace {
     type Params = EtraceSource;
     type Options = ();
     type Parser = Parser;
-    type Decoder<'i> = decode::Decoder<'i>;
+    type Decoder<'i> = Paired<'i>;
     type Knows = Knows;
     type Handover = Handover;
 
@@ -46,13 +47,14 @@ impl Protocol for Etrace {
         Unit::Etrace
     }
 
-    fn decoder<'i>(source: &EtraceSource, (): (), image: &'i Image) -> Result<decode::Decoder<'i>, String> {
+    fn decoder<'i>(source: &EtraceSource, (): (), image: &'i Image) -> Result<Paired<'i>, String> {
         let options = decode::Options {
             initial: source.config.options,
+            data: source.config.data,
             source: Some(source.source),
             ..decode::Options::default()
         };
-        Ok(decode::Decoder::new(&source.config.params, options, image, source.isa))
+        Ok(Paired::new(&source.config.params, options, image, source.isa))
     }
 
     fn first(source: &EtraceSource, (): (), position: u64) -> Parser {
@@ -60,17 +62,18 @@ impl Protocol for Etrace {
         if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
     }
 
-    fn knows(parser: &Parser, decoder: &decode::Decoder<'_>) -> Knows {
-        Knows { parser: parser.clone(), options: decoder.options() }
+    fn knows(parser: &Parser, decoder: &Paired<'_>) -> Knows {
+        Knows { parser: parser.clone(), options: decoder.options(), data: decoder.data_state() }
     }
 
     fn parser(_: &EtraceSource, (): (), knows: &Knows, position: u64) -> Parser {
         knows.parser.aligned_elsewhere(position)
     }
 
-    fn restart(decoder: &mut decode::Decoder<'_>, knows: &Knows, position: u64) {
+    fn restart(decoder: &mut Paired<'_>, knows: &Knows, position: u64) {
         decoder.restart(position);
         decoder.set_options(knows.options);
+        decoder.set_data_state(knows.data);
     }
 
     fn rewound(_: &EtraceSource, (): (), knows: &Knows, bytes: &[u8], _: usize) -> Parser {
@@ -116,10 +119,10 @@ impl Protocol for Etrace {
     }
 }
 
-impl<'i> Decoder<'i> for decode::Decoder<'i> {
-    type Snapshot = Snapshot;
+impl<'i> Decoder<'i> for Paired<'i> {
+    type Snapshot = PairedSnapshot;
 
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot(&self) -> PairedSnapshot {
         self.snapshot()
     }
 
@@ -128,7 +131,7 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
     }
 
     fn space(&self) -> MemorySpace {
-        self.space()
+        decode::Decoder::space(self)
     }
 
     /// What a packet tells is told with it.
@@ -137,12 +140,12 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
     }
 
     fn last_offset(&self) -> Option<u64> {
-        self.last_offset()
+        decode::Decoder::last_offset(self)
     }
 
     #[inline]
     fn gap_start(&self) -> Option<u64> {
-        self.gap_start()
+        decode::Decoder::gap_start(self)
     }
 
     fn overflowed(&self) -> bool {
@@ -175,7 +178,7 @@ enum Stage {
 
 impl Handover {
     /// Whether this is the point, `decoder` having taken the packet.
-    fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &decode::Decoder<'_>) -> bool {
+    fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &Paired<'_>) -> bool {
         match self.stage {
             Stage::Before if offset == self.start => {
                 self.stage = Stage::Synchronised(sync(packet).flatten());

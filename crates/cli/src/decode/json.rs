@@ -177,11 +177,11 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             };
             write!(line, r#","kind":"transaction","state":"{state}""#)
         }
-        Element::Data(access) => {
+        Element::Data { access, by } => {
             write!(line, r#","kind":"data","access":"{}","size":{}"#, access.kind.name(), access.size)?;
             let value = if access.after { "value_after" } else { "value" };
             for (name, value) in
-                [("address", access.address), (value, access.value), ("operand", access.operand)]
+                [("address", access.address), (value, access.value), ("operand", access.operand), ("by", *by)]
             {
                 if let Some(value) = value {
                     write!(line, r#","{name}":"{value:#x}""#)?;

@@ -107,7 +107,7 @@ impl OpenCsd {
             }
             Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_) => Ok(()),
             // No ETM of those that OpenCSD decodes tells of them.
-            Element::Data(_) | Element::DataLost => Ok(()),
+            Element::Data { .. } | Element::DataLost => Ok(()),
         }
     }
 }

@@ -181,7 +181,8 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             (0..8).filter(|bit| events >> bit & 1 == 1).try_for_each(|bit| write!(line, " {bit}"))
         }
         Element::Instrumentation { level, value } => write!(line, "instrumentation EL{level} {value:#x}"),
-        Element::Data(access) => write!(line, "{access}"),
+        Element::Data { access, by: Some(by) } => write!(line, "{access}, by {by:#x}"),
+        Element::Data { access, by: None } => write!(line, "{access}"),
         Element::DataLost => line.write_str("accesses are missing"),
         Element::Transaction(transaction) => line.write_str(match transaction {
             Transaction::Before => "transaction began before the trace",

@@ -65,6 +65,7 @@ pub fn gap(reason: GapReason) -> &'static str {
         }
         GapReason::Contradiction(_) => "packets that contradict each other",
         GapReason::Interrupted => "recording interrupted",
+        GapReason::Ambiguous => "the trace can be read in several ways",
         GapReason::Mismatch => "the program could not be followed",
         _ => "unknown",
     }

@@ -218,7 +218,7 @@ impl Encoder {
             Element::Lost(reason) => self.lose(reason, out),
             Element::End => self.settle(out),
             // An ETM has no data trace.
-            Element::Data(_) | Element::DataLost => Ok(()),
+            Element::Data { .. } | Element::DataLost => Ok(()),
             // What a reader finds out, not what a trace unit says.
             Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => {
                 Ok(())

@@ -3,7 +3,7 @@
 use crate::bits::Writer;
 
 /// No data packet is longer: an atomic with all fields at their widest has 208 bits.
-pub(super) const MAX: usize = 32;
+const MAX: usize = 32;
 
 /// The bytes of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

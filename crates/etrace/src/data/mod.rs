@@ -1,7 +1,7 @@
 //! Data trace: te_data packets, their encoder and decoder.
 //!
 //! A packet is a string of bits as te_inst's are, without the bits at its upper end that repeat the one before. What a packet
-//! has depends on [`Params`](crate::Params) and on [`Options`], which the last support packet told: both address and
+//! has depends on [`Params`] and on [`Options`], which the last support packet told: both address and
 //! value, or only one of them. Addresses and values are sent whole, or as the difference to those of the last
 //! access of the same size.
 //!

@@ -29,7 +29,7 @@ const MOST: usize = 1 << 16;
 ///
 /// An access is not paired if that is not certain: before the first synchronisation, after a loss, and from where an instruction
 /// cannot have done the next access, up to the next synchronisation. Filters that leave out accesses make it useless.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     params: Params,
     options: Options,
@@ -75,7 +75,8 @@ impl Pairing {
         }
     }
 
-    /// A message of the trace, before the decoder takes it. What `out` takes is as in [`packet`](Self::packet).
+    /// A message of the trace, after the decoder has taken it and told what it tells. What `out` takes is as in
+    /// [`packet`](Self::packet).
     pub fn message(&mut self, message: &Message, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match &message.content {
             Content::Instruction(packet) => self.packet(packet, out),
@@ -97,7 +98,7 @@ impl Pairing {
         out: &mut impl FnMut(&DataAccess, Option<u64>),
     ) {
         match element {
-            Element::Data(access) => self.access(access, out),
+            Element::Data { access, .. } => self.access(access, out),
             Element::Block(block) => {
                 let xlen = if block.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
                 for found in Instructions::new(image, space, block) {
@@ -109,16 +110,16 @@ impl Pairing {
             Element::UnknownPath { .. }
             | Element::Mismatch(_)
             | Element::NoCode { .. }
-            | Element::Lost(_) => {
-                self.lose(out);
-            }
+            | Element::Lost(_)
+            | Element::DataLost => self.lose(out),
             Element::End => self.finish(out),
             _ => {}
         }
     }
 
-    /// An instruction trace packet, before the instructions are told that it tells of. `out` takes accesses, and addresses of the
-    /// instructions that did them, where that is certain; likewise for the other functions.
+    /// An instruction trace packet, after the instructions were told that ran before the one it reports (but for the last block of
+    /// them, which may go on), and before that one is. `out` takes accesses, and addresses of the instructions that did
+    /// them, where that is certain; likewise for the other functions.
     pub fn packet(&mut self, packet: &Packet, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match packet {
             Packet::Start(packet::Start { address, .. })

@@ -2,7 +2,6 @@
 
 use tracewright_core::{AtomicOp, CsrOp};
 
-use super::bits::MAX;
 use super::types::{
     Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
 };
@@ -11,57 +10,25 @@ use crate::Params;
 use crate::bits::Reader;
 use crate::stream::Malformed;
 
-/// Reads a te_data payload. Bits above the last field are not looked at.
+/// The packet that `bytes` are the payload of, given the options that the last support packet told.
 ///
 /// # Errors
-/// Says why it is no packet.
+/// Says why no encoder with these attributes and options can send that.
 pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
-    if bytes.is_empty() || bytes.len() > MAX {
+    if bytes.is_empty() {
         return Err(Malformed::Length);
     }
     read(Reader::new(bytes, 0), params, options)
 }
 
-/// The same, from where a reader is.
+/// Reads a payload to its end.
 pub(crate) fn read(reader: Reader, params: &Params, options: &Options) -> Result<Packet, Malformed> {
     if options.no_address && options.no_data {
         return Err(Malformed::Format);
     }
     let mut fields = Fields { reader, params, options };
-    let format = fields.reader.take(params.data_format_bits());
-    if params.mmacas_ext {
-        return match format {
-            0 | 1 => {
-                let subformat = fields.reader.take(2);
-                fields.transfer(format == 1, subformat)
-            }
-            2 => match fields.reader.take(4) {
-                4 => fields.csr(CsrOp::Write),
-                5 => fields.csr(CsrOp::Set),
-                6 => fields.csr(CsrOp::Clear),
-                subformat => fields.atomic(draft_atomic(subformat).ok_or(Malformed::Field("subformat"))?),
-            },
-            _ => fields.response(),
-        };
-    }
-    match format {
-        0..=3 => fields.transfer(false, format),
-        4 if params.split_loads => fields.response(),
-        5 => {
-            let op = match fields.reader.take(2) {
-                0 => CsrOp::Write,
-                1 => CsrOp::Set,
-                2 => CsrOp::Clear,
-                _ => return Err(Malformed::Field("subtype")),
-            };
-            fields.csr(op)
-        }
-        6 => {
-            let subtype = fields.reader.take(3);
-            fields.atomic(atomic(subtype, params.data_dialect).ok_or(Malformed::Field("subtype"))?)
-        }
-        _ => Err(Malformed::Format),
-    }
+    let packet = fields.packet()?;
+    if fields.reader.too_long() { Err(Malformed::Length) } else { Ok(packet) }
 }
 
 /// Atomic operations in the order of their numbers.
@@ -92,6 +59,43 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
+    fn packet(&mut self) -> Result<Packet, Malformed> {
+        let format = self.reader.take(self.params.data_format_bits());
+        if self.params.mmacas_ext {
+            return match format {
+                0 | 1 => {
+                    let subformat = self.reader.take(2);
+                    self.transfer(format == 1, subformat)
+                }
+                2 => match self.reader.take(4) {
+                    4 => self.csr(CsrOp::Write),
+                    5 => self.csr(CsrOp::Set),
+                    6 => self.csr(CsrOp::Clear),
+                    subformat => self.atomic(draft_atomic(subformat).ok_or(Malformed::Field("subformat"))?),
+                },
+                _ => self.response(),
+            };
+        }
+        match format {
+            0..=3 => self.transfer(false, format),
+            4 if self.params.split_loads => self.response(),
+            5 => {
+                let op = match self.reader.take(2) {
+                    0 => CsrOp::Write,
+                    1 => CsrOp::Set,
+                    2 => CsrOp::Clear,
+                    _ => return Err(Malformed::Field("subtype")),
+                };
+                self.csr(op)
+            }
+            6 => {
+                let subtype = self.reader.take(3);
+                self.atomic(atomic(subtype, self.params.data_dialect).ok_or(Malformed::Field("subtype"))?)
+            }
+            _ => Err(Malformed::Format),
+        }
+    }
+
     fn transfer(&mut self, multiple: bool, format: u64) -> Result<Packet, Malformed> {
         let (store, aligned) = (format & 2 != 0, format & 1 == 0);
         let size = self.size()?;

@@ -26,6 +26,8 @@ pub struct Decoder<'i> {
     /// Execution was followed to the first occurrence of the last reported address. If that was the target of an uninferable
     /// jump, it is yet to come. What the packet said of returns, and how many were passed.
     pub(super) inferred: Option<(Returns, u32)>,
+    /// Whether the last report was made only because a format 3 packet follows.
+    pub(super) is_final: bool,
     /// The last address that was sent.
     pub(super) address: u64,
     /// Privilege and context as last told; time is left out.
@@ -50,8 +52,20 @@ pub(super) enum State {
         resume: bool,
     },
     /// A trap was taken, and its handler is yet to be told.
-    Trapped,
+    Trapped {
+        next: Epc,
+    },
     Running,
+}
+
+/// Where the next trap is taken, if it comes before the first instruction of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Epc {
+    /// Its own packet says.
+    Own,
+    /// The packet of the trap before said.
+    Other(u64),
+    Unknown,
 }
 
 impl<'i> Decoder<'i> {
@@ -67,6 +81,7 @@ impl<'i> Decoder<'i> {
             at: None,
             pending: None,
             inferred: None,
+            is_final: false,
             address: 0,
             context: None,
             predictor: Predictor::new(params),
@@ -116,7 +131,7 @@ impl<'i> Decoder<'i> {
     pub fn gap_start(&self) -> Option<u64> {
         match self.state {
             State::Waiting { from, .. } => Some(from),
-            State::Trapped | State::Running => None,
+            State::Trapped { .. } | State::Running => None,
         }
     }
 
@@ -138,7 +153,11 @@ impl<'i> Decoder<'i> {
     /// From now on these are switched on, as if a support packet had said so.
     pub fn set_options(&mut self, options: crate::Options) {
         self.options = options;
-        self.runner.set_inferred(Inferred { pairs: options.sijump, returns: options.implicit_return });
+        self.runner.set_inferred(Inferred {
+            pairs: options.sijump,
+            returns: options.implicit_return,
+            keeps_failed: self.config.quirks.keeps_failed_returns,
+        });
     }
 
     /// Likewise for data trace.
@@ -186,7 +205,7 @@ impl<'i> Decoder<'i> {
             State::Waiting { reason: Some(reason), from, skipped: true, .. } if from < offset => {
                 sink.element(offset, &Element::Gap { reason, from, to: offset });
             }
-            State::Waiting { .. } | State::Trapped => {}
+            State::Waiting { .. } | State::Trapped { .. } => {}
         }
         sink.element(offset, &Element::End);
         self.restart(offset);
@@ -199,7 +218,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    fn is_ours(&self, source: u16) -> bool {
+    pub(super) fn is_ours(&self, source: u16) -> bool {
         self.config.source.is_none_or(|ours| ours == source)
     }
 
@@ -223,7 +242,7 @@ impl<'i> Decoder<'i> {
             Content::Data(packet) if self.is_ours(message.source) => {
                 self.last_offset = Some(offset);
                 if let Some(access) = self.data.packet(&packet) {
-                    sink.element(offset, &Element::Data(access));
+                    sink.element(offset, &Element::Data { access, by: None });
                 }
             }
             Content::Malformed(_)
@@ -251,14 +270,14 @@ impl<'i> Decoder<'i> {
             | Packet::BranchCount(_)
             | Packet::JumpTarget { .. } => match self.state {
                 State::Running => self.rare_packet(offset, packet, sink),
-                State::Trapped => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
+                State::Trapped { .. } => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
                 State::Waiting { .. } => self.pass_over(offset, packet, sink),
             },
         }
     }
 
     /// A packet that needs to be synchronised, and nothing is.
-    fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         let State::Waiting { reason, from, skipped, resume } = self.state else { return };
         if resume && self.resume(offset, packet, sink) {
             return;
@@ -279,26 +298,30 @@ impl<'i> Decoder<'i> {
     /// Format 3, subformat 0.
     fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
         let address = self.params.address(start.address);
-        match self.state {
-            State::Running => {
-                if !self.follow_to_start(offset, start, address, sink) {
-                    return;
-                }
-                self.sync(offset, address);
-                self.tell_context(offset, start.context, sink);
-            }
-            State::Trapped => {
-                self.tell_context(offset, start.context, sink);
-                self.sync(offset, address);
-                self.go_to(offset, address, start.taken, sink);
-            }
-            State::Waiting { .. } => {
-                self.begin(offset, sink);
-                self.tell_context(offset, start.context, sink);
-                self.sync(offset, address);
-                self.go_to(offset, address, start.taken, sink);
-            }
+        if self.state == State::Running && self.is_elsewhere(&start.context) {
+            self.close(offset, sink);
+            self.state = State::Trapped { next: Epc::Unknown };
         }
+        if self.state == State::Running {
+            if self.follow_to_start(offset, start, address, sink) {
+                self.sync(offset, address);
+                return self.tell_context(offset, start.context, sink);
+            }
+            // The program did not lead here, but here is where execution is.
+        }
+        if !matches!(self.state, State::Trapped { .. }) {
+            self.begin(offset, sink);
+        }
+        self.tell_context(offset, start.context, sink);
+        self.sync(offset, address);
+        self.go_to(offset, address, start.taken, sink);
+    }
+
+    /// Whether another context is all that leads there.
+    pub(super) fn is_elsewhere(&self, context: &packet::Context) -> bool {
+        self.config.context_discontinuity
+            && !self.params.nocontext
+            && self.context.is_some_and(|before| before.context != context.context)
     }
 
     /// Tracing begins with a synchronisation packet.
@@ -322,7 +345,7 @@ impl<'i> Decoder<'i> {
     }
 
     pub(super) fn reset_history(&mut self) {
-        self.inferred = None;
+        (self.inferred, self.is_final) = (None, false);
         if !self.config.quirks.keeps_predictor && self.options.branch_prediction {
             self.predictor.reset();
         }
@@ -417,12 +440,6 @@ impl State {
 
 /// Room for the calls that the encoder remembers.
 fn calls(params: &Params) -> Calls {
-    let (stack, counter) = (params.return_stack_size, params.call_counter_size);
-    let most = match (stack, counter) {
-        (0, 0) => 0,
-        (0, counter) => 1 << counter,
-        (stack, _) => 1 << stack,
-    };
-    let most_repeats = if stack > 0 && params.iret_ext { (1 << counter) - 1 } else { 0 };
+    let (most, most_repeats) = params.calls();
     Calls::new(most, most_repeats)
 }

@@ -1,8 +1,10 @@
 //! From one reported address to the next.
 
+use tracewright_core::GapReason;
 use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
 
 use super::Decoder;
+use super::tell::Next;
 use crate::packet::{Address, BranchCount, BranchMap, Packet, Start};
 
 /// Where a packet says that execution came to, and how.
@@ -15,7 +17,14 @@ struct Report {
     pending: Option<bool>,
     /// Whether a later occurrence may be meant: the target of an uninferable jump that leads back there.
     inferred: bool,
+    /// Whether it was asked for: nothing has to follow it.
+    notify: bool,
+    /// Whether it is a synchronisation packet.
+    is_sync: bool,
 }
+
+/// `irets` has 8 bits.
+const MOST_RETURNS: u32 = 255;
 
 impl Decoder<'_> {
     /// Formats 1 and 2, with an address.
@@ -62,8 +71,10 @@ impl Decoder<'_> {
                     );
                 };
                 self.address = to;
-                let sent = Address { value: to, returns, ..Address::default() };
+                // Only targets of uninferable jumps are sent so. But that no format 3 packet follows is not said.
+                let sent = Address { value: to, returns, updiscon: true, notify: false };
                 self.report(offset, branches, to, &sent, sink);
+                self.is_final = false;
             }
             _ => {}
         }
@@ -93,7 +104,14 @@ impl Decoder<'_> {
             Ok(here) => {
                 let pending = is_branch.then(|| self.predictor.foretells(to) != packet.failed);
                 let goal = self.goal(to, sent, is_branch);
-                let report = Report { goal, target, pending, inferred: !sent.notify && !is_branch };
+                let report = Report {
+                    goal,
+                    target,
+                    pending,
+                    inferred: !sent.notify && !is_branch,
+                    notify: sent.notify,
+                    is_sync: false,
+                };
                 self.arrive(offset, here, 0, report, sink);
             }
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -113,10 +131,24 @@ impl Decoder<'_> {
         if self.inferred.is_some() {
             self.check_again(offset, sink);
         }
+        if self.is_next(to) {
+            self.step_to(offset, to, target, start.taken, sink);
+            return true;
+        }
         let same_privilege = self.context.is_none_or(|context| context.privilege == start.context.privilege);
-        let goal = Goal { address: to, inline: same_privilege, returns: Returns::Any };
-        let pending = self.is_branch(target).then_some(start.taken);
-        let report = Report { goal, target, pending, inferred: false };
+        let is_branch = self.is_branch(target);
+        let inline = same_privilege;
+        let mut goal = Goal { address: to, inline, is_branch, returns: Returns::Any };
+        // Where returns are counted, they should be told before synchronisation.
+        if self.options.implicit_return && self.params.iret_ext && self.pending.is_none() {
+            let strict = Goal { returns: Returns::Passed { count: 0, explicit: false }, ..goal };
+            let skip = self.skip();
+            if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&strict), 0) {
+                goal = strict;
+            }
+        }
+        let pending = is_branch.then_some(start.taken);
+        let report = Report { goal, target, pending, inferred: false, notify: false, is_sync: true };
         match self.branches(offset, BranchMap::default(), sink) {
             Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -124,12 +156,36 @@ impl Decoder<'_> {
         self.state == super::decoder::State::Running
     }
 
+    /// Whether `to` is the very next instruction: the last report was made only because a format 3 packet follows.
+    fn is_next(&mut self, to: u64) -> bool {
+        if !self.is_final {
+            return false;
+        }
+        match self.next() {
+            Next::Address(next) => next == to || self.is_at_return(),
+            Next::Indirect => true,
+        }
+    }
+
+    /// The next instruction, at `to`, retired.
+    fn step_to(&mut self, offset: u64, to: u64, target: NodeId, taken: bool, sink: &mut impl Sink) {
+        let last = self.runner.graph().node(self.here).last();
+        if self.at == Some(last) || self.at.is_none() {
+            if self.at.is_some() {
+                sink.node(offset, self.runner.graph(), self.here, self.pending.unwrap_or(true));
+            }
+            self.here = target;
+        }
+        self.at = Some(to);
+        self.pending = self.is_branch(target).then_some(taken);
+    }
+
     /// The last report was of the target of an uninferable jump, since no format 3 packet follows it: runs on to
     /// its next occurrence. Returns whether there is one.
     #[inline(never)]
     pub(super) fn run_on(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
         let (Some((returns, passed)), Some(to)) = (self.inferred.take(), self.at) else { return true };
-        let goal = Goal { address: to, inline: false, returns };
+        let goal = Goal { address: to, inline: false, is_branch: false, returns };
         let target = self.runner.at(to);
         let skip = self.skip();
         match self.runner.run(self.here, skip, &goal, passed, offset, sink) {
@@ -162,7 +218,7 @@ impl Decoder<'_> {
             None => Returns::Any,
         };
         // A branch cannot be passed by: what became of it is told last.
-        Goal { address, inline: is_branch || sent.notify || !sent.updiscon, returns }
+        Goal { address, inline: is_branch || sent.notify || !sent.updiscon, is_branch, returns }
     }
 
     /// Runs through the branches of the map, and from there to the address.
@@ -180,7 +236,14 @@ impl Decoder<'_> {
             }
         };
         let goal = self.goal(to, sent, is_branch);
-        let report = Report { goal, target, pending, inferred: !sent.notify && !is_branch };
+        let report = Report {
+            goal,
+            target,
+            pending,
+            inferred: !sent.notify && !is_branch,
+            notify: sent.notify,
+            is_sync: false,
+        };
         match self.branches(offset, map, sink) {
             Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -244,12 +307,13 @@ impl Decoder<'_> {
         taken: impl FnOnce(&Self, u64) -> bool,
         sink: &mut S,
     ) {
-        let goal = Goal { address: 0, inline: false, returns: Returns::Any };
+        let goal = Goal { address: 0, inline: false, is_branch: false, returns: Returns::Any };
         match self.runner.run(here, skip, &goal, 0, offset, sink) {
             Reached::Branch(here) => {
                 let branch = self.runner.graph().node(here).last();
                 let pending = Some(taken(self, branch));
                 (self.here, self.at, self.pending) = (here, Some(branch), pending);
+                self.is_final = false;
             }
             reached => self.fail(offset, reached, None, sink),
         }
@@ -258,18 +322,17 @@ impl Decoder<'_> {
     /// Runs on to the reported address.
     #[inline(always)]
     fn arrive(&mut self, offset: u64, here: NodeId, skip: u64, report: Report, sink: &mut impl Sink) {
-        let Report { goal, target, pending, inferred } = report;
+        let Report { goal, target, pending, .. } = report;
         let to = goal.address;
         match self.runner.run(here, skip, &goal, 0, offset, sink) {
             Reached::Indirect(from) => {
                 self.jumped(from, target, to);
                 self.pending = pending;
+                // Told besides only if `updiscon` is asserted.
+                self.is_final = !goal.inline;
             }
             Reached::Inline(here) => self.came_inline(offset, here, &report, sink),
-            reached => {
-                let _ = inferred;
-                self.fail(offset, reached, Some(to), sink);
-            }
+            reached => self.fail(offset, reached, Some(to), sink),
         }
     }
 
@@ -295,24 +358,40 @@ impl Decoder<'_> {
         if self.config.quirks.caches_all_addresses && self.options.jump_target_cache {
             self.targets.insert(goal.address);
         }
+        // A return that cannot be counted any more is told for that alone.
+        let inferred = inferred && passed < MOST_RETURNS;
         self.inferred = inferred.then_some((goal.returns, passed));
+        self.is_final = !report.is_sync && !report.notify && passed < MOST_RETURNS;
         // Nothing more will be known about this one.
         if !inferred && pending.is_none() {
             self.inferred = Some((goal.returns, passed));
-            self.check_again(offset, sink);
+            // Synchronisation resets the calls that are not known then.
+            if self.check_again(offset, sink) && self.options.implicit_return && !report.is_sync {
+                self.lose(offset, GapReason::Ambiguous, sink);
+            }
         }
     }
 
     /// The last report was inline, and that is final. Where execution can come there again with nothing said about it, nobody
-    /// knows how often it did.
+    /// knows how often it did; returns whether that is so.
     #[cold]
-    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) {
-        let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return };
-        let goal = Goal { address, inline: true, returns };
+    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
+        let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return false };
+        let goal = Goal { address, inline: true, is_branch: false, returns };
         let skip = self.skip();
-        if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&goal), passed) {
-            self.unknown_rounds(offset, sink);
+        let reached = self.runner.look_ahead(self.here, skip, Some(&goal), passed);
+        let is_doubt = matches!(reached, Reached::Inline(_));
+        if is_doubt {
+            self.unknown_rounds(offset, address, sink);
         }
+        is_doubt
+    }
+
+    /// Whether the last instruction is a return that the trace leaves out.
+    pub(super) fn is_at_return(&mut self) -> bool {
+        self.here.is_some()
+            && self.at == Some(self.runner.graph().node(self.here).last())
+            && self.runner.is_return(self.here)
     }
 
     /// How many bytes of the block that is held back are known to have run, the last instruction counted as one.

@@ -11,12 +11,14 @@ mod facts;
 mod follow;
 mod handlers;
 mod options;
+mod paired;
 mod snapshot;
 mod tell;
 mod trap;
 
 pub use decoder::Decoder;
 pub use facts::Facts;
-pub use handlers::Handler;
+pub use handlers::{Handler, HandlerPlace};
 pub use options::{Options, Quirks};
+pub use paired::{DataState, Paired, PairedSnapshot};
 pub use snapshot::Snapshot;

@@ -12,6 +12,9 @@ pub struct Options {
     pub source: Option<u16>,
     /// Where trap handlers are. Asked for with implicit exceptions only.
     pub handlers: Vec<Handler>,
+    /// With another context, execution goes on somewhere else (the encoder is told `ctype` 3, asynchronous discontinuity):
+    /// threads, for example. Otherwise it goes on where it was.
+    pub context_discontinuity: bool,
     /// What the encoder does otherwise than the specification says.
     pub quirks: Quirks,
 }
@@ -23,6 +26,9 @@ pub struct Quirks {
     pub keeps_predictor: bool,
     /// The jump target cache and the return stack are not reset by synchronisation packets.
     pub keeps_history: bool,
+    /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
+    /// 2.0).
+    pub keeps_failed_returns: bool,
     /// Each address that is sent goes into the jump target cache, not only those of uninferable jumps.
     pub caches_all_addresses: bool,
 }

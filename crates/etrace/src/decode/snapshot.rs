@@ -17,6 +17,7 @@ pub struct Snapshot {
     at: Option<u64>,
     pending: Option<bool>,
     inferred: Option<(Returns, u32)>,
+    is_final: bool,
     address: u64,
     context: Option<packet::Context>,
     /// Where calls return to, the newest first, and how many more do.
@@ -39,6 +40,7 @@ impl Decoder<'_> {
             at: self.at,
             pending: self.pending,
             inferred: self.inferred,
+            is_final: self.is_final,
             address: self.address,
             context: self.context,
             calls: calls.collect(),

@@ -80,13 +80,18 @@ impl Decoder<'_> {
         self.here = NodeId::NONE;
     }
 
-    /// Execution may have come to where it is any number of times.
+    /// Execution may have come to where it is, `at`, any number of times.
     #[cold]
-    pub(super) fn unknown_rounds(&mut self, offset: u64, sink: &mut impl Sink) {
-        let Next::Address(next) = self.close_at(offset, false, sink) else { return };
+    pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl Sink) {
+        let node = *self.runner.graph().node(self.here);
+        if let Some(before) = self.part_before(&node, at) {
+            sink.block(offset, &before);
+        }
         let isa = self.runner.isa();
-        sink.element(offset, &Element::UnknownPath { start: Some(next), next, isa, count: None });
-        self.here = self.runner.at(next);
+        sink.element(offset, &Element::UnknownPath { start: Some(at), next: at, isa, count: None });
+        (self.here, self.at, self.pending) = (self.runner.at(at), Some(at), None);
+        // Which calls are open is not known either.
+        self.runner.calls.clear();
     }
 
     /// Privilege, context and time, as far as they are sent and not what they were.
@@ -119,18 +124,27 @@ impl Decoder<'_> {
         | Reached::Indirect(id)
         | Reached::Branch(id)
         | Reached::End(id)
-        | Reached::Nothing(id)) = reached;
+        | Reached::Nothing(id)
+        | Reached::Several(id)) = reached;
         let node = *self.runner.graph().node(id);
         if let (Reached::End(_), Stop::NoCode) = (reached, node.stop()) {
             return self.no_code(offset, id, sink);
         }
         // What was reported before has run, if it has not been told.
-        if id == self.here && self.at.is_some() {
-            self.close_at(offset, false, sink);
+        let start = if id == self.here && self.at.is_some() {
+            match self.close_at(offset, false, sink) {
+                Next::Address(next) => Some(next),
+                Next::Indirect => None,
+            }
+        } else {
+            Some(node.start())
+        };
+        if let (Reached::Several(_), Some(next)) = (reached, to) {
+            return self.several(offset, start, next, sink);
         }
         let mismatch = match (reached, to) {
             (Reached::End(_), _) if node.stop() == Stop::NotCode => Mismatch::NotCode(node.end()),
-            (Reached::End(_), _) => Mismatch::Endless(node.start()),
+            (Reached::End(_), _) if node.stop() == Stop::Endless => Mismatch::Endless(node.start()),
             (Reached::Indirect(_), _) | (_, None) => Mismatch::NoTarget(node.last()),
             (_, Some(to)) => Mismatch::Missed { from: node.start(), to },
         };
@@ -138,6 +152,16 @@ impl Decoder<'_> {
         self.facts.mismatches += 1;
         self.forget();
         let reason = Some(GapReason::Mismatch);
+        self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
+    }
+
+    /// Execution came to `next`, but not even how many calls are open then is known.
+    #[cold]
+    fn several(&mut self, offset: u64, start: Option<u64>, next: u64, sink: &mut impl Sink) {
+        let isa = self.runner.isa();
+        sink.element(offset, &Element::UnknownPath { start, next, isa, count: None });
+        self.forget();
+        let reason = Some(GapReason::Ambiguous);
         self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
     }
 
@@ -180,6 +204,18 @@ impl Decoder<'_> {
         true
     }
 
+    /// Where execution goes on, as far as is known.
+    pub(super) fn next(&mut self) -> Next {
+        let node = *self.runner.graph().node(self.here);
+        match self.at {
+            None => Next::Address(node.start()),
+            Some(at) if at == node.last() && node.class().ends_block() => {
+                self.after(&node, self.pending.unwrap_or(true))
+            }
+            Some(at) => Next::Address(self.part(&node, at).map_or(at, |part| part.block.end)),
+        }
+    }
+
     /// Where execution goes from the end of `node`.
     fn after(&mut self, node: &Node, taken: bool) -> Next {
         let class = node.class();
@@ -208,6 +244,13 @@ impl Decoder<'_> {
             }
         }
         None
+    }
+
+    /// The address after the instruction at `at`.
+    pub(super) fn after_instruction(&mut self, at: u64) -> Option<u64> {
+        let id = self.runner.at(at);
+        let node = *self.runner.graph().node(id);
+        self.part(&node, at).map(|part| part.block.end)
     }
 
     /// The part of a node before the instruction at `at`.

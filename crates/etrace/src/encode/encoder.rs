@@ -7,7 +7,7 @@ use super::returns::{Return, Returns};
 use super::{Config, Filter, ResyncMode};
 use crate::ingress::{CType, Entry};
 use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
-use crate::{JumpTargets, Options, Params};
+use crate::{JumpTargets, Options, Params, SupportLayout};
 
 /// What a hart retires to packets.
 ///
@@ -277,8 +277,16 @@ impl Encoder {
                 self.branch(entry);
                 told = Told::Nothing;
             }
-            let told = self.settle_last(entry, is_single, told, next, out);
-            self.before = self.leave(entry, next);
+            let after = self.foresee(entry, next);
+            let told = self.settle_last(entry, is_single, told, next, after, out);
+            // What was told just now is not told again.
+            let after = if told == Told::Nothing { after } else { self.foresee(entry, next) };
+            let is_break = next.is_some_and(|next| self.is_break(entry, next, after));
+            self.leave(entry, after);
+            if is_break {
+                self.tell_support(true, QualStatus::EndedRep, out);
+                (self.before, self.is_armed) = (Before::Nothing, false);
+            }
             told
         };
         self.privilege = entry.privilege;
@@ -321,6 +329,12 @@ impl Encoder {
     ) -> Told {
         if let Before::Trap { is_told: false } = self.before {
             let trap = self.trap;
+            if self.change(self.privilege, self.context, entry) == Change::Discontinuity {
+                // What comes is not the handler.
+                self.tell_trap(&trap, false, &trap, out);
+                self.tell_start(entry, out);
+                return self.synchronised(entry, is_single);
+            }
             self.tell_trap(&trap, true, entry, out);
             return self.synchronised(entry, is_single);
         }
@@ -344,7 +358,8 @@ impl Encoder {
                 Told::Address { is_target: true }
             }
             Before::Return if self.returns.is_counted_out() => {
-                let reason = Reason { returns: self.returns.report(true), ..Reason::default() };
+                let returns = self.returns.report(true, is_single && entry.taken().is_some());
+                let reason = Reason { returns, ..Reason::default() };
                 self.tell_address(entry.iaddr, reason, out);
                 Told::Address { is_target: false }
             }
@@ -352,7 +367,7 @@ impl Encoder {
         }
     }
 
-    /// The last instruction: what comes next may make it necessary to tell it.
+    /// The last instruction: what comes `after` it may make it necessary to tell it.
     #[inline]
     fn settle_last(
         &mut self,
@@ -360,28 +375,31 @@ impl Encoder {
         is_single: bool,
         mut told: Told,
         next: Option<&Entry>,
+        after: Before,
         out: &mut impl FnMut(&Packet),
     ) -> Told {
         self.resync.advance(entry.iretire, entry.cycle);
-        let may_synchronise = next.is_some_and(|next| self.may_synchronise(entry, next));
+        let may_synchronise = next.is_some_and(|next| self.may_synchronise(entry, next, after));
         if told == Told::Nothing {
-            let is_unconfirmed = self.is_unconfirmed && !self.config.quirks.unconfirmed;
-            let has_untold = !self.branches.is_empty() || is_unconfirmed;
             let has_to_tell = match next {
                 None => true,
                 Some(next) if next.iretire == 0 => true,
                 Some(next) => match self.change(entry.privilege, entry.context, next) {
                     Change::Nothing => false,
-                    Change::Precise => has_untold,
+                    Change::Precise => {
+                        self.has_untold(after, entry.privilege == next.privilege)
+                            || self.is_break(entry, next, after)
+                    }
                     Change::Discontinuity => true,
                 },
             };
             if has_to_tell
                 || entry.notify
-                || may_synchronise && has_untold && self.resync.is_due()
+                || may_synchronise && self.resync.is_due() && self.has_untold(after, true)
                 || self.branches.is_counted_out()
             {
-                let returns = self.returns.report(is_single && self.before == Before::Return);
+                let is_after_return = is_single && self.before == Before::Return;
+                let returns = self.returns.report(is_after_return, entry.taken().is_some());
                 let reason = Reason { notify: entry.notify, returns, ..Reason::default() };
                 self.tell_address(entry.last(), reason, out);
                 told = Told::Address { is_target: false };
@@ -393,26 +411,53 @@ impl Encoder {
         told
     }
 
-    /// What `entry` does to where the next instruction is.
+    /// Whether something must be told before a start packet, so that a decoder finds the way there.
     #[inline]
-    fn leave(&mut self, entry: &Entry, next: Option<&Entry>) -> Before {
-        let itype = entry.itype;
-        if (itype as u8) < IType::UninferableJump3 as u8 {
-            // None, and branches; traps have nothing that retires.
-            return if itype == IType::TrapReturn { Before::Jump(None) } else { Before::Inferable };
+    fn has_untold(&self, after: Before, is_same_privilege: bool) -> bool {
+        if !self.branches.is_empty() || self.returns.has_untold(after == Before::Return) {
+            return true;
         }
-        self.returns.call(itype, self.config.params.address(entry.end()));
-        let is_pair = entry.sijump && self.config.options.sijump;
-        match itype {
-            _ if !is_uninferable(itype) => Before::Inferable,
-            IType::Return if is_pair => {
-                self.returns.inferable_ret();
-                Before::Inferable
-            }
-            _ if is_pair => Before::Inferable,
+        // A decoder that comes by the address on another way would stop there, if the privilege is right.
+        let is_ambiguous = self.is_unconfirmed || is_same_privilege && matches!(after, Before::Jump(_));
+        is_ambiguous && !self.config.quirks.bare_starts
+    }
+
+    /// Whether no start packet can tell how execution came from `entry` to `next`: tracing ends, and begins anew.
+    #[inline]
+    fn is_break(&self, entry: &Entry, next: &Entry, after: Before) -> bool {
+        if self.config.quirks.bare_starts {
+            return false;
+        }
+        match self.change(entry.privilege, entry.context, next) {
+            Change::Nothing => false,
+            Change::Precise => next.iretire > 0 && self.is_failed(after),
+            Change::Discontinuity => true,
+        }
+    }
+
+    /// Whether a return is about to go elsewhere than its call says. One without a call may have something to tell too.
+    #[inline]
+    fn is_failed(&self, after: Before) -> bool {
+        matches!(after, Before::Jump(Some(_))) && self.returns.is_open()
+    }
+
+    /// How `entry` ends, now that the next one is known.
+    #[inline]
+    fn foresee(&self, entry: &Entry, next: Option<&Entry>) -> Before {
+        match entry.itype {
+            IType::None
+            | IType::TakenBranch
+            | IType::NotTakenBranch
+            | IType::InferableCall
+            | IType::InferableJump
+            | IType::OtherInferableJump
+            | IType::Exception
+            | IType::Interrupt => Before::Inferable,
+            IType::TrapReturn => Before::Jump(None),
+            _ if entry.sijump && self.config.options.sijump => Before::Inferable,
             IType::Return => {
                 let target = next.map_or(0, |next| self.config.params.address(next.iaddr));
-                match self.returns.ret(target) {
+                match self.returns.foresee(target) {
                     Return::Implicit => Before::Return,
                     Return::Uninferable(returns) => Before::Jump(returns),
                 }
@@ -421,12 +466,28 @@ impl Encoder {
         }
     }
 
+    /// `entry` ended so.
+    #[inline]
+    fn leave(&mut self, entry: &Entry, after: Before) {
+        match (entry.itype, after) {
+            (IType::None, _) => {}
+            (IType::TakenBranch | IType::NotTakenBranch, _) => self.returns.branch(),
+            (IType::InferableCall | IType::UninferableCall, _) => {
+                self.returns.call(self.config.params.address(entry.end()));
+            }
+            (IType::Return, Before::Return) => self.returns.ret(Return::Implicit),
+            (IType::Return, Before::Jump(returns)) => self.returns.ret(Return::Uninferable(returns)),
+            (IType::Return, _) => self.returns.inferable_ret(),
+            _ => {}
+        }
+        self.before = after;
+    }
+
     /// The last instruction of `entry` is a branch, perhaps.
     #[inline]
     fn branch(&mut self, entry: &Entry) {
         if let Some(taken) = entry.taken() {
             self.branches.push(entry.last(), taken);
-            self.returns.branch();
         }
     }
 
@@ -442,14 +503,16 @@ impl Encoder {
     fn synchronises_after(&self, entry: &Entry, next: &Entry) -> bool {
         next.iretire == 0
             || self.change(entry.privilege, entry.context, next) != Change::Nothing
-            || self.may_synchronise(entry, next) && self.resync.is_due_after(entry.iretire, entry.cycle)
+            || self.may_synchronise(entry, next, self.foresee(entry, Some(next)))
+                && self.resync.is_due_after(entry.iretire, entry.cycle)
     }
 
-    /// Whether synchronisation can happen at `next`.
+    /// Whether synchronisation can happen at `next`. Not where a return went elsewhere than its call says: start packets do not
+    /// tell of returns.
     #[inline]
-    fn may_synchronise(&self, entry: &Entry, next: &Entry) -> bool {
+    fn may_synchronise(&self, entry: &Entry, next: &Entry, after: Before) -> bool {
         let is_start = self.resync.is_anywhere() || entry.itype != IType::None || next.iaddr != entry.end();
-        is_start && next.iretire > 0
+        is_start && next.iretire > 0 && !self.is_failed(after)
     }
 
     /// Whether `next` has to be told since it runs under other circumstances.
@@ -489,7 +552,9 @@ impl Encoder {
             encoder_mode: 0,
             qual_status,
             ioptions: self.config.options,
-            resync_disabled: self.config.resync.mode == ResyncMode::Off,
+            // Other layouts do not tell.
+            resync_disabled: self.config.params.support == SupportLayout::Standard
+                && self.config.resync.mode == ResyncMode::Off,
             denable: ienable && self.config.data.is_some(),
             dloss: false,
             doptions: self.config.data.unwrap_or_default(),
@@ -635,12 +700,6 @@ impl Encoder {
 
 fn targets(params: &Params, options: &Options) -> Option<JumpTargets> {
     (options.jump_target_cache && params.cache_size > 0).then(|| JumpTargets::new(params))
-}
-
-/// Whether a jump of this type goes to an address that the program does not tell.
-#[inline]
-const fn is_uninferable(itype: IType) -> bool {
-    !matches!(itype, IType::InferableCall | IType::InferableJump | IType::OtherInferableJump)
 }
 
 /// The lowest bits.

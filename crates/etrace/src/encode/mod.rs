@@ -23,9 +23,12 @@
 //!   first traced instruction, is told like that one: `thaddr` 0, its own cause and address; then a start packet.
 //! * A trap whose handler is not traced is told with `thaddr` 0.
 //! * A branch or call that a synchronisation packet points at counts for predictor and return stack after their reset.
-//! * After an address that was told as a jump's target without `updiscon`, a start packet never comes next: the last
-//!   instruction before it is told first. Otherwise a decoder may take the address for one that was reached earlier by
-//!   another way. ([`Quirks::unconfirmed`])
+//! * A decoder follows the program to the address of a start packet, and stops where it first comes by. So the last instruction
+//!   before it is told where it is an uninferable jump to the same privilege, and also after an address that was told as a jump's
+//!   target without `updiscon`, which itself may have been passed before. Where a context goes on elsewhere
+//!   ([`CType::Discontinuity`]), or a return that went elsewhere than its call says brings another context, no way leads there: a
+//!   support packet comes between, which ends tracing. ([`Quirks::bare_starts`])
+//! * Synchronisation waits where a return went elsewhere than its call says, for the same reason.
 //! * A return that is the jump of a sequentially inferable pair is inferable when [`sijump`](crate::Options::sijump) is on. It
 //!   takes a call from the return stack, and is not counted.
 //! * A return that went elsewhere than the return stack says takes its call from there ([`Quirks::keeps_failed_returns`]).
@@ -40,6 +43,9 @@ mod port;
 mod resync;
 mod returns;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{Config, Quirks};
 pub use encoder::Encoder;
 pub use filter::{Comparator, Filter};
@@ -47,4 +53,4 @@ pub use port::{Port, PortStats};
 pub use resync::{Resync, ResyncMode};
 
 #[cfg(doc)]
-use crate::ingress::Entry;
+use crate::ingress::{CType, Entry};

@@ -112,3 +112,48 @@ impl Counter {
         self.resync.anywhere
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tracewright_testkit::{captures, skip};
+
+    use super::*;
+
+    /// PULP's `rv_tracer`. Inputs: that tracing is on, a packet, a restart after this cycle. Outputs: more than the limit,
+    /// exactly the limit, of packets before.
+    #[test]
+    fn the_hardwares_vectors() {
+        let Some(captures) = captures() else { return skip("the_hardwares_vectors", "no captures") };
+        let path = captures.join("riscv/rv_tracer/tb_testvectors/tv_te_resync_counter.txt");
+        let text = fs::read_to_string(path).unwrap();
+        let resync = Resync { mode: ResyncMode::Packets, max: 0, anywhere: true };
+        let mut counter = Counter { limit: 7, ..Counter::new(resync) };
+        let mut lines = 0;
+        for line in text.lines() {
+            let digits = line.trim().as_bytes();
+            if digits[1] == b'1' {
+                counter.packet();
+            }
+            let (is_over, is_there) = (digits[4] == b'1', digits[5] == b'1');
+            assert_eq!(
+                (counter.is_exceeded(), counter.is_due() && !counter.is_exceeded()),
+                (is_over, is_there),
+                "{line}"
+            );
+            if digits[2] == b'1' {
+                counter.restart(0);
+            }
+            lines += 1;
+        }
+        assert_eq!(lines, 16);
+    }
+
+    #[test]
+    fn limits_are_powers_of_two() {
+        let limit = |max| Counter::new(Resync { max, ..Resync::default() }).limit;
+        assert_eq!([limit(0), limit(8), limit(59)], [16, 4096, 1 << 63]);
+        assert_eq!(limit(60), u64::MAX);
+    }
+}

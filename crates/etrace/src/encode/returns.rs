@@ -1,5 +1,3 @@
-use tracewright_isa::riscv::IType;
-
 use super::Quirks;
 use crate::{Options, Params, ReturnStack};
 
@@ -36,17 +34,17 @@ impl Returns {
         Self {
             stack: ReturnStack::new(params),
             is_on: options.implicit_return && (stack > 0 || counter > 0),
-            knows_addresses: stack > 0,
+            knows_addresses: stack > 0 || !quirks.trusts_returns,
             counts: params.iret_ext,
             keeps_failed: quirks.keeps_failed_returns && !params.iret_ext,
             count: 0,
         }
     }
 
-    /// An instruction of this type retired; `end` is the address after it.
+    /// A call retired; `end` is the address after it.
     #[inline]
-    pub(super) fn call(&mut self, itype: IType, end: u64) {
-        if self.is_on && matches!(itype, IType::UninferableCall | IType::InferableCall) {
+    pub(super) fn call(&mut self, end: u64) {
+        if self.is_on {
             self.stack.push(end);
             if !self.counts {
                 self.count = 0;
@@ -54,22 +52,26 @@ impl Returns {
         }
     }
 
-    /// A return retired that went to `target`.
+    /// What a return is that goes to `target`.
     #[inline]
-    pub(super) fn ret(&mut self, target: u64) -> Return {
+    pub(super) fn foresee(&self, target: u64) -> Return {
         let depth = self.stack.depth();
         if !self.is_on || depth == 0 {
             return Return::Uninferable((self.counts && self.count > 0).then_some(self.count));
         }
         if !self.knows_addresses || self.stack.top() == Some(target) {
-            self.stack.pop();
-            self.count += 1;
             return Return::Implicit;
         }
-        if !self.keeps_failed {
+        Return::Uninferable(Some(if self.counts { self.count } else { depth as u32 }))
+    }
+
+    /// A return retired that was foreseen so.
+    #[inline]
+    pub(super) fn ret(&mut self, seen: Return) {
+        if self.is_on && (seen == Return::Implicit || !self.keeps_failed) {
             self.stack.pop();
         }
-        Return::Uninferable(Some(if self.counts { self.count } else { depth as u32 }))
+        self.count += u32::from(seen == Return::Implicit);
     }
 
     /// A return retired whose target the instruction before tells.
@@ -92,9 +94,10 @@ impl Returns {
         self.counts && self.count >= MOST_RETURNS
     }
 
-    /// What a packet says that tells an address which no uninferable jump led to, but perhaps an implicit return.
-    pub(super) fn report(&self, is_after_return: bool) -> Option<u32> {
-        if self.count == 0 {
+    /// What a packet says that tells an address which no uninferable jump led to, but perhaps an implicit return. Of
+    /// branches, which a decoder cannot pass unknowingly, the depth need not be told.
+    pub(super) fn report(&self, is_after_return: bool, is_branch: bool) -> Option<u32> {
+        if self.count == 0 || is_branch && !self.counts {
             return None;
         }
         let depth = self.stack.depth() as u32;
@@ -103,6 +106,17 @@ impl Returns {
             (false, true) => (depth > 0).then_some(depth),
             (false, false) => Some(depth),
         }
+    }
+
+    /// Whether there is a call to return from.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_on && self.stack.depth() > 0
+    }
+
+    /// Whether a start packet, which cannot tell how many returns were left out, has to wait until that is told.
+    pub(super) fn has_untold(&self, is_implicit: bool) -> bool {
+        self.counts && (self.count > 0 || is_implicit)
     }
 
     /// An address was told.

@@ -184,9 +184,15 @@ impl<'a> Reader<'a> {
         if expected != found {
             return Err(error(Problem::Values { expected, found }));
         }
-        if self.retirement == Retirement::Instruction {
-            for entry in &mut row[..self.ports] {
-                entry.iretire <<= entry.ilastsize;
+        for entry in &mut row[..self.ports] {
+            match self.retirement {
+                Retirement::Instruction => entry.iretire <<= entry.ilastsize,
+                // A block is at least as long as its last instruction.
+                Retirement::Block if (1..1 << entry.ilastsize).contains(&entry.iretire) => {
+                    let value = entry.iretire.to_string();
+                    return Err(error(Problem::Value { column: "iretire".to_owned(), value }));
+                }
+                Retirement::Block => {}
             }
         }
         (self.row, self.at) = (row, 0);
@@ -216,7 +222,11 @@ impl<'a> Reader<'a> {
             Field::Cause => row.iter_mut().for_each(|entry| entry.cause = value),
             Field::Tval => row.iter_mut().for_each(|entry| entry.tval = value),
             Field::Priv => {
-                let privilege = at_most(15)? as u8;
+                // 2 and 7 are reserved.
+                let privilege = at_most(6)? as u8;
+                if privilege == 2 {
+                    return Err(text);
+                }
                 row.iter_mut().for_each(|entry| entry.privilege = privilege);
             }
             Field::Context => row.iter_mut().for_each(|entry| entry.context = value),

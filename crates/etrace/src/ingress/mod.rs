@@ -7,6 +7,8 @@ mod connector;
 pub mod csv;
 mod executed;
 mod itype;
+#[cfg(test)]
+mod tests;
 
 use tracewright_isa::riscv::IType;
 

@@ -8,7 +8,7 @@ pub enum Malformed {
     Length,
     /// A field has a value that it cannot have.
     Field(&'static str),
-    /// A format that the options do not allow.
+    /// A format that parameters and options do not allow.
     Format,
     /// An attribute is not what the [`Params`](crate::Params) say.
     Params(&'static str),
@@ -19,7 +19,7 @@ impl fmt::Display for Malformed {
         match self {
             Self::Length => f.write_str("a length that no packet has"),
             Self::Field(name) => write!(f, "{name} has a value that it cannot have"),
-            Self::Format => f.write_str("format 0, which the options do not allow"),
+            Self::Format => f.write_str("a format that parameters and options do not allow"),
             Self::Params(name) => write!(f, "{name} is not what the parameters say"),
         }
     }

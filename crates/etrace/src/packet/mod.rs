@@ -5,6 +5,7 @@
 //! knows what came before, but for the [`Options`](crate::Options) that the last support packet told.
 
 mod emit;
+mod hot;
 mod malformed;
 mod read;
 mod support;
@@ -13,6 +14,7 @@ mod types;
 
 pub use emit::{NoPayload, PayloadBytes, emit};
 pub(crate) use emit::{emit_into, finish};
+pub(crate) use hot::Hot;
 pub use malformed::Malformed;
 pub(crate) use read::read;
 pub use read::{is_canonical, parse};

@@ -1,6 +1,7 @@
 //! What carries packets: a byte stream of encapsulated payloads, from one source or from several.
 
 mod frame;
+mod hot;
 mod parser;
 mod search;
 mod sources;
@@ -8,7 +9,7 @@ mod sync_points;
 mod writer;
 
 use crate::packet;
-use crate::{Options, Params, data};
+use crate::{Options, Params, ParamsError, data};
 
 pub use crate::packet::Malformed;
 pub use parser::Parser;
@@ -44,6 +45,29 @@ pub struct Config {
     pub options: Options,
     /// Likewise for data trace.
     pub data: data::Options,
+}
+
+impl Config {
+    /// Checks that there can be such a stream. Parsers and writers rely on it.
+    ///
+    /// # Errors
+    /// Says which width or attribute is wrong.
+    pub fn check(&self) -> Result<(), ParamsError> {
+        if let Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } = self.encapsulation {
+            let limits = [
+                ("source_bits", source_bits, 16),
+                ("timestamp_bytes", timestamp_bytes, 8),
+                ("type_bits", type_bits, 8),
+            ];
+            if let Some((name, value, most)) = limits.iter().find(|(_, value, most)| value > most) {
+                return Err(ParamsError {
+                    name: (*name).into(),
+                    why: format!("{value} is more than {most}"),
+                });
+            }
+        }
+        self.params.check()
+    }
 }
 
 /// Something in the stream.

@@ -1,6 +1,7 @@
 //! Messages from a byte stream.
 
 use super::frame::Body;
+use super::hot::Hot;
 use super::search::{Found, Search};
 use super::sources::Sources;
 use super::{Config, Content, Encapsulation, Malformed, Message, Sink};
@@ -15,6 +16,8 @@ const CARRY: usize = 48;
 /// It follows the options that support packets tell, for each source. After bytes that are no packet, alignment is not
 /// trusted: it searches for null packets that tell where packets begin, or for a synchronisation or support packet that
 /// follows many messages. (PULP's records have a fixed length; the next is read.)
+///
+/// Its [`Config`] is one that [`Config::check`] finds right.
 #[derive(Clone, Debug)]
 pub struct Parser {
     config: Config,
@@ -26,6 +29,7 @@ pub struct Parser {
     /// The search for alignment; `None` while there is no doubt.
     search: Option<Search>,
     sources: Sources,
+    hot: Option<Hot>,
 }
 
 impl Parser {
@@ -37,6 +41,7 @@ impl Parser {
     /// A parser for the bytes from stream position `position` on, where a message begins.
     pub fn aligned_at(config: Config, position: u64) -> Self {
         Self {
+            hot: Hot::new(&config.params, &config.encapsulation),
             config,
             at: position,
             carry: [0; CARRY],
@@ -117,6 +122,11 @@ impl Parser {
             }
         }
         loop {
+            if let (Some(hot), None) = (&self.hot, &self.search) {
+                let used = hot.run(rest, self.at, &self.config, &self.sources, sink);
+                self.at += used as u64;
+                rest = &rest[used..];
+            }
             let used = self.step(rest, sink);
             if used == 0 {
                 break;

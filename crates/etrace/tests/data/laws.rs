@@ -28,7 +28,8 @@ fn what_is_read_is_written() {
         let mut rng = Rng::new(seed);
         let params = random::params(&mut rng);
         let options = random::options(&mut rng);
-        let len = 1 + rng.below(28) as usize;
+        let most = *rng.pick(&[4, 8, 26]);
+        let len = 1 + rng.below(most) as usize;
         let bytes = rng.bytes(len);
         let Ok(packet) = data::parse(&bytes, &params, &options) else { continue };
         read += 1;
@@ -42,5 +43,5 @@ fn what_is_read_is_written() {
         }
         assert!(payload.as_bytes().len() <= 26);
     }
-    assert!(read > 10_000, "{read}");
+    assert!(read > 5_000, "{read}");
 }

@@ -6,3 +6,5 @@ mod programs;
 mod random;
 mod reference;
 mod round_trip;
+mod spec;
+mod whole;

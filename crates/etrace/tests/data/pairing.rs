@@ -1,5 +1,7 @@
 //! Accesses and the instructions that did them, told apart and put together again.
 
+use std::collections::HashSet;
+
 use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
 use tracewright_etrace::Params;
 use tracewright_etrace::data::{Encoder, Options, Pairing};
@@ -7,7 +9,7 @@ use tracewright_etrace::packet::{Packet, Start, Support};
 use tracewright_isa::riscv::Op;
 use tracewright_testkit::Rng;
 
-use crate::programs::{self, Step};
+use crate::programs::{self, Run, Step};
 
 /// What came out: which accesses were told, in order, and how many of them with their instruction.
 #[derive(Default)]
@@ -87,23 +89,13 @@ fn pair(
     (outcome, traced)
 }
 
-/// One of each kind of program: calls and memory; atomics; traps, privileges and CSRs; RV32.
-pub fn runs() -> Vec<(&'static str, Vec<Step>)> {
-    vec![
-        ("sort", programs::linux("sort", 60_000)),
-        ("atomics", programs::linux("atomics", 60_000)),
-        ("traps", programs::bare("traps", 60_000)),
-        ("tasks32", programs::bare("tasks32", 60_000)),
-    ]
-}
-
 fn with(dtype_width: u8) -> Params {
     Params { dtype_width, ..Params::default() }
 }
 
 #[test]
 fn all_accesses_find_their_instruction() {
-    for (name, steps) in runs() {
+    for Run { name, steps, .. } in programs::runs() {
         for (seed, dtype_width) in (0..8).flat_map(|seed| [(seed, 3), (seed, 4)]) {
             let mut rng = Rng::new(seed);
             let (outcome, traced) = pair(&mut rng, &steps, &with(dtype_width), Options::default(), None);
@@ -122,7 +114,7 @@ fn all_accesses_find_their_instruction() {
 
 #[test]
 fn nothing_is_claimed_after_a_loss() {
-    for (name, steps) in runs() {
+    for Run { name, steps, .. } in programs::runs() {
         for seed in 0..8 {
             let mut rng = Rng::new(seed);
             let (outcome, traced) = pair(&mut rng, &steps, &with(4), Options::default(), Some(500));
@@ -136,9 +128,8 @@ fn nothing_is_claimed_after_a_loss() {
 /// The runs have enough to tell instructions apart by.
 #[test]
 fn programs_do_many_things() {
-    let steps: Vec<_> = runs().into_iter().flat_map(|(_, steps)| steps).collect();
-    let kinds: std::collections::HashSet<_> =
-        steps.iter().filter_map(|step| step.access).map(|a| a.kind).collect();
+    let runs = programs::runs();
+    let kinds: HashSet<_> = runs.iter().flat_map(Run::accesses).map(|(_, access)| access.kind).collect();
     for kind in [
         DataKind::Load,
         DataKind::Store,

@@ -1,12 +1,14 @@
 //! Our sample programs, run on our hart.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use tracewright_core::{Block, DataAccess};
+use tracewright_core::{Block, DataAccess, Isa, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
-use tracewright_hart::{Hart, Machine, Sink, Trap};
+use tracewright_hart::{Hart, Machine, Privilege, Sink, Trap};
+use tracewright_image::{Builder, Bytes, Image};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
 
 /// An instruction that retired.
@@ -20,14 +22,63 @@ pub struct Step {
     pub begins: bool,
 }
 
-struct Steps {
-    xlen: Xlen,
-    bits: Vec<u32>,
-    data: Vec<(u64, DataAccess)>,
-    steps: Vec<Step>,
+/// What a machine told.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A block, and what its instructions accessed.
+    Block(Block, Vec<(u64, DataAccess)>),
+    Trap(Trap),
+    Privilege(Privilege),
+    Context(u64),
 }
 
-impl Sink for Steps {
+/// A run of a program.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub name: &'static str,
+    pub isa: Isa,
+    pub events: Vec<Event>,
+    pub steps: Vec<Step>,
+    /// What was executed, and where it lies.
+    code: BTreeMap<u64, u8>,
+    // Of the block to come.
+    bits: Vec<u32>,
+    data: Vec<(u64, DataAccess)>,
+}
+
+impl Run {
+    fn new<M: Machine>(name: &'static str, isa: Isa, mut hart: Hart<M>, limit: u64) -> Self {
+        let (events, steps, code) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut run = Self { name, isa, events, steps, code, bits: Vec::new(), data: Vec::new() };
+        hart.run(limit, &mut run);
+        run
+    }
+
+    /// The instructions that ran.
+    pub fn image(&self) -> Image {
+        let mut builder = Builder::default();
+        let mut rest = self.code.iter().peekable();
+        while let Some((&start, &first)) = rest.next() {
+            let mut bytes = vec![first];
+            while let Some((_, byte)) = rest.next_if(|(at, _)| **at == start + bytes.len() as u64) {
+                bytes.push(*byte);
+            }
+            builder.raw("code", Bytes::from(bytes), start, MemorySpace::ANY).unwrap();
+        }
+        builder.build()
+    }
+
+    pub fn accesses(&self) -> impl Iterator<Item = (u64, DataAccess)> {
+        self.steps.iter().filter_map(|step| step.access.map(|access| (step.address, access)))
+    }
+
+    /// Bits of its CSRs.
+    pub fn xlen(&self) -> u8 {
+        if self.isa == Isa::Rv32 { 32 } else { 64 }
+    }
+}
+
+impl Sink for Run {
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
 
@@ -40,26 +91,32 @@ impl Sink for Steps {
     }
 
     fn block(&mut self, block: &Block) {
+        let xlen = if self.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
         let mut address = block.start;
-        let mut data = self.data.drain(..).peekable();
+        let mut data = self.data.iter().peekable();
         for (index, bits) in self.bits.drain(..).enumerate() {
-            let instruction = decode(self.xlen, bits);
-            let access = data.next_if(|(pc, _)| *pc == address).map(|(_, access)| access);
+            let instruction = decode(xlen, bits);
+            let access = data.next_if(|(pc, _)| *pc == address).map(|(_, access)| *access);
             self.steps.push(Step { address, instruction, access, begins: index == 0 });
+            self.code.extend((address..).zip(bits.to_le_bytes()).take(instruction.len.into()));
             address = address.wrapping_add(instruction.len.into());
         }
         assert!(data.next().is_none(), "an instruction with two accesses");
+        self.events.push(Event::Block(*block, std::mem::take(&mut self.data)));
     }
 
-    fn trap(&mut self, _: &Trap) {
+    fn trap(&mut self, trap: &Trap) {
         assert!(self.data.is_empty());
+        self.events.push(Event::Trap(*trap));
     }
-}
 
-fn run<M: Machine>(mut hart: Hart<M>, xlen: Xlen, limit: u64) -> Vec<Step> {
-    let mut steps = Steps { xlen, bits: Vec::new(), data: Vec::new(), steps: Vec::new() };
-    hart.run(limit, &mut steps);
-    steps.steps
+    fn privilege(&mut self, privilege: Privilege) {
+        self.events.push(Event::Privilege(privilege));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.events.push(Event::Context(context));
+    }
 }
 
 fn path(program: &str) -> PathBuf {
@@ -67,16 +124,21 @@ fn path(program: &str) -> PathBuf {
 }
 
 /// The first instructions of a program under Linux.
-pub fn linux(program: &str, limit: u64) -> Vec<Step> {
+fn linux(program: &'static str, limit: u64) -> Run {
     let options = linux::Options { arguments: vec![program.into()], ..Default::default() };
     let (core, machine) = Linux::load(&path(program), options).unwrap();
-    run(Hart::new(core, machine), Xlen::Rv64, limit)
+    Run::new(program, Isa::Rv64, Hart::new(core, machine), limit)
 }
 
 /// The first instructions of a program without an operating system.
-pub fn bare(program: &str, limit: u64) -> Vec<Step> {
+fn bare(program: &'static str, limit: u64) -> Run {
     let elf = std::fs::read(path(program)).unwrap();
     let (core, machine) = Bare::new(&elf, &bare::Options::default(), Box::new(io::sink())).unwrap();
-    let xlen = if program.ends_with("32") { Xlen::Rv32 } else { Xlen::Rv64 };
-    run(Hart::new(core, machine), xlen, limit)
+    let isa = if program.ends_with("32") { Isa::Rv32 } else { Isa::Rv64 };
+    Run::new(program, isa, Hart::new(core, machine), limit)
+}
+
+/// One of each kind of program: calls and memory; atomics; traps, privileges and CSRs; RV32.
+pub fn runs() -> Vec<Run> {
+    vec![linux("sort", 60_000), linux("atomics", 60_000), bare("traps", 60_000), bare("tasks32", 60_000)]
 }

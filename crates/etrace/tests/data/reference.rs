@@ -5,7 +5,9 @@ use std::process::Command;
 
 use tracewright_core::{DataAccess, DataKind};
 use tracewright_etrace::Params;
-use tracewright_etrace::data::{Decoder, Dialect, Encoder, Options, Packet, Transfer, emit, parse};
+use tracewright_etrace::data::{
+    Compression, Decoder, Dialect, Encoder, Options, Packet, Transfer, emit, parse,
+};
 use tracewright_testkit::{captures, skip};
 
 const PROGRAMS: [&str; 5] = ["br_j_asm", "dhrystone", "median", "qsort", "towers"];
@@ -149,4 +151,62 @@ fn packets_of_the_reference_model() {
         }
     }
     assert_eq!(packets, 4 * (718 + 81_995 + 6_007 + 74_380 + 7_684));
+}
+
+/// Bytes of all payloads for these accesses, each of which comes back.
+fn bytes(params: &Params, options: Options, accesses: &[DataAccess], name: &str) -> usize {
+    let (mut encoder, mut decoder) = (Encoder::new(params, options), Decoder::new(params, options));
+    let mut bytes = 0;
+    for access in accesses {
+        let mut found = None;
+        let sent = encoder.access(access, &mut |packet| {
+            bytes += emit(packet, params).as_bytes().len();
+            found = decoder.packet(packet);
+        });
+        let mut told = *access;
+        told.address = told.address.filter(|_| !options.no_address);
+        told.value = told.value.filter(|_| !options.no_data);
+        assert!(sent && found == Some(told), "{name}: {access}");
+    }
+    bytes
+}
+
+/// As the specification has it, with the compressions that it has, the same accesses take fewer bytes: the figures of
+/// `DIFFERENCES.md`.
+#[test]
+fn the_specification_is_shorter() {
+    let test = "the_specification_is_shorter";
+    let Some(captures) = captures() else { return skip(test, "no captures") };
+    let etrace = captures.join("riscv/etrace");
+    let mut spike = Vec::new();
+    for program in PROGRAMS {
+        let path = etrace.join(format!("spike_data_trace/{program}.spike_data_trace.xz"));
+        let Some(text) = unpacked(test, &path) else { return };
+        spike.push((program, accesses(&text)));
+    }
+    // The reference model; then with XOR, with differences, with both.
+    let expected = [
+        [983_357, 747_231, 720_298, 720_095],
+        [1_632_647, 1_390_791, 1_390_791, 1_390_791],
+        [510_975, 505_582, 493_968, 493_968],
+        [282_352, 282_352, 282_352, 282_352],
+    ];
+    for ((folder, options), expected) in FOLDERS.into_iter().zip(expected) {
+        let reference = params(&etrace.join("dtype").join(folder));
+        let with = |data_compression| Params {
+            data_compression,
+            data_dialect: Dialect::Standard,
+            ..reference.clone()
+        };
+        let encoders = [
+            reference.clone(),
+            with(Compression::Xor),
+            with(Compression::Difference),
+            with(Compression::Both),
+        ];
+        let sums = encoders.map(|params| {
+            spike.iter().map(|(name, accesses)| bytes(&params, options, accesses, name)).sum::<usize>()
+        });
+        assert_eq!(sums, expected, "{folder}");
+    }
 }

@@ -6,7 +6,7 @@ use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser
 use tracewright_etrace::{Params, packet};
 use tracewright_testkit::Rng;
 
-use crate::{pairing, random};
+use crate::{programs, random};
 
 /// What of an access is in the trace; `None`: nothing.
 fn traced(params: &Params, options: &Options, access: &DataAccess) -> Option<DataAccess> {
@@ -42,9 +42,10 @@ fn support(options: Options) -> packet::Packet {
 /// Runs of our hart, as bytes of a stream beside instruction trace, in chunks.
 #[test]
 fn accesses_of_programs_come_back() {
-    for (seed, (name, steps)) in (0..).zip(pairing::runs()) {
+    for (seed, run) in (0..).zip(programs::runs()) {
+        let name = run.name;
         let mut rng = Rng::new(seed);
-        let params = Params { csr_width: if name.ends_with("32") { 32 } else { 64 }, ..Params::default() };
+        let params = Params { csr_width: run.xlen(), ..Params::default() };
         for encapsulation in
             [Encapsulation::Smi, Encapsulation::Standard { source_bits: 5, timestamp_bytes: 2, type_bits: 1 }]
         {
@@ -55,7 +56,7 @@ fn accesses_of_programs_come_back() {
             let mut encoder = Encoder::new(&params, options);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
             writer.alignment(&mut bytes);
-            for step in &steps {
+            for step in &run.steps {
                 if rng.one_in(500) {
                     writer.instruction(3, None, &synchronisation(), &mut bytes).unwrap();
                     encoder.sync();

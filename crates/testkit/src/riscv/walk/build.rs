@@ -157,9 +157,22 @@ impl Builder<'_> {
         self.push(Kind::Return, len, register);
         // What leads forwards leads at most here.
         let last = self.ops.len() - 1;
+        for at in first..=last {
+            let guards = |at: usize| matches!(self.ops[at].kind, Kind::Branch { guards: true, .. });
+            // Nothing but a guard leads to what it guards: execution could call for ever without a branch.
+            let allowed = |to: usize| if to > first && guards(to - 1) { to - 1 } else { to };
+            let kind = match self.ops[at].kind {
+                Kind::Branch { to, guards: false } => {
+                    Kind::Branch { to: allowed(to.min(last)), guards: false }
+                }
+                Kind::Jump { to } => Kind::Jump { to: allowed(to.min(last)) },
+                kind => kind,
+            };
+            self.ops[at].kind = kind;
+        }
         for op in &mut self.ops[first..] {
             match &mut op.kind {
-                Kind::Branch { to, .. } | Kind::Jump { to } => *to = (*to).min(last),
+                Kind::Branch { to, .. } => *to = (*to).min(last),
                 Kind::JumpTable { last: end, .. } => *end = last,
                 _ => {}
             }

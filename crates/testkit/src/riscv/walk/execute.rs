@@ -98,7 +98,8 @@ impl<'p> Walk<'p> {
     fn happen(&mut self, sink: &mut impl FnMut(&Event)) {
         // Something is done, or has been prepared, between blocks or within.
         if self.count == 0 && self.chance(self.happenings.contexts) {
-            self.thread.context = 1 + self.rng.below(5) as u32 * 2;
+            // Threads are told apart by their contexts: odd and even ones.
+            self.thread.context = 2 - self.thread.context % 2 + self.rng.below(5) as u32 * 2;
             sink(&Event::Context { id: self.thread.context, elsewhere: false });
         }
         if self.chance(self.happenings.switches) {

@@ -1,0 +1,186 @@
+use core::ops::Deref;
+
+use tracewright_core::{Block, DataAccess, Element, Isa, MemorySpace};
+use tracewright_flow::{Graph, NodeId, Sink};
+use tracewright_image::Image;
+
+use super::{Decoder, Options, Snapshot};
+use crate::data::Pairing;
+use crate::packet::Packet;
+use crate::stream::{Content, Message};
+use crate::{Params, data};
+
+/// A [`Decoder`] that says which instruction did an access, where that is certain ([`Pairing`]). Accesses wait for that: they are told
+/// with the stream position of the message that tells it.
+///
+/// While there is no data trace it costs nothing.
+#[derive(Clone, Debug)]
+pub struct Paired<'i> {
+    decoder: Decoder<'i>,
+    data: data::Options,
+    /// Where there is data trace.
+    pairing: Option<Pairing>,
+}
+
+/// The state of a [`Paired`]: two that are equal tell the same of the same messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairedSnapshot {
+    decoder: Snapshot,
+    pairing: Option<Pairing>,
+}
+
+/// What is known of data trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataState {
+    /// Whether there is any.
+    pub is_on: bool,
+    /// How data is traced.
+    pub options: data::Options,
+}
+
+impl<'i> Paired<'i> {
+    /// As [`Decoder::new`].
+    pub fn new(params: &Params, options: impl Into<Options>, image: &'i Image, isa: Isa) -> Self {
+        let options = options.into();
+        let data = options.data;
+        Self { decoder: Decoder::new(params, options, image, isa), data, pairing: None }
+    }
+
+    /// As [`Decoder::message`].
+    #[inline(always)]
+    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+        if self.pairing.is_some() || matches!(message.content, Content::Data(_)) {
+            return self.with_data(offset, message, sink);
+        }
+        self.decoder.message(offset, message, sink);
+        if let Content::Instruction(Packet::Support(support)) = &message.content
+            && self.decoder.is_ours(message.source)
+        {
+            self.set_data_state(DataState { is_on: support.denable, options: support.doptions });
+        }
+    }
+
+    #[inline(never)]
+    fn with_data(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+        if !self.decoder.is_ours(message.source) {
+            return self.decoder.message(offset, message, sink);
+        }
+        let Self { decoder, data, pairing } = self;
+        let pairing = pairing.get_or_insert_with(|| Pairing::new(decoder.params(), *data));
+        let image = decoder.runner().graph().image();
+        decoder.message(offset, message, &mut Beside { sink, pairing, image });
+        pairing.message(message, &mut tell(offset, sink));
+        if let Content::Instruction(Packet::Support(support)) = &message.content {
+            *data = support.doptions;
+            if !support.denable {
+                pairing.finish(&mut tell(offset, sink));
+                self.pairing = None;
+            }
+        }
+    }
+
+    /// As [`Decoder::finish`].
+    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+        let Self { decoder, pairing: Some(pairing), .. } = self else {
+            return self.decoder.finish(offset, sink);
+        };
+        let image = decoder.runner().graph().image();
+        decoder.finish(offset, &mut Beside { sink, pairing, image });
+        self.restart(offset);
+    }
+
+    /// As [`Decoder::interrupt`].
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+        if let Some(pairing) = &mut self.pairing {
+            pairing.lose(&mut tell(offset, sink));
+        }
+        let Self { decoder, pairing: Some(pairing), .. } = self else {
+            return self.decoder.interrupt(offset, sink);
+        };
+        let image = decoder.runner().graph().image();
+        decoder.interrupt(offset, &mut Beside { sink, pairing, image });
+    }
+
+    /// As [`Decoder::restart`].
+    pub fn restart(&mut self, offset: u64) {
+        self.decoder.restart(offset);
+        self.set_data_state(self.data_state());
+    }
+
+    /// As [`Decoder::set_options`].
+    pub fn set_options(&mut self, options: crate::Options) {
+        self.decoder.set_options(options);
+    }
+
+    /// What is known of data trace.
+    pub fn data_state(&self) -> DataState {
+        DataState { is_on: self.pairing.is_some(), options: self.data }
+    }
+
+    /// From now on this is known of data trace, as if a support packet had said so.
+    pub fn set_data_state(&mut self, state: DataState) {
+        self.data = state.options;
+        self.decoder.set_data_options(state.options);
+        self.pairing = state.is_on.then(|| Pairing::new(self.decoder.params(), state.options));
+    }
+
+    /// All that decides what messages to come will tell.
+    pub fn snapshot(&self) -> PairedSnapshot {
+        PairedSnapshot { decoder: self.decoder.snapshot(), pairing: self.pairing.clone() }
+    }
+}
+
+impl<'i> Deref for Paired<'i> {
+    type Target = Decoder<'i>;
+
+    fn deref(&self) -> &Decoder<'i> {
+        &self.decoder
+    }
+}
+
+/// Gives accesses to a sink.
+fn tell(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
+    move |access, by| sink.element(offset, &Element::Data { access: *access, by })
+}
+
+/// Takes what a decoder tells, passes it on, and pairs accesses and instructions.
+struct Beside<'a, S> {
+    sink: &'a mut S,
+    pairing: &'a mut Pairing,
+    image: &'a Image,
+}
+
+impl<S: Sink> Beside<'_, S> {
+    fn pair(&mut self, offset: u64, element: &Element) {
+        self.pairing.element(element, self.image, MemorySpace::ANY, &mut tell(offset, self.sink));
+    }
+}
+
+impl<S: Sink> Sink for Beside<'_, S> {
+    fn element(&mut self, offset: u64, element: &Element) {
+        match element {
+            Element::Block(block) => self.block(offset, block),
+            Element::Data { .. } => self.pair(offset, element),
+            _ => {
+                // What waited was before it.
+                self.pair(offset, element);
+                self.sink.element(offset, element);
+            }
+        }
+    }
+
+    fn block(&mut self, offset: u64, block: &Block) {
+        self.sink.block(offset, block);
+        self.pair(offset, &Element::Block(*block));
+    }
+
+    fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        self.sink.node(offset, graph, id, taken);
+        let node = graph.node(id);
+        self.pair(offset, &Element::Block(node.block(node.ended(taken))));
+    }
+
+    fn forget(&mut self, graph: &Graph<'_>) {
+        self.sink.forget(graph);
+    }
+}

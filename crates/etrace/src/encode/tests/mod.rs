@@ -1,0 +1,6 @@
+//! Each rule of the flow, and each option.
+
+mod flow;
+mod options;
+mod run;
+mod tracing;

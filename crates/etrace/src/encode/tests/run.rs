@@ -1,0 +1,161 @@
+//! Executions in a few words.
+
+use tracewright_isa::riscv::IType;
+
+use crate::encode::{Config, Encoder};
+use crate::ingress::{CType, Entry};
+use crate::packet::Packet;
+use crate::{Options, Params};
+
+/// What runs. Instructions have four bytes.
+pub(super) struct Run {
+    pub(super) entries: Vec<Entry>,
+    now: Entry,
+}
+
+impl Run {
+    /// From 0x1000 on, in machine mode.
+    pub(super) fn new() -> Self {
+        let now = Entry { privilege: 3, iaddr: 0x1000, ilastsize: 1, ..Entry::NOTHING };
+        Self { entries: Vec::new(), now }
+    }
+
+    /// So many instructions that just go on.
+    pub(super) fn plain(&mut self, count: u32) -> &mut Self {
+        self.put(count, IType::None, 0)
+    }
+
+    /// An instruction of a type, which goes to `to`.
+    pub(super) fn one(&mut self, itype: IType, to: u64) -> &mut Self {
+        self.put(1, itype, to)
+    }
+
+    /// So many instructions, the last of which is of a type and goes to `to`.
+    pub(super) fn put(&mut self, count: u32, itype: IType, to: u64) -> &mut Self {
+        let entry = Entry { itype, iretire: 2 * count, ..self.now };
+        self.entries.push(entry);
+        self.now.iaddr = if matches!(itype, IType::None | IType::NotTakenBranch) { entry.end() } else { to };
+        (self.now.notify, self.now.sijump) = (false, false);
+        self.now.cycle += 1;
+        self
+    }
+
+    pub(super) fn branches(&mut self, outcomes: &str) -> &mut Self {
+        for outcome in outcomes.chars() {
+            let here = self.now.iaddr;
+            match outcome {
+                // To itself.
+                'T' => self.one(IType::TakenBranch, here),
+                _ => self.one(IType::NotTakenBranch, 0),
+            };
+        }
+        self
+    }
+
+    pub(super) fn jump(&mut self, to: u64) -> &mut Self {
+        self.one(IType::UninferableJump, to)
+    }
+
+    pub(super) fn call(&mut self, to: u64) -> &mut Self {
+        self.one(IType::InferableCall, to)
+    }
+
+    pub(super) fn ret(&mut self, to: u64) -> &mut Self {
+        self.one(IType::Return, to)
+    }
+
+    /// An exception here, whose handler is at `to`, in this privilege.
+    pub(super) fn exception(&mut self, cause: u64, privilege: u8, to: u64) -> &mut Self {
+        self.trap(IType::Exception, cause, 0x77, privilege, to)
+    }
+
+    pub(super) fn interrupt(&mut self, cause: u64, privilege: u8, to: u64) -> &mut Self {
+        self.trap(IType::Interrupt, cause, 0, privilege, to)
+    }
+
+    fn trap(&mut self, itype: IType, cause: u64, tval: u64, privilege: u8, to: u64) -> &mut Self {
+        self.entries.push(Entry { itype, cause, tval, iretire: 0, ..self.now });
+        self.now.iaddr = to;
+        self.privilege(privilege)
+    }
+
+    pub(super) fn privilege(&mut self, privilege: u8) -> &mut Self {
+        self.now.privilege = privilege;
+        self
+    }
+
+    pub(super) fn context(&mut self, context: u64, ctype: CType) -> &mut Self {
+        (self.now.context, self.now.ctype) = (context, ctype);
+        self
+    }
+
+    /// Asks for a notification of the next entry.
+    pub(super) fn notify(&mut self) -> &mut Self {
+        self.now.notify = true;
+        self
+    }
+
+    /// The next jump is the second of a pair.
+    pub(super) fn pair(&mut self) -> &mut Self {
+        self.now.sijump = true;
+        self
+    }
+
+    /// Execution goes on elsewhere without any reason.
+    pub(super) fn at(&mut self, address: u64) -> &mut Self {
+        self.now.iaddr = address;
+        self
+    }
+
+    /// So many cycles pass.
+    pub(super) fn cycles(&mut self, cycles: u64) -> &mut Self {
+        self.now.cycle += cycles;
+        self
+    }
+}
+
+/// An encoder that sends whole addresses and contexts, without any table.
+pub(super) fn config() -> Config {
+    Config {
+        params: Params { nocontext: false, ..Params::default() },
+        options: Options { full_address: true, ..Options::default() },
+        ..Config::default()
+    }
+}
+
+/// What an encoder tells.
+pub(super) fn packets(config: &Config, run: &Run) -> Vec<Packet> {
+    let mut encoder = Encoder::new(config.clone());
+    let mut packets = Vec::new();
+    let mut out = |packet: &Packet| packets.push(*packet);
+    run.entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
+    encoder.finish(&mut out);
+    packets
+}
+
+pub(super) fn words(packets: &[Packet], options: &Options) -> Vec<String> {
+    packets.iter().map(|packet| format!("{} {}", packet.name(), packet.details(options))).collect()
+}
+
+/// Checks what an encoder tells of a run, between the support packet at the start and that at the end. Whether a block comes as
+/// one entry or cut into single instructions makes no difference.
+#[track_caller]
+pub(super) fn check(config: &Config, run: &Run, expected: &[&str]) {
+    let told = words(&packets(config, run), &config.options);
+    let inner = &told[1..told.len() - 1];
+    assert_eq!(inner, expected);
+    let mut single = Run::new();
+    for entry in &run.entries {
+        for part in 0..entry.iretire / 2 {
+            let is_last = part + 1 == entry.iretire / 2;
+            let itype = if is_last { entry.itype } else { IType::None };
+            let (sijump, notify) = (entry.sijump && is_last, entry.notify && is_last);
+            let iaddr = entry.iaddr + u64::from(part) * 4;
+            single.entries.push(Entry { itype, iaddr, iretire: 2, sijump, notify, ..*entry });
+        }
+        if entry.iretire == 0 {
+            single.entries.push(*entry);
+        }
+    }
+    assert_eq!(words(&packets(config, &single), &config.options), told, "single instructions");
+}

@@ -1,0 +1,107 @@
+//! The packets that make up nearly everything, fast: short ones of formats 0 to 2 with no flag asserted.
+
+use super::read::map_width;
+use super::{Address, BranchCount, BranchMap, Packet};
+use crate::{Options, Params};
+
+/// What must be known for that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hot {
+    address_bits: u32,
+    iaddress_lsb: u32,
+    /// Bits after an address: flags, and what comes with them.
+    after: u32,
+    f0s_width: u32,
+    cache_size: u32,
+    has_predictor: bool,
+}
+
+impl Hot {
+    /// `None` if there is nothing here to be done fast.
+    pub(crate) fn new(params: &Params) -> Option<Self> {
+        (!params.address_bytes).then(|| Self {
+            address_bits: params.address_bits(),
+            iaddress_lsb: params.iaddress_lsb.into(),
+            after: 3 + params.returns_bits(),
+            f0s_width: params.f0s_width.into(),
+            cache_size: params.cache_size.into(),
+            has_predictor: params.bpred_size > 0,
+        })
+    }
+
+    /// The packet whose payload are the low `bits` of `word`, above which the last one is repeated: at most 64. `None` if it
+    /// is not that easy.
+    #[inline(always)]
+    pub(crate) fn read(self, word: u64, bits: u32, options: &Options) -> Option<Packet> {
+        match word & 3 {
+            1 => {
+                let branches = (word >> 2 & 31) as u8;
+                if branches == 0 {
+                    let map = BranchMap::new((word >> 7) as u32 & (u32::MAX >> 1), 31);
+                    return (bits <= 40).then_some(Packet::Branches(map, None));
+                }
+                let address = self.address(word, bits, 7 + map_width(branches), options)?;
+                Some(Packet::Branches(BranchMap::new((word >> 7) as u32, branches), Some(address)))
+            }
+            2 => Some(Packet::Address(self.address(word, bits, 2, options)?)),
+            0 => self.format_0(word, bits, options),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn address(self, word: u64, bits: u32, at: u32, options: &Options) -> Option<Address> {
+        let end = at + self.address_bits;
+        unflagged(word, bits, end, self.after)?;
+        let mut value = (word as i64 >> at) as u64;
+        if options.full_address {
+            value &= u64::MAX >> (64 - self.address_bits);
+        }
+        Some(Address { value: value << self.iaddress_lsb, ..Address::default() })
+    }
+
+    #[inline]
+    fn format_0(self, word: u64, bits: u32, options: &Options) -> Option<Packet> {
+        let count = options.branch_prediction && self.has_predictor;
+        let index = options.jump_target_cache && self.cache_size > 0;
+        let subformat = match self.f0s_width {
+            0 => u64::from(index),
+            width => word >> 2 & ((1 << width) - 1),
+        };
+        let at = 2 + self.f0s_width;
+        match subformat {
+            0 if count => {
+                let count = 31 + (word >> at & u64::from(u32::MAX));
+                let at = at + 34;
+                let (failed, address) = match word >> (at - 2) & 3 {
+                    0 if bits <= at.next_multiple_of(8) => (true, None),
+                    2 => (false, Some(self.address(word, bits, at, options)?)),
+                    3 => (true, Some(self.address(word, bits, at, options)?)),
+                    _ => return None,
+                };
+                Some(Packet::BranchCount(BranchCount { count, failed, address }))
+            }
+            1 if index => {
+                let index = (word >> at) as u32 & ((1 << self.cache_size) - 1);
+                let at = at + self.cache_size;
+                let branches = (word >> at & 31) as u8;
+                let map = BranchMap::new((word >> (at + 5)) as u32, branches);
+                // The flag follows the map, or the number of branches.
+                unflagged(word, bits, at + 5 + map_width(branches), self.after - 2)?;
+                Some(Packet::JumpTarget { index, branches: map, returns: None })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `None` if a flag is asserted in the `after` bits from `end` on, or if there are more: all must be as the bit before them.
+#[inline(always)]
+fn unflagged(word: u64, bits: u32, end: u32, after: u32) -> Option<()> {
+    // What was not sent cannot differ.
+    if bits <= end {
+        return Some(());
+    }
+    let rest = word as i64 >> (end - 1);
+    ((rest == 0 || rest == -1) && bits <= (end + after).next_multiple_of(8)).then_some(())
+}

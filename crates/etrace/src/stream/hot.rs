@@ -1,0 +1,76 @@
+//! Messages that make up nearly everything, fast: short ones without timestamp.
+
+use super::sources::Sources;
+use super::{Config, Content, Encapsulation, Message, Sink};
+use crate::Params;
+use crate::packet;
+
+/// What must be known for that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hot {
+    packet: packet::Hot,
+    /// Bits of the header that must be so.
+    mask: u8,
+    header: u8,
+    /// Where the header tells the flow.
+    flow: u8,
+    source_bits: u32,
+    type_bits: u32,
+}
+
+impl Hot {
+    /// `None` if nothing can be done fast.
+    pub(super) fn new(params: &Params, encapsulation: &Encapsulation) -> Option<Self> {
+        let packet = packet::Hot::new(params)?;
+        let (mask, header, flow, source_bits, type_bits) = match *encapsulation {
+            Encapsulation::Standard { source_bits, type_bits, .. } => (0x80, 0, 0x60, source_bits, type_bits),
+            Encapsulation::Smi => (0xe0, 0x40, 0, 0, 0),
+            Encapsulation::Pulp => return None,
+        };
+        let (source_bits, type_bits) = (source_bits.into(), type_bits.into());
+        Some(Self { packet, mask, header, flow, source_bits, type_bits })
+    }
+
+    /// Reads messages from `bytes`, which begin at stream position `position`, up to one that is not so easy or near the end. Returns where
+    /// that is.
+    #[inline]
+    pub(super) fn run(
+        &self,
+        bytes: &[u8],
+        position: u64,
+        config: &Config,
+        sources: &Sources,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let (mut at, mut last) = (0, None);
+        while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {
+            let length = usize::from(header & 0x1f);
+            let len = length + (self.source_bits / 8) as usize;
+            if header & self.mask != self.header || length == 0 || len > 8 {
+                break;
+            }
+            let bits = 8 * len as u32;
+            let word = ((u64::from_le_bytes(*word) << (64 - bits)) as i64) >> (64 - bits);
+            let source = (word & ((1 << self.source_bits) - 1)) as u16;
+            let word = word >> self.source_bits;
+            if word & ((1 << self.type_bits) - 1) != 0 {
+                break;
+            }
+            let word = (word >> self.type_bits) as u64;
+            // Options change only with messages that are not read here.
+            let options = match last {
+                Some((of, options)) if of == source => options,
+                _ => last.insert((source, sources.options(source, config).0)).1,
+            };
+            // A message may end before its payload begins; all of that is the sign then.
+            let bits = bits.saturating_sub(self.source_bits + self.type_bits);
+            let Some(packet) = self.packet.read(word, bits, &options) else { break };
+            let flow = (header & self.flow) >> 5;
+            let content = Content::Instruction(packet);
+            let message = Message { source, flow, timestamp: None, content };
+            sink.message(position + at as u64, &bytes[at..=at + len], &message);
+            at += 1 + len;
+        }
+        at
+    }
+}

@@ -1,0 +1,104 @@
+//! Data trace given anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+
+use tracewright_core::{DataAccess, DataKind};
+use tracewright_etrace::data::{self, Decoder, Encoder, Pairing};
+use tracewright_etrace::packet::{Packet, QualStatus, Start, Support};
+use tracewright_isa::riscv::{Xlen, decode};
+use tracewright_testkit::Rng;
+
+#[path = "data/random.rs"]
+#[allow(dead_code, reason = "what only the tests of data trace use")]
+mod random;
+
+/// Any payloads in any configuration, synchronisation and support packets between them: what is a packet is written and read again;
+/// accesses fit their size; encoded again, they come out the same. Every access goes through pairing once, with any code.
+/// The first eight bytes choose the configuration.
+pub fn data(bytes: &[u8]) {
+    let Some((seed, mut bytes)) = bytes.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let params = random::params(&mut rng);
+    let mut options = random::options(&mut rng);
+    let mut decoder = Decoder::new(&params, options);
+    let mut pairing = Pairing::new(&params, options);
+    let (mut given, mut taken) = (0, 0);
+    let mut out = |_: &DataAccess, _: Option<u64>| taken += 1;
+    let mut accesses = Vec::new();
+    while let Some((&first, rest)) = bytes.split_first() {
+        let (payload, after) = rest.split_at(rest.len().min(usize::from(first & 31)));
+        bytes = after;
+        let address = u64::from(first) << 1;
+        match first >> 5 {
+            0 => {
+                let start = Packet::Start(Start { address, ..Start::default() });
+                assert!(!decoder.instruction(&start));
+                pairing.packet(&start, &mut out);
+            }
+            1 => {
+                if first & 1 == 1 {
+                    options = random::options(&mut rng);
+                }
+                let qual_status = if first & 2 == 2 { QualStatus::TraceLost } else { QualStatus::NoChange };
+                let dloss = first & 4 == 4;
+                let support = Support { dloss, qual_status, doptions: options, ..Support::default() };
+                assert_eq!(decoder.instruction(&Packet::Support(support)), dloss);
+                pairing.packet(&Packet::Support(support), &mut out);
+            }
+            2 => {
+                for (i, bits) in payload.as_chunks().0.iter().enumerate() {
+                    let instruction = decode(Xlen::Rv64, u32::from_le_bytes(*bits));
+                    pairing.instruction(address + 4 * i as u64, &instruction, &mut out);
+                }
+            }
+            _ => {
+                let Ok(packet) = data::parse(payload, &params, &options) else { continue };
+                let emitted = data::emit(&packet, &params);
+                assert!(emitted.as_bytes().len() <= payload.len());
+                assert_eq!(data::parse(emitted.as_bytes(), &params, &options), Ok(packet));
+                let _ = packet.to_string();
+                let Some(access) = decoder.packet(&packet) else { continue };
+                assert!(matches!(access.size, 1 | 2 | 4 | 8), "{access}");
+                for value in [access.value, access.operand].into_iter().flatten() {
+                    assert_eq!(access.truncated(value), value, "{access}");
+                }
+                accesses.push((options, access));
+                pairing.access(&access, &mut out);
+                given += 1;
+            }
+        }
+    }
+    pairing.finish(&mut out);
+    assert_eq!(taken, given);
+
+    let Some(&(first, _)) = accesses.first() else { return };
+    let (mut encoder, mut decoder) = (Encoder::new(&params, first), Decoder::new(&params, first));
+    for (_, access) in accesses.iter().filter(|(options, _)| *options == first) {
+        let mut told = Vec::new();
+        // What is not known cannot be told again.
+        if encoder.access(access, &mut |packet| told.extend(decoder.packet(packet))) {
+            let mut expected = *access;
+            // A split load that came with an address all the same.
+            if first.no_address && access.kind == DataKind::Load {
+                expected.address = None;
+            }
+            assert_eq!(told, [expected]);
+        }
+    }
+}
+
+#[test]
+fn data_of_anything() {
+    for seed in 0..4_000 {
+        let mut rng = Rng::new(seed);
+        let len = rng.below(600) as usize;
+        let mut bytes = rng.bytes(8 + len);
+        // Nearly all of them packets.
+        let mut at = 8;
+        while let Some(first) = bytes.get_mut(at) {
+            if !rng.one_in(6) {
+                *first = 0xe0 | (1 + (*first & 15));
+            }
+            at += 1 + usize::from(*first & 31);
+        }
+        data(&bytes);
+    }
+}

@@ -1,0 +1,143 @@
+//! Payloads and streams of anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+
+use tracewright_etrace::packet::{self, PayloadBytes};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, SyncPoints, Writer};
+use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_params};
+
+/// Any payload for any encoder: what it is can be written, and is then the same; and can be put into words. The first eight bytes
+/// choose the encoder.
+pub fn payloads(data: &[u8]) {
+    let Some((seed, bytes)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let params = any_params(&mut rng);
+    let options = any_options(&mut rng, &params);
+    match packet::parse(bytes, &params, &options) {
+        Err(why) => assert!(!why.to_string().is_empty()),
+        Ok(packet) => {
+            assert!(!packet.details(&options).to_string().is_empty());
+            let mut payload = PayloadBytes::default();
+            packet::emit(&packet, &params, &mut payload).unwrap();
+            assert_eq!(packet::parse(&payload, &params, &options), Ok(packet));
+            assert_eq!(packet::is_canonical(bytes, &packet, &params), payload[..] == *bytes);
+        }
+    }
+}
+
+type Told = Vec<(u64, Vec<u8>, Message)>;
+
+fn read<'a>(mut parser: Parser, chunks: impl Iterator<Item = &'a [u8]>) -> Told {
+    let mut told = Vec::new();
+    let mut sink =
+        |offset: u64, bytes: &[u8], message: &Message| told.push((offset, bytes.to_vec(), *message));
+    for chunk in chunks {
+        parser.feed(chunk, &mut sink);
+    }
+    parser.finish(&mut sink);
+    told
+}
+
+/// Any stream: every byte is accounted for once, the chunks do not matter, and what was read can be written and read again.
+/// The first eight bytes choose encoder, encapsulation and chunks.
+pub fn streams(data: &[u8]) {
+    let Some((seed, bytes)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let config = any_config(&mut rng);
+    let start = rng.below(100);
+    for parser in [Parser::aligned_at(config.clone(), start), Parser::starting_at(config.clone(), start)] {
+        let whole = read(parser.clone(), [bytes].into_iter());
+        let chunk = 1 + rng.below(50) as usize;
+        assert_eq!(whole, read(parser, bytes.chunks(chunk)), "chunks of {chunk}");
+        account(&whole, start, bytes);
+        round_trip(&config, &whole);
+    }
+    let sizes = SyncPoints::new(&config, bytes).map(|point| point.offset);
+    assert!(sizes.is_sorted());
+}
+
+fn account(told: &Told, start: u64, bytes: &[u8]) {
+    let mut end = start;
+    for (offset, message_bytes, message) in told {
+        assert_eq!(*offset, end);
+        end += match message.content {
+            Content::NotSync { len } => len,
+            _ => {
+                let at = (offset - start) as usize;
+                assert_eq!(message_bytes[..], bytes[at..at + message_bytes.len()]);
+                message_bytes.len() as u64
+            }
+        };
+    }
+    assert_eq!(end, start + bytes.len() as u64);
+}
+
+fn round_trip(config: &Config, told: &Told) {
+    let mut writer = Writer::new(config.clone());
+    let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+    for (_, before, message) in told {
+        let len = bytes.len();
+        match writer.message(message, &mut bytes) {
+            Ok(()) => expected.push(*message),
+            Err(why) => {
+                let error = !matches!(message.content, Content::Instruction(_) | Content::Data(_));
+                // What the reference model adds may be too much.
+                assert!(error || config.params.irdepth_ones && before.len() > 20, "{message:?}: {why}");
+                assert_eq!(bytes.len(), len);
+            }
+        }
+    }
+    let again = read(Parser::new(config.clone()), [&bytes[..]].into_iter());
+    let mut again: Vec<_> = again.iter().map(|(.., message)| *message).collect();
+    if config.encapsulation == Encapsulation::Pulp {
+        // Every record that is written has a timestamp.
+        for (again, expected) in again.iter_mut().zip(&expected) {
+            again.timestamp = again.timestamp.filter(|&time| time != 0 || expected.timestamp.is_some());
+        }
+    }
+    assert_eq!(again, expected);
+}
+
+/// Anything, or messages with some damage.
+fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
+    if rng.one_in(3) {
+        let len = rng.below(600) as usize;
+        return rng.bytes(len);
+    }
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(config.clone()).with_alignment(*rng.pick(&[0, 0, 10]));
+    for _ in 0..rng.below(80) {
+        let packet = any_packet(rng, &config.params, &config.options);
+        let _ = writer.instruction(0, rng.one_in(2).then_some(1), &packet, &mut bytes);
+    }
+    for _ in 0..rng.below(5) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(3) {
+            0 => bytes[at] = rng.next_u64() as u8,
+            1 => drop(bytes.remove(at)),
+            _ => drop(bytes.splice(at..at, rng.bytes(3))),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn payloads_of_anything() {
+    for seed in 0..20_000_u64 {
+        let mut rng = Rng::new(!seed);
+        let len = rng.below(36) as usize;
+        payloads(&[&seed.to_le_bytes(), &rng.bytes(len)[..]].concat());
+    }
+}
+
+#[test]
+fn streams_of_anything() {
+    for seed in 0..3000_u64 {
+        // The encoder that the body will choose.
+        let config = any_config(&mut Rng::new(seed));
+        let stream = any_stream(&mut Rng::new(!seed), &config);
+        streams(&[&seed.to_le_bytes(), &stream[..]].concat());
+    }
+}
