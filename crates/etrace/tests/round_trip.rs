@@ -235,7 +235,9 @@ fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
         // After what is not known it goes on somewhere, perhaps in the same block.
         let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
         let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
-        match matches.find(|(_, same)| *same == stretch.len()) {
+        // Nothing is missing at the end, unless that is not known.
+        let fits = |start: usize| !is_last || stretch.is_empty() || start + stretch.len() == truth.len();
+        match matches.find(|(start, same)| *same == stretch.len() && fits(*start)) {
             Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
             None => {
                 let same = alike(&truth[a..], stretch, !is_first, !is_last);
@@ -244,9 +246,7 @@ fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
         }
         is_first = false;
     }
-    // Nothing is missing at the end, unless that is not known.
-    let is_whole = a == truth.len() || found.last() == Some(&Happened::Unknown);
-    (!is_whole).then(|| around(truth, found, a, found.len()))
+    None
 }
 
 /// How many are alike. Of the first block the beginning may be missing, of the last the end.
@@ -275,7 +275,8 @@ fn is_beginning(truth: &Happened, found: &Happened) -> bool {
 fn is_rest(truth: &Happened, found: &Happened) -> bool {
     match (*truth, *found) {
         (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            (truth.end, truth.class, truth.ended) == (found.end, found.class, found.ended)
+            // Half a pair is none.
+            (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
                 && truth.start < found.start
                 && truth.count > found.count
         }
