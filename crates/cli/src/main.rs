@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod decode;
+mod encode;
 mod etrace;
 mod images;
 mod info;
@@ -38,6 +39,7 @@ could be read.";
 #[derive(Subcommand)]
 enum Verb {
     Decode(decode::Opts),
+    Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
     Record(record::Opts),
@@ -47,6 +49,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Decode(opts) => decode::run(&opts),
+        Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Record(opts) => record::run(opts),

@@ -51,6 +51,6 @@ pub use capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
 pub use etrace::EtraceSource;
 pub use folder::CaptureWriter;
 pub use problem::{Problem, Severity, Subject};
-pub use program::ImageFile;
+pub use program::{ImageFile, map_file};
 pub use raw::{RawEtm, RawSource};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

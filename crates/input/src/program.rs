@@ -38,20 +38,17 @@ impl FromStr for ImageFile {
 }
 
 impl Capture {
-    /// The program that ran: the files in `named`, then the programs and memory dumps of the capture. Of two that lie at one
-    /// address, the first counts. What is wrong with any of them is told beside the image.
+    /// The program that ran: the files in `named`, then memory dumps and programs of the capture. Of two that lie at one
+    /// address, the first counts: what was in memory is what ran. What is wrong with any of them is told beside the image.
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
-        for file in named.iter().chain(self.programs.iter().map(|program| &program.file)) {
-            if let Err(problem) = add(&mut builder, file, self.is_riscv()) {
-                problems.push(problem);
-            }
-        }
+        let is_riscv = self.is_riscv();
+        problems.extend(named.iter().filter_map(|file| add(&mut builder, file, is_riscv).err()));
         // Several regions are often in one file.
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
         for dump in &self.memory {
-            let file = files.entry(&dump.path).or_insert_with(|| match map(&dump.path) {
+            let file = files.entry(&dump.path).or_insert_with(|| match map_file(&dump.path) {
                 Ok(bytes) => Some(bytes),
                 Err(problem) => {
                     problems.push(problem);
@@ -74,6 +71,8 @@ impl Capture {
                 problems.push(Problem::memory_error(&dump.path, message));
             }
         }
+        let programs = self.programs.iter().map(|program| &program.file);
+        problems.extend(programs.filter_map(|file| add(&mut builder, file, is_riscv).err()));
         let image = builder.build();
         for Program { file, build_id } in &self.programs {
             problems.extend(build_id.as_ref().and_then(|id| other_build(&image, file, id)));
@@ -85,7 +84,7 @@ impl Capture {
 /// Adds a program file.
 fn add(builder: &mut Builder, file: &ImageFile, is_riscv: bool) -> Result<(), Problem> {
     let ImageFile { path, at } = file;
-    let bytes = map(path)?;
+    let bytes = map_file(path)?;
     let name = path.display().to_string();
     if let Some(machine) = foreign(bytes.as_slice(), is_riscv) {
         let traced = if is_riscv { "a RISC-V hart's" } else { "an Arm core's" };
@@ -131,8 +130,11 @@ fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     }
 }
 
-/// The bytes of a file.
-pub(crate) fn map(path: &Path) -> Result<Bytes, Problem> {
+/// The bytes of a file, mapped.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
     let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
     let file = File::open(path).map_err(error)?;
     let metadata = file.metadata().map_err(error)?;

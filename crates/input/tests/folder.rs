@@ -111,6 +111,18 @@ encapsulation, params, options, data_options",
         image,
     );
     skipped(
+        "address = 0x1000",
+        "address = 0x1000\noffset = 1\nlength = 4",
+        "capture.toml:21: error: \"rom.bin\": 4 bytes at offset 1 are not in it (4 bytes)",
+        image,
+    );
+    skipped(
+        "address = 0x1000",
+        "offset = 1",
+        "capture.toml:21: error: a part of a file (offset, length) has an address",
+        image,
+    );
+    skipped(
         "\"rv32\"",
         "\"arm\"",
         "capture.toml:8: error: isa \"arm\": expected \"rv32\" or \"rv64\"",
@@ -232,7 +244,7 @@ fn written_captures_are_read_back() {
         let named = folder.path().join("trace.bin");
         fs::write(&named, b"no ELF").unwrap();
         writer.image(&named, Some(u64::MAX >> 1)).unwrap();
-        writer.dump("boot-rom", 0xffff_ffff_ffff_f000, &[5; 8]).unwrap();
+        writer.dump("boot-rom", &[(0x1000, vec![5; 8]), (0xffff_ffff_ffff_fffe, vec![6; 2])]).unwrap();
         writer.finish().unwrap();
 
         let moved = folder.path().join("moved");
@@ -246,9 +258,12 @@ fn written_captures_are_read_back() {
         assert_eq!(capture.buffers[0].sources, numbers);
         assert_eq!(fs::read(&capture.buffers[0].path).unwrap(), [1, 2, 3]);
         let files: Vec<_> = capture.programs.iter().map(|program| program.file.clone()).collect();
-        let expected = [("2-trace.bin", u64::MAX >> 1), ("boot-rom.bin", 0xffff_ffff_ffff_f000)]
-            .map(|(name, at)| ImageFile { path: moved.join(name), at: Some(at) });
+        let expected = [ImageFile { path: moved.join("2-trace.bin"), at: Some(u64::MAX >> 1) }];
         assert_eq!(files, expected);
+        let (image, problems) = capture.image(&[]);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(image.read(0x1004, MemorySpace::ANY), [5; 4]);
+        assert_eq!(image.read(0xffff_ffff_ffff_fffe, MemorySpace::ANY), [6; 2]);
     }
 }
 
@@ -329,7 +344,7 @@ fn what_cannot_be_written_is_named() {
     }
     let error = writer.buffer("trace", &[]).unwrap_err();
     assert_eq!(error.file, folder.path().join("trace.bin"));
-    let error = writer.dump("rom", 0, &[]).unwrap_err();
+    let error = writer.dump("rom", &[]).unwrap_err();
     assert_eq!(error.file, folder.path().join("rom.bin"));
     let elf = folder.path().join("elsewhere");
     fs::create_dir(&elf).unwrap();

@@ -1,10 +1,18 @@
 //! What the verbs share about E-Trace captures.
 
+mod code;
+mod folder;
 mod kind;
 mod reader;
+mod settings;
+mod tracer;
 
+pub use code::executed_code;
+pub use folder::Folder;
 pub use kind::Kind;
 pub use reader::{Found, Visitor, read};
+pub use settings::Settings;
+pub use tracer::{Traced, Tracer, WithData};
 
 use tracewright_input::{Buffer, BufferFormat, Capture};
 

@@ -98,6 +98,7 @@ fn text(line: &mut Line, words: &mut String, found: &Found<'_>, kind: Kind) {
         Content::Instruction(packet) => {
             write!(words, "{}: {}", packet.name(), packet.details(&found.options))
         }
+        Content::Data(packet) => write!(words, "Data: {packet}"),
         Content::Other { kind } => write!(words, "Other: type {kind}"),
         Content::Malformed(why) => write!(words, "Malformed: {why}"),
         Content::NotSync { len } => write!(words, "Not synchronised: {len} bytes passed over"),
@@ -163,6 +164,7 @@ fn fields(line: &mut Line, found: &Found<'_>) -> std::fmt::Result {
     }
     match &found.message.content {
         Content::Instruction(packet) => packet_fields(line, found, packet),
+        Content::Data(packet) => write!(line, r#","data":"{packet}""#),
         Content::Other { kind } => write!(line, r#","type":{kind}"#),
         Content::Malformed(why) => write!(line, r#","why":"{why}""#),
         Content::NotSync { len } => write!(line, r#","len":{len}"#),

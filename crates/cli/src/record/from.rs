@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use tracewright_core::{Block, Isa};
 use tracewright_hart::{Sink, Stop};
+use tracewright_input::ImageFile;
 use tracewright_isa::riscv::{Xlen, len};
 
 use super::keep::Keep;
-use super::pair::Pair;
+use super::pair::{Maybe, Pair};
 use super::places::{self, Places};
 use super::watch::Watch;
 use super::{Opts, Ran};
@@ -22,6 +23,19 @@ pub struct Code {
     by_address: HashMap<u64, u32>,
     bits: Vec<u32>,
     xlen: Option<Xlen>,
+}
+
+impl Code {
+    /// Two bytes of an instruction that was executed.
+    pub fn halfword(&self, address: u64) -> Option<[u8; 2]> {
+        let at = |address: u64| self.by_address.get(&address).map(|bits| bits.to_le_bytes());
+        match (at(address), at(address.wrapping_sub(2))) {
+            (Some([low, high, ..]), _) => Some([low, high]),
+            // The upper half of the one before.
+            (None, Some([low, _, third, fourth])) if low & 3 == 3 => Some([third, fourth]),
+            _ => None,
+        }
+    }
 }
 
 impl Sink for Code {
@@ -47,9 +61,11 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     log.check_program(opts.program.is_some())?;
     let places = opts.program.as_deref().map_or_else(Places::none, places::file);
     let xlen = log.xlen().unwrap_or(if opts.rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
-    let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?));
+    let (folder, tracer) = super::trace(opts, xlen)?;
+    let sinks = Pair(Watch::new(), Pair(Code::default(), Pair(Keep::new(opts, xlen)?, Maybe(tracer))));
     let start = Instant::now();
-    let (Pair(mut watch, Pair(code, keep)), error) = log.read(xlen, places.image(), sinks);
+    let (Pair(mut watch, Pair(code, Pair(keep, Maybe(tracer)))), error) =
+        log.read(xlen, places.image(), sinks);
     watch.finish();
     if let Some(error) = &error {
         report(&format!("{}: {error}", path.display()));
@@ -58,7 +74,16 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let stop = if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit };
     let seconds = start.elapsed().as_secs_f64();
-    let ran = Ran { stop, watch, seconds, timing: None, log_bytes, instructions, pc: 0 };
+    let traced = match (folder, tracer) {
+        (Some(folder), Some(tracer)) => {
+            let programs = opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None });
+            let programs: Vec<_> = programs.collect();
+            let blocks = watch.blocks.iter().map(|(block, _)| block);
+            Some(folder.finish(tracer, &programs, blocks, |at| code.halfword(at))?)
+        }
+        _ => None,
+    };
+    let ran = Ran { stop, watch, seconds, timing: None, log_bytes, traced, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);
     ran.end(opts, xlen, error.is_none(), |pc| {
         code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc))

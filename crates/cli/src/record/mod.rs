@@ -8,6 +8,7 @@ mod places;
 mod summary;
 mod watch;
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,24 +16,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use tracewright_core::Isa;
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Config, Model, Stats, Timed};
-use tracewright_hart::{Core, Hart, Machine, Stop};
+use tracewright_hart::{Core, Hart, Machine, Sink, Stop};
+use tracewright_input::ImageFile;
 use tracewright_isa::riscv::Xlen;
 
+pub use self::from::Code;
 use self::keep::Keep;
 use self::machine::{Kind, Loaded};
-use self::pair::Pair;
+use self::pair::Maybe;
+pub use self::pair::Pair;
 use self::places::Places;
 use self::summary::Summary;
-use self::watch::Watch;
+pub use self::summary::traced_lines;
+pub use self::watch::Watch;
+use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
 
 /// Run a RISC-V program and record every instruction it executes.
 ///
 /// No hardware is needed: the machine is inside. Programs for Linux (RV64, static, or dynamic with --root) see files, arguments and
 /// environment; programs without an operating system get a machine with memory at 0x80000000, a timer, a serial port and a
-/// host (HTIF, semihosting). What was executed goes to --log; what it came to is said at the end, on standard error.
+/// host (HTIF, semihosting). What was executed goes to --log; with --protocol, a trace of it goes to --output, encoded while the
+/// program runs, as hardware does. What it came to is said at the end, on standard error.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: the program's own, if it ran to its end; 1 if it did not; 2 bad usage.
@@ -42,21 +50,33 @@ Examples:
   tracewright record programs/bin/sort.elf
   tracewright record -o run --details all programs/bin/sort.elf -- 1000
   tracewright record --root sysroot usr/bin/cjpeg -- -outfile out.jpg in.ppm
+  tracewright record --protocol etrace -o run programs/bin/sort.elf
+  tracewright record --protocol etrace --option branch_prediction=off \\
+      --option return_stack_size=3 -o run programs/bin/sort.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
-    #[arg(required_unless_present_any = ["from", "timing"])]
+    #[arg(required_unless_present_any = ["from", "timing", "options"])]
     program: Option<PathBuf>,
 
     /// Its arguments.
     #[arg(last = true)]
     arguments: Vec<std::ffi::OsString>,
 
-    /// Write run.log and summary.json, as --log and --summary do, into this folder, which is made.
-    #[arg(short, long, value_name = "DIR", conflicts_with_all = ["log", "summary"])]
+    /// Write run.log and summary.json, as --log and --summary do, into this folder, which is made. With --protocol: the trace, and
+    /// all that is needed to read it (capture.toml, the programs).
+    #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+
+    /// Trace the program, as an encoder beside the hart does, and write a capture to the folder --output.
+    #[arg(long, value_enum)]
+    protocol: Option<Protocol>,
+
+    /// A parameter or an option of the encoder, by its name in the specification (repeat for more; `--option help` lists all).
+    #[arg(long = "option", value_name = "NAME=VALUE", requires = "protocol")]
+    options: Vec<String>,
 
     /// Write what is executed to this file, as `record --from` reads it.
     #[arg(long, value_name = "FILE")]
@@ -112,6 +132,13 @@ pub struct Opts {
     bare: machine::BareArgs,
 }
 
+/// What a trace is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Protocol {
+    /// RISC-V E-Trace.
+    Etrace,
+}
+
 /// What a log holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Details {
@@ -123,7 +150,21 @@ enum Details {
 
 /// Runs the verb.
 pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
-    if let Some(folder) = &opts.output {
+    if opts.options.iter().any(|option| option == "help") {
+        let mut out = crate::output::stdout();
+        out.write_all(Settings::help().as_bytes())?;
+        out.flush()?;
+        return Ok(Outcome::Good);
+    }
+    if opts.protocol.is_some() {
+        if opts.output.is_none() {
+            return Err(Error::Message("--protocol: say where the capture goes, with -o DIR".into()));
+        }
+    } else if let Some(folder) = &opts.output {
+        if opts.log.is_some() || opts.summary.is_some() {
+            let message = "-o DIR writes run.log and summary.json there: leave out --log and --summary";
+            return Err(Error::Message(message.into()));
+        }
         std::fs::create_dir_all(folder).map_err(|error| on(folder, &error))?;
         (opts.log, opts.summary) = (Some(folder.join("run.log")), Some(folder.join("summary.json")));
     }
@@ -146,7 +187,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     let timing = opts.timing.as_deref().map(timing).transpose()?;
     match machine::load(opts, program)? {
         Loaded::Linux(mut hart) => {
-            let ran = record(opts, timing, &mut hart)?;
+            let (folder, tracer) = trace(opts, xlen(&hart.core))?;
+            let (mut ran, tracer) = record(opts, timing, &mut hart, tracer)?;
+            ran.end_trace(folder, tracer, &places::programs(hart.machine.mapped()), &mut hart.core)?;
             for warning in hart.machine.warnings() {
                 report(warning);
             }
@@ -154,7 +197,10 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
             ran.end_of_hart(opts, &mut hart.core, &places)
         }
         Loaded::Bare(mut hart) => {
-            let ran = record(opts, timing, &mut hart)?;
+            let (folder, tracer) = trace(opts, xlen(&hart.core))?;
+            let (mut ran, tracer) = record(opts, timing, &mut hart, tracer)?;
+            let programs = [ImageFile { path: program.clone(), at: None }];
+            ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
             ran.end_of_hart(opts, &mut hart.core, &places::file(program))
         }
     }
@@ -178,6 +224,18 @@ fn timing(name: &str) -> Result<Model, Error> {
     Model::new(&config).map_err(|error| Error::Message(format!("{name}: {error}")))
 }
 
+/// Where a trace goes, and what makes it, if one is asked for.
+fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>>), Error> {
+    let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
+    let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
+    let settings = Settings::new(isa).with(&opts.options)?;
+    if opts.from.is_some() {
+        settings.refuse_data()?;
+    }
+    let (folder, tracer) = Folder::create(dir, &settings, &opts.name())?;
+    Ok((Some(folder), Some(tracer)))
+}
+
 /// What was recorded.
 struct Ran {
     stop: Stop,
@@ -185,42 +243,74 @@ struct Ran {
     seconds: f64,
     timing: Option<Stats>,
     log_bytes: Option<u64>,
+    traced: Option<Traced>,
     instructions: u64,
     /// Where execution was at the end.
     pc: u64,
 }
 
 /// Runs the program. What is not asked for does not slow it down.
-fn record<M: Machine>(opts: &Opts, timing: Option<Model>, hart: &mut Hart<M>) -> Result<Ran, Error> {
+fn record<M: Machine>(
+    opts: &Opts,
+    timing: Option<Model>,
+    hart: &mut Hart<M>,
+    tracer: Option<Tracer<File>>,
+) -> Result<(Ran, Option<Tracer<File>>), Error> {
     let xlen = xlen(&hart.core);
     hart.stop_when(ctrl_c());
     let start = Instant::now();
     let watch = Watch::new();
     let limit = opts.max_instructions;
-    let (stop, watch, timing, log_bytes) = if let Some(model) = timing {
-        let mut sink = Timed::new(model, Pair(watch, Keep::new(opts, xlen)?));
+    let mut stats = None;
+    let (stop, mut watch, tracer, log_bytes) = if let Some(model) = timing {
+        let mut sink =
+            Timed::new(model, Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData)))));
         let stop = hart.run(limit, &mut sink);
-        let Pair(watch, keep) = sink.inner;
-        (stop, watch, Some(*sink.model.stats()), keep.finish(opts)?)
-    } else if opts.listing.is_some() || opts.log.is_some() && opts.details == Details::All {
-        let mut sink = Pair(watch, Keep::new(opts, xlen)?);
+        let Pair(watch, Pair(keep, Maybe(tracer))) = sink.inner;
+        let tracer = tracer.map(|WithData(tracer)| tracer);
+        stats = Some(*sink.model.stats());
+        (stop, watch, tracer, keep.finish(opts)?)
+    } else if opts.listing.is_some()
+        || opts.log.is_some() && opts.details == Details::All
+        || tracer.as_ref().is_some_and(Tracer::has_data)
+    {
+        let mut sink = Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData))));
         let stop = hart.run(limit, &mut sink);
-        (stop, sink.0, None, sink.1.finish(opts)?)
+        let Pair(watch, Pair(keep, Maybe(tracer))) = sink;
+        let tracer = tracer.map(|WithData(tracer)| tracer);
+        (stop, watch, tracer, keep.finish(opts)?)
     } else if let Some(path) = &opts.log {
-        let file = std::fs::File::create(path).map_err(|error| on(path, &error))?;
+        let file = File::create(path).map_err(|error| on(path, &error))?;
         let writer = Writer::<_, false, false>::new(file, xlen).map_err(|error| on(path, &error))?;
-        let mut sink = Pair(watch, writer);
-        let stop = hart.run(limit, &mut sink);
-        let metadata = sink.1.finish().and_then(|file| file.metadata()).map_err(|error| on(path, &error))?;
-        (stop, sink.0, None, Some(metadata.len()))
+        let (stop, Pair(watch, writer), tracer) = run_traced(hart, limit, Pair(watch, writer), tracer);
+        let metadata = writer.finish().and_then(|file| file.metadata()).map_err(|error| on(path, &error))?;
+        (stop, watch, tracer, Some(metadata.len()))
     } else {
-        let mut sink = watch;
-        (hart.run(limit, &mut sink), sink, None, None)
+        let (stop, watch, tracer) = run_traced(hart, limit, watch, tracer);
+        (stop, watch, tracer, None)
     };
-    let mut watch = watch;
     watch.finish();
     let (instructions, pc) = (hart.core.instret, hart.core.pc);
-    Ok(Ran { stop, watch, seconds: start.elapsed().as_secs_f64(), timing, log_bytes, instructions, pc })
+    let seconds = start.elapsed().as_secs_f64();
+    let ran = Ran { stop, watch, seconds, timing: stats, log_bytes, traced: None, instructions, pc };
+    Ok((ran, tracer))
+}
+
+/// Runs the program, with a tracer if there is one.
+fn run_traced<M: Machine, S: Sink>(
+    hart: &mut Hart<M>,
+    limit: u64,
+    mut sink: S,
+    tracer: Option<Tracer<File>>,
+) -> (Stop, S, Option<Tracer<File>>) {
+    match tracer {
+        None => (hart.run(limit, &mut sink), sink, None),
+        Some(tracer) => {
+            let mut both = Pair(sink, tracer);
+            let stop = hart.run(limit, &mut both);
+            (stop, both.0, Some(both.1))
+        }
+    }
 }
 
 /// Becomes true when Ctrl-C is pressed: what was recorded is kept then. The second time ends everything.
@@ -245,6 +335,20 @@ fn on(path: &Path, error: &std::io::Error) -> Error {
 }
 
 impl Ran {
+    /// Ends the trace, if there is one.
+    fn end_trace(
+        &mut self,
+        folder: Option<Folder>,
+        tracer: Option<Tracer<File>>,
+        programs: &[ImageFile],
+        core: &mut Core,
+    ) -> Result<(), Error> {
+        let (Some(folder), Some(tracer)) = (folder, tracer) else { return Ok(()) };
+        let blocks = self.watch.blocks.iter().map(|(block, _)| block);
+        self.traced = Some(folder.finish(tracer, programs, blocks, |at| core.memory.peek::<2>(at))?);
+        Ok(())
+    }
+
     /// What was executed is still in memory.
     fn end_of_hart(self, opts: &Opts, core: &mut Core, places: &Places) -> Result<Outcome, Error> {
         let failed = match &self.stop {

@@ -70,3 +70,61 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
         self.1.context(context);
     }
 }
+
+/// A sink, if there is one.
+pub struct Maybe<S>(pub Option<S>);
+
+impl<S: Sink> Sink for Maybe<S> {
+    const ACCESSES: bool = S::ACCESSES;
+    const DATA: bool = S::DATA;
+    const INSTRUCTIONS: bool = S::INSTRUCTIONS;
+    const CYCLES: bool = S::CYCLES;
+
+    fn block(&mut self, block: &Block) {
+        if let Some(sink) = &mut self.0 {
+            sink.block(block);
+        }
+    }
+
+    fn access(&mut self, access: &Access) {
+        if let Some(sink) = &mut self.0 {
+            sink.access(access);
+        }
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(sink) = &mut self.0 {
+            sink.data(pc, access);
+        }
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        if let Some(sink) = &mut self.0 {
+            sink.instructions(bits);
+        }
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        if let Some(sink) = &mut self.0 {
+            sink.cycles(cycles);
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        if let Some(sink) = &mut self.0 {
+            sink.trap(trap);
+        }
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        if let Some(sink) = &mut self.0 {
+            sink.privilege(privilege);
+        }
+    }
+
+    fn context(&mut self, context: u64) {
+        if let Some(sink) = &mut self.0 {
+            sink.context(context);
+        }
+    }
+}

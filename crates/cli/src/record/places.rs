@@ -1,11 +1,13 @@
 //! Addresses as people know them.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use tracewright_core::MemorySpace;
 use tracewright_hart::linux::Mapped;
 use tracewright_image::{Bytes, Image};
+use tracewright_input::ImageFile;
 
 use super::watch::Watch;
 use crate::decode::names;
@@ -29,6 +31,24 @@ pub fn linux(mapped: &[Mapped]) -> Places {
         }
     }
     Places(builder.build())
+}
+
+/// The program files that a program under Linux has mapped: each with where its first byte was.
+pub fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
+    let mut programs: Vec<ImageFile> = Vec::new();
+    for map in mapped.iter().filter(|map| map.offset == 0) {
+        let program = ImageFile { path: map.path.clone(), at: Some(map.address) };
+        if !programs.contains(&program) && is_elf(&map.path) {
+            programs.push(program);
+        }
+    }
+    programs
+}
+
+/// Whether a file is a program; others are mapped for their data.
+fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"\x7fELF"
 }
 
 /// That of a program without an operating system.

@@ -1,12 +1,14 @@
 //! What a run came to.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use tracewright_core::{Ended, Flow, Role};
 use tracewright_hart::Stop;
 use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 
 use super::{Opts, Ran};
+use crate::etrace::Traced;
 use crate::output::{report, say};
 
 /// How many instructions of each kind were executed.
@@ -148,6 +150,9 @@ impl Summary {
                 say(&format!("  {text}"));
             }
         }
+        if let Some(traced) = &ran.traced {
+            traced_lines(traced, self.instructions, opts.output.as_deref());
+        }
         if let (Some(bytes), Some(path)) = (ran.log_bytes, &opts.log) {
             let bits = 8.0 * bytes as f64 / self.instructions.max(1) as f64;
             line("log", bytes, &format!("bytes in {}, {bits:.2} bits an instruction", path.display()));
@@ -170,13 +175,38 @@ impl Summary {
             "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
             "contexts": ran.watch.contexts.len(),
             "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
+            "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
         });
         format!("{object}\n")
     }
 }
 
+/// What a trace came to.
+pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
+    let line = |name: &str, count: u64, more: &str| {
+        say(&format!("  {name:<16} {:>16}  {more}", grouped(count)));
+    };
+    let bits = 8.0 * traced.bytes as f64 / instructions.max(1) as f64;
+    let place = dir.map_or(String::new(), |dir| format!(" in {}", dir.display()));
+    line("trace", traced.bytes, &format!("bytes{place}, {bits:.4} bits an instruction"));
+    let packets = traced.packets + traced.data_packets;
+    let bytes = traced.bytes as f64 / packets.max(1) as f64;
+    let data = match traced.data_packets {
+        0 => String::new(),
+        data => format!(", {} of them data", grouped(data)),
+    };
+    line("packets", packets, &format!("{bytes:.2} bytes each{data}"));
+    if traced.port.stall_cycles > 0 {
+        line("stall cycles", traced.port.stall_cycles, "the hart waited for the port");
+    }
+    if traced.port.losses > 0 {
+        let lost = grouped(traced.port.lost_packets);
+        line("losses", traced.port.losses, &format!("times the buffer was full, {lost} packets lost"));
+    }
+}
+
 /// `1 234 567`.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {

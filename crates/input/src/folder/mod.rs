@@ -20,7 +20,13 @@
 //! sources = ["hart0"]
 //!
 //! [[image]]
-//! file = "sort.elf" # where the ELF file says; a raw file, or one that was moved, has an `address`
+//! file = "sort.elf" # where the ELF file says; one that was moved has an `address`
+//!
+//! [[image]]
+//! file = "code.bin" # raw bytes
+//! address = 0x1000
+//! offset = 0x0 # in the file; with `length`, if not all of it is meant
+//! length = 0x14
 //! ```
 //!
 //! Names of files are relative to the folder, so it can be moved.

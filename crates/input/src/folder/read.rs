@@ -12,6 +12,7 @@ use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
+use crate::snapshot::{Dump, MemorySpace};
 
 /// No description of a capture comes near this size.
 const MAX_BYTES: u64 = 4 << 20;
@@ -33,9 +34,9 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let description = document.string(&mut root, "description").ok().flatten().map(|(text, _)| text);
     let sources = sources(&mut document, &mut root);
     let buffers = buffers(&mut document, &mut root, dir, &sources);
-    let programs = images(&mut document, &mut root, dir);
+    let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
-    Ok(Capture { path: dir.into(), description, sources, buffers, memory: Vec::new(), programs, problems })
+    Ok(Capture { path: dir.into(), description, sources, buffers, memory, programs, problems })
 }
 
 fn read(file: &Path) -> io::Result<String> {
@@ -227,36 +228,62 @@ fn together(
     kept
 }
 
-fn images(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> Vec<Program> {
+fn images(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> (Vec<Program>, Vec<Dump>) {
     let tables = document.tables(root, "image", "[[image]]");
     let mut document = document.memory();
-    let mut programs = Vec::new();
+    let (mut programs, mut memory) = (Vec::new(), Vec::new());
     for table in tables {
         let line = table.line;
         match image(&mut document, table, dir) {
-            Ok(program) => programs.push(program),
+            Ok(Image::Program(program)) => programs.push(program),
+            Ok(Image::Piece(dump)) => memory.push(dump),
             Err(Wrong) => document.log.error(line, "the image is skipped: its code will be missing"),
         }
     }
-    programs
+    (programs, memory)
 }
 
-fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Result<Program, Wrong> {
+enum Image {
+    /// All of a file.
+    Program(Program),
+    /// A part of a file of raw bytes.
+    Piece(Dump),
+}
+
+fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Result<Image, Wrong> {
     let line = table.line;
     let file = document.string(&mut table, "file")?;
     let at = document.number(&mut table, "address")?.map(|(at, _)| at);
+    let offset = document.number(&mut table, "offset")?.map(|(offset, _)| offset);
+    let length = document.number(&mut table, "length")?.map(|(length, _)| length);
     let build_id = document.string(&mut table, "build_id")?.map(|(id, _)| id.to_ascii_lowercase());
-    document.unknown(table, "file, address, build_id");
+    document.unknown(table, "file, address, build_id, offset, length");
     let (file, line) = document.good(file.ok_or_else(|| (line, "file is missing".to_owned())))?;
     let path = dir.join(&file);
-    document.good(plain_file(&path).map_err(|why| (line, format!("{}: {why}", quote(&file)))))?;
-    Ok(Program { file: ImageFile { path, at }, build_id })
+    let size = document.good(plain_file(&path).map_err(|why| (line, format!("{}: {why}", quote(&file)))))?;
+    if offset.is_none() && length.is_none() {
+        return Ok(Image::Program(Program { file: ImageFile { path, at }, build_id }));
+    }
+    let Some(address) = at else {
+        document.log.error(line, "a part of a file (offset, length) has an address");
+        return Err(Wrong);
+    };
+    let offset = offset.unwrap_or(0);
+    let length = length.unwrap_or(size.saturating_sub(offset));
+    let is_inside = offset.checked_add(length).is_some_and(|end| end <= size) && length > 0;
+    if !is_inside || address.checked_add(length - 1).is_none() {
+        let message =
+            format!("{}: {length} bytes at offset {offset} are not in it ({size} bytes)", quote(&file));
+        document.log.error(line, message);
+        return Err(Wrong);
+    }
+    Ok(Image::Piece(Dump { path, address, length, offset, space: MemorySpace::ANY, line }))
 }
 
-/// Whether a file is there and can hold bytes.
-fn plain_file(path: &Path) -> Result<(), String> {
+/// How many bytes a file has, if it is there and can hold some.
+fn plain_file(path: &Path) -> Result<u64, String> {
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
         Ok(_) => Err("not a plain file".into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err("no such file".into()),
         Err(error) => Err(format!("cannot read: {error}")),

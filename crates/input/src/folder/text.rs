@@ -15,6 +15,8 @@ pub(super) struct Description {
     pub(super) buffers: Vec<(String, String, Vec<usize>)>,
     /// File, address and build ID.
     pub(super) images: Vec<(String, Option<u64>, Option<String>)>,
+    /// Of a file of raw bytes: address, offset and length.
+    pub(super) pieces: Vec<(String, u64, u64, u64)>,
 }
 
 impl Description {
@@ -72,6 +74,10 @@ impl Description {
             if let Some(build_id) = build_id {
                 writeln!(text, "build_id = {}", quoted(build_id))?;
             }
+        }
+        for (file, address, offset, length) in &self.pieces {
+            writeln!(text, "\n[[image]]\nfile = {}\naddress = {address:#x}", quoted(file))?;
+            writeln!(text, "offset = {offset:#x}\nlength = {length:#x}")?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::text::Description;
 use crate::capture::Capture;
 use crate::etrace::EtraceSource;
 use crate::problem::Problem;
-use crate::program::map;
+use crate::program::map_file;
 
 /// Writes a capture folder.
 ///
@@ -116,16 +116,21 @@ impl CaptureWriter {
         Ok(())
     }
 
-    /// Adds memory that no program file holds, such as a boot ROM.
+    /// Adds memory that no program file holds, such as a boot ROM: pieces with their addresses, all in one file.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn dump(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), Problem> {
+    pub fn dump(&mut self, name: &str, pieces: &[(u64, Vec<u8>)]) -> Result<(), Problem> {
         let name = self.free_name(&format!("{name}.bin"));
         let path = self.dir.join(&name);
+        let bytes: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes).copied().collect();
         fs::write(&path, bytes)
             .map_err(|error| Problem::memory_error(&path, format!("cannot write: {error}")))?;
-        self.description.images.push((name, Some(address), None));
+        let mut offset = 0;
+        for (address, bytes) in pieces.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+            self.description.pieces.push((name.clone(), *address, offset, bytes.len() as u64));
+            offset += bytes.len() as u64;
+        }
         Ok(())
     }
 
@@ -162,7 +167,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> Problem {
 fn build_id(path: &Path) -> Result<Option<String>, Problem> {
     let mut builder = Image::builder();
     // What is no ELF file has none.
-    let _ = builder.elf("", map(path)?, None, MemorySpace::ANY);
+    let _ = builder.elf("", map_file(path)?, None, MemorySpace::ANY);
     let image = builder.build();
     let id = image.regions().find_map(|region| region.build_id().map(<[u8]>::to_vec));
     Ok(id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()))

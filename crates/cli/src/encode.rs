@@ -1,0 +1,185 @@
+//! `tracewright encode`: from a log of what was executed to a trace.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tracewright_core::{Isa, MemorySpace};
+use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
+use tracewright_image::Image;
+use tracewright_input::{ImageFile, map_file};
+use tracewright_isa::riscv::Xlen;
+
+use crate::etrace::{Folder, Settings, Traced};
+use crate::log::Log;
+use crate::output::{Error, Outcome, report, stdout};
+use crate::record::{Code, Pair, Watch, traced_lines};
+
+/// Make a trace of what was executed, from a log.
+///
+/// Logs are tracewright's own (record --log), Spike's (-l, --log-commits), CVA6's, QEMU's (-d exec,nochain -singlestep; with --image),
+/// retirements as CSV, and encoder inputs as CSV (itype_0,...), as the reference flow for E-Trace has them. The capture holds the
+/// programs given with --image, and code that only the log tells.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 good; 1 the log had errors (they are printed; what came before them is encoded); 2 bad usage, or nothing could be read.
+
+Examples:
+  tracewright record --log run.log programs/bin/sort.elf
+  tracewright encode run.log --image programs/bin/sort.elf -o run
+  tracewright encode spike.log -o run --option branch_prediction=off
+  tracewright encode x.log -o run --option help")]
+pub struct Opts {
+    /// The log.
+    log: PathBuf,
+
+    /// The folder that the capture goes to, which is made.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
+    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    images: Vec<ImageFile>,
+
+    /// A parameter or an option of the encoder, by its name in the specification (repeat for more; `--option help` lists all).
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+
+    /// The log is of an RV32 program (tracewright's own logs and ELF files given with --image say so themselves).
+    #[arg(long)]
+    rv32: bool,
+
+    /// Say nothing at the end if all went well.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if opts.options.iter().any(|option| option == "help") {
+        use std::io::Write;
+        let mut out = stdout();
+        out.write_all(Settings::help().as_bytes())?;
+        out.flush()?;
+        return Ok(Outcome::Good);
+    }
+    let Some(dir) = &opts.output else {
+        return Err(Error::Message("say where the capture goes, with -o DIR".into()));
+    };
+    let (traced, instructions, error) =
+        if is_encoder_input(&opts.log)? { encoder_input(opts, dir)? } else { log(opts, dir)? };
+    if let Some(error) = &error {
+        report(&format!("{}: {error}", opts.log.display()));
+    }
+    if !opts.quiet {
+        let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
+        report(&format!("{name}: {instructions} instructions encoded"));
+        traced_lines(&traced, instructions, Some(dir));
+    }
+    Ok(Outcome::from_errors(error.is_some().into()))
+}
+
+/// What the log came to: trace, instructions, what was wrong with it.
+type Encoded = (Traced, u64, Option<String>);
+
+fn log(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
+    let log = Log::open(&opts.log)?;
+    log.check_program(!opts.images.is_empty())?;
+    let image = image(&opts.images)?;
+    let xlen = log.xlen().unwrap_or(if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 });
+    let (folder, tracer) = Folder::create(dir, &settings(opts, xlen)?, &name(&opts.log))?;
+    let sinks = Pair(Watch::new(), Pair(Code::default(), tracer));
+    let (Pair(mut watch, Pair(code, tracer)), error) = log.read(xlen, &image, sinks);
+    watch.finish();
+    let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
+    let blocks = watch.blocks.iter().map(|(block, _)| block);
+    let traced = folder.finish(tracer, &opts.images, blocks, |at| code.halfword(at))?;
+    Ok((traced, instructions, error))
+}
+
+/// Encoder inputs go to the encoder as they are.
+fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
+    let text = map_file(&opts.log)?;
+    let text = text.as_slice();
+    let xlen = if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 };
+    let retirement = retirement(text);
+    let wrong = |error| Error::Message(format!("{}: {error}", opts.log.display()));
+    let reader = Reader::new(text, retirement).map_err(wrong)?;
+    let (folder, mut tracer) = Folder::create(dir, &settings(opts, xlen)?, &name(&opts.log))?;
+    let (mut retired, mut error) = (0, None);
+    for entry in reader {
+        match entry {
+            Ok(entry) => {
+                retired += u64::from(entry.iretire > 0);
+                tracer.entry(&entry);
+            }
+            // What follows would not follow.
+            Err(found) => {
+                error = Some(found.to_string());
+                break;
+            }
+        }
+    }
+    let traced = folder.finish(tracer, &opts.images, std::iter::empty(), |_| None)?;
+    // Of a block it is not known how many instructions it has.
+    let instructions = if retirement == Retirement::Instruction { retired } else { traced.half_words };
+    Ok((traced, instructions, error))
+}
+
+/// What `iretire` counts: instructions, unless one line has more than one.
+fn retirement(text: &[u8]) -> Retirement {
+    let Ok(mut reader) = Reader::new(text, Retirement::Instruction) else { return Retirement::Instruction };
+    let is_block = reader.any(|entry| match entry {
+        Err(error) => matches!(&error.problem, Problem::Value { column, .. } if column == "iretire"),
+        Ok(_) => false,
+    });
+    if is_block { Retirement::Block } else { Retirement::Instruction }
+}
+
+/// Whether a file begins as encoder inputs do.
+fn is_encoder_input(path: &Path) -> Result<bool, Error> {
+    use std::io::Read;
+    let on = |error: std::io::Error| Error::Message(format!("{}: {error}", path.display()));
+    let mut start = Vec::new();
+    std::fs::File::open(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let has = |name: &[u8]| header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name);
+    Ok(has(b"itype_0") && has(b"iaddr_0"))
+}
+
+fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
+    let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
+    let settings = Settings::new(isa).with(&opts.options)?;
+    settings.refuse_data()?;
+    Ok(settings)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether somebody says that it is RV32.
+fn is_rv32(opts: &Opts) -> bool {
+    let is_rv32 = |file: &ImageFile| {
+        map_file(&file.path).is_ok_and(|bytes| bytes.as_slice().starts_with(b"\x7fELF\x01"))
+    };
+    opts.rv32 || opts.images.iter().any(is_rv32)
+}
+
+/// The program, for logs that tell only addresses.
+fn image(files: &[ImageFile]) -> Result<Image, Error> {
+    let mut builder = Image::builder();
+    for file in files {
+        let bytes = map_file(&file.path)?;
+        let added = match (bytes.as_slice().starts_with(b"\x7fELF"), file.at) {
+            (true, at) => builder.elf("", bytes, at, MemorySpace::ANY),
+            (false, Some(at)) => builder.raw("", bytes, at, MemorySpace::ANY),
+            (false, None) => {
+                let path = file.path.display();
+                let message = format!("{path}: not an ELF file: say where its first byte was (FILE@ADDRESS)");
+                return Err(Error::Message(message));
+            }
+        };
+        added.map_err(|error| Error::Message(format!("{}: {}", file.path.display(), error.reason)))?;
+    }
+    Ok(builder.build())
+}

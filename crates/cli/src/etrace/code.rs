@@ -1,0 +1,66 @@
+use tracewright_core::{Block, Ended, MemorySpace};
+use tracewright_image::Image;
+
+/// Code that was executed and is not in `image`, or is something else there: pieces with their addresses. `halfword` tells
+/// what is at an address. Boot code, code that a program made, and all of it where there is no program.
+pub fn executed_code<'a>(
+    blocks: impl Iterator<Item = &'a Block>,
+    image: &Image,
+    mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
+) -> Vec<(u64, Vec<u8>)> {
+    // What traps does not retire, but its reader wants to see it.
+    let end = |block: &Block| block.end.saturating_add(if block.ended == Ended::Cut { 4 } else { 0 });
+    let mut ranges: Vec<(u64, u64)> =
+        blocks.filter(|block| block.count > 0).map(|block| (block.start, end(block))).collect();
+    ranges.sort_unstable();
+    let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
+    // Blocks overlap: what was looked at is not looked at again.
+    let mut done = 0;
+    for (start, end) in ranges {
+        for at in (start.max(done)..end).step_by(2) {
+            if let Some(bytes) = halfword(at) {
+                let mut known = [0; 2];
+                let is_known = image.read_into(at, MemorySpace::ANY, &mut known) == 2 && known == bytes;
+                if !is_known {
+                    match pieces.last_mut() {
+                        Some((address, piece)) if at - *address == piece.len() as u64 => piece.extend(bytes),
+                        _ => pieces.push((at, bytes.to_vec())),
+                    }
+                }
+            }
+        }
+        done = done.max(end);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::{Class, Isa};
+    use tracewright_image::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_known_is_kept() {
+        let block = |start, end| Block {
+            start,
+            end,
+            count: 1,
+            isa: Isa::Rv64,
+            last_len: 2,
+            class: Class::NEXT,
+            ended: Ended::NotTaken,
+        };
+        let mut builder = Image::builder();
+        builder.raw("", Bytes::new(vec![1; 6]), 0x10, MemorySpace::ANY).unwrap();
+        let image = builder.build();
+        // At 0x12 something else is in memory; at 0x20 nothing is.
+        let memory = |at: u64| (at != 0x20).then_some([if at == 0x12 { 2 } else { 1 }; 2]);
+        let blocks = [block(0x14, 0x1a), block(0x10, 0x16), block(0x1e, 0x24), block(0x8, 0x8)];
+        assert_eq!(
+            executed_code(blocks.iter(), &image, memory),
+            [(0x12, vec![2; 2]), (0x16, vec![1; 4]), (0x1e, vec![1; 2]), (0x22, vec![1; 2])]
+        );
+    }
+}
