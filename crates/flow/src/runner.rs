@@ -71,8 +71,10 @@ pub enum Returns {
     Any,
     /// So many are open.
     Depth {
-        /// How many.
+        /// How many: the lowest bits of it.
         count: u32,
+        /// Those bits.
+        mask: u32,
         /// Whether that may also be just before the return that leads to the address; otherwise it is there.
         explicit: bool,
     },
@@ -445,7 +447,7 @@ impl<'i> Runner<'i> {
         let fits = match goal.returns {
             _ if goal.is_branch => true,
             Returns::Any => true,
-            Returns::Depth { count, .. } => self.calls.depth() == count as usize,
+            Returns::Depth { count, mask, .. } => (self.calls.depth() as u32 ^ count) & mask == 0,
             Returns::Passed { count, .. } => passed == count,
         };
         fits && self.is_instruction(here, goal.address)
@@ -484,7 +486,9 @@ impl<'i> Runner<'i> {
     fn is_explicit(&self, goal: &Goal, passed: u32) -> bool {
         match goal.returns {
             Returns::Any => false,
-            Returns::Depth { count, explicit } => explicit && self.calls.depth() == count as usize,
+            Returns::Depth { count, mask, explicit } => {
+                explicit && (self.calls.depth() as u32 ^ count) & mask == 0
+            }
             Returns::Passed { count, explicit } => explicit && passed == count,
         }
     }

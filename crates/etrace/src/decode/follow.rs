@@ -215,7 +215,10 @@ impl Decoder<'_> {
             _ if !self.options.implicit_return => Returns::Any,
             Some(count) if self.params.iret_ext => Returns::Passed { count, explicit: !sent.notify },
             None if self.params.iret_ext => Returns::Passed { count: 0, explicit: false },
-            Some(count) => Returns::Depth { count, explicit: !sent.notify },
+            Some(count) => {
+                let mask = low_bits(self.params.returns_bits());
+                Returns::Depth { count, mask, explicit: !sent.notify }
+            }
             None => Returns::Any,
         };
         // A branch cannot be passed by: what became of it is told last.
@@ -383,7 +386,9 @@ impl Decoder<'_> {
         (self.inferred, self.is_final) = (None, false);
         match goal.returns {
             // Unless a format 3 packet comes next, a return led there.
-            Returns::Depth { count, .. } => {
+            Returns::Depth { count, mask, .. } => {
+                // There was one at least.
+                let count = if count == 0 { mask.wrapping_add(1) } else { count };
                 let kept = u32::from(self.config.quirks.keeps_failed_returns);
                 self.runner.calls.set_unknown((count + kept).saturating_sub(1) as usize);
                 if self.options.jump_target_cache {
@@ -425,4 +430,9 @@ impl Decoder<'_> {
             None => 0,
         }
     }
+}
+
+/// A number whose lowest bits are set.
+const fn low_bits(count: u32) -> u32 {
+    if count >= 32 { u32::MAX } else { (1 << count) - 1 }
 }
