@@ -10,6 +10,9 @@ mod etm;
 #[path = "../../crates/etrace/tests/fuzz_data.rs"]
 mod etrace_data;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/etrace/tests/fuzz_decode.rs"]
+mod etrace_decode;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_encode.rs"]
 mod etrace_encode;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -50,6 +53,9 @@ pub const BODIES: &[(&str, Body)] = &[
     ("etrace_entries", etrace_encode::entries),
     ("etrace_input", etrace_encode::input),
     ("etrace_ports", etrace_encode::ports),
+    ("etrace_decode", etrace_decode::decode),
+    ("etrace_decode_packets", etrace_decode::packets),
+    ("etrace_snapshots", etrace_decode::snapshots),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),

@@ -1,9 +1,10 @@
 //! What an encoder tells of an execution, a decoder finds: over random programs with traps, interrupts, changes of privilege and
 //! of context, random parameters and options, and any chunking.
 
-use std::fmt::Write as _;
+mod support;
 
-use tracewright_core::{Block, Element, Ended, GapReason, Isa, MemorySpace};
+use support::happened::{Happened, difference};
+use tracewright_core::{Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
 use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
@@ -16,17 +17,6 @@ use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Trap, Walk};
 
 /// So many cases; `ROUND_TRIP_SEEDS=A-B` asks for others.
 const SEEDS: std::ops::Range<u64> = 0..2400;
-
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Happened {
-    /// A block, the privilege it ran with, and the context.
-    Block(Block, u8, u64),
-    /// Where the trap was taken, if that is told.
-    Trap { pc: Option<u64>, cause: u64, interrupt: bool, value: Option<u64> },
-    /// Instructions ran that the trace does not tell of.
-    Unknown,
-}
 
 /// A random execution, and a random encoder.
 struct Case {
@@ -156,7 +146,7 @@ impl Case {
                 value: exception.value,
             }),
             Element::UnknownPath { .. } | Element::Lost(GapReason::Ambiguous) => {
-                happened.push(Happened::Unknown)
+                happened.push(Happened::Unknown);
             }
             Element::Gap { reason: GapReason::Ambiguous, .. } => {}
             Element::TraceOn(_) | Element::End | Element::Timestamp { .. } => {}
@@ -223,87 +213,6 @@ fn image(program: &Program) -> Image {
     let mut builder = Image::builder();
     builder.raw("code", Bytes::from(program.bytes.clone()), program.address, MemorySpace::ANY).unwrap();
     builder.build()
-}
-
-/// The first difference, if there is one. What the decoder says it cannot tell may be missing, up to where both go on alike.
-fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
-    let mut stretches = found.split(|happened| *happened == Happened::Unknown).peekable();
-    let (mut a, mut b) = (0, 0);
-    let mut is_first = true;
-    while let Some(stretch) = stretches.next() {
-        let is_last = stretches.peek().is_none();
-        // After what is not known it goes on somewhere, perhaps in the same block.
-        let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
-        let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
-        match matches.find(|(_, same)| *same == stretch.len()) {
-            Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
-            None => {
-                let same = alike(&truth[a..], stretch, !is_first, !is_last);
-                return Some(around(truth, found, a + same, b + same));
-            }
-        }
-        is_first = false;
-    }
-    // Nothing is missing at the end, unless that is not known.
-    let is_whole = a == truth.len() || found.last() == Some(&Happened::Unknown);
-    (!is_whole).then(|| around(truth, found, a, found.len()))
-}
-
-/// How many are alike. Of the first block the beginning may be missing, of the last the end.
-fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_after: bool) -> usize {
-    let pairs = truth.iter().zip(found).enumerate();
-    pairs
-        .take_while(|(i, (truth, found_))| {
-            same(truth, found_)
-                || *i == 0 && is_cut_before && is_rest(truth, found_)
-                || *i + 1 == found.len() && is_cut_after && is_beginning(truth, found_)
-        })
-        .count()
-}
-
-/// Whether `found` is what is known of a block.
-fn is_beginning(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
-        }
-        _ => false,
-    }
-}
-
-/// Whether `found` is what is left of a block whose beginning is not known.
-fn is_rest(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            (truth.end, truth.class, truth.ended) == (found.end, found.class, found.ended)
-                && truth.start < found.start
-                && truth.count > found.count
-        }
-        _ => false,
-    }
-}
-
-/// Where a second trap was taken before the first handler began is not told.
-fn same(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (
-            Happened::Trap { cause, interrupt, value, .. },
-            Happened::Trap { pc: None, cause: c, interrupt: i, value: v },
-        ) => (cause, interrupt, value) == (c, i, v),
-        (truth, found) => truth == found,
-    }
-}
-
-fn around(truth: &[Happened], found: &[Happened], a: usize, b: usize) -> String {
-    let mut text = String::new();
-    for (name, all, at) in [("truth", truth, a), ("found", found, b)] {
-        let from = at.saturating_sub(4);
-        let _ = writeln!(text, "{name}, {} in all:", all.len());
-        for (i, happened) in all.iter().enumerate().skip(from).take(at - from + 4) {
-            let _ = writeln!(text, "{} {i}: {happened:x?}", if i == at { ">" } else { " " });
-        }
-    }
-    text
 }
 
 #[test]

@@ -32,6 +32,12 @@ impl Calls {
         self.len = 0;
     }
 
+    /// So many calls are open, and nobody knows where they return to: [`NodeId::NONE`].
+    pub fn set_unknown(&mut self, depth: usize) {
+        self.clear();
+        (0..depth.min(self.most)).for_each(|_| self.push(NodeId::NONE));
+    }
+
     /// A call was made that returns to `node`.
     #[inline(always)]
     pub fn push(&mut self, node: NodeId) {
@@ -41,7 +47,7 @@ impl Calls {
         let mask = self.entries.len() - 1;
         if self.most_repeats > 0 && self.len > 0 {
             let (newest, repeats) = &mut self.entries[self.top];
-            if *newest == node && *repeats < self.most_repeats {
+            if *newest == node && *repeats < self.most_repeats && node.is_some() {
                 *repeats += 1;
                 return;
             }

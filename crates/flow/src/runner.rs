@@ -45,7 +45,8 @@ pub enum Reached {
     End(NodeId),
     /// Nothing: execution goes round for ever, from this node on.
     Nothing(NodeId),
-    /// A return at the end of this node that may lead to the address, and so may a later one.
+    /// A return at the end of this node that may lead to the address, and so may a later one; or that may lead anywhere, since
+    /// its call is not known.
     Several(NodeId),
 }
 
@@ -68,8 +69,15 @@ pub struct Goal {
 pub enum Returns {
     /// Nothing.
     Any,
-    /// So many are open when the address is reached, or just before the return that leads there.
-    Depth(u32),
+    /// So many are open.
+    Depth {
+        /// How many: the lowest bits of it.
+        count: u32,
+        /// Those bits.
+        mask: u32,
+        /// Whether that may also be just before the return that leads to the address; otherwise it is there.
+        explicit: bool,
+    },
     /// So many returns were left out on the way.
     Passed {
         /// How many.
@@ -172,11 +180,13 @@ impl<'i> Runner<'i> {
     fn forget_nodes(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
         sink.forget(&self.graph);
         let start = here.is_some().then(|| self.graph.node(*here).start());
-        let callers: Vec<_> = self.calls.iter().map(|(node, _)| self.graph.node(node).start()).collect();
+        let start_of = |node: NodeId| node.is_some().then(|| self.graph.node(node).start());
+        let callers: Vec<_> = self.calls.iter().map(|(node, _)| start_of(node)).collect();
         self.graph.clear();
         self.rows.clear();
         *here = start.map_or(NodeId::NONE, |start| self.at(start));
-        let nodes: Vec<_> = callers.into_iter().map(|start| self.at(start)).collect();
+        let node_at = |start: Option<u64>| start.map_or(NodeId::NONE, |start| self.at(start));
+        let nodes: Vec<_> = callers.into_iter().map(node_at).collect();
         let mut nodes = nodes.into_iter();
         self.calls.renumber(|_| nodes.next().unwrap_or(NodeId::NONE));
     }
@@ -222,7 +232,10 @@ impl<'i> Runner<'i> {
                 if RETURNS {
                     match row.kind {
                         Kind::Call => self.calls.push(row.after),
-                        Kind::Return => to = self.calls.pop().unwrap_or(NodeId::NONE),
+                        Kind::Return => match self.calls.pop() {
+                            Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
+                            popped => to = popped.unwrap_or(NodeId::NONE),
+                        },
                         Kind::JumpBack => _ = self.calls.pop(),
                         _ => {}
                     }
@@ -340,7 +353,10 @@ impl<'i> Runner<'i> {
     fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
         let calls = self.calls.clone();
         let popped = self.calls.pop();
-        if let (Returns::Depth(_), Some(to)) = (goal.returns, popped) {
+        if let (Returns::Depth { .. }, Some(NodeId::NONE)) = (goal.returns, popped) {
+            return Reached::Several(here);
+        }
+        if let (Returns::Depth { .. }, Some(to)) = (goal.returns, popped) {
             // It may also have been left out, and a later one be meant.
             let later = self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0);
             let is_return = |id| self.rows.get(NodeId::index(id)).is_some_and(|row| row.kind == Kind::Return);
@@ -412,7 +428,7 @@ impl<'i> Runner<'i> {
         let row = self.row(here);
         let to = match row.kind {
             Kind::Jump | Kind::JumpBack | Kind::Call => row.to[0],
-            Kind::Return => self.calls.iter().next()?.0,
+            Kind::Return => self.calls.iter().next().map(|(to, _)| to).filter(|to| to.is_some())?,
             _ => return None,
         };
         Some(self.graph.node(to).start())
@@ -431,7 +447,7 @@ impl<'i> Runner<'i> {
         let fits = match goal.returns {
             _ if goal.is_branch => true,
             Returns::Any => true,
-            Returns::Depth(depth) => self.calls.depth() == depth as usize,
+            Returns::Depth { count, mask, .. } => (self.calls.depth() as u32 ^ count) & mask == 0,
             Returns::Passed { count, .. } => passed == count,
         };
         fits && self.is_instruction(here, goal.address)
@@ -470,7 +486,9 @@ impl<'i> Runner<'i> {
     fn is_explicit(&self, goal: &Goal, passed: u32) -> bool {
         match goal.returns {
             Returns::Any => false,
-            Returns::Depth(depth) => self.calls.depth() == depth as usize,
+            Returns::Depth { count, mask, explicit } => {
+                explicit && (self.calls.depth() as u32 ^ count) & mask == 0
+            }
             Returns::Passed { count, explicit } => explicit && passed == count,
         }
     }
@@ -485,6 +503,7 @@ impl<'i> Runner<'i> {
                 row.to[0]
             }
             Kind::Return => match self.calls.pop() {
+                Some(NodeId::NONE) => return Err(Reached::Several(here)),
                 Some(to) => to,
                 None => {
                     sink.node(offset, &self.graph, here, true);

@@ -1,6 +1,6 @@
 //! From one reported address to the next.
 
-use tracewright_core::GapReason;
+use tracewright_core::{Contradiction, GapReason};
 use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
 
 use super::Decoder;
@@ -64,11 +64,7 @@ impl Decoder<'_> {
             Packet::BranchCount(count) => self.branch_count(offset, &count, sink),
             Packet::JumpTarget { index, branches, returns } => {
                 let Some(to) = self.targets.get(index as usize) else {
-                    return self.contradiction(
-                        offset,
-                        tracewright_core::Contradiction::UnexpectedPacket,
-                        sink,
-                    );
+                    return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
                 };
                 self.address = to;
                 // Only targets of uninferable jumps are sent so. But that no format 3 packet follows is not said.
@@ -82,6 +78,11 @@ impl Decoder<'_> {
 
     /// Format 0, subformat 0: the predictor tells what became of the branches.
     fn branch_count(&mut self, offset: u64, packet: &BranchCount, sink: &mut impl Sink) {
+        // Without an address, it is a branch that was not foretold which ends the count.
+        let is_odd = packet.address.is_none() && !packet.failed || packet.count == 0;
+        if is_odd || self.config.most_branches.is_some_and(|most| packet.count > most) {
+            return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
+        }
         let Some(sent) = &packet.address else {
             return match self.foretold(offset, packet.count, sink) {
                 // The next one was not foretold.
@@ -212,9 +213,12 @@ impl Decoder<'_> {
     fn goal(&self, address: u64, sent: &Address, is_branch: bool) -> Goal {
         let returns = match sent.returns {
             _ if !self.options.implicit_return => Returns::Any,
-            Some(count) if self.params.iret_ext => Returns::Passed { count, explicit: true },
+            Some(count) if self.params.iret_ext => Returns::Passed { count, explicit: !sent.notify },
             None if self.params.iret_ext => Returns::Passed { count: 0, explicit: false },
-            Some(depth) => Returns::Depth(depth),
+            Some(count) => {
+                let mask = low_bits(self.params.returns_bits());
+                Returns::Depth { count, mask, explicit: !sent.notify }
+            }
             None => Returns::Any,
         };
         // A branch cannot be passed by: what became of it is told last.
@@ -332,6 +336,7 @@ impl Decoder<'_> {
                 self.is_final = !goal.inline;
             }
             Reached::Inline(here) => self.came_inline(offset, here, &report, sink),
+            Reached::Several(here) => self.came_somehow(offset, here, &report, sink),
             reached => self.fail(offset, reached, Some(to), sink),
         }
     }
@@ -353,7 +358,7 @@ impl Decoder<'_> {
         (self.here, self.at, self.pending) = (here, Some(goal.address), pending);
         let passed = match goal.returns {
             Returns::Passed { count, .. } => count,
-            Returns::Any | Returns::Depth(_) => 0,
+            Returns::Any | Returns::Depth { .. } => 0,
         };
         if self.config.quirks.caches_all_addresses && self.options.jump_target_cache {
             self.targets.insert(goal.address);
@@ -369,6 +374,29 @@ impl Decoder<'_> {
             if self.check_again(offset, sink) && self.options.implicit_return && !report.is_sync {
                 self.lose(offset, GapReason::Ambiguous, sink);
             }
+        }
+    }
+
+    /// Execution came to the address, but how, only the calls that are open know, and those are not.
+    #[cold]
+    fn came_somehow(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
+        let Report { goal, target, pending, .. } = *report;
+        self.unknown_path(offset, here, goal.address, sink);
+        (self.here, self.at, self.pending) = (target, Some(goal.address), pending);
+        (self.inferred, self.is_final) = (None, false);
+        match goal.returns {
+            // Unless a format 3 packet comes next, a return led there.
+            Returns::Depth { count, mask, .. } => {
+                // There was one at least.
+                let count = if count == 0 { mask.wrapping_add(1) } else { count };
+                let kept = u32::from(self.config.quirks.keeps_failed_returns);
+                self.runner.calls.set_unknown((count + kept).saturating_sub(1) as usize);
+                if self.options.jump_target_cache {
+                    self.targets.insert(goal.address);
+                }
+            }
+            _ if report.is_sync => {}
+            _ => self.lose(offset, GapReason::Ambiguous, sink),
         }
     }
 
@@ -402,4 +430,9 @@ impl Decoder<'_> {
             None => 0,
         }
     }
+}
+
+/// A number whose lowest bits are set.
+const fn low_bits(count: u32) -> u32 {
+    if count >= 32 { u32::MAX } else { (1 << count) - 1 }
 }

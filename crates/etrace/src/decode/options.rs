@@ -15,6 +15,9 @@ pub struct Options {
     /// With another context, execution goes on somewhere else (the encoder is told `ctype` 3, asynchronous discontinuity):
     /// threads, for example. Otherwise it goes on where it was.
     pub context_discontinuity: bool,
+    /// No packet stands for more branches than this; one that does is taken for damaged. (A few bytes can stand for 2 to the
+    /// power of 32 branches.)
+    pub most_branches: Option<u64>,
     /// What the encoder does otherwise than the specification says.
     pub quirks: Quirks,
 }

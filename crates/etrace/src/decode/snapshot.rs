@@ -1,4 +1,4 @@
-use tracewright_flow::Returns;
+use tracewright_flow::{NodeId, Returns};
 
 use super::decoder::{Decoder, State};
 use super::handlers::Handlers;
@@ -20,8 +20,8 @@ pub struct Snapshot {
     is_final: bool,
     address: u64,
     context: Option<packet::Context>,
-    /// Where calls return to, the newest first, and how many more do.
-    calls: Vec<(u64, u32)>,
+    /// Where calls return to, the newest first, if that is known, and how many more do.
+    calls: Vec<(Option<u64>, u32)>,
     predictor: Option<Predictor>,
     targets: Option<JumpTargets>,
     handlers: Option<Handlers>,
@@ -32,7 +32,8 @@ impl Decoder<'_> {
     /// All that decides what messages to come will tell.
     pub fn snapshot(&self) -> Snapshot {
         let graph = self.runner.graph();
-        let calls = self.runner.calls.iter().map(|(node, more)| (graph.node(node).start(), more));
+        let start = |node: NodeId| node.is_some().then(|| graph.node(node).start());
+        let calls = self.runner.calls.iter().map(|(node, more)| (start(node), more));
         Snapshot {
             state: self.state,
             options: self.options,

@@ -131,16 +131,12 @@ impl Decoder<'_> {
             return self.no_code(offset, id, sink);
         }
         // What was reported before has run, if it has not been told.
-        let start = if id == self.here && self.at.is_some() {
-            match self.close_at(offset, false, sink) {
-                Next::Address(next) => Some(next),
-                Next::Indirect => None,
-            }
-        } else {
-            Some(node.start())
-        };
-        if let (Reached::Several(_), Some(next)) = (reached, to) {
-            return self.several(offset, start, next, sink);
+        if id == self.here && self.at.is_some() {
+            self.close_at(offset, false, sink);
+        }
+        self.here = NodeId::NONE;
+        if let Reached::Several(_) = reached {
+            return self.lose(offset, GapReason::Ambiguous, sink);
         }
         let mismatch = match (reached, to) {
             (Reached::End(_), _) if node.stop() == Stop::NotCode => Mismatch::NotCode(node.end()),
@@ -155,14 +151,20 @@ impl Decoder<'_> {
         self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
     }
 
-    /// Execution came to `next`, but not even how many calls are open then is known.
+    /// From `here` on, execution went to `next` on a way that is not known.
     #[cold]
-    fn several(&mut self, offset: u64, start: Option<u64>, next: u64, sink: &mut impl Sink) {
+    pub(super) fn unknown_path(&mut self, offset: u64, here: NodeId, next: u64, sink: &mut impl Sink) {
+        // What was reported before has run, if it has not been told.
+        let start = if here == self.here && self.at.is_some() {
+            match self.close_at(offset, false, sink) {
+                Next::Address(next) => Some(next),
+                Next::Indirect => None,
+            }
+        } else {
+            Some(self.runner.graph().node(here).start())
+        };
         let isa = self.runner.isa();
         sink.element(offset, &Element::UnknownPath { start, next, isa, count: None });
-        self.forget();
-        let reason = Some(GapReason::Ambiguous);
-        self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
     }
 
     /// No image knows the code at the end of this node.

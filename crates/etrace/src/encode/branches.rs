@@ -32,7 +32,7 @@ impl Branches {
     }
 
     /// The branch at `address` was taken or not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, address: u64, taken: bool) {
         let is_foretold = match &mut self.predictor {
             Some(predictor) => {
@@ -47,6 +47,27 @@ impl Branches {
             self.failed = !is_foretold;
         } else {
             self.map.push(taken);
+        }
+    }
+
+    /// As [`push`](Self::push), if nothing has to be told then; otherwise nothing is done.
+    #[inline(always)]
+    pub(super) fn push_silently(&mut self, address: u64, taken: bool) -> bool {
+        if self.map.count() < 30 {
+            self.push(address, taken);
+            return true;
+        }
+        // The predictor may go on foretelling.
+        match &self.predictor {
+            Some(predictor)
+                if self.foretold >= u64::from(self.map.count())
+                    && self.foretold < MOST_COUNT - 1
+                    && predictor.foretells(address) == taken =>
+            {
+                self.push(address, taken);
+                true
+            }
+            _ => false,
         }
     }
 

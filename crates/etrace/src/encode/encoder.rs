@@ -29,6 +29,8 @@ pub struct Encoder {
     privilege: u8,
     context: u64,
     cycle: u64,
+    /// Nothing that came before the current entry makes it necessary to tell it.
+    is_quiet: bool,
     /// A synchronisation packet comes with the next instruction.
     is_armed: bool,
     /// The last address told was a jump's target, and nothing told since says so.
@@ -57,6 +59,14 @@ enum Before {
     Jump(Option<u32>),
     /// By a trap; and whether that is told already.
     Trap { is_told: bool },
+}
+
+impl Before {
+    /// Whether the next instruction is not told for that.
+    #[inline]
+    const fn is_silent(self) -> bool {
+        matches!(self, Self::Inferable | Self::Return)
+    }
 }
 
 /// What was told of an instruction.
@@ -104,6 +114,7 @@ impl Encoder {
             privilege: 0,
             context: 0,
             cycle: 0,
+            is_quiet: false,
             is_armed: false,
             is_unconfirmed: false,
             address: 0,
@@ -183,12 +194,72 @@ impl Encoder {
 
     /// Sets what is traced from the next entry on.
     pub fn set_filter(&mut self, filter: Filter) {
+        self.is_quiet = false;
         self.filters = filter != Filter::ALL;
         self.config.filter = filter;
     }
 
     #[inline]
     fn take(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        if self.settles_silently(entry) {
+            self.current = Some(*entry);
+        } else {
+            self.take_slowly(entry, out);
+        }
+    }
+
+    /// Settles the current entry if nothing is told of it, as of nearly all. Otherwise nothing is done.
+    #[inline(always)]
+    fn settles_silently(&mut self, next: &Entry) -> bool {
+        let Some(current) = &self.current else { return false };
+        let is_ordinary = self.is_quiet
+            && next.iretire > 0
+            && (current.privilege, current.context) == (next.privilege, next.context)
+            && !self.returns.is_counted_out()
+            && !self.resync.is_due_now_or_after(current.iretire, current.cycle);
+        if !is_ordinary {
+            return false;
+        }
+        let (half_words, cycle) = (current.iretire, current.cycle);
+        match current.itype {
+            IType::None => self.before = Before::Inferable,
+            IType::TakenBranch | IType::NotTakenBranch => {
+                if !self.branches.push_silently(current.last(), current.itype == IType::TakenBranch) {
+                    return false;
+                }
+                self.returns.branch();
+                self.before = Before::Inferable;
+            }
+            _ => {
+                let after = self.foresee(current, Some(next));
+                if !after.is_silent() {
+                    return false;
+                }
+                let current = *current;
+                self.leave(&current, after);
+            }
+        }
+        self.resync.advance(half_words, cycle);
+        self.cycle = cycle;
+        self.is_quiet = !next.notify;
+        true
+    }
+
+    /// Whether nothing is to be told of the current entry, as far as what came before it decides that.
+    fn is_quiet(&self) -> bool {
+        self.current.is_some_and(|current| {
+            !self.filters
+                && self.buffer.is_none()
+                && !self.is_armed
+                && !current.notify
+                && current.iretire > 0
+                && (current.privilege, current.context) == (self.privilege, self.context)
+                && self.before.is_silent()
+        })
+    }
+
+    #[inline(never)]
+    fn take_slowly(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         if self.is_lost && !self.recovers(entry, out) {
             return;
         }
@@ -205,6 +276,7 @@ impl Encoder {
         if !self.is_lost {
             self.current = Some(*entry);
         }
+        self.is_quiet = self.is_quiet();
     }
 
     /// The support packet that says what is switched on, once.

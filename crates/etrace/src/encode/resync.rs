@@ -56,7 +56,7 @@ impl Counter {
     }
 
     /// An entry is settled: so many half-words, up to this cycle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, half_words: u32, cycle: u64) {
         match self.resync.mode {
             ResyncMode::HalfWords => self.count += u64::from(half_words),
@@ -84,6 +84,18 @@ impl Counter {
             ResyncMode::Off | ResyncMode::Packets => return false,
         };
         count >= self.limit
+    }
+
+    /// Whether it is due, or will be when an entry with so many half-words is settled, up to this cycle.
+    #[inline(always)]
+    pub(super) fn is_due_now_or_after(&self, half_words: u32, cycle: u64) -> bool {
+        match self.resync.mode {
+            ResyncMode::Off => false,
+            ResyncMode::Packets => self.count >= self.limit,
+            ResyncMode::Cycles | ResyncMode::HalfWords => {
+                self.is_due_after(half_words, cycle) || self.is_due()
+            }
+        }
     }
 
     /// Whether the reference model, which counts packets, synchronises at this very instruction.

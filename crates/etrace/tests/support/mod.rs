@@ -1,6 +1,8 @@
 //! What the tests of decoding share.
 #![allow(dead_code)]
 
+pub mod happened;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,0 +1,261 @@
+//! The decoder fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+
+use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
+use tracewright_etrace::decode::{self, Decoder, Snapshot};
+use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
+use tracewright_etrace::ingress::Executed;
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_flow::Instructions;
+use tracewright_image::{Bytes, Image};
+use tracewright_testkit::Rng;
+use tracewright_testkit::riscv::walk::{Event, Program, Walk};
+
+/// A random program, an encoder, and the stream of an execution.
+struct Case {
+    program: Program,
+    image: Image,
+    config: Config,
+    bytes: Vec<u8>,
+}
+
+impl Case {
+    fn new(rng: &mut Rng) -> Self {
+        let program = Program::generate(rng);
+        let params = Params {
+            iaddress_width: if program.isa == tracewright_core::Isa::Rv32 { 32 } else { 64 },
+            nocontext: rng.one_in(2),
+            bpred_size: 1 + rng.below(5) as u8,
+            cache_size: 1 + rng.below(5) as u8,
+            return_stack_size: rng.below(4) as u8,
+            call_counter_size: 1 + rng.below(4) as u8,
+            sijump: true,
+            iret_ext: rng.one_in(2),
+            support: *rng.pick(&[SupportLayout::Pulp, SupportLayout::Standard]),
+            ..Params::default()
+        };
+        let options = Options {
+            implicit_return: rng.one_in(2),
+            implicit_exception: rng.one_in(4),
+            full_address: rng.one_in(2),
+            jump_target_cache: rng.one_in(2),
+            branch_prediction: rng.one_in(2),
+            sijump: rng.one_in(2),
+        };
+        let encapsulation = match rng.below(3) {
+            0 => Encapsulation::Smi,
+            1 => Encapsulation::Pulp,
+            _ => Encapsulation::Standard { source_bits: 0, timestamp_bytes: 2, type_bits: 0 },
+        };
+        let config =
+            Config { params: params.clone(), encapsulation, options, data: data::Options::default() };
+        let resync = Resync { mode: ResyncMode::Packets, max: rng.below(2) as u8, anywhere: false };
+        let mut encoder =
+            Encoder::new(encode::Config { params, options, resync, ..encode::Config::default() });
+        let mut writer = Writer::new(config.clone()).with_alignment(if rng.one_in(2) { 0 } else { 20 });
+        let (mut executed, mut bytes) = (Executed::default(), Vec::new());
+        let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
+        Walk::new(&program, Rng::new(rng.next_u64())).run(1_000, &mut |event| match event {
+            Event::Block(block) => encoder.entry(&executed.block(block), &mut out),
+            Event::Trap(trap) => {
+                let entry = executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value);
+                encoder.entry(&entry, &mut out);
+            }
+            Event::Privilege(privilege) => executed.privilege(*privilege),
+            Event::Context { id, .. } => executed.context((*id).into()),
+        });
+        encoder.finish(&mut out);
+        let mut builder = Image::builder();
+        builder.raw("code", Bytes::from(program.bytes.clone()), program.address, MemorySpace::ANY).unwrap();
+        Self { program, image: builder.build(), config, bytes }
+    }
+
+    /// A decoder that does not take damage for billions of branches.
+    fn decoder(&self) -> Decoder<'_> {
+        let options = decode::Options {
+            initial: self.config.options,
+            most_branches: Some(5_000),
+            ..decode::Options::default()
+        };
+        Decoder::new(&self.config.params, options, &self.image, self.program.isa)
+    }
+
+    fn decode<'a>(&self, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<(u64, Element)> {
+        let mut elements = Vec::new();
+        let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
+        let mut decoder = self.decoder();
+        let mut parser = Parser::new(self.config.clone());
+        let mut sink = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut tell);
+        chunks.for_each(|chunk| parser.feed(chunk, &mut sink));
+        parser.finish(&mut sink);
+        let end = parser.position();
+        decoder.finish(end, &mut tell);
+        elements
+    }
+
+    /// Blocks are of the program, and follow each other as it says.
+    fn check(&self, elements: &[(u64, Element)]) {
+        let mut before: Option<Block> = None;
+        for (offset, element) in elements {
+            let Element::Block(block) = element else {
+                if !matches!(element, Element::Context(..) | Element::Timestamp { .. }) {
+                    before = None;
+                }
+                continue;
+            };
+            let count = Instructions::new(&self.image, MemorySpace::ANY, block).count();
+            assert_eq!(count, block.count as usize, "{offset:#x} {block:x?}");
+            if let Some(before) = before {
+                let target = self.target(&before);
+                let follows = match (before.ended, before.class.flow) {
+                    (Ended::Taken, Flow::Direct) => target == Some(block.start),
+                    (Ended::Taken, _) => true,
+                    (Ended::NotTaken | Ended::Through, _) => before.end == block.start,
+                    (Ended::Cut, _) => false,
+                };
+                assert!(follows, "{offset:#x} {before:x?} then {block:x?}");
+            }
+            before = Some(*block);
+        }
+    }
+
+    fn target(&self, block: &Block) -> Option<u64> {
+        let mut bytes = [0; 4];
+        self.image.read_into(block.last(), MemorySpace::ANY, &mut bytes);
+        let found = tracewright_isa::decode(block.isa, block.last(), &bytes, &mut Default::default())?;
+        Some(found.target)
+    }
+}
+
+fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..rng.below(8) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(4) {
+            0 => bytes[at] = rng.next_u64() as u8,
+            1 => bytes[at] ^= 1 << rng.below(8),
+            2 => drop(bytes.drain(at..(at + rng.below(50) as usize).min(bytes.len()))),
+            _ => bytes.truncate(at),
+        }
+    }
+}
+
+/// Damaged streams, or any bytes: the decoder comes to an end, tells only what the program allows, and the same in any
+/// chunking. The first eight bytes choose the case; the others take the place of the stream's first ones.
+pub fn decode(data: &[u8]) {
+    let Some((seed, given)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let case = Case::new(&mut rng);
+    let mut bytes = case.bytes.clone();
+    damage(&mut bytes, &mut rng);
+    let at = if rng.one_in(2) { 0 } else { rng.below(bytes.len() as u64 + 1) as usize };
+    let end = (at + given.len()).min(bytes.len());
+    bytes.splice(at..end, given.iter().copied());
+    let elements = case.decode([&bytes[..]].into_iter());
+    case.check(&elements);
+    let chunk = 1 + rng.below(40) as usize;
+    assert_eq!(elements, case.decode(bytes.chunks(chunk)), "chunks of {chunk}");
+}
+
+/// Packets that are valid, but were never sent like that, over a program: likewise.
+pub fn packets(data: &[u8]) {
+    let Some((seed, _)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let case = Case::new(&mut rng);
+    let mut elements = Vec::new();
+    let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
+    let mut decoder = case.decoder();
+    let size = case.program.bytes.len() as u64;
+    for offset in 0..200 {
+        let address = case.program.address.wrapping_add(rng.below(size));
+        let mut packet =
+            tracewright_testkit::etrace::any_packet(&mut rng, &case.config.params, &case.config.options);
+        match &mut packet {
+            Packet::Start(start) => start.address = address,
+            Packet::Trap(trap) => trap.address = trap.address.map(|_| address),
+            Packet::Address(sent) | Packet::Branches(_, Some(sent)) => sent.value = rng.below(64) * 2,
+            _ => {}
+        }
+        decoder.packet(offset, &packet, &mut tell);
+    }
+    decoder.finish(200, &mut tell);
+    case.check(&elements);
+}
+
+/// A decoder that starts anywhere tells the same as one that came from before, from where their states are equal.
+pub fn snapshots(data: &[u8]) {
+    meets(data);
+}
+
+/// Whether their states became equal.
+fn meets(data: &[u8]) -> bool {
+    let Some((seed, _)) = data.split_first_chunk() else { return false };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let case = Case::new(&mut rng);
+    let mut packets = Vec::new();
+    let mut parser = Parser::new(case.config.clone());
+    parser.feed(&case.bytes, &mut |offset: u64, _: &[u8], message: &Message| {
+        if let Content::Instruction(packet) = message.content {
+            packets.push((offset, packet));
+        }
+    });
+    let (told, states) = tell_all(case.decoder(), &packets);
+    let from = rng.below(packets.len() as u64) as usize;
+    let mut late = case.decoder();
+    late.restart(packets[from].0);
+    let (late_told, late_states) = tell_all(late, &packets[from..]);
+    let equal = (from..packets.len()).find(|&i| states[i] == late_states[i - from]);
+    for i in equal.map_or(packets.len(), |equal| equal + 1)..packets.len() {
+        assert_eq!(states[i], late_states[i - from], "after packet {i}");
+        assert_eq!(told[i], late_told[i - from], "packet {i} {:x?}", packets[i]);
+    }
+    equal.is_some_and(|equal| equal + 1 < packets.len())
+}
+
+/// What each packet told, and the state after it.
+fn tell_all(mut decoder: Decoder<'_>, packets: &[(u64, Packet)]) -> (Vec<Vec<Element>>, Vec<Snapshot>) {
+    let (mut told, mut states) = (Vec::new(), Vec::new());
+    for (offset, packet) in packets {
+        let mut elements = Vec::new();
+        decoder.packet(*offset, packet, &mut |_: u64, element: &Element| elements.push(*element));
+        told.push(elements);
+        states.push(decoder.snapshot());
+    }
+    (told, states)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(body: fn(&[u8]), count: u64, most: u64) {
+        for seed in 0..count {
+            let mut rng = Rng::new(seed);
+            let data: Vec<u8> = seed
+                .to_le_bytes()
+                .into_iter()
+                .chain((0..rng.below(most)).map(|_| rng.next_u64() as u8))
+                .collect();
+            body(&data);
+        }
+    }
+
+    #[test]
+    fn decoding_damaged_streams() {
+        run(decode, 1_500, 200);
+    }
+
+    #[test]
+    fn decoding_any_packets() {
+        run(packets, 1_500, 1);
+    }
+
+    #[test]
+    fn decoding_from_anywhere() {
+        let met = (0..500u64).filter(|seed| meets(&seed.to_le_bytes())).count();
+        assert!(met > 350, "{met} of 500");
+    }
+}

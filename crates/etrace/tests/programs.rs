@@ -1,0 +1,288 @@
+//! Real programs on the hart, encoded and decoded: all samples, and the programs of the captures.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use support::happened::{Happened, difference};
+use tracewright_core::{Block, Element, Flow, Isa, MemorySpace};
+use tracewright_etrace::decode::{self, Decoder};
+use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, Executed};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{self, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_hart::bare::{self, Bare};
+use tracewright_hart::linux::{self, Linux, Streams};
+use tracewright_hart::{Hart, Machine, Privilege, Sink, Trap};
+use tracewright_image::{Bytes, Image};
+use tracewright_testkit::{captures, skip};
+
+/// So many instructions of each: traps, system calls and loops come long before.
+const INSTRUCTIONS: u64 = 1_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    Block(Block),
+    Trap { pc: u64, cause: u64, interrupt: bool, value: u64 },
+    Privilege(u8),
+    Context(u64),
+}
+
+/// Keeps what a machine tells, and its code.
+#[derive(Default)]
+struct Record {
+    events: Vec<Event>,
+    bits: Vec<u32>,
+    code: BTreeMap<u64, u16>,
+    /// Code that was changed while it ran.
+    changed: bool,
+}
+
+impl Sink for Record {
+    const INSTRUCTIONS: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.events.push(Event::Block(*block));
+        let mut at = block.start;
+        for bits in std::mem::take(&mut self.bits) {
+            let halves = if bits & 3 == 3 { 2 } else { 1 };
+            for half in 0..halves {
+                let value = (bits >> (16 * half)) as u16;
+                let before = self.code.insert(at, value);
+                self.changed |= before.is_some_and(|before| before != value);
+                at = at.wrapping_add(2);
+            }
+        }
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend_from_slice(bits);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        let &Trap { pc, cause, interrupt, value, .. } = trap;
+        self.events.push(Event::Trap { pc, cause, interrupt, value });
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.events.push(Event::Privilege(privilege as u8));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.events.push(Event::Context(context));
+    }
+}
+
+impl Record {
+    fn happened(&self) -> Vec<Happened> {
+        let (mut privilege, mut context) = (0, 0);
+        let mut happened = Vec::new();
+        for event in &self.events {
+            match *event {
+                Event::Block(block) => happened.push(Happened::Block(block, privilege, context)),
+                Event::Trap { pc, cause, interrupt, value } => {
+                    let value = (!interrupt).then_some(value);
+                    happened.push(Happened::Trap { pc: Some(pc), cause, interrupt, value });
+                }
+                Event::Privilege(now) => privilege = now,
+                Event::Context(now) => context = now & 0xffff_ffff,
+            }
+        }
+        happened
+    }
+
+    /// Whether it went round where nothing is told of it: a jump back without any branch on the way.
+    fn has_uncounted_loop(&self) -> bool {
+        let mut starts = std::collections::HashSet::new();
+        self.events.iter().any(|event| match event {
+            Event::Block(block) if block.class.flow == Flow::Direct && !block.class.conditional => {
+                !starts.insert(block.start)
+            }
+            _ => {
+                starts.clear();
+                false
+            }
+        })
+    }
+}
+
+/// Runs a program, for Linux or on a bare machine, whichever it is for.
+fn run(path: &Path) -> Record {
+    fn to_end<M: Machine>(mut hart: Hart<M>) -> Record {
+        let mut record = Record::default();
+        hart.run(INSTRUCTIONS, &mut record);
+        record
+    }
+    let elf = std::fs::read(path).unwrap();
+    if bare::is_for_it(&elf) {
+        // The proxy kernel runs a program.
+        let program = path.with_file_name("hello_world.pk").display().to_string();
+        let arguments = if path.ends_with("pk.riscv") { vec!["pk".into(), program] } else { Vec::new() };
+        let options = bare::Options { arguments, ..bare::Options::default() };
+        let (core, machine) = Bare::new(&elf, &options, Box::new(io::sink())).unwrap();
+        to_end(Hart::new(core, machine))
+    } else {
+        let arguments = vec![path.as_os_str().to_owned()];
+        let options = linux::Options { arguments, streams: Streams::none(), ..linux::Options::default() };
+        let (core, machine) = Linux::load(path, options).unwrap();
+        to_end(Hart::new(core, machine))
+    }
+}
+
+fn image(code: &BTreeMap<u64, u16>) -> Image {
+    let mut builder = Image::builder();
+    let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (&address, half) in code {
+        match runs.last_mut() {
+            Some((start, bytes)) if *start + bytes.len() as u64 == address => {
+                bytes.extend(half.to_le_bytes());
+            }
+            _ => runs.push((address, half.to_le_bytes().to_vec())),
+        }
+    }
+    for (start, bytes) in runs {
+        builder.raw("code", Bytes::from(bytes), start, MemorySpace::ANY).unwrap();
+    }
+    builder.build()
+}
+
+/// Encoders, each with another mix of options. Those with `irdepth` are not among them: it leaves things open.
+fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
+    let params = Params {
+        iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },
+        nocontext: false,
+        bpred_size: 7,
+        cache_size: 7,
+        return_stack_size: 4,
+        call_counter_size: 3,
+        sijump: true,
+        iret_ext: true,
+        support: SupportLayout::Standard,
+        ..Params::default()
+    };
+    let config = |name, options, resync| {
+        (name, Config { params: params.clone(), options, resync, ..Config::default() })
+    };
+    let off = Options::default();
+    let often = Resync { mode: ResyncMode::Packets, max: 1, anywhere: false };
+    let never = Resync { mode: ResyncMode::Off, ..often };
+    let all = Options {
+        implicit_return: true,
+        implicit_exception: false,
+        full_address: false,
+        jump_target_cache: true,
+        branch_prediction: true,
+        sijump: true,
+    };
+    vec![
+        config("base", off, Resync::default()),
+        config("full address", Options { full_address: true, ..off }, often),
+        config("implicit return", Options { implicit_return: true, ..off }, never),
+        config("prediction", Options { branch_prediction: true, implicit_return: true, ..off }, never),
+        config("all", all, often),
+    ]
+}
+
+fn encode(config: &Config, events: &[Event], stream: &stream::Config) -> Vec<u8> {
+    let mut executed = Executed::default();
+    // A change of context may be a switch of threads.
+    executed.ctype(CType::Discontinuity);
+    let mut encoder = Encoder::new(config.clone());
+    let mut writer = Writer::new(stream.clone()).with_alignment(500);
+    let mut bytes = Vec::new();
+    let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
+    for event in events {
+        match *event {
+            Event::Block(ref block) => encoder.entry(&executed.block(block), &mut out),
+            Event::Trap { pc, cause, interrupt, value } => {
+                encoder.entry(&executed.trap(pc, cause, interrupt, value), &mut out);
+            }
+            Event::Privilege(privilege) => executed.privilege(privilege),
+            Event::Context(context) => executed.context(context & 0xffff_ffff),
+        }
+    }
+    encoder.finish(&mut out);
+    bytes
+}
+
+/// Encodes and decodes, and compares. Returns in how many places it is not known what ran.
+fn check(name: &str, record: &Record, config: &Config, isa: Isa) -> usize {
+    let stream = stream::Config {
+        params: config.params.clone(),
+        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
+        options: Options::default(),
+        data: data::Options::default(),
+    };
+    let bytes = encode(config, &record.events, &stream);
+    let image = image(&record.code);
+    let mut decoder = Decoder::new(&config.params, decode::Options::default(), &image, isa);
+    let mut found = Vec::new();
+    let (mut privilege, mut context) = (0, 0);
+    let mut sink = |offset: u64, element: &Element| match *element {
+        Element::Block(block) => found.push(Happened::Block(block, privilege, context)),
+        Element::Exception(exception) => found.push(Happened::Trap {
+            pc: exception.return_address,
+            cause: exception.number.into(),
+            interrupt: exception.interrupt,
+            value: exception.value,
+        }),
+        Element::UnknownPath { .. } => found.push(Happened::Unknown),
+        Element::Context(now, _) => (privilege, context) = (now.level, now.context_id.map_or(0, u64::from)),
+        Element::TraceOn(_) | Element::End => {}
+        ref other => panic!("{name} at {offset:#x}: {other:x?}"),
+    };
+    let mut parser = Parser::new(stream);
+    let mut messages = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut sink);
+    parser.feed(&bytes, &mut messages);
+    parser.finish(&mut messages);
+    decoder.finish(bytes.len() as u64, &mut sink);
+    if let Some(difference) = difference(&record.happened(), &found) {
+        panic!("{name}: {difference}");
+    }
+    found.iter().filter(|happened| **happened == Happened::Unknown).count()
+}
+
+fn round_trip(paths: &[PathBuf]) {
+    for path in paths {
+        let record = run(path);
+        let isa = record.events.iter().find_map(|event| match event {
+            Event::Block(block) => Some(block.isa),
+            _ => None,
+        });
+        let isa = isa.unwrap_or_else(|| panic!("{}: nothing ran", path.display()));
+        assert!(!record.changed, "{}: changes its own code", path.display());
+        for (mix, config) in encoders(isa) {
+            let name = format!("{}, {mix}", path.file_name().unwrap().to_string_lossy());
+            let unknown = check(&name, &record, &config, isa);
+            assert!(unknown == 0 || record.has_uncounted_loop(), "{name}: {unknown} that are not known");
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn sample_programs_come_back() {
+    let paths = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin"));
+    assert_eq!(paths.len(), 22);
+    round_trip(&paths);
+}
+
+#[test]
+fn programs_of_the_captures_come_back() {
+    let Some(captures) = captures() else {
+        return skip("programs_of_the_captures_come_back", "no captures");
+    };
+    let paths = files(&captures.join("riscv/elf"));
+    assert_eq!(paths.len(), 31);
+    // It runs only beneath the proxy kernel.
+    let paths: Vec<_> = paths.into_iter().filter(|path| !path.ends_with("hello_world.pk")).collect();
+    round_trip(&paths);
+}
