@@ -124,7 +124,7 @@ impl Settings {
         self.encapsulation(&given)?;
         self.tables(&given)?;
         let config = &self.source.config;
-        config.params.check().map_err(|error| wrong(error.to_string()))?;
+        config.check().map_err(|error| wrong(error.to_string()))?;
         if let Encapsulation::Standard { source_bits, .. } = config.encapsulation
             && u32::from(self.source.source) >> source_bits != 0
         {

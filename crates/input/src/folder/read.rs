@@ -116,7 +116,7 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
         }
     }
     document.unknown(table, "name, protocol, id, isa, encapsulation, params, options, data_options");
-    document.good(config.params.check().map_err(|error| (line, format!("params.{error}"))))?;
+    document.good(config.check().map_err(|error| (line, error.to_string())))?;
     Ok(EtraceSource { config, source, isa })
 }
 
