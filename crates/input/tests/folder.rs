@@ -241,7 +241,7 @@ fn written_captures_are_read_back() {
         let named = folder.path().join("trace.bin");
         fs::write(&named, b"no ELF").unwrap();
         writer.image(&named, Some(u64::MAX >> 1)).unwrap();
-        writer.dump("boot-rom", &[(0x1000, vec![5; 8]), (0xffff_ffff_ffff_fffe, vec![6; 2])]).unwrap();
+        writer.dump("boot-rom", &[(0x1000, vec![5; 8]), (0xffff_ffff_ffff_f000, vec![6; 2])]).unwrap();
         writer.finish().unwrap();
 
         let moved = folder.path().join("moved");
@@ -260,7 +260,7 @@ fn written_captures_are_read_back() {
         let (image, problems) = capture.image(&[]);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(image.read(0x1004, MemorySpace::ANY), [5; 4]);
-        assert_eq!(image.read(0xffff_ffff_ffff_fffe, MemorySpace::ANY), [6; 2]);
+        assert_eq!(image.read(0xffff_ffff_ffff_f000, MemorySpace::ANY), [6; 2]);
     }
 }
 
