@@ -97,7 +97,7 @@ fn every_mix_of_options_tells_what_ran() {
 fn bare_programs_bring_their_boot_code() {
     let place = Place::new();
     let (log, dir) = (place.path("run.log"), place.path("run"));
-    for program in ["semihosting", "semihosting32"] {
+    for program in ["semihosting", "semihosting32", "tasks", "tasks32", "timer", "traps", "traps32"] {
         let elf = format!("programs/bin/{program}.elf");
         good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "--log", &log, &elf]);
         let info: Value = serde_json::from_str(&good(&["info", &dir, "--json"])).unwrap();

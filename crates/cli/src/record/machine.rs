@@ -150,6 +150,7 @@ fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
         misaligned: *misaligned,
         entry: *entry,
         external,
+        host_is_quick: opts.protocol.is_some(),
         arguments: std::iter::once(name).chain(arguments).collect(),
         ..bare::Options::default()
     }

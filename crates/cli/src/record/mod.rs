@@ -70,7 +70,8 @@ pub struct Opts {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Trace the program, as an encoder beside the hart does, and write a capture to the folder --output.
+    /// Trace the program, as an encoder beside the hart does, and write a capture to the folder --output. A bare machine's host (HTIF)
+    /// then answers at once: programs do not wait for it in loops that no trace can count.
     #[arg(long, value_enum)]
     protocol: Option<Protocol>,
 

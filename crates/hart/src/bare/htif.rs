@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use crate::machine::Stop;
-use crate::memory::Memory;
+use crate::memory::{Memory, PAGE};
 use crate::state::Core;
 
 /// The host, and the files that a proxy kernel opened.
@@ -36,6 +36,16 @@ const ENOSYS: u64 = -38i64 as u64;
 impl Htif {
     pub fn new(tohost: Option<u64>, fromhost: Option<u64>, arguments: Vec<String>) -> Self {
         Self { tohost, fromhost, answers: Vec::new(), arguments, files: Vec::new() }
+    }
+
+    /// Whether an address is in the page of `tohost`.
+    pub fn shares_page(&self, address: u64) -> bool {
+        self.tohost.is_some_and(|tohost| tohost / PAGE == address / PAGE)
+    }
+
+    /// Whether who writes there says something.
+    pub fn is_called_by(&self, address: u64) -> bool {
+        self.tohost.is_some_and(|tohost| (tohost..tohost + 8).contains(&address))
     }
 
     /// Looks whether the program said something.

@@ -61,6 +61,9 @@ pub struct Options {
     pub entry: Option<u64>,
     /// When the external interrupt line changes: instructions retired, and its new level; in order.
     pub external: Vec<(u64, bool)>,
+    /// The host answers as soon as the program has written to `tohost`, not only after each [`QUANTUM`]: what a program executes while it
+    /// waits for its end is a loop that no trace can count. Spike does not do that.
+    pub host_is_quick: bool,
     /// What the program is called with, its own name first: asked for by programs that run under a proxy kernel.
     pub arguments: Vec<String>,
 }
@@ -76,6 +79,7 @@ impl Default for Options {
             delegates_misaligned_jumps: true,
             entry: None,
             external: Vec::new(),
+            host_is_quick: false,
             arguments: Vec::new(),
         }
     }
@@ -88,6 +92,9 @@ pub struct Bare {
     plic: Plic,
     uart: Uart,
     htif: Htif,
+    host_is_quick: bool,
+    /// The program has written to `tohost`, or is about to.
+    host_is_called: bool,
     external: Vec<(u64, bool)>,
     /// When the quantum ends.
     quantum_end: u64,
@@ -122,6 +129,8 @@ impl Bare {
             plic: Plic::default(),
             uart: Uart::default(),
             htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
+            host_is_quick: options.host_is_quick,
+            host_is_called: false,
             external,
             quantum_end: QUANTUM,
             limit: options.limit,
@@ -167,6 +176,14 @@ impl Machine for Bare {
                 return Err(fault);
             }
             core.tlb.skip_next();
+        }
+        if self.host_is_quick && rights == Rights::WRITE && self.htif.shares_page(physical) {
+            // Each store asks.
+            core.tlb.skip_next();
+            if self.htif.is_called_by(physical) {
+                self.host_is_called = true;
+                self.look(core);
+            }
         }
         core.memory.frame(physical, Rights::NONE).map_err(|error| {
             self.is_full |= error == Fault::Full;
@@ -260,6 +277,10 @@ impl Machine for Bare {
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
         if core.instret >= self.quantum_end {
             self.end_quantum(core)?;
+        }
+        if std::mem::take(&mut self.host_is_called) {
+            let result = self.htif.look(core, &mut self.out);
+            self.out.check(result)?;
         }
         while self.external.last().is_some_and(|&(at, _)| at <= core.instret) {
             if let Some((_, level)) = self.external.pop() {
