@@ -101,7 +101,7 @@ enum Change {
 }
 
 impl Encoder {
-    /// An encoder that is switched on.
+    /// An encoder that is switched on. Its parameters have to be possible ones ([`Params::check`]).
     pub fn new(config: Config) -> Self {
         let Config { params, options, quirks, .. } = &config;
         Self {
