@@ -20,7 +20,7 @@ pub struct Encoder {
     /// The support packet that comes first was sent.
     is_announced: bool,
     /// The entry that waits for the next.
-    pub(super) current: Option<Entry>,
+    current: Option<Entry>,
     /// How the one before it ended.
     before: Before,
     /// The trap that it ended with.
@@ -42,6 +42,8 @@ pub struct Encoder {
     pub(super) targets: Option<JumpTargets>,
     pub(super) resync: Counter,
     pub(super) buffer: Option<Buffer>,
+    /// The cycle of the newest entry: when packets go to the port.
+    pub(super) now: u64,
     /// Packets are being lost.
     pub(super) is_lost: bool,
 }
@@ -123,6 +125,7 @@ impl Encoder {
             targets: targets(params, options),
             resync: Counter::new(config.resync),
             buffer: config.port.map(Buffer::new),
+            now: 0,
             is_lost: false,
             config,
         }
@@ -260,6 +263,7 @@ impl Encoder {
 
     #[inline(never)]
     fn take_slowly(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.now = entry.cycle;
         if self.is_lost && !self.recovers(entry, out) {
             return;
         }

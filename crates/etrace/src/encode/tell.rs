@@ -142,9 +142,7 @@ impl Encoder {
     #[cold]
     fn fits(&mut self, packet: &Packet) -> bool {
         let Some(buffer) = &mut self.buffer else { return true };
-        // Told of an entry when the next one is there.
-        let cycle = self.current.map_or(self.cycle, |entry| entry.cycle);
-        if !self.is_lost && !buffer.take(packet, &self.config.params, cycle) {
+        if !self.is_lost && !buffer.take(packet, &self.config.params, self.now) {
             self.is_lost = true;
             buffer.stats.losses += 1;
         }
