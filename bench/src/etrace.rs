@@ -8,27 +8,31 @@ mod rival;
 mod size;
 mod speed;
 
-/// The word that picks the speed of decoding and encoding.
+/// The word that picks the speed of decoding and encoding; with a program's name after a slash, of that only.
 pub const SPEED: &str = "etrace";
 /// The word that picks the sizes of traces.
 pub const SIZE: &str = "etrace-size";
 
 /// Whether the word means any of them.
 pub fn is_meant(word: &str) -> bool {
-    [SPEED, SIZE].contains(&word)
+    word == SIZE || program_of(word).is_some()
 }
 
 /// Prints the tables, or only that the answers agree. Returns how many entries there were, or which answer is wrong.
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
-    let is_picked = |name: &str| only.is_none_or(|only| only == name);
-    let mut entries = 0;
-    if is_picked(SPEED) {
-        entries += speed::tables(check)?;
+    match only {
+        None => Ok(speed::tables(None, check)? + size::tables(check)?),
+        Some(SIZE) => size::tables(check),
+        Some(word) => program_of(word).map_or(Ok(0), |program| speed::tables(program, check)),
     }
-    if is_picked(SIZE) {
-        entries += size::tables(check)?;
+}
+
+/// Whether the word means speed, and of which program.
+fn program_of(word: &str) -> Option<Option<&str>> {
+    match word.strip_prefix(SPEED)? {
+        "" => Some(None),
+        rest => rest.strip_prefix('/').map(Some),
     }
-    Ok(entries)
 }
 
 /// What is told of an execution: the same from everyone who tells it.

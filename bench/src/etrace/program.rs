@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
+use tracewright_hart::linux::{self, Linux, Streams};
 use tracewright_hart::{Hart, Sink};
 use tracewright_image::Image;
 use tracewright_testkit::{captures, skip};
@@ -15,24 +16,41 @@ use crate::hart::program::{PROGRAMS, Program, Size};
 /// A program that can be traced.
 pub struct Traced {
     pub name: String,
-    pub elf: PathBuf,
+    elf: PathBuf,
+    /// Whether it is one of the shared ones; else it is ours.
+    pub is_shared: bool,
     on: Machine,
 }
 
 enum Machine {
-    Linux(&'static Program, Size),
+    /// One of the benchmark's, in some size.
+    Sized(&'static Program, Size),
+    Linux,
     /// With the most instructions it may run.
     Bare(Box<bare::Options>, u64),
 }
 
-/// Our own, under Linux.
-pub fn samples(size: Size) -> Vec<Traced> {
+/// Our own that run long, under Linux.
+pub fn long(size: Size) -> Vec<Traced> {
     let traced = |program: &'static Program| Traced {
         name: program.named(size),
         elf: program.elf(),
-        on: Machine::Linux(program, size),
+        is_shared: false,
+        on: Machine::Sized(program, size),
     };
     PROGRAMS.iter().map(traced).collect()
+}
+
+/// All of our own, without arguments, on the machine that they are for.
+pub fn samples() -> Vec<Traced> {
+    let traced = |elf: PathBuf| {
+        let name = elf.file_stem()?.to_str()?.to_owned();
+        let is_bare = bare::is_for_it(&fs::read(&elf).ok()?);
+        let on = if is_bare { Machine::Bare(Box::default(), u64::MAX) } else { Machine::Linux };
+        Some(Traced { name, elf, is_shared: false, on })
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs/bin");
+    files(&folder).into_iter().filter_map(traced).collect()
 }
 
 /// The shared ones, on a bare machine, as they were when others traced them.
@@ -41,11 +59,14 @@ pub fn shared() -> Vec<Traced> {
         skip("E-Trace of the shared programs", "no captures");
         return Vec::new();
     };
-    let folder = captures.join("riscv/elf");
-    let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    files(&captures.join("riscv/elf")).into_iter().filter_map(bare_program).collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    paths.into_iter().filter_map(bare_program).collect()
+    paths
 }
 
 fn bare_program(path: PathBuf) -> Option<Traced> {
@@ -69,20 +90,25 @@ fn bare_program(path: PathBuf) -> Option<Traced> {
     };
     // It does not end.
     let limit = if name == "xrle" { 164_959 } else { u64::MAX };
-    Some(Traced { name, elf, on: Machine::Bare(Box::new(options), limit) })
+    Some(Traced { name, elf, is_shared: true, on: Machine::Bare(Box::new(options), limit) })
 }
 
 impl Traced {
-    /// Whether it is one of the shared ones.
-    pub fn is_shared(&self) -> bool {
-        matches!(self.on, Machine::Bare(..))
-    }
-
     /// Runs it to its end, or so many instructions.
     pub fn run(&self, limit: u64, sink: &mut impl Sink) -> Result<(), String> {
         match &self.on {
-            Machine::Linux(program, size) => {
+            Machine::Sized(program, size) => {
                 program.run_for(*size, limit, sink)?;
+            }
+            Machine::Linux => {
+                let options = linux::Options {
+                    arguments: vec![self.elf.as_os_str().to_owned()],
+                    streams: Streams::none(),
+                    ..linux::Options::default()
+                };
+                let (core, machine) =
+                    Linux::load(&self.elf, options).map_err(|error| format!("{}: {error}", self.name))?;
+                Hart::new(core, machine).run(limit, sink);
             }
             Machine::Bare(options, most) => {
                 let elf = fs::read(&self.elf).map_err(|error| format!("{}: {error}", self.name))?;

@@ -3,7 +3,7 @@
 use tracewright_core::{Block, Isa};
 use tracewright_etrace::encode::{self, Encoder};
 use tracewright_etrace::ingress::Executed;
-use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Encapsulation, Writer};
 use tracewright_etrace::{Options, Params};
 use tracewright_hart::{Privilege, Sink, Trap};
@@ -27,11 +27,34 @@ pub struct Events {
     pub first: u64,
 }
 
+impl Events {
+    /// Leaves out the last rounds of a loop that nothing ends, or little did: what waits for the machine to stop. No trace
+    /// tells how often it went round.
+    pub fn end_before_waiting(&mut self) {
+        while let [.., Event::Block(one), Event::Block(other)] = &self.events[..]
+            && one == other
+        {
+            self.events.pop();
+        }
+        if let Some(Event::Block(block)) = self.events.last()
+            && block.class.is_branch()
+            && block.start == block.last()
+        {
+            self.events.pop();
+        }
+        self.answer = Answer::default();
+        for event in &self.events {
+            if let Event::Block(block) = event {
+                self.answer.add(block.start, block.end, block.count.into());
+            }
+        }
+    }
+}
+
 impl Sink for Events {
     fn block(&mut self, block: &Block) {
         if block.start >= self.first {
             self.first = 0;
-            self.answer.add(block.start, block.end, block.count.into());
             self.events.push(Event::Block(*block));
         }
     }
@@ -107,28 +130,6 @@ pub fn encode(config: &encode::Config, events: &[Event], bytes: &mut Vec<u8>) {
     let mut port = Port::new(config.clone(), out);
     events.iter().for_each(|event| port.event(event));
     port.finish();
-}
-
-/// How many packets, and the bytes of their payloads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
-    pub packets: u64,
-    pub bytes: u64,
-}
-
-pub fn sizes(config: &encode::Config, events: &[Event]) -> Sizes {
-    let mut sizes = Sizes::default();
-    let mut payload = PayloadBytes::default();
-    let out = |packet: &Packet| {
-        sizes.packets += 1;
-        if packet::emit(packet, &config.params, &mut payload).is_ok() {
-            sizes.bytes += payload.len() as u64;
-        }
-    };
-    let mut port = Port::new(config.clone(), out);
-    events.iter().for_each(|event| port.event(event));
-    port.finish();
-    sizes
 }
 
 /// Attributes of an encoder for this instruction set.

@@ -51,7 +51,9 @@ pub fn decode(bytes: &[u8], params: &Params, table: &Table) -> Result<Answer, St
     while decoder.bytes_left() > 0 {
         let at = decoder.byte_pos();
         let wrong = |error: &dyn std::fmt::Debug| format!("riscv-etrace at {at:#x}: {error:?}");
-        let Packet::Normal(found) = decoder.decode_encap_packet().map_err(|error| wrong(&error))? else { continue };
+        let Packet::Normal(found) = decoder.decode_encap_packet().map_err(|error| wrong(&error))? else {
+            continue;
+        };
         let payload = found.decode_payload().map_err(|error| wrong(&error))?;
         tracer.process_payload(&payload).map_err(|error| wrong(&error))?;
         for found in tracer.by_ref() {
