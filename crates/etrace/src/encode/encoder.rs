@@ -340,6 +340,62 @@ impl Encoder {
     /// its last instruction.
     #[inline]
     fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
+        if let Some(next) = next
+            && self.is_plain(entry, next)
+        {
+            self.settle_plain(entry, next, out);
+            return Told::Nothing;
+        }
+        self.settle_any(entry, next, out)
+    }
+
+    /// Whether nothing but branches can have to be told of `entry`: nearly always.
+    #[inline(always)]
+    fn is_plain(&self, entry: &Entry, next: &Entry) -> bool {
+        let is_inferable = matches!(
+            entry.itype,
+            IType::None
+                | IType::TakenBranch
+                | IType::NotTakenBranch
+                | IType::InferableCall
+                | IType::InferableJump
+                | IType::OtherInferableJump
+        );
+        is_inferable
+            && self.before == Before::Inferable
+            && entry.iretire > 0
+            && next.iretire > 0
+            && (entry.privilege, entry.context) == (self.privilege, self.context)
+            && (entry.privilege, entry.context) == (next.privilege, next.context)
+            && !(self.is_armed || entry.notify)
+            && !self.resync.is_due()
+            && !self.resync.is_due_after(entry.iretire, entry.cycle)
+            && !self.branches.is_nearly_counted_out()
+    }
+
+    /// What [`settle_any`](Self::settle_any) does of such an entry.
+    #[inline(always)]
+    fn settle_plain(&mut self, entry: &Entry, next: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.resync.advance(entry.iretire, entry.cycle);
+        match entry.itype {
+            IType::TakenBranch | IType::NotTakenBranch => {
+                self.branches.push(entry.last(), entry.itype == IType::TakenBranch);
+                if self.branches.is_full() {
+                    self.tell_branches(out);
+                    self.is_armed = self.resync.is_due()
+                        && !self.resync.counts_packets_anywhere()
+                        && self.may_synchronise(entry, next, Before::Inferable);
+                }
+                self.returns.branch();
+            }
+            IType::InferableCall => self.returns.call(self.config.params.address(entry.end())),
+            _ => {}
+        }
+        self.cycle = entry.cycle;
+    }
+
+    #[inline(never)]
+    fn settle_any(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
         let told = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
             Told::Nothing
