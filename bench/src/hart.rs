@@ -5,7 +5,7 @@
 //! addresses without values. Its log with all integer registers is the nearest, since accesses could be worked out
 //! from that; it is timed too.
 
-mod program;
+pub mod program;
 mod rival;
 mod sinks;
 
@@ -218,10 +218,10 @@ fn mean(run: impl Fn() -> Result<Duration, String>) -> Result<Duration, String> 
     Ok(total / REPEAT)
 }
 
-fn time(best: &mut Option<Duration>, time: Duration) {
+pub fn time(best: &mut Option<Duration>, time: Duration) {
     *best = Some(best.map_or(time, |best| best.min(time)));
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".into(), |value| format!("{value:.digits$}"))
 }

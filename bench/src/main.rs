@@ -1,11 +1,12 @@
 //! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run; our hart beside QEMU, on
-//! the same programs.
+//! the same programs; E-Trace beside the `riscv-etrace` crate.
 //!
 //! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
 //! is wrong has no time. `--check` runs each entry once on little data, as a test.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod answer;
+mod etrace;
 mod hart;
 mod inputs;
 mod opencsd;
@@ -59,8 +60,10 @@ fn main() -> ExitCode {
     let check = args.iter().any(|arg| arg == "--check");
     let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
     // Making the inputs takes a while: not for a word that means none of them.
-    let traces = if only.is_some_and(hart::is_meant) { Ok(0) } else { traces(only, check) };
-    match traces.and_then(|traces| Ok(traces + hart::tables(only, check)?)) {
+    let is_other = only.is_some_and(|only| hart::is_meant(only) || etrace::is_meant(only));
+    let traces = if is_other { Ok(0) } else { traces(only, check) };
+    let rest = || Ok::<_, String>(hart::tables(only, check)? + etrace::tables(only, check)?);
+    match traces.and_then(|traces| Ok(traces + rest()?)) {
         Ok(entries) => {
             println!("{entries} passed, 0 failed");
             ExitCode::SUCCESS

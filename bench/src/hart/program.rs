@@ -59,6 +59,18 @@ impl Program {
 
     /// Runs it, from loading to its end.
     pub fn run(&self, size: Size, sink: &mut impl Sink) -> Result<Ran, String> {
+        let (time, stop, output) = self.run_for(size, u64::MAX, sink)?;
+        let Stop::Exit { status } = stop else { return Err(format!("{}: {stop:?}", self.named(size))) };
+        Ok(Ran { time, outcome: Outcome { status: Some(status), output } })
+    }
+
+    /// Runs it for at most so many instructions: how long that took, why it stopped, what it printed.
+    pub fn run_for(
+        &self,
+        size: Size,
+        limit: u64,
+        sink: &mut impl Sink,
+    ) -> Result<(Duration, Stop, Vec<u8>), String> {
         let (elf, output) = (self.elf(), Output::default());
         let arguments = [elf.as_os_str().to_owned()].into_iter();
         let options = Options {
@@ -69,10 +81,8 @@ impl Program {
         let start = Instant::now();
         let (core, linux) = Linux::load(&elf, options).map_err(|error| error.to_string())?;
         let mut hart = Hart::new(core, linux);
-        let stop = hart.run(u64::MAX, sink);
-        let time = start.elapsed();
-        let Stop::Exit { status } = stop else { return Err(format!("{}: {stop:?}", self.named(size))) };
-        Ok(Ran { time, outcome: Outcome { status: Some(status), output: output.take() } })
+        let stop = hart.run(limit, sink);
+        Ok((start.elapsed(), stop, output.take()))
     }
 }
 

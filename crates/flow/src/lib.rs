@@ -18,6 +18,7 @@ mod return_stack;
 mod runner;
 mod scan;
 mod sink;
+mod strides;
 mod walker;
 
 pub use calls::Calls;

@@ -5,6 +5,7 @@ use tracewright_image::Image;
 use tracewright_isa::riscv;
 
 use crate::scan::instruction;
+use crate::strides::{self, Step, Strides};
 use crate::{Calls, Graph, Instructions, NodeId, Sink, Stop};
 
 /// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
@@ -15,6 +16,7 @@ use crate::{Calls, Graph, Instructions, NodeId, Sink, Stop};
 pub struct Runner<'i> {
     graph: Graph<'i>,
     rows: Vec<Row>,
+    strides: Strides,
     rules: Inferred,
     /// Calls whose returns the trace leaves out.
     pub calls: Calls,
@@ -132,6 +134,7 @@ impl<'i> Runner<'i> {
         Self {
             graph: Graph::new(image, false),
             rows: Vec::new(),
+            strides: Strides::default(),
             rules: Inferred::default(),
             calls: Calls::new(0, 0),
             isa,
@@ -153,6 +156,7 @@ impl<'i> Runner<'i> {
         if rules != self.rules {
             self.rules = rules;
             self.rows.fill(UNKNOWN);
+            self.strides.clear();
         }
     }
 
@@ -184,6 +188,7 @@ impl<'i> Runner<'i> {
         let callers: Vec<_> = self.calls.iter().map(|(node, _)| start_of(node)).collect();
         self.graph.clear();
         self.rows.clear();
+        self.strides.clear();
         *here = start.map_or(NodeId::NONE, |start| self.at(start));
         let node_at = |start: Option<u64>| start.map_or(NodeId::NONE, |start| self.at(start));
         let nodes: Vec<_> = callers.into_iter().map(node_at).collect();
@@ -222,48 +227,83 @@ impl<'i> Runner<'i> {
         sink: &mut impl Sink,
     ) -> Result<NodeId, (Reached, u32)> {
         let mut jumps = 0;
-        loop {
-            let rows = &self.rows[..];
-            // Jumps in a circle would go on for ever.
-            while count > 0 && jumps <= CAUTIOUS {
-                let Some(row) = rows.get(here.index()) else { break };
-                let bit = bits & u32::from(row.takes);
-                let mut to = row.to[(bit & 1) as usize];
-                if RETURNS {
-                    match row.kind {
-                        Kind::Call => self.calls.push(row.after),
-                        Kind::Return => match self.calls.pop() {
-                            Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
-                            popped => to = popped.unwrap_or(NodeId::NONE),
-                        },
-                        Kind::JumpBack => _ = self.calls.pop(),
-                        _ => {}
+        while count > 0 {
+            let most = count.min(strides::MOST);
+            if let Some((steps, stride)) = self.strides.get(here, bits, most) {
+                for step in steps {
+                    sink.node(offset, &self.graph, step.node, step.taken);
+                }
+                here = stride.end;
+                bits >>= stride.takes;
+                count -= u32::from(stride.takes);
+                jumps = if stride.takes > 0 { 0 } else { jumps + u32::from(stride.len) };
+            } else {
+                let row = self.row(here);
+                match row.kind {
+                    Kind::Branch | Kind::Jump => {
+                        self.learn(here, bits, most);
+                        continue;
                     }
+                    Kind::Call | Kind::Return | Kind::JumpBack if RETURNS => {
+                        // No call was made that it could return from.
+                        let to = match row.kind {
+                            Kind::Return => match self.calls.pop() {
+                                Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
+                                popped => popped.ok_or((Reached::Indirect(here), count))?,
+                            },
+                            Kind::JumpBack => {
+                                self.calls.pop();
+                                row.to[0]
+                            }
+                            _ => {
+                                self.calls.push(row.after);
+                                row.to[0]
+                            }
+                        };
+                        sink.node(offset, &self.graph, here, true);
+                        here = to;
+                        jumps += 1;
+                    }
+                    Kind::End | Kind::Unknown => return Err((Reached::End(here), count)),
+                    _ => return Err((Reached::Indirect(here), count)),
                 }
-                if to == NodeId::NONE {
-                    break;
-                }
-                sink.node(offset, &self.graph, here, bit == 0);
-                here = to;
-                bits >>= row.takes;
-                count -= u32::from(row.takes);
-                jumps = if row.takes > 0 { 0 } else { jumps + 1 };
             }
-            if count == 0 {
-                return Ok(here);
-            }
+            // Jumps in a circle would go on for ever.
             if jumps > CAUTIOUS {
                 if let Reached::Nothing(at) = self.look_ahead(here, 0, None, 0) {
                     return Err((Reached::Nothing(at), count));
                 }
                 jumps = 0;
-                continue;
-            }
-            match self.ask(here, bits & 1) {
-                Ok(()) => {}
-                Err(reached) => return Err((reached, count)),
             }
         }
+        Ok(here)
+    }
+
+    /// Finds the stride from `here`, which ends with a branch or a jump, through so many branches, or to what depends on more than
+    /// those.
+    #[cold]
+    fn learn(&mut self, here: NodeId, bits: u32, count: u32) {
+        let start = self.strides.begin();
+        let (mut at, mut takes) = (here, 0);
+        while takes < count {
+            let row = self.row(at);
+            let not_taken = bits >> takes & 1;
+            let (to, taken) = match row.kind {
+                Kind::Jump => (row.to[0], true),
+                Kind::Branch if row.to[not_taken as usize] == NodeId::NONE => {
+                    (self.link(at, not_taken == 1), not_taken == 0)
+                }
+                Kind::Branch => (row.to[not_taken as usize], not_taken == 0),
+                _ => break,
+            };
+            takes += u32::from(row.takes);
+            let has_room = self.strides.step(start, Step { node: at, taken });
+            at = to;
+            if !has_room {
+                break;
+            }
+        }
+        self.strides.end(start, here, (bits, count), takes, at);
     }
 
     /// Runs through `count` branches; `taken` says of the branch at an address what became of it. Returns the node after the last
@@ -536,24 +576,6 @@ impl<'i> Runner<'i> {
         match self.rows.get(here.index()) {
             Some(&row) if row.kind != Kind::Unknown => row,
             _ => self.find_out(here),
-        }
-    }
-
-    /// Fills in what stopped a run through branches at `here`.
-    #[cold]
-    fn ask(&mut self, here: NodeId, bit: u32) -> Result<(), Reached> {
-        if self.rows.get(here.index()).is_none_or(|row| row.kind == Kind::Unknown) {
-            self.find_out(here);
-            return Ok(());
-        }
-        match self.rows[here.index()].kind {
-            Kind::Branch => {
-                self.link(here, bit == 1);
-                Ok(())
-            }
-            Kind::End => Err(Reached::End(here)),
-            // Whether it is left out or not: no call was made that it could return from, or it goes anywhere.
-            _ => Err(Reached::Indirect(here)),
         }
     }
 

@@ -96,6 +96,12 @@ impl Branches {
         self.foretold >= MOST_COUNT
     }
 
+    /// Whether one more may be the last that can be counted.
+    #[inline]
+    pub(super) fn is_nearly_counted_out(&self) -> bool {
+        self.foretold + 1 >= MOST_COUNT
+    }
+
     #[inline]
     pub(super) fn map(&self) -> BranchMap {
         self.map

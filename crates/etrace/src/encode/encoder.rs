@@ -4,17 +4,17 @@ use super::branches::Branches;
 use super::port::{Buffer, PortStats};
 use super::resync::Counter;
 use super::returns::{Return, Returns};
-use super::{Config, Filter, ResyncMode};
+use super::{Config, Filter};
 use crate::ingress::{CType, Entry};
-use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
-use crate::{JumpTargets, Options, Params, SupportLayout};
+use crate::packet::{Packet, QualStatus, Start};
+use crate::{JumpTargets, Options, Params};
 
 /// What a hart retires to packets.
 ///
 /// Tracing is on from the start. Packets are told as soon as it is certain that they come: one entry late.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    config: Config,
+    pub(super) config: Config,
     filters: bool,
     is_enabled: bool,
     /// The support packet that comes first was sent.
@@ -28,22 +28,24 @@ pub struct Encoder {
     /// Privilege, context and cycle of the one before.
     privilege: u8,
     context: u64,
-    cycle: u64,
+    pub(super) cycle: u64,
     /// Nothing that came before the current entry makes it necessary to tell it.
     is_quiet: bool,
     /// A synchronisation packet comes with the next instruction.
-    is_armed: bool,
+    pub(super) is_armed: bool,
     /// The last address told was a jump's target, and nothing told since says so.
-    is_unconfirmed: bool,
+    pub(super) is_unconfirmed: bool,
     /// The address that was told last.
-    address: u64,
-    branches: Branches,
-    returns: Returns,
-    targets: Option<JumpTargets>,
-    resync: Counter,
-    buffer: Option<Buffer>,
+    pub(super) address: u64,
+    pub(super) branches: Branches,
+    pub(super) returns: Returns,
+    pub(super) targets: Option<JumpTargets>,
+    pub(super) resync: Counter,
+    pub(super) buffer: Option<Buffer>,
+    /// The cycle of the newest entry: when packets go to the port.
+    pub(super) now: u64,
     /// Packets are being lost.
-    is_lost: bool,
+    pub(super) is_lost: bool,
 }
 
 /// How an entry ended, as far as the next instruction is concerned.
@@ -82,12 +84,12 @@ enum Told {
 
 /// Why an address is told.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reason {
-    notify: bool,
-    updiscon: bool,
+pub(super) struct Reason {
+    pub(super) notify: bool,
+    pub(super) updiscon: bool,
     /// A jump led to it.
-    is_target: bool,
-    returns: Option<u32>,
+    pub(super) is_target: bool,
+    pub(super) returns: Option<u32>,
 }
 
 /// How the circumstances of two instructions differ.
@@ -101,7 +103,7 @@ enum Change {
 }
 
 impl Encoder {
-    /// An encoder that is switched on.
+    /// An encoder that is switched on. Its parameters have to be possible ones ([`Params::check`]).
     pub fn new(config: Config) -> Self {
         let Config { params, options, quirks, .. } = &config;
         Self {
@@ -123,6 +125,7 @@ impl Encoder {
             targets: targets(params, options),
             resync: Counter::new(config.resync),
             buffer: config.port.map(Buffer::new),
+            now: 0,
             is_lost: false,
             config,
         }
@@ -260,6 +263,7 @@ impl Encoder {
 
     #[inline(never)]
     fn take_slowly(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.now = entry.cycle;
         if self.is_lost && !self.recovers(entry, out) {
             return;
         }
@@ -336,6 +340,62 @@ impl Encoder {
     /// its last instruction.
     #[inline]
     fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
+        if let Some(next) = next
+            && self.is_plain(entry, next)
+        {
+            self.settle_plain(entry, next, out);
+            return Told::Nothing;
+        }
+        self.settle_any(entry, next, out)
+    }
+
+    /// Whether nothing but branches can have to be told of `entry`: nearly always.
+    #[inline(always)]
+    fn is_plain(&self, entry: &Entry, next: &Entry) -> bool {
+        let is_inferable = matches!(
+            entry.itype,
+            IType::None
+                | IType::TakenBranch
+                | IType::NotTakenBranch
+                | IType::InferableCall
+                | IType::InferableJump
+                | IType::OtherInferableJump
+        );
+        is_inferable
+            && self.before == Before::Inferable
+            && entry.iretire > 0
+            && next.iretire > 0
+            && (entry.privilege, entry.context) == (self.privilege, self.context)
+            && (entry.privilege, entry.context) == (next.privilege, next.context)
+            && !(self.is_armed || entry.notify)
+            && !self.resync.is_due()
+            && !self.resync.is_due_after(entry.iretire, entry.cycle)
+            && !self.branches.is_nearly_counted_out()
+    }
+
+    /// What [`settle_any`](Self::settle_any) does of such an entry.
+    #[inline(always)]
+    fn settle_plain(&mut self, entry: &Entry, next: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.resync.advance(entry.iretire, entry.cycle);
+        match entry.itype {
+            IType::TakenBranch | IType::NotTakenBranch => {
+                self.branches.push(entry.last(), entry.itype == IType::TakenBranch);
+                if self.branches.is_full() {
+                    self.tell_branches(out);
+                    self.is_armed = self.resync.is_due()
+                        && !self.resync.counts_packets_anywhere()
+                        && self.may_synchronise(entry, next, Before::Inferable);
+                }
+                self.returns.branch();
+            }
+            IType::InferableCall => self.returns.call(self.config.params.address(entry.end())),
+            _ => {}
+        }
+        self.cycle = entry.cycle;
+    }
+
+    #[inline(never)]
+    fn settle_any(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
         let told = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
             Told::Nothing
@@ -609,179 +669,8 @@ impl Encoder {
             && !self.config.params.nocontext
             && self.before != Before::Nothing
     }
-
-    fn tell_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
-        let support = self.support(ienable, status);
-        self.send(&support, out);
-        if self.config.shallow {
-            self.branches.clear();
-        }
-    }
-
-    fn support(&self, ienable: bool, qual_status: QualStatus) -> Packet {
-        Packet::Support(Support {
-            ienable,
-            encoder_mode: 0,
-            qual_status,
-            ioptions: self.config.options,
-            // Other layouts do not tell.
-            resync_disabled: self.config.params.support == SupportLayout::Standard
-                && self.config.resync.mode == ResyncMode::Off,
-            denable: ienable && self.config.data.is_some(),
-            dloss: false,
-            doptions: self.config.data.unwrap_or_default(),
-        })
-    }
-
-    fn tell_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
-        let taken = entry.is_single() && entry.taken() == Some(true);
-        let address = self.sent(entry.iaddr);
-        self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
-        self.address = address;
-        self.restart();
-    }
-
-    /// Tells `trap`, with the address of `at`.
-    fn tell_trap(&mut self, trap: &Entry, thaddr: bool, at: &Entry, out: &mut impl FnMut(&Packet)) {
-        let interrupt = trap.itype == IType::Interrupt;
-        let params = &self.config.params;
-        let is_implicit = thaddr && self.config.options.implicit_exception;
-        let address = (!is_implicit).then(|| self.sent(at.iaddr));
-        let packet = Packet::Trap(Trap {
-            taken: at.is_single() && at.taken() == Some(true),
-            context: self.context_of(at),
-            ecause: low(trap.cause, params.ecause_width.into()),
-            interrupt,
-            thaddr,
-            address,
-            tval: (!interrupt).then(|| params.address(trap.tval)),
-        });
-        self.send(&packet, out);
-        self.address = address.unwrap_or(self.address);
-        self.restart();
-    }
-
-    fn tell_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
-        self.send(&Packet::Context(self.context_of(entry)), out);
-        if self.config.shallow {
-            self.branches.clear();
-        }
-    }
-
-    fn tell_branches(&mut self, out: &mut impl FnMut(&Packet)) {
-        let packet = match self.branches.count() {
-            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
-            None => Packet::Branches(self.branches.map(), None),
-        };
-        self.send(&packet, out);
-        self.branches.clear();
-        self.is_unconfirmed = false;
-    }
-
-    fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
-        let Reason { notify, updiscon, is_target, returns } = reason;
-        let address = self.sent(address);
-        let value = match self.config.options.full_address {
-            true => address,
-            false => self.difference(address),
-        };
-        let told = Address { value, notify, updiscon, returns };
-        let map = self.branches.map();
-        let mut packet = match self.branches.count() {
-            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: Some(told) }),
-            None if map.is_empty() => Packet::Address(told),
-            None => Packet::Branches(map, Some(told)),
-        };
-        let quirks = &self.config.quirks;
-        if let Some(targets) = &mut self.targets
-            && (is_target || quirks.caches_every_address)
-        {
-            match targets.find(address) {
-                Some(index) if is_target && !updiscon && !matches!(packet, Packet::BranchCount(_)) => {
-                    let indexed = Packet::JumpTarget { index: index as u32, branches: map, returns };
-                    packet = shorter(indexed, packet, quirks.always_prefers_index, &self.config.params);
-                }
-                Some(_) => {}
-                None => targets.insert(address),
-            }
-        }
-        self.send(&packet, out);
-        self.address = address;
-        self.branches.clear();
-        self.returns.told();
-        self.is_unconfirmed = is_target && !updiscon;
-    }
-
-    /// After a synchronisation packet.
-    fn restart(&mut self) {
-        self.branches.reset();
-        self.returns.reset();
-        if let Some(targets) = &mut self.targets {
-            targets.reset();
-        }
-        self.resync.restart(self.cycle);
-        self.is_armed = false;
-        self.is_unconfirmed = false;
-    }
-
-    #[inline]
-    fn send(&mut self, packet: &Packet, out: &mut impl FnMut(&Packet)) {
-        if self.buffer.is_some() && !self.fits(packet) {
-            return;
-        }
-        self.resync.packet();
-        out(packet);
-    }
-
-    /// Whether the port takes a packet.
-    #[cold]
-    fn fits(&mut self, packet: &Packet) -> bool {
-        let Some(buffer) = &mut self.buffer else { return true };
-        // Told of an entry when the next one is there.
-        let cycle = self.current.map_or(self.cycle, |entry| entry.cycle);
-        if !self.is_lost && !buffer.take(packet, &self.config.params, cycle) {
-            self.is_lost = true;
-            buffer.stats.losses += 1;
-        }
-        !self.is_lost
-    }
-
-    fn context_of(&self, entry: &Entry) -> Context {
-        let params = &self.config.params;
-        Context {
-            privilege: low(entry.privilege.into(), params.privilege_width.into()) as u8,
-            time: low(entry.time, params.time_bits()),
-            context: low(entry.context, params.context_bits()),
-        }
-    }
-
-    /// An address as far as it is sent.
-    #[inline]
-    fn sent(&self, address: u64) -> u64 {
-        let params = &self.config.params;
-        params.address(address) >> params.iaddress_lsb << params.iaddress_lsb
-    }
-
-    /// The difference to the address that was told last.
-    #[inline]
-    fn difference(&self, address: u64) -> u64 {
-        let unused = 64 - u32::from(self.config.params.iaddress_width);
-        ((address.wrapping_sub(self.address) << unused) as i64 >> unused) as u64
-    }
 }
 
 fn targets(params: &Params, options: &Options) -> Option<JumpTargets> {
     (options.jump_target_cache && params.cache_size > 0).then(|| JumpTargets::new(params))
-}
-
-/// The lowest bits.
-const fn low(value: u64, bits: u32) -> u64 {
-    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
-}
-
-/// The packet with an index, unless the other one is shorter.
-fn shorter(indexed: Packet, other: Packet, always: bool, params: &Params) -> Packet {
-    let is_longer =
-        !always && super::port::payload_len(&other, params) < super::port::payload_len(&indexed, params);
-    if is_longer { other } else { indexed }
 }

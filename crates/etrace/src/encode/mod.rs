@@ -42,6 +42,7 @@ mod filter;
 mod port;
 mod resync;
 mod returns;
+mod tell;
 
 #[cfg(test)]
 mod tests;

@@ -88,8 +88,8 @@ fn blocks_are_counted_over_ports_and_cycles() {
 #[test]
 fn traps_come_after_what_is_committed() {
     let mut connector = Connector::new(ITypeWidth::Four, 0);
-    let trap = Some(TrapSignals { interrupt: false, cause: 5, tval: 6, pc: 0x1004 });
-    let trapped = Common { trap, ..MACHINE };
+    let trap = TrapSignals { interrupt: false, cause: 5, tval: 6, pc: 0x1004 };
+    let trapped = Common { trap: Some(trap), ..MACHINE };
     // In the block that it ends.
     let ended = connector.cycle(&[commit(0x1000, PLAIN)], &trapped);
     assert_eq!(short(ended), [(IType::Exception, 0x1000, 2, 1)]);
@@ -101,7 +101,7 @@ fn traps_come_after_what_is_committed() {
     assert_eq!(short(ended), [(IType::TakenBranch, 0x1000, 2, 1), (IType::Exception, 0x1004, 0, 0)]);
     // In the block of a cycle before.
     assert_eq!(connector.cycle(&[commit(0x2000, PLAIN)], &MACHINE), []);
-    let interrupt = Common { trap: Some(TrapSignals { interrupt: true, ..trap.unwrap() }), ..MACHINE };
+    let interrupt = Common { trap: Some(TrapSignals { interrupt: true, ..trap }), ..MACHINE };
     assert_eq!(short(connector.cycle(&[], &interrupt)), [(IType::Interrupt, 0x2000, 2, 1)]);
 }
 

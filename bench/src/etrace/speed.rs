@@ -1,0 +1,307 @@
+//! How fast traces are decoded and encoded.
+
+use std::time::{Duration, Instant};
+
+use tracewright_core::{Block, Element, Isa, MemorySpace};
+use tracewright_etrace::decode::Decoder;
+use tracewright_etrace::encode::{Config, Resync, ResyncMode};
+use tracewright_etrace::stream::{Message, Parser};
+use tracewright_etrace::{Options, Params};
+use tracewright_flow::{Counts, Sink};
+use tracewright_image::Image;
+
+use super::Answer;
+use super::program::{self, Traced};
+use super::record::{self, Event, Events};
+use super::rival::{self, Table};
+use crate::hart::program::Size;
+use crate::hart::{number, time};
+
+/// Rounds; the best of each engine counts.
+const ROUNDS: usize = 5;
+/// Instructions of a program, at most: the rival needs a second for them.
+const LIMIT: u64 = 20_000_000;
+/// The same for checks.
+const FEW: u64 = 200_000;
+/// Of the shared programs, those that run long.
+const SHARED: [&str; 6] = [
+    "dhrystone",
+    "coremark",
+    "embench-nettle-aes",
+    "embench-sglib-combined",
+    "embench-statemate",
+    "embench-picojpeg",
+];
+
+/// Where the shared programs begin; the machine's own code is below.
+const PROGRAM: u64 = 0x8000_0000;
+
+/// Prints the tables; returns how many entries there were.
+pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
+    let size = if check { Size::Small } else { Size::Large };
+    let mut programs = program::long(size);
+    programs.extend(program::shared().into_iter().filter(|traced| SHARED.contains(&traced.name.as_str())));
+    programs.retain(|traced| only.is_none_or(|only| traced.name.starts_with(only)));
+    if !check {
+        println!(
+            "\n| E-Trace of | options | million instructions | bits each | riscv-etrace M/s | blocks M/s | profile M/s \
+             | x blocks | x profile | encode M/s |"
+        );
+        println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    }
+    let mut entries = 0;
+    for traced in &programs {
+        let program = Program::new(traced, if check { FEW } else { LIMIT })?;
+        for mix in &MIXES {
+            let entry = program.entry(mix)?;
+            if check {
+                println!("{}, {}, {}: answers agree", super::SPEED, traced.name, mix.name);
+            } else {
+                println!("{}", entry.measure()?);
+            }
+            entries += 1;
+        }
+    }
+    Ok(entries)
+}
+
+/// Options that go together.
+struct Mix {
+    name: &'static str,
+    options: Options,
+    rival: Rival,
+}
+
+/// What the rival can do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rival {
+    /// Its answer must be right.
+    Reads,
+    /// It knows the options, but keeps calls beyond synchronisation packets, and takes a return for one that the specification
+    /// leaves open: where its answer is wrong it has no time.
+    Tries,
+    /// It does not know the options.
+    Refuses,
+}
+
+const BASE: Options = Options {
+    implicit_return: false,
+    implicit_exception: false,
+    full_address: false,
+    jump_target_cache: false,
+    branch_prediction: false,
+    sijump: false,
+};
+
+const MIXES: [Mix; 3] = [
+    Mix { name: "base", options: BASE, rival: Rival::Reads },
+    Mix { name: "implicit return", options: Options { implicit_return: true, ..BASE }, rival: Rival::Tries },
+    Mix {
+        name: "all",
+        options: Options {
+            implicit_return: true,
+            branch_prediction: true,
+            jump_target_cache: true,
+            sijump: true,
+            ..BASE
+        },
+        rival: Rival::Refuses,
+    },
+];
+
+/// What a program did.
+struct Program<'a> {
+    traced: &'a Traced,
+    image: Image,
+    isa: Isa,
+    table: Table,
+    events: Vec<Event>,
+    answer: Answer,
+}
+
+impl<'a> Program<'a> {
+    fn new(traced: &'a Traced, limit: u64) -> Result<Self, String> {
+        let (image, isa) = traced.image()?;
+        let first = if traced.is_shared { PROGRAM } else { 0 };
+        let mut events = Events { first, ..Events::default() };
+        traced.run(limit, &mut events)?;
+        events.end_before_waiting();
+        let regions: Vec<_> = image.regions().filter(|region| region.executable()).collect();
+        let start = regions.iter().map(|region| region.range().start).min().unwrap_or(0);
+        let end = regions.iter().map(|region| region.range().end).max().unwrap_or(0);
+        let mut code = vec![0; (end - start) as usize];
+        for region in &regions {
+            let range = region.range();
+            image.read_into(range.start, MemorySpace::ANY, &mut code[(range.start - start) as usize..]);
+        }
+        let table = Table::new(start, &code, isa);
+        Ok(Self { traced, image, isa, table, events: events.events, answer: events.answer })
+    }
+
+    fn entry<'p>(&'p self, mix: &'p Mix) -> Result<Entry<'p, 'a>, String> {
+        let params = Params {
+            return_stack_size: if mix.options.implicit_return { 5 } else { 0 },
+            bpred_size: if mix.options.branch_prediction { 7 } else { 0 },
+            cache_size: if mix.options.jump_target_cache { 7 } else { 0 },
+            sijump: mix.options.sijump,
+            ..record::params(self.isa)
+        };
+        // Without synchronisation packets the rival has a chance.
+        let mode = if mix.rival == Rival::Tries { ResyncMode::Off } else { ResyncMode::Packets };
+        let resync = Resync { mode, ..Resync::default() };
+        let config = Config { params, options: mix.options, resync, ..Config::default() };
+        let mut bytes = Vec::new();
+        record::encode(&config, &self.events, &mut bytes);
+        let entry = Entry { program: self, mix, config, bytes, is_rivals: false };
+        entry.blocks()?;
+        entry.profile()?;
+        if mix.rival == Rival::Refuses {
+            return Ok(entry);
+        }
+        match (mix.rival, entry.rival()) {
+            (Rival::Reads, Err(why)) => Err(why),
+            (Rival::Tries, Err(why)) => {
+                eprintln!("{why}");
+                Ok(entry)
+            }
+            (_, read) => Ok(Entry { is_rivals: read.is_ok(), ..entry }),
+        }
+    }
+}
+
+/// A trace, and what must be found in it.
+struct Entry<'p, 'a> {
+    program: &'p Program<'a>,
+    mix: &'p Mix,
+    config: Config,
+    bytes: Vec<u8>,
+    /// Whether the rival has the right answer.
+    is_rivals: bool,
+}
+
+impl Entry<'_, '_> {
+    fn measure(&self) -> Result<String, String> {
+        let mut best = [None; 4];
+        for _ in 0..ROUNDS {
+            if self.is_rivals {
+                time(&mut best[0], self.rival()?);
+            }
+            time(&mut best[1], self.blocks()?);
+            time(&mut best[2], self.profile()?);
+            time(&mut best[3], self.encode()?);
+        }
+        let instructions = self.program.answer.instructions as f64;
+        let rate = |time: Option<Duration>| Some(instructions / 1e6 / time?.as_secs_f64());
+        let [theirs, blocks, profile, encode] = best.map(rate);
+        let ratio = |ours: Option<f64>| number(ours.zip(theirs).map(|(ours, theirs)| ours / theirs), 1);
+        Ok(format!(
+            "| {} | {} | {:.1} | {:.3} | {} | {} | {} | {} | {} | {} |",
+            self.program.traced.name,
+            self.mix.name,
+            instructions / 1e6,
+            self.bytes.len() as f64 * 8.0 / instructions,
+            number(theirs, 0),
+            number(blocks, 0),
+            number(profile, 0),
+            ratio(blocks),
+            ratio(profile),
+            number(encode, 0),
+        ))
+    }
+
+    fn rival(&self) -> Result<Duration, String> {
+        let start = Instant::now();
+        let answer = rival::decode(&self.bytes, &self.config.params, &self.program.table)
+            .map_err(|why| format!("{}: {why}", self.name()))?;
+        let time = start.elapsed();
+        self.same("riscv-etrace", &answer)?;
+        Ok(time)
+    }
+
+    fn blocks(&self) -> Result<Duration, String> {
+        let mut sink = Blocks::default();
+        let start = Instant::now();
+        self.decode(&mut sink);
+        let time = start.elapsed();
+        if let Some(bad) = sink.bad {
+            return Err(format!("{}: {bad:x?}", self.name()));
+        }
+        self.same("blocks", &sink.answer)?;
+        Ok(time)
+    }
+
+    fn profile(&self) -> Result<Duration, String> {
+        let mut counts = Counts::new();
+        let start = Instant::now();
+        let decoder = self.decode(&mut counts);
+        let profile = counts.finish(decoder.runner().graph());
+        let time = start.elapsed();
+        let count = |(block, times): (&Block, &u64)| u64::from(block.count) * times;
+        let instructions: u64 = profile.blocks.iter().map(count).sum();
+        let expected = self.program.answer.instructions;
+        if instructions != expected {
+            return Err(format!("{}: profile: {instructions}, expected {expected}", self.name()));
+        }
+        Ok(time)
+    }
+
+    fn encode(&self) -> Result<Duration, String> {
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        let start = Instant::now();
+        record::encode(&self.config, &self.program.events, &mut bytes);
+        let time = start.elapsed();
+        if bytes == self.bytes { Ok(time) } else { Err(format!("{}: encoded otherwise", self.name())) }
+    }
+
+    fn decode(&self, sink: &mut impl Sink) -> Decoder<'_> {
+        let Program { image, isa, .. } = self.program;
+        let config = record::stream(&self.config.params);
+        let mut decoder = Decoder::new(&config.params, config.options, image, *isa);
+        let mut parser = Parser::new(config);
+        let mut messages = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, sink);
+        parser.feed(&self.bytes, &mut messages);
+        parser.finish(&mut messages);
+        decoder.finish(self.bytes.len() as u64, sink);
+        decoder
+    }
+
+    fn same(&self, what: &str, found: &Answer) -> Result<(), String> {
+        let expected = &self.program.answer;
+        if found == expected {
+            return Ok(());
+        }
+        Err(format!("{}: {what}: {found:x?}, expected {expected:x?}", self.name()))
+    }
+
+    fn name(&self) -> String {
+        format!("{}, {}", self.program.traced.name, self.mix.name)
+    }
+}
+
+/// Looks at all blocks.
+#[derive(Debug, Default)]
+struct Blocks {
+    answer: Answer,
+    /// What should not be.
+    bad: Option<Element>,
+}
+
+impl Sink for Blocks {
+    #[inline(always)]
+    fn block(&mut self, _: u64, block: &Block) {
+        self.answer.add(block.start, block.end, block.count.into());
+    }
+
+    #[cold]
+    fn element(&mut self, _: u64, element: &Element) {
+        match element {
+            Element::Block(block) => self.answer.add(block.start, block.end, block.count.into()),
+            Element::TraceOn(_)
+            | Element::Context(..)
+            | Element::Exception(_)
+            | Element::ExceptionReturn
+            | Element::End => {}
+            _ => self.bad = Some(*element),
+        }
+    }
+}

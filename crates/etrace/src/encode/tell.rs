@@ -1,0 +1,185 @@
+//! Packets, once it is decided that they come.
+
+use tracewright_isa::riscv::IType;
+
+use super::encoder::{Encoder, Reason};
+use super::{ResyncMode, port};
+use crate::ingress::Entry;
+use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
+use crate::{Params, SupportLayout};
+
+impl Encoder {
+    pub(super) fn tell_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
+        let support = self.support(ienable, status);
+        self.send(&support, out);
+        if self.config.shallow {
+            self.branches.clear();
+        }
+    }
+
+    pub(super) fn support(&self, ienable: bool, qual_status: QualStatus) -> Packet {
+        Packet::Support(Support {
+            ienable,
+            encoder_mode: 0,
+            qual_status,
+            ioptions: self.config.options,
+            // Other layouts do not tell.
+            resync_disabled: self.config.params.support == SupportLayout::Standard
+                && self.config.resync.mode == ResyncMode::Off,
+            denable: ienable && self.config.data.is_some(),
+            dloss: false,
+            doptions: self.config.data.unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn tell_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        let taken = entry.is_single() && entry.taken() == Some(true);
+        let address = self.sent(entry.iaddr);
+        self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
+        self.address = address;
+        self.restart();
+    }
+
+    /// Tells `trap`, with the address of `at`.
+    pub(super) fn tell_trap(
+        &mut self,
+        trap: &Entry,
+        thaddr: bool,
+        at: &Entry,
+        out: &mut impl FnMut(&Packet),
+    ) {
+        let interrupt = trap.itype == IType::Interrupt;
+        let params = &self.config.params;
+        let is_implicit = thaddr && self.config.options.implicit_exception;
+        let address = (!is_implicit).then(|| self.sent(at.iaddr));
+        let packet = Packet::Trap(Trap {
+            taken: at.is_single() && at.taken() == Some(true),
+            context: self.context_of(at),
+            ecause: low(trap.cause, params.ecause_width.into()),
+            interrupt,
+            thaddr,
+            address,
+            tval: (!interrupt).then(|| params.address(trap.tval)),
+        });
+        self.send(&packet, out);
+        self.address = address.unwrap_or(self.address);
+        self.restart();
+    }
+
+    pub(super) fn tell_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        self.send(&Packet::Context(self.context_of(entry)), out);
+        if self.config.shallow {
+            self.branches.clear();
+        }
+    }
+
+    pub(super) fn tell_branches(&mut self, out: &mut impl FnMut(&Packet)) {
+        let packet = match self.branches.count() {
+            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
+            None => Packet::Branches(self.branches.map(), None),
+        };
+        self.send(&packet, out);
+        self.branches.clear();
+        self.is_unconfirmed = false;
+    }
+
+    pub(super) fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
+        let Reason { notify, updiscon, is_target, returns } = reason;
+        let address = self.sent(address);
+        let value = match self.config.options.full_address {
+            true => address,
+            false => self.difference(address),
+        };
+        let told = Address { value, notify, updiscon, returns };
+        let map = self.branches.map();
+        let mut packet = match self.branches.count() {
+            Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: Some(told) }),
+            None if map.is_empty() => Packet::Address(told),
+            None => Packet::Branches(map, Some(told)),
+        };
+        let quirks = &self.config.quirks;
+        if let Some(targets) = &mut self.targets
+            && (is_target || quirks.caches_every_address)
+        {
+            match targets.find(address) {
+                Some(index) if is_target && !updiscon && !matches!(packet, Packet::BranchCount(_)) => {
+                    let indexed = Packet::JumpTarget { index: index as u32, branches: map, returns };
+                    packet = shorter(indexed, packet, quirks.always_prefers_index, &self.config.params);
+                }
+                Some(_) => {}
+                None => targets.insert(address),
+            }
+        }
+        self.send(&packet, out);
+        self.address = address;
+        self.branches.clear();
+        self.returns.told();
+        self.is_unconfirmed = is_target && !updiscon;
+    }
+
+    /// After a synchronisation packet.
+    fn restart(&mut self) {
+        self.branches.reset();
+        self.returns.reset();
+        if let Some(targets) = &mut self.targets {
+            targets.reset();
+        }
+        self.resync.restart(self.cycle);
+        self.is_armed = false;
+        self.is_unconfirmed = false;
+    }
+
+    #[inline]
+    pub(super) fn send(&mut self, packet: &Packet, out: &mut impl FnMut(&Packet)) {
+        if self.buffer.is_some() && !self.fits(packet) {
+            return;
+        }
+        self.resync.packet();
+        out(packet);
+    }
+
+    /// Whether the port takes a packet.
+    #[cold]
+    fn fits(&mut self, packet: &Packet) -> bool {
+        let Some(buffer) = &mut self.buffer else { return true };
+        if !self.is_lost && !buffer.take(packet, &self.config.params, self.now) {
+            self.is_lost = true;
+            buffer.stats.losses += 1;
+        }
+        !self.is_lost
+    }
+
+    pub(super) fn context_of(&self, entry: &Entry) -> Context {
+        let params = &self.config.params;
+        Context {
+            privilege: low(entry.privilege.into(), params.privilege_width.into()) as u8,
+            time: low(entry.time, params.time_bits()),
+            context: low(entry.context, params.context_bits()),
+        }
+    }
+
+    /// An address as far as it is sent.
+    #[inline]
+    fn sent(&self, address: u64) -> u64 {
+        let params = &self.config.params;
+        params.address(address) >> params.iaddress_lsb << params.iaddress_lsb
+    }
+
+    /// The difference to the address that was told last.
+    #[inline]
+    fn difference(&self, address: u64) -> u64 {
+        let unused = 64 - u32::from(self.config.params.iaddress_width);
+        ((address.wrapping_sub(self.address) << unused) as i64 >> unused) as u64
+    }
+}
+
+/// The lowest bits.
+const fn low(value: u64, bits: u32) -> u64 {
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+}
+
+/// The packet with an index, unless the other one is shorter.
+fn shorter(indexed: Packet, other: Packet, always: bool, params: &Params) -> Packet {
+    let is_longer = !always && port::payload_len(&other, params) < port::payload_len(&indexed, params);
+    if is_longer { other } else { indexed }
+}
