@@ -4,8 +4,8 @@ mod support;
 
 use support::{Spike, decode, instructions};
 use tracewright_core::{Element, Isa, MemorySpace};
-use tracewright_etrace::decode::{self, Quirks};
-use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::decode::{self, Decoder, Quirks};
+use tracewright_etrace::stream::{Config, Encapsulation, Message, Parser};
 use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_image::{Bytes, Image, Place};
 use tracewright_testkit::etrace::flows;
@@ -63,7 +63,7 @@ fn c_codec() {
                 options: Options::default(),
                 data: Default::default(),
             };
-            let quirks = Quirks { keeps_predictor: true, caches_all_addresses: true, ..Quirks::default() };
+            let quirks = Quirks::C_CODEC;
             let options = decode::Options { quirks, ..decode::Options::default() };
             let elements = decode(&raw, &config, options, &spike.image, isa);
             match spike.compare(&instructions(&spike.image, &elements), &elements) {
@@ -76,7 +76,7 @@ fn c_codec() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert!(decoded > 1_000_000, "{decoded} instructions");
+    assert!(decoded > 38_000_000, "{decoded} instructions");
 }
 
 /// PULP's hardware: what its own decoder made of the packets, and where that ends.
@@ -125,6 +125,40 @@ fn pulp() {
             "{program}: {bad:x?}"
         );
     }
+}
+
+/// Wrong parameters, or the wrong program, are found out.
+#[test]
+fn what_is_wrong_is_said() {
+    let Some(captures) = captures() else { return skip("what_is_wrong_is_said", "no captures") };
+    let Some(spike) = Spike::read(&captures, "median") else {
+        return skip("what_is_wrong_is_said", "no Spike trace of median");
+    };
+    let raw = std::fs::read(captures.join("riscv/etrace/c_codec_options/median.base.te_inst_raw")).unwrap();
+    let facts = |params: Params, image: &Image| {
+        let config = Config {
+            params,
+            encapsulation: Encapsulation::Smi,
+            options: Options::default(),
+            data: Default::default(),
+        };
+        let mut decoder = Decoder::new(&config.params, config.options, image, Isa::Rv64);
+        let mut sink = |_: u64, _: &Element| {};
+        let mut parser = Parser::new(config.clone());
+        parser.feed(&raw, &mut |offset: u64, _: &[u8], message: &Message| {
+            decoder.message(offset, message, &mut sink);
+        });
+        decoder.facts().to_string()
+    };
+    let right = c_codec_params("base", Isa::Rv64);
+    assert_eq!(facts(right.clone(), &spike.image), "");
+    let said = facts(Params { nocontext: true, ..right.clone() }, &spike.image);
+    assert!(said.starts_with("the first format-3 packet gives an address outside every image"), "{said}");
+    assert!(said.contains("check context_width"), "{said}");
+    // Another program at the same addresses.
+    let Some(other) = Spike::read(&captures, "towers") else { return };
+    let said = facts(right, &other.image);
+    assert!(said.starts_with("the program could not be followed"), "{said}");
 }
 
 /// What the C codec was built with.

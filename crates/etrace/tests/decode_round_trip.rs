@@ -206,8 +206,8 @@ fn blocks_come_back() {
 /// What version 2.0 says of returns (`irdepth`) does not always suffice; then it is said so.
 #[test]
 fn blocks_come_back_with_depths() {
-    let (mut failed, mut certain) = (Vec::new(), 0);
-    let count = 1_000;
+    let mut failed = Vec::new();
+    let (mut certain, count) = (0, 1_000);
     for seed in 0..count {
         let case = case(seed, true);
         match case.check() {
@@ -215,6 +215,6 @@ fn blocks_come_back_with_depths() {
             Err(why) => failed.push(format!("{}\n{why}", case.name)),
         }
     }
-    println!("{certain} of {count} certain");
     assert!(failed.is_empty(), "{} failed; {}", failed.len(), failed[..failed.len().min(3)].join("\n"));
+    assert!(certain > count / 2, "{certain} of {count} certain");
 }

@@ -88,12 +88,15 @@ fn facts(tally: &Tally) -> Facts {
     let first_is_outside = first_outside.is_some_and(|(offset, _)| tally.first_sync == Some(offset));
     let (mismatches, contradictions) = (tally.mismatches, 0);
     let unsynchronised = 0;
+    // Code before the program's, of a boot ROM for example, is often not at hand.
+    let resumed = u64::from(tally.blocks > 0);
     Facts {
         syncs,
         outside,
         first_outside,
         first_is_outside,
         mismatches,
+        resumed,
         contradictions,
         malformed,
         unsynchronised,

@@ -302,12 +302,10 @@ impl<'i> Decoder<'i> {
             self.close(offset, sink);
             self.state = State::Trapped { next: Epc::Unknown };
         }
-        if self.state == State::Running {
-            if self.follow_to_start(offset, start, address, sink) {
-                self.sync(offset, address);
-                return self.tell_context(offset, start.context, sink);
-            }
-            // The program did not lead here, but here is where execution is.
+        // Where the program did not lead here, here is where execution is all the same.
+        if self.state == State::Running && self.follow_to_start(offset, start, address, sink) {
+            self.sync(offset, address);
+            return self.tell_context(offset, start.context, sink);
         }
         if !matches!(self.state, State::Trapped { .. }) {
             self.begin(offset, sink);

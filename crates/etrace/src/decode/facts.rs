@@ -11,8 +11,10 @@ pub struct Facts {
     pub first_outside: Option<(u64, u64)>,
     /// Whether the very first synchronisation packet was among them.
     pub first_is_outside: bool,
-    /// How often the program could not have run as the trace says.
+    /// How often the program could not have run as the trace says, or led to where there is no code.
     pub mismatches: u64,
+    /// How often decoding went on at an address in an image after code was missing: a boot ROM, perhaps.
+    pub resumed: u64,
     /// Packets that cannot come where they came.
     pub contradictions: u64,
     /// Messages that are no packets.
@@ -33,9 +35,13 @@ impl Facts {
 
     /// Whether most of this cannot be: a parameter, or the program, is not what it should be.
     pub fn is_suspicious(&self) -> bool {
-        self.syncs > 0 && 2 * self.outside > self.syncs
-            || self.mismatches + self.contradictions > self.syncs
+        self.is_outside()
+            || 2 * (self.mismatches + self.contradictions) > self.syncs.max(1)
             || self.syncs == 0 && self.malformed + self.unsynchronised > 0
+    }
+
+    fn is_outside(&self) -> bool {
+        2 * self.outside > self.syncs && self.resumed == 0
     }
 }
 
@@ -46,7 +52,7 @@ impl fmt::Display for Facts {
             return Ok(());
         }
         match self.first_outside {
-            Some((offset, address)) if 2 * self.outside > self.syncs => {
+            Some((offset, address)) if self.is_outside() => {
                 let which = if self.first_is_outside { "the first" } else { "a" };
                 write!(
                     f,

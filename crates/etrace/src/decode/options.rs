@@ -36,6 +36,16 @@ pub struct Quirks {
     pub caches_all_addresses: bool,
 }
 
+impl Quirks {
+    /// The C codec of 2021.
+    pub const C_CODEC: Self = Self {
+        keeps_predictor: true,
+        keeps_history: false,
+        keeps_failed_returns: false,
+        caches_all_addresses: true,
+    };
+}
+
 impl From<crate::Options> for Options {
     fn from(initial: crate::Options) -> Self {
         Self { initial, ..Self::default() }

@@ -174,6 +174,7 @@ impl Decoder<'_> {
         let node = *self.runner.graph().node(id);
         if node.count() > 0 {
             sink.block(offset, &node.block(Ended::Cut));
+            self.facts.mismatches += 1;
         }
         sink.element(offset, &Element::NoCode { address: node.end(), space: MemorySpace::ANY });
         let address = self.address;
@@ -199,6 +200,7 @@ impl Decoder<'_> {
         if self.runner.graph().node(node).count() == 0 || self.is_branch(node) && map.is_empty() {
             return true;
         }
+        self.facts.resumed += 1;
         let taken = !map.is_empty() && map.bits() >> (map.count() - 1) & 1 == 0;
         let isa = self.runner.isa();
         sink.element(offset, &Element::UnknownPath { start: None, next: self.address, isa, count: None });
