@@ -44,8 +44,9 @@ pub enum Parted {
 pub struct Equal {
     pub instructions: u64,
     pub traps: u64,
-    /// How often the trace left open whether more ran, and nothing more did.
+    /// How often the trace left open how many rounds of a loop ran, and the instructions of those rounds in the log.
     pub open: u64,
+    pub uncounted: u64,
 }
 
 /// How many runs are remembered.
@@ -127,6 +128,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     /// The trace ends: so must the log. A trap that it ends with is not in any trace, since a trap is told together with the
     /// instruction after it.
     pub fn end(&mut self) -> Result<(), Parted> {
+        while self.pass_round() {}
         let next = self.peek();
         if let Some(Item::Trap(_)) = next {
             self.next = None;
@@ -136,7 +138,20 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             }
             self.next = next;
         }
-        if next.is_some() { Err(self.or_open(Parted::TraceEnds)) } else { Ok(()) }
+        if next.is_some() { Err(Parted::TraceEnds) } else { Ok(()) }
+    }
+
+    /// Where the trace leaves open how many rounds of a loop ran: passes over what the log has of them, which is what the program
+    /// does there without being asked anything.
+    fn pass_round(&mut self) -> bool {
+        match self.peek().filter(|_| self.is_open) {
+            Some(Item::Run(run)) if run.is_certain || run.ended == Ended::Cut => {
+                self.equal.uncounted += u64::from(run.count);
+                self.next = None;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Where the trace leaves open what ran, that is why they part.
@@ -171,6 +186,9 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 _ => return Err(Parted::LogEnds),
             };
             if log.start != run.start {
+                if self.pass_round() {
+                    continue;
+                }
                 return Err(Parted::Address { trace: run.start, log: log.start });
             }
             if let (Some(trace), Some(log)) = (self.trace_privilege, self.log_privilege)
@@ -207,6 +225,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
 
     #[cold]
     fn trap(&mut self, trace: Trap, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
+        while self.pass_round() {}
         match self.peek() {
             Some(Item::Trap(log)) => {
                 let differ = |trace: Option<u64>, log: Option<u64>| {
@@ -240,7 +259,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     #[inline]
     fn both_ran(&mut self, run: Run) {
         self.equal.instructions += u64::from(run.count);
-        self.is_open = false;
+        // A decision ends what is open: how often the loop was run until then is not known.
+        self.is_open &= run.is_certain || run.ended == Ended::Cut;
         if self.last.len() == LAST {
             self.last.pop_front();
         }
@@ -253,7 +273,14 @@ mod tests {
     use super::*;
 
     fn run(start: u64, count: u32, ended: Ended) -> Item {
-        Item::Run(Run { start, end: start + 4 * u64::from(count), count, last_len: 4, ended })
+        Item::Run(Run {
+            start,
+            end: start + 4 * u64::from(count),
+            count,
+            last_len: 4,
+            ended,
+            is_certain: false,
+        })
     }
 
     fn trap(pc: u64, cause: u64, value: Option<u64>) -> Item {
@@ -318,8 +345,23 @@ mod tests {
         assert_eq!(check(Log::Traps, &[one, open], &[one]), (Ok(()), 4));
         assert_eq!(check(Log::Traps, &[one, open, again], &[one, again]), (Ok(()), 5));
         let parted = Err(Parted::Unknown(Unknown::Path));
-        assert_eq!(check(Log::Traps, &[one, open], &[one, again]), (parted, 4));
-        assert_eq!(check(Log::Traps, &[one, open, run(0x40, 1, Ended::Cut)], &[one, again]), (parted, 4));
+        let other = run(0x40, 1, Ended::NotTaken);
+        assert_eq!(check(Log::Traps, &[one, open], &[one, again]), (Err(Parted::TraceEnds), 4));
+        assert_eq!(check(Log::Traps, &[one, open, other], &[one, again]), (parted, 4));
+        // Rounds of a loop that asks nothing are passed over, others are not.
+        let Item::Run(round) = again else { unreachable!() };
+        let round = Item::Run(Run { is_certain: true, ..round });
+        assert_eq!(check(Log::Traps, &[one, open], &[one, round, round]), (Ok(()), 4));
+        assert_eq!(check(Log::Traps, &[one, open, other], &[one, round, round, other]), (Ok(()), 5));
+        assert_eq!(check(Log::Traps, &[one, open, round, other], &[one, round, round, other]), (Ok(()), 6));
+        // The last instruction that ran is told, but not in which round.
+        let part = run(0xc, 1, Ended::Cut);
+        let Item::Run(three) = run(0xc, 3, Ended::Taken) else { unreachable!() };
+        let three = Item::Run(Run { is_certain: true, ..three });
+        assert_eq!(check(Log::Traps, &[one, open, part], &[one, three, three, part]), (Ok(()), 5));
+        let fault = trap(0xc, 7, None);
+        assert_eq!(check(Log::Traps, &[one, open, fault, other], &[one, round, fault, other]), (Ok(()), 5));
+        assert_eq!(check(Log::Traps, &[one, other], &[one, round, other]).1, 4);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is compared: what ran, as a trace and a log both tell it.
 
-use tracewright_core::{Block, Element, Ended, Exception, GapReason};
+use tracewright_core::{Block, Element, Ended, Exception, Flow, GapReason};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Run {
     pub last_len: u8,
     /// How it ended.
     pub ended: Ended,
+    /// Whether the program alone tells where execution goes from there: the last is a jump to one address.
+    pub is_certain: bool,
 }
 
 /// A trap.
@@ -72,14 +74,11 @@ impl Run {
 }
 
 impl From<&Block> for Run {
+    #[inline]
     fn from(block: &Block) -> Self {
-        Self {
-            start: block.start,
-            end: block.end,
-            count: block.count,
-            last_len: block.last_len,
-            ended: block.ended,
-        }
+        let is_certain = block.class.flow == Flow::Direct && !block.class.conditional;
+        let Block { start, end, count, last_len, ended, .. } = *block;
+        Self { start, end, count, last_len, ended, is_certain }
     }
 }
 
@@ -118,7 +117,12 @@ const UNKNOWN: u8 = 3;
 impl Told {
     pub fn to_bytes(self) -> [u8; LEN] {
         let (kind, detail, flags, numbers) = match self.item {
-            Item::Run(run) => (RUN, run.ended as u8, run.last_len, [run.start, run.end, run.count.into()]),
+            Item::Run(run) => (
+                RUN,
+                run.ended as u8 | u8::from(run.is_certain) << 7,
+                run.last_len,
+                [run.start, run.end, run.count.into()],
+            ),
             Item::Trap(Trap { pc, cause, interrupt, value }) => {
                 let flags = u8::from(pc.is_some()) | u8::from(value.is_some()) << 1;
                 (TRAP, interrupt.into(), flags, [pc.unwrap_or(0), value.unwrap_or(0), cause])
@@ -144,9 +148,10 @@ impl Told {
         let item = match bytes[0] {
             RUN => {
                 let all = [Ended::Taken, Ended::NotTaken, Ended::Through, Ended::Cut];
-                let ended = all.into_iter().find(|&ended| ended as u8 == detail).unwrap_or(Ended::Cut);
+                let ended = all.into_iter().find(|&ended| ended as u8 == detail & 0x7f).unwrap_or(Ended::Cut);
+                let is_certain = detail & 0x80 != 0;
                 let [start, end, count] = numbers;
-                Item::Run(Run { start, end, count: count as u32, last_len: flags, ended })
+                Item::Run(Run { start, end, count: count as u32, last_len: flags, ended, is_certain })
             }
             TRAP => Item::Trap(Trap {
                 pc: (flags & 1 != 0).then_some(numbers[0]),
@@ -178,6 +183,7 @@ mod tests {
                 count: u32::MAX,
                 last_len: 4,
                 ended,
+                is_certain: ended == Ended::Taken,
             })
         });
         let traps = [(Some(7), None), (None, Some(u64::MAX)), (None, None)]

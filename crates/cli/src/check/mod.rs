@@ -35,6 +35,11 @@ impl Print for Records {
     }
 }
 
+/// The records in `bytes`.
+pub fn records(bytes: &[u8]) -> impl Iterator<Item = Told> {
+    bytes.as_chunks::<LEN>().0.iter().map(Told::from_bytes)
+}
+
 /// Items of the trace that are shown after the place where they part.
 const AFTER: usize = 3;
 

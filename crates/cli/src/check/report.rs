@@ -57,7 +57,7 @@ impl Side<'_> {
 
     /// A line for each instruction: address, text, place.
     fn run(&self, run: &Run) -> Vec<String> {
-        let Run { start, end, count, last_len, ended } = *run;
+        let Run { start, end, count, last_len, ended, .. } = *run;
         let block = Block { start, end, count, isa: self.isa, last_len, class: Class::NEXT, ended };
         let mut lines: Vec<String> = Vec::new();
         for instruction in Instructions::new(self.image, MemorySpace::ANY, &block).take(count as usize) {
@@ -115,8 +115,8 @@ impl Checked {
                 plural(traps)
             );
             if self.equal.open > 0 {
-                let times = if self.equal.open == 1 { "once" } else { "more than once" };
-                text += &format!("; the trace leaves open {times} whether more ran, and nothing more did");
+                let more = self.equal.uncounted;
+                text += &format!("; {more} more in loops whose rounds the trace does not tell");
             }
             return text + "\n";
         };
@@ -167,7 +167,7 @@ impl Checked {
         };
         let object = json!({
             "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
-            "left_open": self.equal.open,
+            "left_open": self.equal.open, "uncounted_instructions": self.equal.uncounted,
             "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
             "log_error": self.log_error,
         });

@@ -14,9 +14,10 @@ use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Part, Print, Range, Tally};
+use super::part::{Overflow, Part, Print, Range, Tally};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
+use crate::line::Line;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +28,9 @@ pub struct Plan<O> {
     pub jobs: usize,
 }
 
-/// Bytes of a window for each job: the most, the least, and to begin with.
+/// Bytes of a window for each job: the most, and to begin with.
 const MOST: usize = 1 << 17;
-const LEAST: usize = 1 << 9;
 const FIRST: usize = 1 << 14;
-/// Bytes of text that a window is to give.
-const TEXT: usize = 16 << 20;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
 
@@ -107,12 +105,81 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                 tasks.push((index, job, Begin::Cold(knows)));
             }
         }
+        // A single lane's text need not wait for that of others.
+        let text = if lanes.lanes.len() == 1 {
+            self.run_single(tasks, &knows, out)?
+        } else {
+            self.run_all(tasks, &knows, lanes.lanes.len(), out)?
+        };
+        for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
+            // Where the stream ends is asked for at its end.
+            let last = lane.end().saturating_sub(1);
+            lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
+        }
+        let jobs = self.plan.jobs;
+        let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
+        self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, MOST * jobs);
+        Ok(())
+    }
+
+    /// Runs the segments of a single lane. What the first tells is written at once, what others tell when all before it is
+    /// written. Returns how much text there was.
+    fn run_single(
+        &mut self,
+        tasks: Vec<Task<'_, 'i, T, P>>,
+        knows: &[Option<T::Knows>],
+        out: &mut impl Write,
+    ) -> std::io::Result<usize> {
+        let mut tasks = tasks.into_iter();
+        let (Some((index, job, Begin::Warm(mut warm))), Some(Some(knows))) = (tasks.next(), knows.first())
+        else {
+            return Ok(0);
+        };
+        let mut out = Ordered { out, error: Ok(()) };
+        let cold: Vec<_> = tasks.map(|task| (Mutex::new(None), task)).collect();
+        let ran = rayon::in_place_scope(|scope| {
+            for (done, task) in &cold {
+                let this = &*self;
+                scope.spawn(move |_| {
+                    let (_, job, _) = task;
+                    let mut segment = this.cold(index, job, knows);
+                    let ran = segment.run(job, Overflow::Drop);
+                    if let Ok(mut done) = done.lock() {
+                        *done = Some((segment, ran));
+                    }
+                });
+            }
+            warm.run(&job, Overflow::Write(&mut |text| out.write(text)))
+        });
+        let rest = cold.into_iter().filter_map(|(done, (_, job, _))| {
+            let (segment, ran) = done.into_inner().ok()??;
+            Some((job, segment, ran))
+        });
+        let mut parts = Vec::new();
+        let last = self.join(index, knows, (job, warm, ran), rest.collect(), &mut parts, Some(&mut out));
+        self.warm[index] = Some(last);
+        let mut text = 0;
+        for part in &parts {
+            self.tally += &part.tally;
+            text += part.written;
+        }
+        out.error.map(|()| text)
+    }
+
+    /// Runs the segments of all lanes, and writes what they tell, in the order of the file. Returns how much text there was.
+    fn run_all(
+        &mut self,
+        tasks: Vec<Task<'_, 'i, T, P>>,
+        knows: &[Option<T::Knows>],
+        lanes: usize,
+        out: &mut impl Write,
+    ) -> std::io::Result<usize> {
         let done: Vec<_> = if self.plan.jobs > 1 {
             tasks.into_par_iter().with_max_len(1).map(|task| self.run(task)).collect()
         } else {
             tasks.into_iter().map(|task| self.run(task)).collect()
         };
-        let mut parts: Vec<Vec<Part>> = lanes.lanes.iter().map(|_| Vec::new()).collect();
+        let mut parts: Vec<Vec<Part>> = (0..lanes).map(|_| Vec::new()).collect();
         let mut done = done.into_iter().peekable();
         while let Some((index, first)) = done.next() {
             let mut rest = Vec::new();
@@ -120,23 +187,16 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                 rest.push(segment);
             }
             let Some(knows) = &knows[index] else { continue };
-            let last = self.join(index, knows, first, rest, &mut parts[index]);
+            let none = None::<&mut Ordered<'_, Vec<u8>>>;
+            let last = self.join(index, knows, first, rest, &mut parts[index], none);
             self.warm[index] = Some(last);
-        }
-        for (lane, warm) in lanes.lanes.iter_mut().zip(&self.warm) {
-            // Where the stream ends is asked for at its end.
-            let last = lane.end().saturating_sub(1);
-            lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let mut text = 0;
         for part in parts.iter().flatten() {
             self.tally += &part.tally;
             text += part.line.bytes().len();
         }
-        let jobs = self.plan.jobs;
-        let fitting = TEXT.saturating_mul(self.window) / text.max(1);
-        self.window = fitting.min(2 * self.window).clamp(LEAST * jobs, MOST * jobs);
-        merge(&parts, out)
+        merge(&parts, out).map(|()| text)
     }
 
     /// Ends all streams.
@@ -181,7 +241,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             Begin::Warm(segment) => segment,
             Begin::Cold(knows) => self.cold(index, &job, knows),
         };
-        let ran = segment.run(&job);
+        let ran = segment.run(&job, Overflow::Keep);
         (index, (job, segment, ran))
     }
 
@@ -197,18 +257,26 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         Segment::new(parser, decoder)
     }
 
-    /// Joins what the segments of a lane gave. Returns the one that goes on in the next window.
-    fn join<'a>(
+    /// Joins what the segments of a lane gave. Returns the one that goes on in the next window. With `out`, text is written
+    /// there.
+    fn join<'a, W: Write>(
         &self,
         index: usize,
         knows: &T::Knows,
         first: Done<'a, 'i, T, P>,
         rest: Vec<Done<'a, 'i, T, P>>,
         parts: &mut Vec<Part>,
+        mut out: Option<&mut Ordered<'_, W>>,
     ) -> Segment<'i, T, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
-        parts.push(ran.part);
+        let mut push = |mut part: Part, out: &mut Option<&mut Ordered<'_, W>>| {
+            if let Some(out) = out {
+                out.part(&mut part);
+            }
+            parts.push(part);
+        };
+        push(ran.part, &mut out);
         for (mut job, next, ran) in rest {
             let spare = match handed_over {
                 // It came to the end of the window without this segment.
@@ -219,7 +287,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                         ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
                     if same {
                         handed_over = ran.handed_over;
-                        parts.push(ran.part);
+                        push(ran.part, &mut out);
                         let synchronised = now.synchronised;
                         let before = std::mem::replace(&mut now, next);
                         now.synchronised |= synchronised;
@@ -231,9 +299,12 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                         now.parser = T::rewound(params, options, knows, bytes, job.from);
                         job.from = upto;
                         job.cold = false;
-                        let ran = now.run(&job);
+                        let ran = match &mut out {
+                            Some(out) => now.run(&job, Overflow::Write(&mut |text| out.write(text))),
+                            None => now.run(&job, Overflow::Keep),
+                        };
                         handed_over = ran.handed_over;
-                        parts.push(ran.part);
+                        push(ran.part, &mut out);
                         next
                     }
                 }
@@ -243,6 +314,28 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             }
         }
         now
+    }
+}
+
+/// Where text goes in order. After an error nothing is written.
+struct Ordered<'o, W> {
+    out: &'o mut W,
+    error: std::io::Result<()>,
+}
+
+impl<W: Write> Ordered<'_, W> {
+    fn write(&mut self, text: &[u8]) {
+        if self.error.is_ok() {
+            self.error = self.out.write_all(text);
+        }
+    }
+
+    /// Writes what a part has.
+    fn part(&mut self, part: &mut Part) {
+        self.write(part.line.bytes());
+        part.written += part.line.bytes().len();
+        part.line = Line::default();
+        part.marks = Vec::new();
     }
 }
 

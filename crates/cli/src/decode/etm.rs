@@ -37,7 +37,12 @@ impl Protocol for Etm {
     type Knows = Knows;
     type Handover = Handover;
 
+    const WINDOW: usize = 1 << 9;
     const SYNCHRONISATION: &'static str = "A-Sync";
+
+    fn text(_: usize) -> usize {
+        16 << 20
+    }
 
     fn params(protocol: &input::Protocol) -> Option<&Params> {
         match protocol {

@@ -3,7 +3,7 @@
 //! All sources' messages are in one stream. Each source has a lane of its own, which sees all bytes and takes its messages.
 
 use tracewright_core::MemorySpace;
-use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
+use tracewright_etrace::decode::{self, DataState, Handler, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
 use tracewright_flow::Sink;
@@ -19,6 +19,13 @@ use super::source::Unit;
 #[derive(Debug)]
 pub struct Etrace;
 
+/// How to decode it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Where trap handlers are, of each privilege.
+    pub handlers: [Option<Handler>; 4],
+}
+
 /// What must be known to begin in the middle: the options that support packets have told, of all sources.
 pub struct Knows {
     parser: Parser,
@@ -28,13 +35,19 @@ pub struct Knows {
 
 impl Protocol for Etrace {
     type Params = EtraceSource;
-    type Options = ();
+    type Options = Options;
     type Parser = Parser;
     type Decoder<'i> = Paired<'i>;
     type Knows = Knows;
     type Handover = Handover;
 
+    const WINDOW: usize = 1 << 11;
     const SYNCHRONISATION: &'static str = "synchronisation packet";
+
+    /// A byte may stand for hundreds of instructions.
+    fn text(jobs: usize) -> usize {
+        (jobs << 24).min(1 << 27)
+    }
 
     fn params(protocol: &input::Protocol) -> Option<&EtraceSource> {
         match protocol {
@@ -47,8 +60,9 @@ impl Protocol for Etrace {
         Unit::Etrace
     }
 
-    fn decoder<'i>(source: &EtraceSource, (): (), image: &'i Image) -> Result<Paired<'i>, String> {
+    fn decoder<'i>(source: &EtraceSource, options: Options, image: &'i Image) -> Result<Paired<'i>, String> {
         let options = decode::Options {
+            handlers: options.handlers.into_iter().flatten().collect(),
             initial: source.config.options,
             data: source.config.data,
             source: Some(source.source),
@@ -57,7 +71,7 @@ impl Protocol for Etrace {
         Ok(Paired::new(&source.config.params, options, image, source.isa))
     }
 
-    fn first(source: &EtraceSource, (): (), position: u64) -> Parser {
+    fn first(source: &EtraceSource, _: Options, position: u64) -> Parser {
         let config = source.config.clone();
         if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
     }
@@ -66,7 +80,7 @@ impl Protocol for Etrace {
         Knows { parser: parser.clone(), options: decoder.options(), data: decoder.data_state() }
     }
 
-    fn parser(_: &EtraceSource, (): (), knows: &Knows, position: u64) -> Parser {
+    fn parser(_: &EtraceSource, _: Options, knows: &Knows, position: u64) -> Parser {
         knows.parser.aligned_elsewhere(position)
     }
 
@@ -76,7 +90,7 @@ impl Protocol for Etrace {
         decoder.set_data_state(knows.data);
     }
 
-    fn rewound(_: &EtraceSource, (): (), knows: &Knows, bytes: &[u8], _: usize) -> Parser {
+    fn rewound(_: &EtraceSource, _: Options, knows: &Knows, bytes: &[u8], _: usize) -> Parser {
         let mut parser = knows.parser.clone();
         parser.feed(bytes, &mut |_: u64, _: &[u8], _: &Message| {});
         parser

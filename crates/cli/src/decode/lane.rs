@@ -110,6 +110,27 @@ impl<'a, T: Protocol> Lanes<'a, T> {
         Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new(), damages: 0 }
     }
 
+    /// That of a single source, whose bytes are not in frames.
+    pub fn single(params: &'a T::Params, id: u16) -> Self {
+        let lane = Lane {
+            source: Source { index: 0, id, unit: T::unit(params) },
+            params,
+            bytes: Vec::new(),
+            start: 0,
+            cuts: Vec::new(),
+            places: Places::Same,
+        };
+        Self {
+            lanes: vec![lane],
+            by_id: [None; 0x80],
+            wants: &|_| true,
+            any_frame: false,
+            unread: [0; 0x80],
+            damage: Vec::new(),
+            damages: 0,
+        }
+    }
+
     /// Takes bytes of a buffer without frames.
     pub fn unframed(&mut self, bytes: &[u8], buffer: &Buffer, capture: &Capture) {
         // E-Trace's sources all see all bytes.

@@ -5,6 +5,7 @@ pub mod disassembly;
 mod engine;
 mod etm;
 mod etrace;
+mod handler;
 mod json;
 mod lane;
 pub mod names;
@@ -15,7 +16,7 @@ mod rows;
 mod segment;
 mod source;
 mod summary;
-mod text;
+pub mod text;
 pub mod words;
 
 use std::io::Write;
@@ -29,16 +30,17 @@ use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
 use tracewright_hart::log::Kind;
 use tracewright_image::Image;
-use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile, Source};
+use tracewright_input::{self as input, Buffer, BufferFormat, Capture, EtraceSource, ImageFile, Source};
 use tracewright_isa::riscv::Xlen;
 
 use self::engine::{Engine, Plan};
 use self::etm::Etm;
 use self::etrace::Etrace;
+use self::handler::HandlerArg;
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{Print, Range, Totals};
+use self::part::{Print, Range, Tally, Totals};
 use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
@@ -66,6 +68,8 @@ const LEAD: u64 = 1 << 20;
   tracewright decode juno/ --instructions --id 0x10 --from 0x8000 --to 0x9000
   tracewright decode juno/ --instructions --json | jq -r .symbol | uniq -c
   tracewright decode juno/ --elements --style opencsd
+  tracewright decode run/ --instructions | less
+  tracewright decode run/ --check run.log
   tracewright decode juno/ --no-image --event 0=L1D_CACHE_REFILL
   tracewright decode broadcast.bin --no-image --format source \\
       --source etm4,TRCCONFIGR=0x19,TRCIDR0=0x20000ea1")]
@@ -125,6 +129,11 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     /// With --check: one of the two may end before the other.
     #[arg(long, requires = "check")]
     check_prefix: bool,
+
+    /// Where traps to a privilege go (mtvec, stvec), in hexadecimal, or `next`: after the instruction that trapped. For E-Trace with
+    /// implicit exceptions, which leaves it out (repeat for more privileges).
+    #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]")]
+    handlers: Vec<HandlerArg>,
 
     /// Only what packets from this offset of the trace file on tell.
     #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
@@ -250,7 +259,11 @@ impl All<'_> {
 
     /// Decodes RISC-V E-Trace.
     fn etrace(&self) -> Result<u64, Error> {
-        let what = self.what::<Etrace>(());
+        let mut handlers = [None; 4];
+        for (slot, HandlerArg(handler)) in handlers.iter_mut().zip(&self.opts.handlers) {
+            *slot = Some(*handler);
+        }
+        let what = self.what::<Etrace>(etrace::Options { handlers });
         if let Some(log) = &self.opts.check {
             return self.check(&what, log);
         }
@@ -446,6 +459,30 @@ impl<T: Protocol> What<'_, T> {
     fn source(&self, lane: &Lane<'_, T>) -> String {
         format!("{} (ID {:#04x})", self.capture.sources[lane.source.index].name, lane.source.id)
     }
+}
+
+/// Decodes a source's E-Trace that is in memory; what is printed goes to `out`. Returns what it came to.
+pub fn in_memory<P: Print>(
+    source: &EtraceSource,
+    bytes: &[u8],
+    image: &Image,
+    print: &P,
+    range: Range,
+    out: &mut impl Write,
+) -> std::io::Result<Tally> {
+    let mut lanes = Lanes::<Etrace>::single(source, source.source);
+    let (mut engine, _) =
+        Engine::new(&lanes, image, print, Plan { options: etrace::Options::default(), range, jobs: 1 });
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (window, after) = rest.split_at(engine.window().min(rest.len()));
+        lanes.lanes[0].bytes.extend_from_slice(window);
+        engine.window_done(&mut lanes, out)?;
+        lanes.advance();
+        rest = after;
+    }
+    engine.finish(&lanes, out)?;
+    Ok(engine.tally)
 }
 
 /// The frames of a buffer, if it has any.

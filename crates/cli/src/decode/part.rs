@@ -66,7 +66,36 @@ pub struct Part {
     /// File offset of the last byte of a packet, and where its text ends.
     pub marks: Vec<(u64, usize)>,
     pub tally: Tally,
+    /// Bytes of text that were written already.
+    pub written: usize,
+    /// Whether there was more text than can be kept: it is not all here.
+    pub is_short: bool,
 }
+
+/// Where text goes when there is much: a packet may tell of billions of blocks.
+pub enum Overflow<'o> {
+    /// On, in order: nothing comes before it.
+    Write(&'o mut (dyn FnMut(&[u8]) + 'o)),
+    /// Nowhere: the part is short, and is made again by whoever can write.
+    Drop,
+    /// All is kept.
+    Keep,
+}
+
+impl Overflow<'_> {
+    /// The same, for a while.
+    pub fn by_ref(&mut self) -> Overflow<'_> {
+        match self {
+            Self::Write(write) => Overflow::Write(&mut **write),
+            Self::Drop => Overflow::Drop,
+            Self::Keep => Overflow::Keep,
+        }
+    }
+}
+
+/// Text is written on in pieces of this size, and dropped if there is more than so much.
+const WRITE: usize = 1 << 20;
+const DROP: usize = 64 << 20;
 
 /// What was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,6 +187,7 @@ pub struct Out<'o, P: Print> {
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
     pub remembered: &'o mut Remembered,
+    pub overflow: Overflow<'o>,
 }
 
 impl<P: Print> Out<'_, P> {
@@ -210,6 +240,25 @@ impl<P: Print> Out<'_, P> {
         let place = self.place(offset);
         let at = At { source: self.source, place, space: self.space, image: self.image };
         self.print.element(self.state, &mut self.part.line, &at, element);
+        if self.part.line.bytes().len() >= WRITE {
+            self.much();
+        }
+    }
+
+    /// There is much text.
+    #[cold]
+    fn much(&mut self) {
+        let part = &mut *self.part;
+        match &mut self.overflow {
+            Overflow::Write(write) => {
+                write(part.line.bytes());
+                part.written += part.line.bytes().len();
+            }
+            Overflow::Drop if part.line.bytes().len() >= DROP => part.is_short = true,
+            Overflow::Drop | Overflow::Keep => return,
+        }
+        part.line.clear();
+        part.marks.clear();
     }
 
     /// Whether what a packet at `offset` tells is wanted.

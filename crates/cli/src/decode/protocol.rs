@@ -28,6 +28,11 @@ pub trait Protocol: Debug + Sized + 'static {
     /// Watches for the point where a segment takes over.
     type Handover;
 
+    /// Bytes of a window for each job, at least: synchronisation points are further apart than that.
+    const WINDOW: usize;
+    /// Bytes of text that a window is to give, with so many jobs.
+    fn text(jobs: usize) -> usize;
+
     /// What reading can begin at.
     const SYNCHRONISATION: &'static str;
 

@@ -1,7 +1,7 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Out, Part, Print, Range, Remembered};
+use super::part::{At, Out, Overflow, Part, Print, Range, Remembered};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -57,10 +57,10 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     }
 
     /// Decodes.
-    pub fn run(&mut self, job: &Job<'_, T, P>) -> Ran<SnapshotOf<'i, T>> {
+    pub fn run(&mut self, job: &Job<'_, T, P>, mut overflow: Overflow<'_>) -> Ran<SnapshotOf<'i, T>> {
         let Job { lane, from, cold, next, .. } = *job;
         let mut part = Part::default();
-        let (parser, mut feed) = self.feed(lane, job.print, job.range, &mut part);
+        let (parser, mut feed) = self.feed(lane, job.print, job.range, &mut part, overflow.by_ref());
         feed.began = cold.then(|| T::handover(lane.start + from as u64));
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
         if let Some(from) = feed.decoder.gap_start() {
@@ -78,20 +78,22 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let sure = next.unwrap_or(lane.bytes.len());
         T::feed(parser, &lane.bytes[at..sure], &mut feed);
         for piece in lane.bytes[sure..].chunks(PIECE) {
-            if feed.handed_over.is_some() {
+            if feed.handed_over.is_some() || feed.out.part.is_short {
                 break;
             }
             T::feed(parser, piece, &mut feed);
         }
         let (snapshot, handed_over) = (feed.snapshot, feed.handed_over);
-        Ran { part, began: snapshot, handed_over }
+        // What is short does not count.
+        let began = snapshot.filter(|_| !part.is_short);
+        Ran { part, began, handed_over }
     }
 
     /// Ends the stream.
     pub fn finish(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
         let overflowed = self.decoder.overflowed();
-        let (parser, mut feed) = self.feed(lane, print, range, &mut part);
+        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
         T::end(parser, &mut feed);
         let last = feed.decoder.last_offset();
         let Feed { decoder, mut out, .. } = feed;
@@ -114,6 +116,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         print: &'f P,
         range: Range,
         part: &'f mut Part,
+        overflow: Overflow<'f>,
     ) -> (&'f mut T::Parser, Feed<'f, 'i, T, P>) {
         let out = Out {
             part,
@@ -127,6 +130,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             range,
             passed_over: &mut self.passed_over,
             remembered: &mut self.remembered,
+            overflow,
         };
         let feed = Feed {
             decoder: &mut self.decoder,

@@ -121,13 +121,17 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
             line.text(" <").text(name.strip_suffix("+0x0").unwrap_or(&name)).text(">");
         }
         if moved || not_taken {
-            line.blanks(28usize.saturating_sub(line.bytes().len() - start)).text(" ;");
+            let mut comment = String::from(" ;");
             if not_taken {
-                line.text(" not taken");
+                comment += " not taken";
             }
             if let (Some(source), true) = (&source, moved) {
-                line.text(" ").text(source);
+                comment += " ";
+                comment += source;
             }
+            // In a column of its own, if the line is not too long for that.
+            let room = WIDTH.saturating_sub(INDENT + 18 + 2 + 10 + comment.len());
+            line.blanks(room.min(28).saturating_sub(line.bytes().len() - start)).text(&comment);
         }
         last_source = source.or(last_source);
         line.text("\n");

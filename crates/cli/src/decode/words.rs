@@ -61,7 +61,7 @@ pub fn gap(reason: GapReason) -> &'static str {
             "return without a call: check TRCCONFIGR (RS)"
         }
         GapReason::Contradiction(Contradiction::NoHandler) => {
-            "the trace leaves out where the trap handler is: say where (handlers)"
+            "the trace leaves out where the trap handler is: say where (--handler)"
         }
         GapReason::Contradiction(_) => "packets that contradict each other",
         GapReason::Interrupted => "recording interrupted",
