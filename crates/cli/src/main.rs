@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod decode;
+mod demo;
 mod encode;
 mod etrace;
 mod images;
@@ -40,6 +41,7 @@ could be read.";
 #[derive(Subcommand)]
 enum Verb {
     Decode(decode::Opts),
+    Demo(demo::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
@@ -50,6 +52,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Decode(opts) => decode::run(&opts),
+        Verb::Demo(opts) => demo::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),

@@ -1,0 +1,140 @@
+//! `tracewright demo`: runs a program, traces it, decodes the trace and checks it against what ran.
+
+mod keep;
+mod run;
+mod story;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tracewright_core::{Isa, MemorySpace};
+use tracewright_hart::log::own;
+use tracewright_image::{Bytes, Image};
+
+use self::run::Ran;
+use self::story::Story;
+use crate::check::{Checked, Checker, Expected, Item, Log, Records, Told, records};
+use crate::decode::in_memory;
+use crate::decode::part::{Range, Tally};
+use crate::decode::text::{Detail, Text};
+use crate::output::{Error, Outcome, stdout};
+
+/// See it work: run a program, trace it, decode the trace, check every instruction.
+///
+/// Needs nothing: a RISC-V program is inside (programs/recursion.c), and so is the hart that runs it.
+/// What it executes is traced as E-Trace while it runs; the trace is decoded, with nothing but the program's ELF file; and what comes
+/// out is compared with what ran.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 the trace tells exactly what ran; 1 it does not.
+
+Examples:
+  tracewright demo
+  tracewright demo --keep run; tracewright decode run --instructions | less")]
+pub struct Opts {
+    /// Keep the capture, and the log of what ran, in this folder, which is made.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The program.
+const PROGRAM: &[u8] = include_bytes!("../../../../programs/bin/recursion.elf");
+const NAME: &str = "recursion.elf";
+const ISA: Isa = Isa::Rv64;
+/// The function that is shown.
+const SHOWN: &str = "fibonacci";
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let ran = run::run(opts.keep.as_deref())?;
+    let image = image(&ran)?;
+    let (checked, tally, shown) = check(&ran, &image)?;
+    if let Some(dir) = &opts.keep {
+        keep::keep(dir, &ran)?;
+    }
+    let equal = checked.is_equal() && checked.equal.instructions == ran.instructions;
+    let story = Story { ran: &ran, tally: &tally, checked: &checked, equal, kept: opts.keep.as_deref() };
+    let mut out = stdout();
+    if opts.json {
+        out.write_all(story.json().as_bytes())?;
+    } else {
+        let snippet = shown.map(|offset| snippet(&ran, &image, offset)).transpose()?;
+        out.write_all(story.text(snippet.as_deref()).as_bytes())?;
+    }
+    out.flush()?;
+    Ok(Outcome::from_errors(u64::from(!equal)))
+}
+
+/// The program, and what was executed besides.
+fn image(ran: &Ran) -> Result<Image, Error> {
+    let mut builder = Image::builder();
+    let failed = |error: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {error}"));
+    builder
+        .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)
+        .map_err(|error| failed(&error))?;
+    for (address, code) in &ran.code {
+        let code = Bytes::new(code.clone());
+        builder.raw("code", code, *address, MemorySpace::ANY).map_err(|error| failed(&error))?;
+    }
+    Ok(builder.build())
+}
+
+/// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
+fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
+    let log = ran.log.clone();
+    let expected = Expected::new(true, move |mut items| {
+        let mut reader = match own::Reader::new(&log[..]) {
+            Ok(reader) => reader,
+            Err(error) => return Some(error.to_string()),
+        };
+        reader.read(&mut items).err().map(|error| error.to_string())
+    });
+    let mut checker = Checker::new(expected, Log::Traps, image, ISA);
+    let mut watch = Watch { checker: &mut checker, image, shown: None };
+    let decoded = in_memory(&ran.source, &ran.trace, image, &Records, Range::ALL, &mut watch);
+    let shown = watch.shown;
+    let tally = match decoded {
+        Ok(tally) => tally,
+        Err(_) if checker.is_done() => Tally::default(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok((checker.finish(false), tally, shown))
+}
+
+/// Looks for a function among the records on their way to the checker.
+struct Watch<'c, 'a> {
+    checker: &'c mut Checker<'a>,
+    image: &'a Image,
+    shown: Option<u64>,
+}
+
+impl Write for Watch<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.shown.is_none() {
+            let symbols = self.image.symbols();
+            let begins = |told: &Told| {
+                matches!(told.item, Item::Run(run) if symbols.symbol(run.start, MemorySpace::ANY)
+                    .is_some_and(|symbol| symbol.start == run.start && symbol.name == SHOWN))
+            };
+            self.shown = records(bytes).find(begins).map(|told| told.offset);
+        }
+        self.checker.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the packet at this offset of the trace tells, instruction by instruction.
+fn snippet(ran: &Ran, image: &Image, offset: u64) -> Result<String, Error> {
+    let mut text = Vec::new();
+    let range = Range { from: offset, to: offset + 1 };
+    in_memory(&ran.source, &ran.trace, image, &Text { detail: Detail::Instructions }, range, &mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
