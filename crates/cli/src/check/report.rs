@@ -114,9 +114,12 @@ impl Checked {
                 plural(instructions),
                 plural(traps)
             );
-            if self.equal.open > 0 {
-                let more = self.equal.uncounted;
-                text += &format!("; {more} more in loops whose rounds the trace does not tell");
+            match (self.equal.open, self.equal.uncounted) {
+                (0, _) => {}
+                (_, 0) => {
+                    text += "; the trace leaves open how often a loop ran, and the log does not say more";
+                }
+                (_, more) => text += &format!("; {more} more in loops whose rounds the trace does not tell"),
             }
             return text + "\n";
         };
