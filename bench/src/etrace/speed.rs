@@ -8,7 +8,7 @@ use tracewright_etrace::encode::{Config, Resync, ResyncMode};
 use tracewright_etrace::stream::{self, Message, Parser};
 use tracewright_etrace::{Options, Params};
 use tracewright_flow::{Counts, Sink};
-use tracewright_image::Image;
+use tracewright_image::{Image, RegionRef};
 
 use super::Answer;
 use super::program::{self, Traced};
@@ -126,7 +126,7 @@ impl<'a> Program<'a> {
         let mut events = Events::new(image.regions().map(|region| region.range()).collect());
         traced.run(limit, &mut events)?;
         events.end_before_waiting();
-        let regions: Vec<_> = image.regions().filter(|region| region.executable()).collect();
+        let regions: Vec<_> = image.regions().filter(RegionRef::executable).collect();
         let start = regions.iter().map(|region| region.range().start).min().unwrap_or(0);
         let end = regions.iter().map(|region| region.range().end).max().unwrap_or(0);
         let mut code = vec![0; (end - start) as usize];
