@@ -7,6 +7,7 @@ mod record;
 mod rival;
 mod size;
 mod speed;
+mod tool;
 
 /// The word that picks the speed of decoding and encoding; with a program's name after a slash, of that only.
 pub const SPEED: &str = "etrace";

@@ -7,7 +7,7 @@
 
 pub mod program;
 mod rival;
-mod sinks;
+pub mod sinks;
 
 use std::time::Duration;
 

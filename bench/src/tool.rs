@@ -18,12 +18,10 @@ const LONG: usize = 128 << 20;
 
 /// Prints the table; `Err` when a tool fails or an answer is wrong.
 pub fn table(executed: &Input) -> Result<(), String> {
-    let tracewright =
-        std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("tracewright");
-    if !tracewright.exists() {
+    let Some(tracewright) = executable() else {
         println!("\nskipped: the whole tool: build it first (cargo build --release)");
         return Ok(());
-    }
+    };
     println!("\n| whole tool | OpenCSD s | one core s | all cores s | x OpenCSD, one core | all cores |");
     println!("|---|--:|--:|--:|--:|--:|");
     if let Some(captures) = captures() {
@@ -75,8 +73,14 @@ pub fn table(executed: &Input) -> Result<(), String> {
     Ok(())
 }
 
+/// The tool, if it was built.
+pub fn executable() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.with_file_name("tracewright");
+    path.exists().then_some(path)
+}
+
 /// The best time, and what was said on standard error.
-fn time(command: &mut Command) -> Result<(Duration, String), String> {
+pub fn time(command: &mut Command) -> Result<(Duration, String), String> {
     let mut best: Option<(Duration, String)> = None;
     for _ in 0..ROUNDS {
         let start = Instant::now();

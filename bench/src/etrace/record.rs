@@ -1,5 +1,7 @@
 //! What a hart executes to a trace.
 
+use std::ops::Range;
+
 use tracewright_core::{Block, Isa};
 use tracewright_etrace::encode::{self, Encoder};
 use tracewright_etrace::ingress::Executed;
@@ -23,23 +25,25 @@ pub enum Event {
 pub struct Events {
     pub events: Vec<Event>,
     pub answer: Answer,
-    /// What runs before this, the machine's own code, is left out.
-    pub first: u64,
+    /// Where the program is, until it runs: the machine's own code before it is left out.
+    program: Vec<Range<u64>>,
 }
 
 impl Events {
+    /// Of a program that is there.
+    pub fn new(program: Vec<Range<u64>>) -> Self {
+        Self { program, ..Self::default() }
+    }
+
     /// Leaves out the last rounds of a loop that nothing ends, or little did: what waits for the machine to stop. No trace
     /// tells how often it went round.
     pub fn end_before_waiting(&mut self) {
-        while let [.., Event::Block(one), Event::Block(other)] = &self.events[..]
-            && one == other
+        let is_waiting = |block: &Block, next: u64| block.class.is_branch() && block.last() == next;
+        let mut next = None;
+        while let Some(Event::Block(block)) = self.events.last()
+            && is_waiting(block, next.unwrap_or(block.start))
         {
-            self.events.pop();
-        }
-        if let Some(Event::Block(block)) = self.events.last()
-            && block.class.is_branch()
-            && block.start == block.last()
-        {
+            next = Some(block.start);
             self.events.pop();
         }
         self.answer = Answer::default();
@@ -53,10 +57,13 @@ impl Events {
 
 impl Sink for Events {
     fn block(&mut self, block: &Block) {
-        if block.start >= self.first {
-            self.first = 0;
-            self.events.push(Event::Block(*block));
+        let is_machines =
+            |program: &Vec<Range<u64>>| !program.iter().any(|range| range.contains(&block.start));
+        if !self.program.is_empty() && is_machines(&self.program) {
+            return;
         }
+        self.program.clear();
+        self.events.push(Event::Block(*block));
     }
 
     fn trap(&mut self, trap: &Trap) {

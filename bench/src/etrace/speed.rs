@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 use tracewright_core::{Block, Element, Isa, MemorySpace};
 use tracewright_etrace::decode::Decoder;
 use tracewright_etrace::encode::{Config, Resync, ResyncMode};
-use tracewright_etrace::stream::{Message, Parser};
+use tracewright_etrace::stream::{self, Message, Parser};
 use tracewright_etrace::{Options, Params};
 use tracewright_flow::{Counts, Sink};
-use tracewright_image::Image;
+use tracewright_image::{Image, RegionRef};
 
 use super::Answer;
 use super::program::{self, Traced};
 use super::record::{self, Event, Events};
 use super::rival::{self, Table};
+use super::tool;
 use crate::hart::program::Size;
 use crate::hart::{number, time};
 
@@ -32,9 +33,6 @@ const SHARED: [&str; 6] = [
     "embench-statemate",
     "embench-picojpeg",
 ];
-
-/// Where the shared programs begin; the machine's own code is below.
-const PROGRAM: u64 = 0x8000_0000;
 
 /// Prints the tables; returns how many entries there were.
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
@@ -61,6 +59,9 @@ pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
             }
             entries += 1;
         }
+    }
+    if !check && only.is_none() {
+        tool::table()?;
     }
     Ok(entries)
 }
@@ -122,11 +123,10 @@ struct Program<'a> {
 impl<'a> Program<'a> {
     fn new(traced: &'a Traced, limit: u64) -> Result<Self, String> {
         let (image, isa) = traced.image()?;
-        let first = if traced.is_shared { PROGRAM } else { 0 };
-        let mut events = Events { first, ..Events::default() };
+        let mut events = Events::new(image.regions().map(|region| region.range()).collect());
         traced.run(limit, &mut events)?;
         events.end_before_waiting();
-        let regions: Vec<_> = image.regions().filter(|region| region.executable()).collect();
+        let regions: Vec<_> = image.regions().filter(RegionRef::executable).collect();
         let start = regions.iter().map(|region| region.range().start).min().unwrap_or(0);
         let end = regions.iter().map(|region| region.range().end).max().unwrap_or(0);
         let mut code = vec![0; (end - start) as usize];
@@ -153,12 +153,12 @@ impl<'a> Program<'a> {
         let mut bytes = Vec::new();
         record::encode(&config, &self.events, &mut bytes);
         let entry = Entry { program: self, mix, config, bytes, is_rivals: false };
-        entry.blocks()?;
-        entry.profile()?;
+        entry.blocks(2)?;
+        entry.profile(2)?;
         if mix.rival == Rival::Refuses {
             return Ok(entry);
         }
-        match (mix.rival, entry.rival()) {
+        match (mix.rival, entry.rival(1)) {
             (Rival::Reads, Err(why)) => Err(why),
             (Rival::Tries, Err(why)) => {
                 eprintln!("{why}");
@@ -182,13 +182,15 @@ struct Entry<'p, 'a> {
 impl Entry<'_, '_> {
     fn measure(&self) -> Result<String, String> {
         let mut best = [None; 4];
+        // Short ones again and again.
+        let times = (LIMIT / self.program.answer.instructions.max(1)).clamp(1, 1000) as u32;
         for _ in 0..ROUNDS {
             if self.is_rivals {
-                time(&mut best[0], self.rival()?);
+                time(&mut best[0], self.rival(times)?);
             }
-            time(&mut best[1], self.blocks()?);
-            time(&mut best[2], self.profile()?);
-            time(&mut best[3], self.encode()?);
+            time(&mut best[1], self.blocks(times)?);
+            time(&mut best[2], self.profile(times)?);
+            time(&mut best[3], self.encode(times)?);
         }
         let instructions = self.program.answer.instructions as f64;
         let rate = |time: Option<Duration>| Some(instructions / 1e6 / time?.as_secs_f64());
@@ -209,58 +211,79 @@ impl Entry<'_, '_> {
         ))
     }
 
-    fn rival(&self) -> Result<Duration, String> {
-        let start = Instant::now();
-        let answer = rival::decode(&self.bytes, &self.config.params, &self.program.table)
-            .map_err(|why| format!("{}: {why}", self.name()))?;
-        let time = start.elapsed();
-        self.same("riscv-etrace", &answer)?;
-        Ok(time)
-    }
-
-    fn blocks(&self) -> Result<Duration, String> {
-        let mut sink = Blocks::default();
-        let start = Instant::now();
-        self.decode(&mut sink);
-        let time = start.elapsed();
-        if let Some(bad) = sink.bad {
-            return Err(format!("{}: {bad:x?}", self.name()));
+    fn rival(&self, times: u32) -> Result<Duration, String> {
+        let mut time = Duration::ZERO;
+        for _ in 0..times {
+            let start = Instant::now();
+            let answer = rival::decode(&self.bytes, &self.config.params, &self.program.table)
+                .map_err(|why| format!("{}: {why}", self.name()))?;
+            time += start.elapsed();
+            self.same("riscv-etrace", &answer)?;
         }
-        self.same("blocks", &sink.answer)?;
-        Ok(time)
+        Ok(time / times)
     }
 
-    fn profile(&self) -> Result<Duration, String> {
+    fn blocks(&self, times: u32) -> Result<Duration, String> {
+        let mut time = Duration::ZERO;
+        let mut decoder = self.decoder();
+        for _ in 0..times {
+            let mut sink = Blocks::default();
+            let start = Instant::now();
+            decoder = self.decode(decoder, &mut sink);
+            time += start.elapsed();
+            if let Some(bad) = sink.bad {
+                return Err(format!("{}: {bad:x?}", self.name()));
+            }
+            self.same("blocks", &sink.answer)?;
+        }
+        Ok(time / times)
+    }
+
+    fn profile(&self, times: u32) -> Result<Duration, String> {
         let mut counts = Counts::new();
+        let mut decoder = self.decoder();
         let start = Instant::now();
-        let decoder = self.decode(&mut counts);
+        for _ in 0..times {
+            decoder = self.decode(decoder, &mut counts);
+        }
         let profile = counts.finish(decoder.runner().graph());
         let time = start.elapsed();
         let count = |(block, times): (&Block, &u64)| u64::from(block.count) * times;
         let instructions: u64 = profile.blocks.iter().map(count).sum();
-        let expected = self.program.answer.instructions;
+        let expected = self.program.answer.instructions * u64::from(times);
         if instructions != expected {
             return Err(format!("{}: profile: {instructions}, expected {expected}", self.name()));
         }
-        Ok(time)
+        Ok(time / times)
     }
 
-    fn encode(&self) -> Result<Duration, String> {
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        let start = Instant::now();
-        record::encode(&self.config, &self.program.events, &mut bytes);
-        let time = start.elapsed();
-        if bytes == self.bytes { Ok(time) } else { Err(format!("{}: encoded otherwise", self.name())) }
+    fn encode(&self, times: u32) -> Result<Duration, String> {
+        let mut time = Duration::ZERO;
+        for _ in 0..times {
+            let mut bytes = Vec::with_capacity(self.bytes.len());
+            let start = Instant::now();
+            record::encode(&self.config, &self.program.events, &mut bytes);
+            time += start.elapsed();
+            if bytes != self.bytes {
+                return Err(format!("{}: encoded otherwise", self.name()));
+            }
+        }
+        Ok(time / times)
     }
 
-    fn decode(&self, sink: &mut impl Sink) -> Decoder<'_> {
-        let Program { image, isa, .. } = self.program;
-        let config = record::stream(&self.config.params);
-        let mut decoder = Decoder::new(&config.params, config.options, image, *isa);
-        let mut parser = Parser::new(config);
-        let mut messages = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, sink);
+    /// One that knows nothing of the program yet, but its code: the rival gets all instructions decoded.
+    fn decoder(&self) -> Decoder<'_> {
+        let options = Options::default();
+        Decoder::new(&self.config.params, options, &self.program.image, self.program.isa)
+    }
+
+    /// Decodes it once.
+    fn decode<'d>(&self, decoder: Decoder<'d>, sink: &mut impl Sink) -> Decoder<'d> {
+        let mut parser = Parser::new(record::stream(&self.config.params));
+        let mut messages = Messages { decoder, sink };
         parser.feed(&self.bytes, &mut messages);
         parser.finish(&mut messages);
+        let Messages { mut decoder, sink } = messages;
         decoder.finish(self.bytes.len() as u64, sink);
         decoder
     }
@@ -275,6 +298,24 @@ impl Entry<'_, '_> {
 
     fn name(&self) -> String {
         format!("{}, {}", self.program.traced.name, self.mix.name)
+    }
+}
+
+/// Decodes messages.
+struct Messages<'i, 's, S> {
+    decoder: Decoder<'i>,
+    sink: &'s mut S,
+}
+
+impl<S: Sink> stream::Sink for Messages<'_, '_, S> {
+    #[inline(always)]
+    fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
+        self.decoder.message(offset, message, self.sink);
+    }
+
+    #[inline(always)]
+    fn short(&mut self, offset: u64, word: u64, len: u32) -> bool {
+        self.decoder.short(offset, word, len, self.sink)
     }
 }
 

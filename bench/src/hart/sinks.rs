@@ -12,6 +12,16 @@ pub struct Blocks {
     sum: u64,
 }
 
+/// Counts instructions that retired.
+#[derive(Debug, Default)]
+pub struct Retired(pub u64);
+
+impl Sink for Retired {
+    fn block(&mut self, block: &Block) {
+        self.0 += u64::from(block.count);
+    }
+}
+
 impl Sink for Blocks {
     #[inline(always)]
     fn block(&mut self, block: &Block) {

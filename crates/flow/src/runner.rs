@@ -4,9 +4,10 @@ use tracewright_core::{Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
 use tracewright_isa::riscv;
 
+use crate::leaps::{Known, Leaps};
 use crate::scan::instruction;
 use crate::strides::{self, Step, Strides};
-use crate::{Calls, Graph, Instructions, NodeId, Sink, Stop};
+use crate::{Calls, Graph, Instructions, Leap, NodeId, Sink, Stop};
 
 /// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
 ///
@@ -17,6 +18,7 @@ pub struct Runner<'i> {
     graph: Graph<'i>,
     rows: Vec<Row>,
     strides: Strides,
+    leaps: Leaps,
     rules: Inferred,
     /// Calls whose returns the trace leaves out.
     pub calls: Calls,
@@ -135,6 +137,7 @@ impl<'i> Runner<'i> {
             graph: Graph::new(image, false),
             rows: Vec::new(),
             strides: Strides::default(),
+            leaps: Leaps::default(),
             rules: Inferred::default(),
             calls: Calls::new(0, 0),
             isa,
@@ -157,6 +160,7 @@ impl<'i> Runner<'i> {
             self.rules = rules;
             self.rows.fill(UNKNOWN);
             self.strides.clear();
+            self.leaps.clear();
         }
     }
 
@@ -189,6 +193,7 @@ impl<'i> Runner<'i> {
         self.graph.clear();
         self.rows.clear();
         self.strides.clear();
+        self.leaps.clear();
         *here = start.map_or(NodeId::NONE, |start| self.at(start));
         let node_at = |start: Option<u64>| start.map_or(NodeId::NONE, |start| self.at(start));
         let nodes: Vec<_> = callers.into_iter().map(node_at).collect();
@@ -239,34 +244,31 @@ impl<'i> Runner<'i> {
                 jumps = if stride.takes > 0 { 0 } else { jumps + u32::from(stride.len) };
             } else {
                 let row = self.row(here);
-                match row.kind {
-                    Kind::Branch | Kind::Jump => {
-                        self.learn(here, bits, most);
-                        continue;
-                    }
-                    Kind::Call | Kind::Return | Kind::JumpBack if RETURNS => {
-                        // No call was made that it could return from.
-                        let to = match row.kind {
-                            Kind::Return => match self.calls.pop() {
-                                Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
-                                popped => popped.ok_or((Reached::Indirect(here), count))?,
-                            },
-                            Kind::JumpBack => {
-                                self.calls.pop();
-                                row.to[0]
-                            }
-                            _ => {
-                                self.calls.push(row.after);
-                                row.to[0]
-                            }
-                        };
-                        sink.node(offset, &self.graph, here, true);
-                        here = to;
-                        jumps += 1;
-                    }
-                    Kind::End | Kind::Unknown => return Err((Reached::End(here), count)),
-                    _ => return Err((Reached::Indirect(here), count)),
+                if matches!(row.kind, Kind::Branch | Kind::Jump) {
+                    self.learn(here, bits, most);
+                    continue;
                 }
+                // Comparisons, not a table of jumps: those are hard to foretell.
+                let to = if RETURNS && row.kind == Kind::Call {
+                    self.calls.push(row.after);
+                    row.to[0]
+                } else if RETURNS && row.kind == Kind::Return {
+                    match self.calls.pop() {
+                        Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
+                        Some(to) => to,
+                        None => return Err((Reached::Indirect(here), count)),
+                    }
+                } else if RETURNS && row.kind == Kind::JumpBack {
+                    self.calls.pop();
+                    row.to[0]
+                } else if row.kind == Kind::End {
+                    return Err((Reached::End(here), count));
+                } else {
+                    return Err((Reached::Indirect(here), count));
+                };
+                sink.node(offset, &self.graph, here, true);
+                here = to;
+                jumps += 1;
             }
             // Jumps in a circle would go on for ever.
             if jumps > CAUTIOUS {
@@ -304,6 +306,77 @@ impl<'i> Runner<'i> {
             }
         }
         self.strides.end(start, here, (bits, count), takes, at);
+    }
+
+    /// Runs to where the packet says that an indirect jump went, if it came before at the same place, and was
+    /// [seen](Self::see_leap) then. Returns the node there and its address. Otherwise nothing happens.
+    #[inline(always)]
+    pub fn leap(&mut self, leap: &Leap, offset: u64, sink: &mut impl Sink) -> Option<(NodeId, u64)> {
+        let Known::Steps(steps, target, to) = self.leaps.get(leap) else { return None };
+        let mut from = leap.here;
+        for step in steps {
+            sink.node(offset, &self.graph, step.node, step.taken);
+            from = step.node;
+        }
+        self.graph.went(from, target);
+        Some((target, to))
+    }
+
+    /// A packet says that execution goes through branches, at most 31 with these outcomes, and on to `to`. If nothing but branches
+    /// and direct jumps is on the way there, and at its end an indirect jump, it can be taken at once the next time.
+    #[inline(never)]
+    pub fn see_leap(&mut self, leap: Leap, (bits, count): (u32, u32), to: u64) {
+        match self.leaps.get(&leap) {
+            Known::No => return self.leaps.see(leap, false),
+            Known::Never | Known::Steps(..) => return,
+            Known::Seen => {}
+        }
+        let start = self.leaps.begin();
+        let target = self.leap_steps(&leap, bits | 1 << count, to, start);
+        self.leaps.end(start, leap, to, target);
+    }
+
+    /// Packets mean something else from now on.
+    pub fn forget_leaps(&mut self) {
+        self.leaps.clear();
+    }
+
+    /// The outcomes are below a 1.
+    fn leap_steps(&mut self, leap: &Leap, mut code: u32, address: u64, start: usize) -> Option<NodeId> {
+        let goal = Goal { address, inline: true, is_branch: false, returns: Returns::Any };
+        let target = self.at(address);
+        let node = self.graph.node(target);
+        if node.count() == 1 && node.class().conditional {
+            // One of the outcomes is of this branch.
+            return None;
+        }
+        let mut here = leap.here;
+        let mut skip = leap.at.wrapping_sub(self.graph.node(here).start()) + 1;
+        loop {
+            if code == 1 && self.is_at(here, skip, &goal, 0) {
+                return None;
+            }
+            skip = 0;
+            let row = self.row(here);
+            let not_taken = code & 1 == 1;
+            let (to, taken) = match row.kind {
+                Kind::Branch if code > 1 => {
+                    code >>= 1;
+                    let to = row.to[usize::from(not_taken)];
+                    (if to == NodeId::NONE { self.link(here, not_taken) } else { to }, !not_taken)
+                }
+                Kind::Jump => (row.to[0], true),
+                Kind::Indirect if code == 1 => (NodeId::NONE, true),
+                _ => return None,
+            };
+            if !self.leaps.step(start, Step { node: here, taken }) {
+                return None;
+            }
+            if to == NodeId::NONE {
+                return Some(target);
+            }
+            here = to;
+        }
     }
 
     /// Runs through `count` branches; `taken` says of the branch at an address what became of it. Returns the node after the last
@@ -536,8 +609,19 @@ impl<'i> Runner<'i> {
     /// The node after `here`, which ends with anything but a branch.
     #[inline(always)]
     fn jump(&mut self, here: NodeId, row: Row, offset: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
+        // What is nearly always so comes first, and is compared with: a table of jumps is hard to foretell.
+        if row.kind == Kind::Jump {
+            sink.node(offset, &self.graph, here, true);
+            return Ok(row.to[0]);
+        }
+        if row.kind == Kind::Indirect {
+            sink.node(offset, &self.graph, here, true);
+            return Err(Reached::Indirect(here));
+        }
+        if row.kind == Kind::Branch {
+            return Err(Reached::Branch(here));
+        }
         let to = match row.kind {
-            Kind::Jump => row.to[0],
             Kind::Call => {
                 self.calls.push(row.after);
                 row.to[0]
@@ -554,17 +638,12 @@ impl<'i> Runner<'i> {
                 self.calls.pop();
                 row.to[0]
             }
-            Kind::Indirect => {
-                sink.node(offset, &self.graph, here, true);
-                return Err(Reached::Indirect(here));
-            }
             Kind::IndirectCall => {
                 self.calls.push(row.after);
                 sink.node(offset, &self.graph, here, true);
                 return Err(Reached::Indirect(here));
             }
-            Kind::Branch => return Err(Reached::Branch(here)),
-            Kind::End | Kind::Unknown => return Err(Reached::End(here)),
+            _ => return Err(Reached::End(here)),
         };
         sink.node(offset, &self.graph, here, true);
         Ok(to)

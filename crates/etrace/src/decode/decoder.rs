@@ -1,5 +1,5 @@
 use tracewright_core::{Contradiction, Element, GapReason, Isa, MemorySpace, TraceOn};
-use tracewright_flow::{Calls, Inferred, NodeId, Returns, Runner, Sink};
+use tracewright_flow::{Calls, Inferred, Leap, NodeId, Returns, Runner, Sink};
 use tracewright_image::Image;
 
 use super::handlers::Handlers;
@@ -23,6 +23,10 @@ pub struct Decoder<'i> {
     pub(super) at: Option<u64>,
     /// Whether that is a branch that was taken; `None` if it is no branch.
     pub(super) pending: Option<bool>,
+    /// Whether nothing but where execution is and what a packet says decides where it goes.
+    pub(super) leaps: bool,
+    /// The message that was not known by its bytes, and where it began.
+    pub(super) unread: Option<(u64, Leap)>,
     /// Execution was followed to the first occurrence of the last reported address. If that was the target of an uninferable
     /// jump, it is yet to come. What the packet said of returns, and how many were passed.
     pub(super) inferred: Option<(Returns, u32)>,
@@ -80,6 +84,8 @@ impl<'i> Decoder<'i> {
             here: NodeId::NONE,
             at: None,
             pending: None,
+            leaps: false,
+            unread: None,
             inferred: None,
             is_final: false,
             address: 0,
@@ -152,7 +158,12 @@ impl<'i> Decoder<'i> {
 
     /// From now on these are switched on, as if a support packet had said so.
     pub fn set_options(&mut self, options: crate::Options) {
+        if options != self.options {
+            self.runner.forget_leaps();
+        }
         self.options = options;
+        self.leaps = !(options.implicit_return || options.branch_prediction || options.jump_target_cache)
+            && self.is_ours(0);
         self.runner.set_inferred(Inferred {
             pairs: options.sijump,
             returns: options.implicit_return,
@@ -178,6 +189,31 @@ impl<'i> Decoder<'i> {
             Content::Instruction(_) => {}
             _ => self.no_packet(offset, message, sink),
         }
+    }
+
+    /// Takes a short instruction trace message of source 0 by its bytes, as [`stream::Sink::short`](crate::stream::Sink::short)
+    /// gives them, if it came before when execution was where it is now. If not, says so: it has to be read, and given to
+    /// [`message`](Self::message).
+    #[inline(always)]
+    pub fn short(&mut self, offset: u64, word: u64, len: u32, sink: &mut impl Sink) -> bool {
+        // Where execution goes depends on nothing but these, then.
+        if !self.leaps
+            || self.at != Some(self.address)
+            || self.pending.is_some()
+            || self.inferred.is_some()
+            || self.state != State::Running
+        {
+            return false;
+        }
+        let leap = Leap { here: self.here, len, at: self.address, word };
+        let Some((target, to)) = self.runner.leap(&leap, offset, sink) else {
+            self.unread = Some((offset, leap));
+            return false;
+        };
+        (self.here, self.at, self.address) = (target, Some(to), to);
+        self.is_final = false;
+        self.last_offset = Some(offset);
+        true
     }
 
     /// Takes the packet that began at stream position `offset`.

@@ -33,8 +33,39 @@ impl Decoder<'_> {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
             return;
         }
+        let leap = self.unread.take().filter(|&(from, _)| from == offset);
         let to = self.received(sent.value);
-        self.report(offset, map, to, sent, sink);
+        let is_flagged = sent.notify || sent.updiscon || sent.returns.is_some() || self.params.iret_ext;
+        if let (Some((_, leap)), false) = (leap, is_flagged) {
+            self.runner.see_leap(leap, (map.bits(), map.count()), to);
+        }
+        let target = self.runner.at(to);
+        if is_flagged || self.is_branch(target) {
+            return self.report(offset, map, to, sent, sink);
+        }
+        // Nearly always: what `report` does then.
+        let goal = Goal { address: to, inline: true, is_branch: false, returns: Returns::Any };
+        match self.branches(offset, map, sink) {
+            Ok((here, skip)) => match self.runner.run(here, skip, &goal, 0, offset, sink) {
+                Reached::Indirect(from) => {
+                    self.jumped(from, target, to);
+                    self.is_final = false;
+                }
+                reached => self.no_jump(offset, reached, to, target, sink),
+            },
+            Err(reached) => self.fail(offset, reached, Some(to), sink),
+        }
+    }
+
+    /// No uninferable jump led to an address that was reported without any flag.
+    #[inline(never)]
+    fn no_jump(&mut self, offset: u64, reached: Reached, to: u64, target: NodeId, sink: &mut impl Sink) {
+        let Reached::Inline(here) = reached else {
+            return self.fail(offset, reached, Some(to), sink);
+        };
+        let goal = Goal { address: to, inline: true, is_branch: false, returns: Returns::Any };
+        let report = Report { goal, target, pending: None, inferred: true, notify: false, is_sync: false };
+        self.came_inline(offset, here, &report, sink);
     }
 
     /// Format 1 without an address: the last branch of the map is where execution is.
@@ -226,7 +257,7 @@ impl Decoder<'_> {
     }
 
     /// Runs through the branches of the map, and from there to the address.
-    #[inline(always)]
+    #[inline(never)]
     fn report(&mut self, offset: u64, map: BranchMap, to: u64, sent: &Address, sink: &mut impl Sink) {
         let target = self.runner.at(to);
         let is_branch = self.is_branch(target);

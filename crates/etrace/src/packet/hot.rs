@@ -33,20 +33,20 @@ impl Hot {
     /// is not that easy.
     #[inline(always)]
     pub(crate) fn read(self, word: u64, bits: u32, options: &Options) -> Option<Packet> {
-        match word & 3 {
-            1 => {
-                let branches = (word >> 2 & 31) as u8;
-                if branches == 0 {
-                    let map = BranchMap::new((word >> 7) as u32 & (u32::MAX >> 1), 31);
-                    return (bits <= 40).then_some(Packet::Branches(map, None));
-                }
-                let address = self.address(word, bits, 7 + map_width(branches), options)?;
-                Some(Packet::Branches(BranchMap::new((word >> 7) as u32, branches), Some(address)))
+        // Comparisons, not a table of jumps: those are hard to foretell.
+        if word & 3 == 1 {
+            let branches = (word >> 2 & 31) as u8;
+            if branches == 0 {
+                let map = BranchMap::new((word >> 7) as u32 & (u32::MAX >> 1), 31);
+                return (bits <= 40).then_some(Packet::Branches(map, None));
             }
-            2 => Some(Packet::Address(self.address(word, bits, 2, options)?)),
-            0 => self.format_0(word, bits, options),
-            _ => None,
+            let address = self.address(word, bits, 7 + map_width(branches), options)?;
+            return Some(Packet::Branches(BranchMap::new((word >> 7) as u32, branches), Some(address)));
         }
+        if word & 3 == 2 {
+            return Some(Packet::Address(self.address(word, bits, 2, options)?));
+        }
+        if word & 3 == 0 { self.format_0(word, bits, options) } else { None }
     }
 
     #[inline(always)]

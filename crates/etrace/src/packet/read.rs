@@ -184,12 +184,6 @@ fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malforme
 /// Bits of the branch map of so many branches.
 #[inline]
 pub(super) const fn map_width(branches: u8) -> u32 {
-    match branches {
-        0 => 0,
-        1 => 1,
-        2..=3 => 3,
-        4..=7 => 7,
-        8..=15 => 15,
-        _ => 31,
-    }
+    // Without branching: 0, 1, 3, 7, 15, 31.
+    (1 << (8 - branches.leading_zeros())) - 1
 }

@@ -42,6 +42,9 @@ impl Hot {
         sources: &Sources,
         sink: &mut impl Sink,
     ) -> usize {
+        if (self.source_bits, self.type_bits) == (0, 0) {
+            return self.run_alone(bytes, position, config, sources, sink);
+        }
         let (mut at, mut last) = (0, None);
         while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {
             let length = usize::from(header & 0x1f);
@@ -68,6 +71,40 @@ impl Hot {
             let flow = (header & self.flow) >> 5;
             let content = Content::Instruction(packet);
             let message = Message { source, flow, timestamp: None, content };
+            sink.message(position + at as u64, &bytes[at..=at + len], &message);
+            at += 1 + len;
+        }
+        at
+    }
+
+    /// The same where there is only one source, and only instruction trace.
+    #[inline]
+    fn run_alone(
+        &self,
+        bytes: &[u8],
+        position: u64,
+        config: &Config,
+        sources: &Sources,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let Self { packet, mask, header: expected, flow, .. } = *self;
+        // Options change only with messages that are not read here.
+        let (options, _) = sources.options(0, config);
+        let mut at = 0;
+        while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {
+            let len = usize::from(header & 0x1f);
+            if header & mask != expected || len.wrapping_sub(1) > 7 {
+                break;
+            }
+            let bits = 8 * len as u32;
+            let word = (((u64::from_le_bytes(*word) << (64 - bits)) as i64) >> (64 - bits)) as u64;
+            if sink.short(position + at as u64, word, len as u32) {
+                at += 1 + len;
+                continue;
+            }
+            let Some(packet) = packet.read(word, bits, &options) else { break };
+            let content = Content::Instruction(packet);
+            let message = Message { source: 0, flow: (header & flow) >> 5, timestamp: None, content };
             sink.message(position + at as u64, &bytes[at..=at + len], &message);
             at += 1 + len;
         }

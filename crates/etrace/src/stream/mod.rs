@@ -115,6 +115,14 @@ pub trait Sink {
     /// A message that began at stream position `offset`; `bytes` are all its bytes, those of the encapsulation among them (none for
     /// [`Content::NotSync`]).
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message);
+
+    /// A message that began at stream position `offset`, before it is read; not of all messages this is asked. It is of source 0, an
+    /// instruction trace packet without timestamp, and its payload of `len` bytes, at most 8, is `word` with its sign. Returns
+    /// whether it was taken: it is not read then.
+    #[inline(always)]
+    fn short(&mut self, _offset: u64, _word: u64, _len: u32) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(u64, &[u8], &Message)> Sink for F {

@@ -146,7 +146,7 @@ impl Parser {
         if let Some(search) = self.search.take() {
             not_sync(search.from, end, sink);
         } else if self.carried > 0 {
-            sink.message(self.at, &self.carry[..self.carried], &message(Content::Incomplete));
+            tell(sink, self.at, &self.carry[..self.carried], &message(Content::Incomplete));
         }
         self.at = end;
         self.carried = 0;
@@ -218,16 +218,22 @@ impl Parser {
             Body::Alignment => Content::Alignment,
         };
         let (source, flow, timestamp) = (frame.source, frame.flow, frame.timestamp);
-        sink.message(self.at, bytes, &Message { source, flow, timestamp, content });
+        tell(sink, self.at, bytes, &Message { source, flow, timestamp, content });
     }
 
     #[cold]
     fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl Sink) {
-        sink.message(self.at, bytes, &message(Content::Malformed(why)));
+        tell(sink, self.at, bytes, &message(Content::Malformed(why)));
         if self.config.encapsulation != Encapsulation::Pulp {
             self.search = Some(Search::new(self.at + bytes.len() as u64, bytes));
         }
     }
+}
+
+/// Kept apart, so that what takes messages is inlined here and where most are told ([`Hot`]), and nowhere else.
+#[inline(never)]
+fn tell(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
+    sink.message(offset, bytes, message);
 }
 
 fn message(content: Content) -> Message {
@@ -236,6 +242,6 @@ fn message(content: Content) -> Message {
 
 fn not_sync(from: u64, to: u64, sink: &mut impl Sink) {
     if from < to {
-        sink.message(from, &[], &message(Content::NotSync { len: to - from }));
+        tell(sink, from, &[], &message(Content::NotSync { len: to - from }));
     }
 }

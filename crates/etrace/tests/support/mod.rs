@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tracewright_core::{Element, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder};
-use tracewright_etrace::stream::{Config, Message, Parser};
+use tracewright_etrace::stream::{self, Config, Message, Parser};
 use tracewright_flow::Instructions;
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::etrace::text;
@@ -112,7 +112,7 @@ pub fn image(code: &BTreeMap<u64, u8>) -> Image {
     builder.build()
 }
 
-/// All elements of a stream.
+/// All elements of a stream; the same whether messages that came before are read again or not.
 pub fn decode(
     bytes: &[u8],
     config: &Config,
@@ -120,15 +120,40 @@ pub fn decode(
     image: &Image,
     isa: Isa,
 ) -> Vec<(u64, Element)> {
-    let mut elements = Vec::new();
-    let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
-    let mut decoder = Decoder::new(&config.params, options, image, isa);
-    let mut parser = Parser::new(config.clone());
-    let mut sink = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut tell);
-    parser.feed(bytes, &mut sink);
-    parser.finish(&mut sink);
-    decoder.finish(bytes.len() as u64, &mut tell);
-    elements
+    let decoder = Decoder::new(&config.params, options, image, isa);
+    let [reading, knowing] = [false, true].map(|knows| {
+        let mut messages = Messages { decoder: decoder.clone(), elements: Vec::new(), knows };
+        let mut parser = Parser::new(config.clone());
+        parser.feed(bytes, &mut messages);
+        parser.finish(&mut messages);
+        let Messages { mut decoder, mut elements, .. } = messages;
+        let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
+        decoder.finish(bytes.len() as u64, &mut tell);
+        elements
+    });
+    if let Some(at) = (0..reading.len().max(knowing.len())).find(|&at| reading.get(at) != knowing.get(at)) {
+        panic!("element {at}: {:x?}, without reading {:x?}", reading.get(at), knowing.get(at));
+    }
+    reading
+}
+
+/// Decodes messages, those that came before by their bytes if it `knows` them.
+struct Messages<'i> {
+    decoder: Decoder<'i>,
+    elements: Vec<(u64, Element)>,
+    knows: bool,
+}
+
+impl stream::Sink for Messages<'_> {
+    fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
+        let mut tell = |offset: u64, element: &Element| self.elements.push((offset, *element));
+        self.decoder.message(offset, message, &mut tell);
+    }
+
+    fn short(&mut self, offset: u64, word: u64, len: u32) -> bool {
+        let mut tell = |offset: u64, element: &Element| self.elements.push((offset, *element));
+        self.knows && self.decoder.short(offset, word, len, &mut tell)
+    }
 }
 
 /// The addresses of all instructions of all blocks.
