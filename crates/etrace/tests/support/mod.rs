@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod happened;
+pub mod machine;
 pub mod twin;
 
 use std::collections::BTreeMap;
