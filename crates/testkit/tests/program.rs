@@ -142,7 +142,8 @@ Idx:36; ID:10; OCSD_GEN_TRC_ELEM_SOMETHING( new )
     let told: Vec<_> = lines.iter().map(|line| format!("{:x?}", line.element)).collect();
     assert!(told[3].contains("start: 400000, end: 40000c, count: 3"), "{}", told[3]);
     assert!(told[3].contains("conditional: true }, ended: NotTaken"), "{}", told[3]);
-    assert!(told[5].contains("number: e, return_address: Some(40000c), at_target: true"), "{}", told[5]);
+    let exception = "number: e, interrupt: false, value: None, return_address: Some(40000c), at_target: true";
+    assert!(told[5].contains(exception), "{}", told[5]);
     assert_eq!(lister::elements(text, 0x11).unwrap().len(), 1);
     assert_eq!(lister::elements(text, 0x10), Err("SOMETHING( new )".into()));
 }
