@@ -4,6 +4,7 @@ mod support;
 
 use std::path::PathBuf;
 
+use support::Feed;
 use support::happened::{Happened, difference};
 use support::machine::{Event, Record, files, image, run, samples};
 use tracewright_core::{Element, Isa};
@@ -11,7 +12,7 @@ use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed};
 use tracewright_etrace::packet::Packet;
-use tracewright_etrace::stream::{self, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_testkit::{captures, skip};
 
@@ -104,7 +105,7 @@ fn check(name: &str, record: &Record, config: &Config, isa: Isa) -> usize {
         ref other => panic!("{name} at {offset:#x}: {other:x?}"),
     };
     let mut parser = Parser::new(stream);
-    let mut messages = |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut sink);
+    let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
     parser.feed(&bytes, &mut messages);
     parser.finish(&mut messages);
     decoder.finish(bytes.len() as u64, &mut sink);

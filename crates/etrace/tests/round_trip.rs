@@ -3,13 +3,14 @@
 
 mod support;
 
+use support::Feed;
 use support::happened::{Happened, difference};
 use tracewright_core::{Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
 use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
-use tracewright_etrace::stream::{Config, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::stream::{Config, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
@@ -153,8 +154,7 @@ impl Case {
             ref other => wrong.push(*other),
         };
         let mut parser = Parser::new(self.stream.clone());
-        let mut messages =
-            |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut sink);
+        let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
         let mut rest = bytes;
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(rest.len().min(1 + rng.sized(10) as usize));

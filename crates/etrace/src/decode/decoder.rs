@@ -162,8 +162,7 @@ impl<'i> Decoder<'i> {
             self.runner.forget_leaps();
         }
         self.options = options;
-        self.leaps = !(options.implicit_return || options.branch_prediction || options.jump_target_cache)
-            && self.is_ours(0);
+        self.leaps = !(options.branch_prediction || options.jump_target_cache) && self.is_ours(0);
         self.runner.set_inferred(Inferred {
             pairs: options.sijump,
             returns: options.implicit_return,

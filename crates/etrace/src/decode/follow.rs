@@ -35,8 +35,9 @@ impl Decoder<'_> {
         }
         let leap = self.unread.take().filter(|&(from, _)| from == offset);
         let to = self.received(sent.value);
-        let is_flagged = sent.notify || sent.updiscon || sent.returns.is_some() || self.params.iret_ext;
-        if let (Some((_, leap)), false) = (leap, is_flagged) {
+        let is_told = sent.notify || sent.updiscon || sent.returns.is_some();
+        let is_flagged = is_told || self.params.iret_ext;
+        if let (Some((_, leap)), false) = (leap, is_told) {
             self.runner.see_leap(leap, (map.bits(), map.count()), to);
         }
         let target = self.runner.at(to);

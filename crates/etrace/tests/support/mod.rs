@@ -157,6 +157,22 @@ impl stream::Sink for Messages<'_> {
     }
 }
 
+/// Gives messages to a decoder, also by their bytes where it knows them.
+pub struct Feed<'d, 'i, S> {
+    pub decoder: &'d mut Decoder<'i>,
+    pub sink: S,
+}
+
+impl<S: tracewright_flow::Sink> stream::Sink for Feed<'_, '_, S> {
+    fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
+        self.decoder.message(offset, message, &mut self.sink);
+    }
+
+    fn short(&mut self, offset: u64, word: u64, len: u32) -> bool {
+        self.decoder.short(offset, word, len, &mut self.sink)
+    }
+}
+
 /// The addresses of all instructions of all blocks.
 pub fn instructions(image: &Image, elements: &[(u64, Element)]) -> Vec<u64> {
     let mut addresses = Vec::new();
