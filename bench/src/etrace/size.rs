@@ -32,6 +32,15 @@ const C_CODEC: [(&str, u64, u64); 12] = [
     ("vvadd", 10_017, 112),
 ];
 
+/// The other programs whose executions are recorded beside the reference model's traces: how many instructions.
+const RECORDED: [(&str, u64); 5] = [
+    ("br_j_asm", 5156),
+    ("hello_world", 50_000),
+    ("pmp", 1_110_464),
+    ("test_discon_branch_exception", 33),
+    ("xrle", 164_959),
+];
+
 const BASE: Options = Options {
     implicit_return: false,
     implicit_exception: false,
@@ -98,7 +107,30 @@ fn c_codec() -> Result<(), String> {
         sums = [sums[0] + row.instructions, sums[1] + theirs, sums[2] + ours];
     }
     line("**all**", sums[0], sums[1], sums[2]);
+    recorded()
+}
+
+/// All programs whose executions are recorded, as many instructions as those have.
+fn recorded() -> Result<(), String> {
+    let limits: Vec<_> = C_CODEC.iter().map(|&(name, limit, _)| (name, limit)).chain(RECORDED).collect();
+    let mut rows = Vec::new();
+    for traced in program::shared() {
+        if let Some(&(_, limit)) = limits.iter().find(|(name, _)| *name == traced.name) {
+            rows.push(Row::new(&traced, limit)?);
+        }
+    }
+    println!("\n| bits per instruction | {} |", MIXES.map(|(name, _)| name).join(" | "));
+    println!("|---{}|", "|--:".repeat(MIXES.len()));
+    average_line(&format!("**recorded programs ({})**", rows.len()), &rows.iter().collect::<Vec<_>>());
     Ok(())
+}
+
+/// What each mix takes, over all of these.
+fn average_line(name: &str, rows: &[&Row]) {
+    let instructions: u64 = rows.iter().map(|row| row.instructions).sum();
+    let bits = |mix: usize| 8 * rows.iter().map(|row| row.sizes[mix].bytes).sum::<u64>();
+    let each = |mix: usize| format!("{:.4}", bits(mix) as f64 / instructions.max(1) as f64);
+    println!("| {name} | {} |", (0..MIXES.len()).map(each).collect::<Vec<_>>().join(" | "));
 }
 
 /// As in the description of the CVA6 encoder: the rate is what trace takes less than the instructions, 32 bits each.
@@ -115,17 +147,11 @@ fn packets(rows: &[Row]) {
 fn bits(rows: &[Row]) {
     println!("\n| bits per instruction | {} |", MIXES.map(|(name, _)| name).join(" | "));
     println!("|---{}|", "|--:".repeat(MIXES.len()));
-    let line = |name: &str, rows: &[&Row]| {
-        let instructions: u64 = rows.iter().map(|row| row.instructions).sum();
-        let bits = |mix: usize| 8 * rows.iter().map(|row| row.sizes[mix].bytes).sum::<u64>();
-        let each = |mix: usize| format!("{:.4}", bits(mix) as f64 / instructions.max(1) as f64);
-        println!("| {name} | {} |", (0..MIXES.len()).map(each).collect::<Vec<_>>().join(" | "));
-    };
-    rows.iter().for_each(|row| line(&row.name, &[row]));
+    rows.iter().for_each(|row| average_line(&row.name, &[row]));
     let average = |name: &str, is_in: &dyn Fn(&Row) -> bool| {
         let rows: Vec<_> = rows.iter().filter(|row| is_in(row)).collect();
         if !rows.is_empty() {
-            line(&format!("**{name} ({})**", rows.len()), &rows);
+            average_line(&format!("**{name} ({})**", rows.len()), &rows);
         }
     };
     average("our programs", &|row| !row.is_shared);
