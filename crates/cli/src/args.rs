@@ -29,9 +29,10 @@ pub struct CaptureArgs {
 For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
 (ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 \
 (ETE 1.0) with nothing optional; take them from your driver or debugger.\n\
-For etrace: isa (rv32, rv64), encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), id (srcID), the \
-encoder's parameters and options by their names in the specification (iaddress_width, context_width, return_stack_size, ...), \
-params=FILE for a file of parameters (.scf). No --format.\n\
+For etrace: isa (rv32, rv64) and encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), which are needed; \
+id (srcID); the encoder's parameters and options by their names in the specification (iaddress_width, context_width, nocontext, \
+return_stack_size, ...); params=FILE for a file of parameters (.scf). `info` shows what those left out are: no context, no \
+options; with pulp, what PULP's rv_tracer has. No --format.\n\
 Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
 \x20         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf"
     )]
@@ -89,7 +90,7 @@ impl CaptureArgs {
                 format!("{path} belongs to a snapshot: give its folder")
             } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
-                    "{path} is a raw trace file: say how it is packed with --format, and its sources with --source"
+                    "{path} is a raw trace file: say how it is packed with --format, and its sources with --source (E-Trace: --source alone)"
                 )
             } else {
                 format!("{path}: no such file or folder")

@@ -135,6 +135,9 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
             }
         }
     }
+    if opts.images.is_empty() {
+        report("the capture holds no program: decode will need it (--image FILE[@ADDR])");
+    }
     let traced = folder.finish(tracer, &opts.images, std::iter::empty(), |_| None)?;
     // Of a block it is not known how many instructions it has.
     let instructions = if retirement == Retirement::Instruction { retired } else { traced.half_words };

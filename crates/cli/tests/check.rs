@@ -255,7 +255,9 @@ fn a_single_instruction_that_differs_is_found() {
     // What was equal before row `at`.
     let before = |at: usize| rows[..at].iter().filter(|row| !is_trap(row)).count();
     let says = |(status, stdout, stderr): (Option<i32>, String, String), equal: usize, what: &str| {
-        let head = format!("the trace and the log part after {equal} instructions, at offset 0x");
+        let plural = if equal == 1 { "" } else { "s" };
+        let head =
+            format!("the trace and the log part after {equal} instruction{plural}, at trace offset 0x");
         assert!(
             status == Some(1) && stdout.starts_with(&head) && stdout.contains(what),
             "{head}.. {what}: {stdout}{stderr}"
@@ -434,7 +436,20 @@ fn wrong_parameters_are_diagnosed() {
         let advice = "the first format-3 packet gives an address outside every image";
         assert!(stderr.contains(advice) && stderr.contains("check context_width"), "{wrong}: {stderr}");
         assert_ne!(output.status.code(), Some(0), "{wrong}: {stderr}");
+        // Also where a comparison ends at the first difference.
+        let (status, _, stderr) = check(capture.path(), &capture.path().join("run.log"), &[]);
+        assert!(status == Some(1) && stderr.contains(advice), "{wrong}: {stderr}");
     }
+    // What packets say themselves.
+    fs::write(&file, toml.replace("bpred_size = 7", "bpred_size = 6")).unwrap();
+    let (status, _, stderr) = check(capture.path(), &capture.path().join("run.log"), &[]);
+    let why = "bpred_size is not what the parameters say";
+    assert!(status == Some(1) && stderr.contains(why), "{stderr}");
+    // A source that cannot be read does not make it an Arm core's.
+    fs::write(&file, toml.replace("context_width = 32", "context_width = 0")).unwrap();
+    let (status, _, stderr) = check(capture.path(), &capture.path().join("run.log"), &[]);
+    assert!(status == Some(2) && stderr.contains("no source can be read"), "{stderr}");
+    assert!(!stderr.contains("Arm"), "{stderr}");
 }
 
 /// Packets leave out where the handler is: whoever decodes must know.

@@ -52,6 +52,13 @@ fn text_fits_80_columns() {
         "decode samples/hello --elements",
         "decode samples/hello --instructions --image samples/hello/hello.elf",
         "decode samples/two-cores --elements",
+        "info samples/etrace",
+        "packets samples/etrace",
+        "stats samples/etrace",
+        "decode samples/etrace --elements",
+        "decode samples/etrace --instructions",
+        "demo",
+        "record --option help",
     ];
     for run in runs {
         let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))

@@ -43,7 +43,8 @@ impl Capture {
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
-        let is_riscv = self.is_riscv();
+        // Where no source could be read, nobody knows what was traced.
+        let is_riscv = (!self.sources.is_empty()).then(|| self.is_riscv());
         problems.extend(named.iter().filter_map(|file| add(&mut builder, file, is_riscv).err()));
         // Several regions are often in one file.
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
@@ -82,11 +83,13 @@ impl Capture {
 }
 
 /// Adds a program file.
-fn add(builder: &mut Builder, file: &ImageFile, is_riscv: bool) -> Result<(), Problem> {
+fn add(builder: &mut Builder, file: &ImageFile, is_riscv: Option<bool>) -> Result<(), Problem> {
     let ImageFile { path, at } = file;
     let bytes = map_file(path)?;
     let name = path.display().to_string();
-    if let Some(machine) = foreign(bytes.as_slice(), is_riscv) {
+    if let Some(is_riscv) = is_riscv
+        && let Some(machine) = foreign(bytes.as_slice(), is_riscv)
+    {
         let traced = if is_riscv { "a RISC-V hart's" } else { "an Arm core's" };
         let message = format!("a program for {machine}: the trace is {traced}");
         return Err(Problem::memory_error(path, message));

@@ -107,8 +107,8 @@ impl Checked {
     /// What it came to, in a few lines.
     pub fn text(&self) -> String {
         let (instructions, traps) = (self.equal.instructions, self.equal.traps);
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Some((offset, how)) = &self.parted else {
-            let plural = |count: u64| if count == 1 { "" } else { "s" };
             let mut text = format!(
                 "equal: {instructions} instruction{}, {traps} trap{}",
                 plural(instructions),
@@ -117,14 +117,17 @@ impl Checked {
             match (self.equal.open, self.equal.uncounted) {
                 (0, _) => {}
                 (_, 0) => {
-                    text += "; the trace leaves open how often a loop ran, and the log does not say more";
+                    text += "\n  the trace leaves open how often a loop ran, and the log does not say more";
                 }
-                (_, more) => text += &format!("; {more} more in loops whose rounds the trace does not tell"),
+                (_, more) => {
+                    text += &format!("\n  {more} more in loops whose rounds the trace does not tell")
+                }
             }
             return text + "\n";
         };
         let mut text = format!(
-            "the trace and the log part after {instructions} instructions, at offset {offset:#x} of the trace:\n"
+            "the trace and the log part after {instructions} instruction{}, at trace offset {offset:#x}:\n",
+            plural(instructions)
         );
         let words = match how {
             Parted::Address { trace, log } => {

@@ -249,7 +249,11 @@ impl<P: Print> Feed<'_, '_, Etrace, P> {
             }
             _ => offset + bytes.len() as u64,
         };
-        self.out.part.tally.malformed += u64::from(matches!(message.content, Content::Malformed(_)));
+        if let Content::Malformed(why) = message.content {
+            let tally = &mut self.out.part.tally;
+            tally.malformed += 1;
+            tally.first_malformed.get_or_insert((offset, why));
+        }
         self.decoder.message(offset, message, &mut self.out);
         self.taken(offset, end, |_, _| false);
     }

@@ -282,9 +282,13 @@ impl All<'_> {
     /// Compares with a log. Returns how many things were wrong: none if they are equal.
     fn check(&self, what: &What<'_, Etrace>, path: &Path) -> Result<u64, Error> {
         let mut sources = what.sources();
-        let (Some(source), None) = (sources.next(), sources.next()) else {
-            let message = format!("{}: --check compares one source: say which with --id", self.buffer.name);
-            return Err(Error::Message(message));
+        let (source, other) = (sources.next(), sources.next());
+        let (Some(source), None) = (source, other) else {
+            let why = match source {
+                Some(_) => "--check compares one source: say which with --id",
+                None => "no source can be read: there is nothing to check",
+            };
+            return Err(Error::Message(format!("{}: {why}", self.buffer.name)));
         };
         let input::Protocol::Etrace(source) = &source.protocol else { return Ok(0) };
         let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
@@ -301,7 +305,9 @@ impl All<'_> {
         let image = Arc::clone(self.image);
         let expected = Expected::new(values, move |items| log.read(xlen, &image, items).1);
         let mut checker = Checker::new(expected, kind, self.image, source.isa);
-        let decoded = what.decode_into(&Records, "", &mut checker);
+        let mut stopped = Tally::default();
+        let decoded = what.decode_into(&Records, "", &mut checker, &mut stopped);
+        let is_whole = decoded.is_ok();
         let errors = match decoded {
             Ok(errors) => errors,
             Err(_) if checker.is_done() => 0,
@@ -311,6 +317,9 @@ impl All<'_> {
         let mut out = stdout();
         out.write_all(if self.opts.json { checked.json() } else { checked.text() }.as_bytes())?;
         out.flush()?;
+        if let (Some((offset, _)), false) = (checked.parted, is_whole) {
+            summary::report_until(&self.buffer.name, &stopped, self.image, offset);
+        }
         if let Some(error) = &checked.log_error {
             report(&format!("{}: {error}", path.display()));
         }
@@ -350,11 +359,17 @@ struct What<'a, T: Protocol> {
 impl<T: Protocol> What<'_, T> {
     /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
     fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
-        self.decode_into(print, columns, &mut stdout())
+        self.decode_into(print, columns, &mut stdout(), &mut Tally::default())
     }
 
-    /// The same; what is printed goes to `out`.
-    fn decode_into<P: Print>(&self, print: &P, columns: &str, out: &mut impl Write) -> Result<u64, Error> {
+    /// The same; what is printed goes to `out`. If that takes no more, `stopped` is what it came to until then.
+    fn decode_into<P: Print>(
+        &self,
+        print: &P,
+        columns: &str,
+        out: &mut impl Write,
+        stopped: &mut Tally,
+    ) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan, no_image } = *self;
         let mut input = Input::open(&buffer.path)?;
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
@@ -383,7 +398,10 @@ impl<T: Protocol> What<'_, T> {
             if let (0, Some(deframer)) = (len, &mut deframer) {
                 deframer.finish(&mut lanes);
             }
-            engine.window_done(&mut lanes, out)?;
+            if let Err(error) = engine.window_done(&mut lanes, out) {
+                *stopped = engine.tally;
+                return Err(error.into());
+            }
             lanes.advance();
             if len == 0 || bytes >= plan.range.to.saturating_add(LEAD) {
                 break;
@@ -410,7 +428,8 @@ impl<T: Protocol> What<'_, T> {
         for (lane, bytes) in engine.unsynchronised() {
             let source = self.source(&lanes.lanes[lane]);
             let what = T::SYNCHRONISATION;
-            failures.push(format!("{source}: no {what} in {bytes} bytes, nothing could be read"));
+            let plural = if bytes == 1 { "" } else { "s" };
+            failures.push(format!("{source}: no {what} in {bytes} byte{plural}, nothing could be read"));
         }
         for damage in &lanes.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));

@@ -3,6 +3,7 @@
 use std::ops::AddAssign;
 
 use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
+use tracewright_etrace::packet::Malformed;
 use tracewright_flow::Sink;
 use tracewright_image::Image;
 
@@ -116,6 +117,8 @@ pub struct Tally {
     pub first_bad_gap: Option<(u64, u64, GapReason)>,
     /// E-Trace: messages that are no packets, synchronisation packets with an address, and those whose address no image has.
     pub malformed: u64,
+    /// Where the first of them is, and why.
+    pub first_malformed: Option<(u64, Malformed)>,
     pub syncs: u64,
     pub syncs_outside: u64,
     /// Where the first is, and the first of the others with its address.
@@ -136,6 +139,7 @@ impl AddAssign<&Self> for Tally {
         self.bad_gaps += other.bad_gaps;
         self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
         self.malformed += other.malformed;
+        self.first_malformed = earlier(self.first_malformed, other.first_malformed, |first| first.0);
         self.syncs += other.syncs;
         self.syncs_outside += other.syncs_outside;
         self.first_sync = earlier(self.first_sync, other.first_sync, |first| *first);

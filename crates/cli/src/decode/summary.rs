@@ -50,8 +50,35 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         let why = words::gap(reason);
         output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
+    hints(buffer, tally, image);
+}
+
+/// Says on standard error what may be wrong, where decoding stopped since the trace and a log part at `offset`. Of what was
+/// decoded after that nothing is said: it is more with more threads.
+pub fn report_until(buffer: &str, tally: &Tally, image: &Image, offset: u64) {
+    let outside =
+        tally.first_sync_outside.filter(|first| first.0 <= offset && tally.first_sync == Some(first.0));
+    let early = Tally {
+        first_malformed: tally.first_malformed.filter(|first| first.0 <= offset),
+        first_no_code: tally.first_no_code.filter(|first| first.0 <= offset),
+        first_mismatch: tally.first_mismatch.filter(|first| first.0 <= offset),
+        syncs: 1,
+        syncs_outside: outside.is_some().into(),
+        first_sync: tally.first_sync,
+        first_sync_outside: outside,
+        ..Tally::default()
+    };
+    hints(buffer, &early, image);
+}
+
+/// Says on standard error what may be wrong with the program, or with what was said of the trace.
+fn hints(buffer: &str, tally: &Tally, image: &Image) {
+    if let Some((offset, why)) = tally.first_malformed {
+        output::report(&format!("{buffer}: the first bytes that are no packet, at {offset:#x}: {why}"));
+    }
     let facts = facts(tally);
-    if facts.is_suspicious() {
+    // Without any program, every address is outside.
+    if facts.is_suspicious() && (image.regions().next().is_some() || facts.outside == 0) {
         output::report(&format!("{buffer}: {facts}"));
         if facts.outside > 0 {
             return;

@@ -108,7 +108,8 @@ pub fn run(folder: Option<&Path>) -> Result<Ran, Error> {
     builder
         .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)
         .map_err(|error| failed(&error))?;
-    let code = executed_code(blocks.iter(), &builder.build(), |address| hart.core.memory.peek::<2>(address));
+    let code =
+        executed_code(blocks.iter(), &builder.build(), |address| hart.core.memory.peek::<2>(address)).pieces;
     let printed = printed.0.lock().map(|printed| String::from_utf8_lossy(&printed).into_owned());
     Ok(Ran {
         instructions: hart.core.instret,

@@ -7,7 +7,7 @@ use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{Settings, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Settings, Traced, Tracer, executed_code};
 use crate::output::{Error, report};
 
 /// A capture folder that is being written.
@@ -55,7 +55,12 @@ impl Folder {
                 (false, None) => Ok(()),
             };
         }
-        let mut pieces = executed_code(blocks, &builder.build(), halfword);
+        let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), halfword);
+        if let Some(address) = unknown {
+            report(&format!(
+                "the capture lacks code that ran, at {address:#x} for one: decode will need it (--image FILE[@ADDR])"
+            ));
+        }
         if pieces.len() > MOST_PIECES {
             report(&format!(
                 "only {MOST_PIECES} of {} pieces of code that is in no program are kept: name the program",

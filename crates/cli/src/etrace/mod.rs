@@ -7,7 +7,7 @@ mod reader;
 mod settings;
 mod tracer;
 
-pub use code::executed_code;
+pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;
 pub use kind::Kind;
 pub use reader::{Found, Visitor, read};

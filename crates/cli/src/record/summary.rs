@@ -186,9 +186,12 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
     let line = |name: &str, count: u64, more: &str| {
         say(&format!("  {name:<16} {:>16}  {more}", grouped(count)));
     };
-    let bits = 8.0 * traced.bytes as f64 / instructions.max(1) as f64;
     let place = dir.map_or(String::new(), |dir| format!(" in {}", dir.display()));
-    line("trace", traced.bytes, &format!("bytes{place}, {bits:.4} bits an instruction"));
+    let bits = match instructions {
+        0 => String::new(),
+        more => format!(", {:.4} bits an instruction", 8.0 * traced.bytes as f64 / more as f64),
+    };
+    line("trace", traced.bytes, &format!("bytes{place}{bits}"));
     let packets = traced.packets + traced.data_packets;
     let bytes = traced.bytes as f64 / packets.max(1) as f64;
     let data = match traced.data_packets {

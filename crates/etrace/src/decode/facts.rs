@@ -56,7 +56,7 @@ impl fmt::Display for Facts {
                 let which = if self.first_is_outside { "the first" } else { "a" };
                 write!(
                     f,
-                    "{which} format-3 packet gives an address outside every image ({address:#x}): \
+                    "{which} format-3 packet gives an address outside every image ({address:#x}): is a program missing? If not, \
                      check context_width, privilege_width, iaddress_width and iaddress_lsb (at offset {offset:#x})"
                 )
             }

@@ -1,6 +1,6 @@
 use tracewright_core::Isa;
-use tracewright_etrace::stream::Config;
-use tracewright_etrace::{Options, Params, data};
+use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
 
 use super::encapsulation::{self, PARTS};
 use super::field::{Field, Group};
@@ -35,9 +35,19 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
         let Some(text) = given(part) else { continue };
         *value = Some(number(text).ok_or_else(|| format!("{part}={text}: expected a number"))?);
     }
+    let encapsulation = encapsulation::named(kind, parts)?;
     let mut config = Config {
-        params: params_for(isa),
-        encapsulation: encapsulation::named(kind, parts)?,
+        params: match encapsulation {
+            // One encoder writes these records.
+            Encapsulation::Pulp => Params {
+                iaddress_lsb: 0,
+                address_bytes: true,
+                support: SupportLayout::Pulp,
+                ..params_for(isa)
+            },
+            _ => params_for(isa),
+        },
+        encapsulation,
         options: Options::default(),
         data: data::Options::default(),
     };
@@ -79,8 +89,6 @@ pub(crate) fn params_for(isa: Isa) -> Params {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_etrace::stream::Encapsulation;
-
     use super::*;
 
     fn parse(text: &str) -> Result<EtraceSource, String> {
@@ -99,6 +107,18 @@ mod tests {
         assert!(source.config.options.sijump);
         let encapsulation = Encapsulation::Standard { source_bits: 10, timestamp_bytes: 0, type_bits: 1 };
         assert_eq!(source.config.encapsulation, encapsulation);
+    }
+
+    #[test]
+    fn records_of_pulp_are_of_its_encoder() {
+        let params = |more: &str| {
+            let Params { iaddress_lsb, address_bytes, support, .. } =
+                parse(&format!("isa=rv64,encapsulation={more}")).unwrap().config.params;
+            (iaddress_lsb, address_bytes, support)
+        };
+        assert_eq!(params("pulp"), (0, true, SupportLayout::Pulp));
+        assert_eq!(params("pulp,iaddress_lsb=1"), (1, true, SupportLayout::Pulp));
+        assert_eq!(params("smi"), (1, false, SupportLayout::Reference));
     }
 
     #[test]
