@@ -120,7 +120,7 @@ impl Checked {
                     text += "\n  the trace leaves open how often a loop ran, and the log does not say more";
                 }
                 (_, more) => {
-                    text += &format!("\n  {more} more in loops whose rounds the trace does not tell")
+                    text += &format!("\n  {more} more in loops whose rounds the trace does not tell");
                 }
             }
             return text + "\n";
