@@ -268,10 +268,10 @@ impl<'i> Decoder<'i> {
                 self.lose(offset, GapReason::BadPacket, sink);
             }
             // Whose bytes they were is not known.
-            Content::NotSync { len } => {
+            Content::NotSync { .. } => {
                 self.last_offset = Some(offset);
                 self.data.lose();
-                self.lose(offset.saturating_sub(len), GapReason::BadPacket, sink);
+                self.lose(offset, GapReason::BadPacket, sink);
             }
             // Told at once: which instruction it belongs to may be known before, or later.
             Content::Data(packet) if self.is_ours(message.source) => {
