@@ -506,6 +506,23 @@ fn the_demo_can_be_kept() {
     assert!(story.lines().count() < 40 && story.lines().all(|line| line.len() <= 80), "{story}");
 }
 
+/// The proxy kernel pages: at the end, what ran is not where it ran.
+#[test]
+fn code_behind_page_tables_is_kept() {
+    let Some(captures) = captures() else {
+        return skip("code_behind_page_tables_is_kept", "no shared captures");
+    };
+    let folder = Scratch::new("pages");
+    let (capture, log) = (folder.path().join("capture"), folder.path().join("run.log"));
+    let kernel = captures.join("riscv/elf/pk.riscv");
+    let (dir, log_name) = (name(&capture), name(&log));
+    let recorded =
+        tracewright(&["record", "-q", "--protocol", "etrace", "-o", dir, "--log", log_name, name(&kernel)]);
+    assert!(!text(&recorded.stderr).contains("lacks code"), "{}", text(&recorded.stderr));
+    let (status, stdout, stderr) = check(&capture, &log, &[]);
+    assert!(status == Some(0) && stdout.starts_with("equal: 139"), "{stdout}{stderr}");
+}
+
 /// The reference model's captures are Spike's retirements, to the last instruction.
 #[test]
 fn captures_of_the_reference_model() {

@@ -146,8 +146,8 @@ pub enum GapReason {
     Interrupted,
     /// What the trace says can have come about in several ways, after which the core is not in the same state.
     Ambiguous,
-    /// The program could not be followed, which was told ([`Element::Mismatch`]); nothing can be told before the next
-    /// synchronisation point.
+    /// The program could not be followed, which was told ([`Element::Mismatch`], [`Element::NoCode`]); nothing can be told before
+    /// the next synchronisation point.
     Mismatch,
 }
 

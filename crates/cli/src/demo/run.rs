@@ -103,7 +103,7 @@ pub fn run(folder: Option<&Path>) -> Result<Ran, Error> {
     }
     let Pair(Watch { system_calls, blocks }, Pair(log, tracer)) = sink;
     let log = log.finish().map_err(|error| failed(&error))?;
-    let (trace, traced) = tracer.finish().map_err(|error| failed(&error))?;
+    let (trace, traced, _) = tracer.finish().map_err(|error| failed(&error))?;
     let mut builder = Image::builder();
     builder
         .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)

@@ -32,15 +32,16 @@ impl Folder {
         Ok((Self { writer, path }, Tracer::new(settings, file)))
     }
 
-    /// Ends the trace, and adds the programs that ran, and what was executed besides. `halfword` tells what is at an address.
+    /// Ends the trace, and adds the programs that ran, and what was executed besides. `halfword` tells what is at an address,
+    /// where nothing was seen that ran there.
     pub fn finish<'a>(
         mut self,
         tracer: Tracer<File>,
         programs: &[ImageFile],
         blocks: impl Iterator<Item = &'a Block>,
-        halfword: impl FnMut(u64) -> Option<[u8; 2]>,
+        mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
     ) -> Result<Traced, Error> {
-        let (_, traced) = tracer
+        let (_, traced, seen) = tracer
             .finish()
             .map_err(|error| Error::Message(format!("{}: cannot write: {error}", self.path.display())))?;
         let mut builder = Image::builder();
@@ -55,7 +56,14 @@ impl Folder {
                 (false, None) => Ok(()),
             };
         }
-        let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), halfword);
+        if let Some(address) = seen.changed() {
+            report(&format!(
+                "code was changed while it ran, or is another in another context, at {address:#x} for one: the capture has what ran \
+                 first, and decode may go wrong there"
+            ));
+        }
+        let code = |at| seen.halfword(at).or_else(|| halfword(at));
+        let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), code);
         if let Some(address) = unknown {
             report(&format!(
                 "the capture lacks code that ran, at {address:#x} for one: decode will need it (--image FILE[@ADDR])"

@@ -4,6 +4,7 @@ mod code;
 mod folder;
 mod kind;
 mod reader;
+mod seen;
 mod settings;
 mod tracer;
 
@@ -11,6 +12,7 @@ pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;
 pub use kind::Kind;
 pub use reader::{Found, Visitor, read};
+pub use seen::Seen;
 pub use settings::Settings;
 pub use tracer::{Traced, Tracer, WithData};
 

@@ -10,7 +10,7 @@ use tracewright_etrace::packet::{NoPayload, Packet};
 use tracewright_etrace::stream::{Content, Encapsulation, Message, Writer};
 use tracewright_hart::{Privilege, Sink, Trap};
 
-use super::Settings;
+use super::{Seen, Settings};
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 16;
@@ -22,6 +22,7 @@ pub struct Tracer<W> {
     /// Data trace, if it is switched on.
     data: Option<Companion>,
     out: Out<W>,
+    seen: Seen,
     next: Next,
     /// Whether the context changed since the last block.
     switched: bool,
@@ -92,7 +93,17 @@ impl<W: Write> Tracer<W> {
         let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
         let encoder = Encoder::new(settings.encoder());
         let next = Next::Anywhere;
-        Self { executed, encoder, data, out, next, switched: false, is_timed: false, cycle: 0 }
+        Self {
+            executed,
+            encoder,
+            data,
+            out,
+            seen: Seen::new(),
+            next,
+            switched: false,
+            is_timed: false,
+            cycle: 0,
+        }
     }
 
     /// What retired, as an encoder is told.
@@ -116,7 +127,7 @@ impl<W: Write> Tracer<W> {
     }
 
     /// Ends the trace.
-    pub fn finish(mut self) -> io::Result<(W, Traced)> {
+    pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
         let Self { encoder, data, out, .. } = &mut self;
         encoder.finish(&mut |packet| out.packet(packet, data));
         if let Some(data) = data {
@@ -125,7 +136,7 @@ impl<W: Write> Tracer<W> {
         out.write();
         self.out.failed?;
         self.out.to.flush()?;
-        Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }))
+        Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }, self.seen))
     }
 
     fn tick(&mut self, cycle: u64) {
@@ -175,9 +186,15 @@ impl<W: Write> Out<W> {
 
 impl<W: Write> Sink for Tracer<W> {
     const CYCLES: bool = true;
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.seen.instructions(bits);
+    }
 
     #[inline]
     fn block(&mut self, block: &Block) {
+        self.seen.block(block);
         let goes_on = match self.next {
             Next::Anywhere => true,
             Next::Jumped => !self.switched,
@@ -227,6 +244,11 @@ pub struct WithData<W>(pub Tracer<W>);
 impl<W: Write> Sink for WithData<W> {
     const CYCLES: bool = true;
     const DATA: bool = true;
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.0.instructions(bits);
+    }
 
     fn block(&mut self, block: &Block) {
         self.0.block(block);

@@ -183,7 +183,8 @@ impl Decoder<'_> {
         // Only where no history is needed do packets mean something without what ran before.
         let options = self.options;
         let resume = !(options.implicit_return || options.jump_target_cache || options.branch_prediction);
-        self.state = State::Waiting { reason: None, from: offset, skipped: false, resume };
+        let reason = Some(GapReason::Mismatch);
+        self.state = State::Waiting { reason, from: offset, skipped: false, resume };
     }
 
     /// Goes on at the address of this packet, if it has one and there is code: after code was missing.
