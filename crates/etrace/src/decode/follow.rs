@@ -26,6 +26,14 @@ struct Report {
 /// `irets` has 8 bits.
 const MOST_RETURNS: u32 = 255;
 
+impl Report {
+    /// What a packet of format 0, 1 or 2 says. A branch there cannot be passed by, so a later occurrence is never meant.
+    fn of(goal: Goal, target: NodeId, pending: Option<bool>, sent: &Address) -> Self {
+        let inferred = !sent.notify && !goal.is_branch;
+        Self { goal, target, pending, inferred, notify: sent.notify, is_sync: false }
+    }
+}
+
 impl Decoder<'_> {
     /// Formats 1 and 2, with an address.
     #[inline(always)]
@@ -137,14 +145,7 @@ impl Decoder<'_> {
             Ok(here) => {
                 let pending = is_branch.then(|| self.predictor.foretells(to) != packet.failed);
                 let goal = self.goal(to, sent, is_branch);
-                let report = Report {
-                    goal,
-                    target,
-                    pending,
-                    inferred: !sent.notify && !is_branch,
-                    notify: sent.notify,
-                    is_sync: false,
-                };
+                let report = Report::of(goal, target, pending, sent);
                 self.arrive(offset, here, 0, report, sink);
             }
             Err(reached) => self.fail(offset, reached, Some(to), sink),
@@ -272,14 +273,7 @@ impl Decoder<'_> {
             }
         };
         let goal = self.goal(to, sent, is_branch);
-        let report = Report {
-            goal,
-            target,
-            pending,
-            inferred: !sent.notify && !is_branch,
-            notify: sent.notify,
-            is_sync: false,
-        };
+        let report = Report::of(goal, target, pending, sent);
         match self.branches(offset, map, sink) {
             Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
             Err(reached) => self.fail(offset, reached, Some(to), sink),
