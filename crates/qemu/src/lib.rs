@@ -1,0 +1,9 @@
+//! What any Linux program executes, recorded under stock QEMU.
+//!
+//! * [`plugin`]: a TCG plugin (`libtracewright_qemu.so`), which QEMU loads: it writes the retirement log while a program runs.
+//! * [`format`]: that log, as `docs/retirement-log.md` tells it: what writer and reader share.
+//! * [`read`]: the log back into blocks, traps and accesses, thread by thread, from a file or while it is written.
+
+pub mod format;
+pub mod plugin;
+pub mod read;

@@ -1,0 +1,1 @@
+//! The log back into blocks, traps and accesses.
