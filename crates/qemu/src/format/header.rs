@@ -123,7 +123,7 @@ impl Header {
         let target = Target::ALL.into_iter().find(|&target| target as u32 == word(12));
         let chunk_size = word(16);
         let size = chunk_size as usize;
-        if size == 0 || size % 4096 != 0 || size > MOST_CHUNK {
+        if size == 0 || !size.is_multiple_of(4096) || size > MOST_CHUNK {
             return Err(NotALog::ChunkSize(chunk_size));
         }
         Ok(Self {
