@@ -1,0 +1,172 @@
+//! What plugin and recorder say to each other, over a Unix socket in little-endian words.
+//!
+//! The recorder listens. The plugin makes the log file, its slots allocated and all zero, connects, and says [`Hello`]. Then each side
+//! sends numbers of slots: the plugin, when the chunk in a slot is done; the recorder, when it has read the chunk and
+//! made the slot zero again. Chunks of definitions are in slots as well. When no slot is free, the plugin waits for one.
+//!
+//! When the connection ends, all that is in the slots and was not announced is read as well: nothing is lost.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// The first word of [`Hello`].
+pub const HELLO_MAGIC: u32 = 0x7477_6c76;
+/// The version of what is said.
+pub const PROTOCOL: u32 = 1;
+/// Slots of a log, if nobody says how many.
+pub const SLOTS: u32 = 64;
+/// Slots of a log at most.
+pub const MOST_SLOTS: u32 = 1 << 12;
+/// Bytes of a path at most: Linux's own limit.
+pub const MOST_PATH: u32 = 4096;
+
+/// What the plugin says first: five words and a path, filled up with zeros to whole words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The process that is recorded.
+    pub pid: u32,
+    /// How many slots the log has.
+    pub slots: u32,
+    /// The log.
+    pub path: PathBuf,
+}
+
+/// Why this is no [`Hello`].
+#[derive(Debug)]
+pub enum NoHello {
+    /// The connection ended, or could not be read.
+    Read(io::Error),
+    /// It begins otherwise.
+    Magic(u32),
+    /// A version that is not known here: plugin and recorder are not of one build.
+    Version(u32),
+    /// No log has as many slots.
+    Slots(u32),
+    /// No path is as long.
+    Path(u32),
+}
+
+impl fmt::Display for NoHello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "the plugin's first words cannot be read: {error}"),
+            Self::Magic(word) => write!(f, "this is no plugin of tracewright: it begins with {word:#x}"),
+            Self::Version(version) => {
+                write!(
+                    f,
+                    "the plugin speaks version {version} of the protocol, not {PROTOCOL}: build it anew"
+                )
+            }
+            Self::Slots(slots) => {
+                write!(f, "the plugin's log has {slots} slots; 1 to {MOST_SLOTS} are possible")
+            }
+            Self::Path(len) => write!(f, "the path of the plugin's log has {len} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for NoHello {}
+
+impl Hello {
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let path = self.path.as_os_str().as_bytes();
+        let words = [HELLO_MAGIC, PROTOCOL, self.pid, self.slots, path.len() as u32];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(path);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    /// Reads it. At most [`MOST_PATH`] bytes are kept, whatever comes.
+    ///
+    /// # Errors
+    /// When something else comes.
+    pub fn read(from: &mut impl Read) -> Result<Self, NoHello> {
+        let mut word = || {
+            let mut bytes = [0; 4];
+            from.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes)).map_err(NoHello::Read)
+        };
+        let magic = word()?;
+        if magic != HELLO_MAGIC {
+            return Err(NoHello::Magic(magic));
+        }
+        let version = word()?;
+        if version != PROTOCOL {
+            return Err(NoHello::Version(version));
+        }
+        let (pid, slots, len) = (word()?, word()?, word()?);
+        if !(1..=MOST_SLOTS).contains(&slots) {
+            return Err(NoHello::Slots(slots));
+        }
+        if !(1..=MOST_PATH).contains(&len) {
+            return Err(NoHello::Path(len));
+        }
+        let mut path = vec![0; len.next_multiple_of(4) as usize];
+        from.read_exact(&mut path).map_err(NoHello::Read)?;
+        path.truncate(len as usize);
+        Ok(Self { pid, slots, path: OsString::from_vec(path).into() })
+    }
+}
+
+/// The number of a slot, from the other side; `None`: the connection has ended, be it within a word.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read_slot(from: &mut impl Read) -> io::Result<Option<u32>> {
+    let mut bytes = [0; 4];
+    match from.read_exact(&mut bytes) {
+        Ok(()) => Ok(Some(u32::from_le_bytes(bytes))),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello { pid: 7, slots: 64, path: "/run/x/log".into() }
+    }
+
+    #[test]
+    fn what_is_said_is_heard() {
+        let bytes = hello().to_bytes();
+        assert_eq!(bytes.len(), 5 * 4 + 12);
+        assert_eq!(Hello::read(&mut &bytes[..]).unwrap(), hello());
+    }
+
+    #[test]
+    fn what_is_no_hello_is_refused() {
+        let with = |word: usize, value: u32| {
+            let mut bytes = hello().to_bytes();
+            bytes[4 * word..][..4].copy_from_slice(&value.to_le_bytes());
+            Hello::read(&mut &bytes[..]).unwrap_err()
+        };
+        assert!(matches!(with(0, 1), NoHello::Magic(1)));
+        assert!(matches!(with(1, 2), NoHello::Version(2)));
+        assert!(matches!(with(3, 0), NoHello::Slots(0)));
+        assert!(matches!(with(3, u32::MAX), NoHello::Slots(u32::MAX)));
+        assert!(matches!(with(4, 0), NoHello::Path(0)));
+        assert!(matches!(with(4, u32::MAX), NoHello::Path(u32::MAX)));
+        let bytes = hello().to_bytes();
+        for len in 0..bytes.len() {
+            assert!(matches!(Hello::read(&mut &bytes[..len]), Err(NoHello::Read(_))));
+        }
+    }
+
+    #[test]
+    fn slots_are_read_up_to_the_end() {
+        let mut bytes = &[3, 0, 0, 0, 1, 0][..];
+        assert_eq!(read_slot(&mut bytes).unwrap(), Some(3));
+        assert_eq!(read_slot(&mut bytes).unwrap(), None);
+    }
+}
