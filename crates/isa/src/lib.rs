@@ -47,6 +47,7 @@
 pub mod a32;
 pub mod a64;
 mod it;
+mod memory;
 pub mod riscv;
 pub mod t32;
 mod table;
@@ -54,6 +55,7 @@ mod table;
 use tracewright_core::{Class, Isa};
 
 pub use it::ItState;
+pub use memory::may_access;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,154 @@
+use tracewright_core::Isa;
+
+use crate::{riscv, t32};
+
+/// Whether an instruction may access memory, and so fault: all that do, and a few that do not. `bytes` begin with it; what is too
+/// short may.
+///
+/// Only as exact as the encoding's large groups are: whoever asks wants to know where execution may be broken off.
+pub fn may_access(isa: Isa, bytes: &[u8]) -> bool {
+    let half = bytes.first_chunk().map(|&half| u16::from_le_bytes(half));
+    let word = bytes.first_chunk().map(|&word| u32::from_le_bytes(word));
+    match isa {
+        Isa::A64 => word.is_none_or(a64),
+        Isa::A32 => word.is_none_or(a32),
+        Isa::T32 => half.is_none_or(|half| if t32::len(half) == 2 { narrow(half) } else { wide(half) }),
+        Isa::Rv32 | Isa::Rv64 => match half {
+            Some(half) if riscv::len(half) == 2 => compressed(half),
+            _ => word.is_none_or(risc_v),
+        },
+    }
+}
+
+fn a64(bits: u32) -> bool {
+    // Loads and stores; SVE and SME, whatever they do; SYS, which has the cache operations (DC ZVA writes).
+    bits & 0x0a00_0000 == 0x0800_0000
+        || bits & 0x1e00_0000 == 0x0400_0000
+        || bits & 0x1e00_0000 == 0 && bits >> 31 == 1
+        || bits & 0xfff8_0000 == 0xd508_0000
+}
+
+fn a32(bits: u32) -> bool {
+    let is_unconditional = bits >> 28 == 0xf;
+    match bits >> 25 & 7 {
+        // Extra loads and stores, exclusives.
+        0 => !is_unconditional && bits & 0x90 == 0x90 && (bits & 0x60 != 0 || bits & 1 << 24 != 0),
+        2 | 4 | 6 => true,
+        // Media instructions have bit 4 set.
+        3 => is_unconditional || bits & 0x10 == 0,
+        _ => false,
+    }
+}
+
+/// Instructions of T32 with 16 bits.
+fn narrow(half: u16) -> bool {
+    match half >> 11 {
+        0b01001 | 0b01010..=0b10011 | 0b11000 | 0b11001 => true,
+        // PUSH and POP.
+        0b10110 | 0b10111 => half & 0x0600 == 0x0400,
+        _ => false,
+    }
+}
+
+/// Instructions of T32 with 32 bits, by their first half.
+fn wide(half: u16) -> bool {
+    // Multiple, dual, exclusive and table branches; single ones and those of SIMD; coprocessors'.
+    matches!(half >> 9, 0b111_0100 | 0b111_1100 | 0b111_0110 | 0b111_1110)
+}
+
+/// Instructions of RISC-V with 16 bits.
+fn compressed(half: u16) -> bool {
+    match half & 3 {
+        0 => half >> 13 != 0,
+        2 => !matches!(half >> 13, 0 | 4),
+        _ => false,
+    }
+}
+
+/// Instructions of RISC-V with 32 bits.
+fn risc_v(bits: u32) -> bool {
+    match bits & 0x7f {
+        // OP, OP-IMM and their kin, LUI, AUIPC, branches, jumps, floating point.
+        0x13 | 0x1b | 0x33 | 0x3b | 0x37 | 0x17 | 0x63 | 0x67 | 0x6f | 0x43 | 0x47 | 0x4b | 0x4f | 0x53
+        | 0x57 => false,
+        // SYSTEM: nothing but what hypervisors load and store with; FENCE, but not what works on cache blocks.
+        0x73 => bits >> 12 & 7 == 4,
+        0x0f => bits >> 12 & 7 == 2,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_that_access_memory() {
+        let a64 = [
+            (0xf940_0020_u32, true), // ldr x0, [x1]
+            (0xa9bf_7bfd, true),     // stp x29, x30, [sp, #-16]!
+            (0xc85f_7c20, true),     // ldxr x0, [x1]
+            (0x4c40_7000, true),     // ld1 {v0.16b}, [x0]
+            (0x5800_0040, true),     // ldr x0, .+8
+            (0xd50b_7420, true),     // dc zva, x0
+            (0xf8e0_0020, true),     // ldaddal x0, x0, [x1]
+            (0x9100_0421, false),    // add x1, x1, #1
+            (0x1e60_2820, false),    // fadd d0, d1, d0
+            (0xd503_201f, false),    // nop
+            (0xd65f_03c0, false),    // ret
+        ];
+        for (bits, expected) in a64 {
+            assert_eq!(may_access(Isa::A64, &bits.to_le_bytes()), expected, "{bits:#x}");
+        }
+        let a32 = [
+            (0xe591_0000_u32, true), // ldr r0, [r1]
+            (0xe791_0002, true),     // ldr r0, [r1, r2]
+            (0xe1d1_00b0, true),     // ldrh r0, [r1]
+            (0xe191_0f9f, true),     // ldrex r0, [r1]
+            (0xe92d_4010, true),     // push {r4, lr}
+            (0xed90_0b00, true),     // vldr d0, [r0]
+            (0xf421_070f, true),     // vld1.8 {d0}, [r1]
+            (0xe081_0002, false),    // add r0, r1, r2
+            (0xe000_0291, false),    // mul r0, r1, r2
+            (0xe6ef_0071, false),    // uxtb r0, r1
+            (0xe12f_ff1e, false),    // bx lr
+        ];
+        for (bits, expected) in a32 {
+            assert_eq!(may_access(Isa::A32, &bits.to_le_bytes()), expected, "{bits:#x}");
+        }
+        let t32: [(&[u16], bool); 11] = [
+            (&[0x6808], true),          // ldr r0, [r1]
+            (&[0xb510], true),          // push {r4, lr}
+            (&[0xbd10], true),          // pop {r4, pc}
+            (&[0xc80f], true),          // ldm r0!, {r0-r3}
+            (&[0xe8bd, 0x81f0], true),  // pop.w {...}
+            (&[0xe8df, 0xf000], true),  // tbb [pc, r0]
+            (&[0xed90, 0x0b00], true),  // vldr d0, [r0]
+            (&[0x1c48], false),         // adds r0, r1, #1
+            (&[0xbf00], false),         // nop
+            (&[0xf04f, 0x0100], false), // mov.w r1, #0
+            (&[0xf000, 0xf8fc], false), // bl
+        ];
+        for (halves, expected) in t32 {
+            let mut bytes = [0; 4];
+            for (to, half) in bytes.chunks_exact_mut(2).zip(halves) {
+                to.copy_from_slice(&half.to_le_bytes());
+            }
+            assert_eq!(may_access(Isa::T32, &bytes), expected, "{halves:x?}");
+        }
+        let rv64 = [
+            (0x0005_3503_u32, true), // ld a0, 0(a0)
+            (0x00a5_3023, true),     // sd a0, 0(a0)
+            (0x00b5_252f, true),     // amoadd.w a0, a1, (a0)
+            (0x6108, true),          // c.ld a0, 0(a0)
+            (0x6502, true),          // c.ldsp a0, 0(sp)
+            (0x0001, false),         // c.nop
+            (0x8082, false),         // ret
+            (0x0015_0513, false),    // addi a0, a0, 1
+            (0x0000_100f, false),    // fence.i
+        ];
+        for (bits, expected) in rv64 {
+            assert_eq!(may_access(Isa::Rv64, &bits.to_le_bytes()), expected, "{bits:#x}");
+        }
+    }
+}

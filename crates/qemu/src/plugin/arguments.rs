@@ -1,0 +1,181 @@
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::live::{MOST_SLOTS, SLOTS};
+
+/// What the plugin is told by `-plugin LIB,name=value,...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// The file that the log goes to.
+    pub log: PathBuf,
+    /// Who reads it while it is written listens here.
+    pub socket: Option<PathBuf>,
+    /// How many chunks there are at once, if somebody reads them.
+    pub slots: u32,
+    /// What is recorded of accesses to memory.
+    pub data: Data,
+    /// How many instructions of each thread are recorded.
+    pub instructions: u64,
+    /// Where recording begins: an address or a symbol. Else at the first instruction.
+    pub start: Option<Place>,
+    /// Where it stops; that instruction is not recorded.
+    pub stop: Option<Place>,
+    /// Whether forked processes are recorded, too.
+    pub follows_forks: bool,
+}
+
+/// What is recorded of accesses to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Nothing.
+    None,
+    /// Addresses.
+    Addresses,
+    /// Addresses and values.
+    Values,
+}
+
+/// A place in the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An address.
+    Address(u64),
+    /// What the program or one of its libraries calls so.
+    Symbol(String),
+}
+
+/// The arguments that there are.
+pub const NAMES: [&str; 8] = ["log", "socket", "slots", "data", "instructions", "start", "stop", "forks"];
+
+/// What is wrong with an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadArgument {
+    /// There is none with this name.
+    Unknown(String),
+    /// It cannot have this value.
+    Value {
+        /// The argument.
+        name: &'static str,
+        /// What it was given.
+        value: String,
+        /// What it can be.
+        expected: &'static str,
+    },
+    /// `log` is missing.
+    NoLog,
+}
+
+impl fmt::Display for BadArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                write!(f, "no argument is called `{name}`; there are: {}", NAMES.join(", "))
+            }
+            Self::Value { name, value, expected } => write!(f, "{name}={value}: must be {expected}"),
+            Self::NoLog => f.write_str("say where the log goes: log=FILE"),
+        }
+    }
+}
+
+impl std::error::Error for BadArgument {}
+
+impl Arguments {
+    /// Reads `name=value`, one after another.
+    ///
+    /// # Errors
+    /// When one is not known, or has a value that it cannot have.
+    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, BadArgument> {
+        let mut found = Self {
+            log: PathBuf::new(),
+            socket: None,
+            slots: SLOTS,
+            data: Data::None,
+            instructions: u64::MAX,
+            start: None,
+            stop: None,
+            follows_forks: false,
+        };
+        for argument in arguments {
+            let (given, value) = argument.split_once('=').unwrap_or((argument, ""));
+            let Some(name) = NAMES.into_iter().find(|&name| name == given) else {
+                return Err(BadArgument::Unknown(given.to_owned()));
+            };
+            let bad = |expected| BadArgument::Value { name, value: value.to_owned(), expected };
+            match name {
+                "log" if !value.is_empty() => found.log = value.into(),
+                "log" => return Err(bad("a file")),
+                "socket" if !value.is_empty() => found.socket = Some(value.into()),
+                "socket" => return Err(bad("where somebody listens")),
+                "slots" => {
+                    let slots = value.parse().ok().filter(|slots| (4..=MOST_SLOTS).contains(slots));
+                    found.slots = slots.ok_or(bad("a number from 4 to 4096"))?;
+                }
+                "data" => {
+                    found.data = match value {
+                        "none" => Data::None,
+                        "addresses" => Data::Addresses,
+                        "values" => Data::Values,
+                        _ => return Err(bad("none, addresses or values")),
+                    }
+                }
+                "instructions" => {
+                    let count = value.parse().ok().filter(|&count| count > 0);
+                    found.instructions = count.ok_or(bad("a number, 1 or more"))?;
+                }
+                "start" | "stop" => {
+                    let place = Place::parse(value).ok_or(bad("an address (0x...) or a symbol"))?;
+                    *if name == "start" { &mut found.start } else { &mut found.stop } = Some(place);
+                }
+                _ => {
+                    found.follows_forks = match value {
+                        "follow" => true,
+                        "leave" => false,
+                        _ => return Err(bad("follow or leave")),
+                    }
+                }
+            }
+        }
+        if found.log.as_os_str().is_empty() { Err(BadArgument::NoLog) } else { Ok(found) }
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(digits) = text.strip_prefix("0x") {
+            return u64::from_str_radix(digits, 16).ok().map(Self::Address);
+        }
+        let is_name = !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit());
+        is_name.then(|| Self::Symbol(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_understood() {
+        let given =
+            ["log=a.log", "instructions=10", "start=main", "stop=0x1234", "data=values", "forks=follow"];
+        let found = Arguments::parse(given).unwrap();
+        assert_eq!((found.log, found.instructions), (PathBuf::from("a.log"), 10));
+        assert_eq!(found.start, Some(Place::Symbol("main".into())));
+        assert_eq!(found.stop, Some(Place::Address(0x1234)));
+        assert_eq!((found.data, found.follows_forks), (Data::Values, true));
+    }
+
+    #[test]
+    fn what_is_misspelt_is_named() {
+        let message = |given: &[&str]| Arguments::parse(given.iter().copied()).unwrap_err().to_string();
+        assert_eq!(message(&[]), "say where the log goes: log=FILE");
+        assert!(message(&["lgo=x"]).starts_with("no argument is called `lgo`; there are: log, "));
+        assert_eq!(message(&["log=x", "data=all"]), "data=all: must be none, addresses or values");
+        assert_eq!(
+            message(&["log=x", "instructions=many"]),
+            "instructions=many: must be a number, 1 or more"
+        );
+        assert_eq!(message(&["log=x", "start=7x"]), "start=7x: must be an address (0x...) or a symbol");
+        assert_eq!(message(&["log"]), "log=: must be a file");
+        assert_eq!(message(&["log=x", "forks=1"]), "forks=1: must be follow or leave");
+    }
+}

@@ -1,0 +1,142 @@
+use std::collections::HashMap;
+
+use super::output::{Chunk, Output};
+use crate::format::{CHUNK_HEADER, CHUNK_SIZE, ChunkKind, MOST_TRANSLATIONS, Record, TranslationRecord};
+
+/// Writes definitions: each translation once.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    chunk: Option<Chunk>,
+    sequence: u32,
+    /// By start and hash of the code.
+    numbers: HashMap<(u64, u64), u32>,
+    translations: Vec<Translation>,
+    /// Indices of instructions that may access memory, of all translations.
+    accesses: Vec<u16>,
+    /// All records, for the log of a forked process.
+    all: Vec<u8>,
+    keeps_all: bool,
+    record: Vec<u8>,
+}
+
+/// What a thread must know of a translation to record it.
+#[derive(Clone, Copy, Debug)]
+pub struct Translation {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Instructions.
+    pub count: u32,
+    /// How many of them, the last left out, may access memory: after each is a checkpoint.
+    pub checkpoints: u32,
+    /// Where their indices begin among those of all translations.
+    accesses_at: u32,
+    /// The last instruction may access memory.
+    pub last_accesses: bool,
+}
+
+impl Definitions {
+    /// `keeps_all`: a forked process will want them again.
+    pub fn new(keeps_all: bool) -> Self {
+        Self { keeps_all, ..Self::default() }
+    }
+
+    /// The number of a translation, of which these instructions may access memory. `None` when there are too many.
+    pub fn number(
+        &mut self,
+        output: &Output,
+        found: &TranslationRecord<'_>,
+        accesses: &[u16],
+    ) -> Option<u32> {
+        let key = (found.start, hash(found));
+        if let Some(&number) = self.numbers.get(&key) {
+            return Some(number);
+        }
+        let number = self.translations.len() as u32;
+        if number == MOST_TRANSLATIONS {
+            return None;
+        }
+        self.write(output, &Record::Translation(*found));
+        let last_accesses = accesses.last().is_some_and(|&index| u32::from(index) + 1 == found.count);
+        let inner = &accesses[..accesses.len() - usize::from(last_accesses)];
+        self.translations.push(Translation {
+            start: found.start,
+            end: found.start.wrapping_add(found.code.len() as u64),
+            count: found.count,
+            checkpoints: inner.len() as u32,
+            accesses_at: self.accesses.len() as u32,
+            last_accesses,
+        });
+        self.accesses.extend(inner);
+        self.numbers.insert(key, number);
+        Some(number)
+    }
+
+    /// Those from number `from` on.
+    pub fn translations(&self, from: u32) -> &[Translation] {
+        self.translations.get(from as usize..).unwrap_or_default()
+    }
+
+    /// How many instructions of a translation retired if only so many checkpoints were passed.
+    pub fn retired(&self, translation: &Translation, passed: u32) -> u32 {
+        let at = translation.accesses_at as usize + passed as usize;
+        self.accesses.get(at).map_or(0, |&index| index.into())
+    }
+
+    /// Writes a record.
+    pub fn write(&mut self, output: &Output, record: &Record<'_>) {
+        self.record.clear();
+        record.write(&mut self.record);
+        if self.record.len() > CHUNK_SIZE - CHUNK_HEADER {
+            return;
+        }
+        if self.keeps_all {
+            self.all.extend(&self.record);
+        }
+        let bytes = std::mem::take(&mut self.record);
+        self.append(output, &bytes);
+        self.record = bytes;
+    }
+
+    fn append(&mut self, output: &Output, record: &[u8]) {
+        if self.chunk.as_ref().is_none_or(|chunk| !chunk.has_room(record.len() / 4)) {
+            if let Some(chunk) = self.chunk.take() {
+                output.done(chunk);
+            }
+            self.chunk = output.chunk(ChunkKind::Definitions, self.sequence, 0);
+            self.sequence += 1;
+        }
+        if let Some(chunk) = &mut self.chunk {
+            chunk.append(record);
+        }
+    }
+
+    /// Writes everything again, into another log.
+    pub fn again(&mut self, output: &Output) {
+        // The old chunk is the parent's.
+        if let Some(chunk) = self.chunk.take() {
+            chunk.forget();
+        }
+        self.sequence = 0;
+        let all = std::mem::take(&mut self.all);
+        let mut rest = &all[..];
+        while let Ok(Some((_, len))) = Record::read(rest) {
+            self.append(output, &rest[..len]);
+            rest = &rest[len..];
+        }
+        self.all = all;
+    }
+
+    /// Nothing more comes.
+    pub fn finish(&mut self, output: &Output) {
+        if let Some(chunk) = self.chunk.take() {
+            output.done(chunk);
+        }
+    }
+}
+
+/// Code that is the same has the same hash; other code at the same address another one, but for one chance in 2^64.
+fn hash(found: &TranslationRecord<'_>) -> u64 {
+    crate::format::checksum(found.code) ^ (found.isa as u64) << 56
+}

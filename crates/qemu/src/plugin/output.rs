@@ -1,0 +1,238 @@
+//! Chunks: memory that is shared with the log's file, so that what was written is there, however QEMU ends.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::arguments::Arguments;
+use crate::format::{
+    CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, checksum,
+};
+use crate::live::Hello;
+
+/// A chunk that is being written.
+#[derive(Debug)]
+pub struct Chunk {
+    /// What keeps the memory: the chunk alone (a file), or all slots (live).
+    memory: Arc<MmapRaw>,
+    /// Where it is in that memory.
+    at: usize,
+    slot: u32,
+    header: ChunkHeader,
+    /// Bytes behind the head that were appended.
+    pub used: usize,
+}
+
+// SAFETY: the memory is only reached through one `Chunk`, which one thread has at a time.
+unsafe impl Send for Chunk {}
+
+impl Chunk {
+    /// The words behind its head.
+    pub fn words(&self) -> *mut u32 {
+        // SAFETY: a chunk has a head, and lies within its memory.
+        unsafe { self.memory.as_mut_ptr().add(self.at + CHUNK_HEADER).cast() }
+    }
+
+    /// How many there are.
+    pub const WORDS: usize = (CHUNK_SIZE - CHUNK_HEADER) / 4;
+
+    /// Whether so many more words fit.
+    pub fn has_room(&self, words: usize) -> bool {
+        self.used / 4 + words <= Self::WORDS
+    }
+
+    /// Appends a record, its first word last.
+    pub fn append(&mut self, record: &[u8]) {
+        let to = self.words();
+        let (words, _) = record.as_chunks::<4>();
+        for (index, &word) in words.iter().enumerate().rev() {
+            // SAFETY: `has_room` was asked.
+            let word_at = unsafe { AtomicU32::from_ptr(to.add(self.used / 4 + index)) };
+            word_at.store(u32::from_ne_bytes(word), Ordering::Release);
+        }
+        self.used += record.len();
+    }
+
+    fn write_header(&self) {
+        let bytes = self.header.to_bytes();
+        let (words, _) = bytes.as_chunks::<4>();
+        // The first word and the state (word 3) make it a chunk: last.
+        for index in (0..words.len()).rev() {
+            // SAFETY: a chunk has a head.
+            unsafe {
+                let to = self.memory.as_mut_ptr().add(self.at).cast::<u32>().add(index);
+                AtomicU32::from_ptr(to).store(u32::from_ne_bytes(words[index]), Ordering::Release);
+            }
+        }
+    }
+
+    /// Leaves it as it is: it is another process's now.
+    pub fn forget(self) {}
+}
+
+/// Where chunks come from, and go to.
+#[derive(Debug)]
+pub struct Output {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    began: Instant,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    /// One after another into a file.
+    File { file: File, path: PathBuf, end: u64 },
+    /// To who reads them; slots are used again.
+    Live { stream: UnixStream, slots: Arc<MmapRaw>, free: Vec<u32> },
+    /// Nothing more is written.
+    Nowhere,
+}
+
+impl Output {
+    /// Makes the log.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or nobody listens.
+    pub fn new(arguments: &Arguments, header: &Header, path: &Path) -> io::Result<Self> {
+        let on = |path: &Path, error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path);
+        let file = file.map_err(|error| on(path, error))?;
+        if !file.metadata()?.is_file() {
+            let why = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file: the log is written as shared memory, so that a crash loses nothing \
+                 (`tracewright record --qemu` reads it while it is written)",
+            );
+            return Err(on(path, why));
+        }
+        file.write_all_at(&header.to_bytes(), 0).map_err(|error| on(path, error))?;
+        let end = HEADER_SIZE as u64;
+        let to = match &arguments.socket {
+            None => To::File { file, path: path.to_owned(), end },
+            Some(socket) => {
+                let zeros = vec![0; CHUNK_SIZE];
+                for slot in 0..arguments.slots {
+                    let at = end + u64::from(slot) * CHUNK_SIZE as u64;
+                    file.write_all_at(&zeros, at).map_err(|error| on(path, error))?;
+                }
+                let slots = MmapOptions::new().map_raw(&file).map_err(|error| on(path, error))?;
+                let mut stream = UnixStream::connect(socket).map_err(|error| on(socket, error))?;
+                let hello = Hello { pid: header.pid, slots: arguments.slots, path: path.to_owned() };
+                stream.write_all(&hello.to_bytes())?;
+                To::Live { stream, slots: Arc::new(slots), free: (0..arguments.slots).rev().collect() }
+            }
+        };
+        Ok(Self { inner: Mutex::new(Inner { began: Instant::now(), to }) })
+    }
+
+    /// A new chunk; `None` when the log cannot be written.
+    pub fn chunk(&self, kind: ChunkKind, sequence: u32, instructions: u64) -> Option<Chunk> {
+        let mut inner = self.lock();
+        let begun = inner.began.elapsed().as_nanos() as u64;
+        match inner.to.place() {
+            Ok(Some((memory, at, slot))) => {
+                let header = ChunkHeader {
+                    kind,
+                    state: ChunkState::Open,
+                    sequence,
+                    len: 0,
+                    instructions,
+                    begun,
+                    done: 0,
+                    checksum: 0,
+                };
+                let chunk = Chunk { memory, at, slot, header, used: 0 };
+                chunk.write_header();
+                Some(chunk)
+            }
+            Ok(None) => None,
+            Err(error) => {
+                super::state::complain(&format!("recording stops: {error}"));
+                inner.to = To::Nowhere;
+                None
+            }
+        }
+    }
+
+    /// A chunk is full, or nothing more comes for it.
+    pub fn done(&self, mut chunk: Chunk) {
+        // SAFETY: as many bytes were written, by this thread.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(chunk.words().cast::<u8>().cast_const(), chunk.used) };
+        chunk.header.len = chunk.used as u32;
+        chunk.header.checksum = checksum(bytes);
+        let mut inner = self.lock();
+        chunk.header.state = ChunkState::Done;
+        chunk.header.done = inner.began.elapsed().as_nanos() as u64;
+        chunk.write_header();
+        if let To::Live { stream, .. } = &mut inner.to
+            && let Err(error) = stream.write_all(&chunk.slot.to_le_bytes())
+        {
+            super::state::complain(&format!("recording stops: who reads the log is gone ({error})"));
+            inner.to = To::Nowhere;
+        }
+    }
+
+    /// Goes on with another log.
+    pub fn replace(&self, other: Self) {
+        let other = other.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *self.lock() = other;
+    }
+
+    /// Stops writing, and leaves everything as it is.
+    pub fn close(&self) {
+        self.lock().to = To::Nowhere;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl To {
+    /// Memory for a chunk, all zero: whose, where in it, which slot.
+    fn place(&mut self) -> io::Result<Option<(Arc<MmapRaw>, usize, u32)>> {
+        match self {
+            Self::File { file, path, end } => {
+                let on = |error: io::Error| {
+                    io::Error::new(error.kind(), format!("{}: cannot write: {error}", path.display()))
+                };
+                // Written, not only made longer: a store into a hole of a full disk would kill the program.
+                file.write_all_at(&[0; CHUNK_SIZE], *end).map_err(on)?;
+                let memory = MmapOptions::new().offset(*end).len(CHUNK_SIZE).map_raw(&*file).map_err(on)?;
+                *end += CHUNK_SIZE as u64;
+                Ok(Some((Arc::new(memory), 0, 0)))
+            }
+            Self::Live { stream, slots, free } => {
+                let slot = match free.pop() {
+                    Some(slot) => slot,
+                    None => {
+                        let mut slot = [0; 4];
+                        stream.read_exact(&mut slot)?;
+                        u32::from_le_bytes(slot)
+                    }
+                };
+                let at = HEADER_SIZE + slot as usize * CHUNK_SIZE;
+                if at + CHUNK_SIZE > slots.len() {
+                    return Err(io::Error::other("who reads the log freed a slot that there is not"));
+                }
+                Ok(Some((Arc::clone(slots), at, slot)))
+            }
+            Self::Nowhere => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! System calls that change what there is to record.
+
+use std::ffi::c_uint;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+use super::ffi::Id;
+use super::state::{State, state, thread};
+use crate::format::{Record, Target};
+
+/// A system call that is of interest here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Clone,
+    Clone3,
+    Fork,
+    Exec,
+    /// Maps something, or changes what can be done there: permissions are in the third argument.
+    Map,
+    Remap,
+    SetHandler,
+}
+
+impl Call {
+    fn of(target: Target, number: i64) -> Option<Self> {
+        let is_arm = target == Target::Arm;
+        // 32-bit Arm has numbers of its own; the others share those that newer architectures have.
+        Some(match (is_arm, number) {
+            (false, 220) | (true, 120) => Self::Clone,
+            (_, 435) => Self::Clone3,
+            (true, 2 | 190) => Self::Fork,
+            (false, 221 | 281) | (true, 11 | 387) => Self::Exec,
+            (false, 222 | 226) | (true, 90 | 192 | 125) => Self::Map,
+            (false, 216) | (true, 163) => Self::Remap,
+            (false, 134) | (true, 67 | 174) => Self::SetHandler,
+            _ => return None,
+        })
+    }
+}
+
+const PROT_EXEC: u64 = 4;
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+
+/// A system call is made.
+#[allow(clippy::too_many_arguments)]
+pub extern "C" fn on_call(
+    _: Id,
+    vcpu: c_uint,
+    number: i64,
+    first: u64,
+    second: u64,
+    third: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+) {
+    let Some(state) = state() else { return };
+    match Call::of(state.target, number) {
+        Some(Call::Clone) => clone(state, vcpu, first),
+        Some(Call::Clone3) => clone(state, vcpu, state.guest_long(first).unwrap_or(CLONE_VM)),
+        Some(Call::Exec) => {
+            if let Some(thread) = thread(vcpu) {
+                thread.exec();
+            }
+        }
+        Some(Call::SetHandler) => {
+            // The handler comes first in what the second argument points to.
+            let handler = if state.target == Target::Arm {
+                state.guest_word(second).map(u64::from)
+            } else {
+                state.guest_long(second)
+            };
+            if let (Some(address), true) = (handler, second != 0) {
+                let handler = Record::Handler {
+                    signal: first as u32,
+                    address: address & !u64::from(state.target == Target::Arm),
+                };
+                state.definitions().write(&state.output, &handler);
+            }
+        }
+        Some(Call::Map) if third & PROT_EXEC == 0 => {}
+        Some(Call::Map | Call::Remap) => state.maps().changed(),
+        Some(Call::Fork) | None => {}
+    }
+}
+
+/// A system call is done.
+pub extern "C" fn on_return(_: Id, vcpu: c_uint, number: i64, result: i64) {
+    let Some(state) = state() else { return };
+    match Call::of(state.target, number) {
+        Some(Call::Clone | Call::Clone3 | Call::Fork) => {
+            if state.pid.load(Ordering::Relaxed) != std::process::id() {
+                state.forked(vcpu);
+            } else if result > 0 && is_process(result) {
+                let what =
+                    if state.arguments.follows_forks { "has a log of its own" } else { "is not recorded" };
+                state.note(&format!("process {result} was forked, and {what}"));
+            }
+        }
+        Some(Call::Map | Call::Remap) => state.maps().changed(),
+        _ => {}
+    }
+}
+
+/// A thread or a process is made.
+fn clone(state: &State, vcpu: u32, flags: u64) {
+    // QEMU makes `vfork` a fork.
+    if flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0 || state.counter.is_some() {
+        return;
+    }
+    // QEMU throws all translations away now, and makes them anew for several threads.
+    if !state.is_parallel.swap(true, Ordering::Relaxed)
+        && let Some(thread) = thread(vcpu)
+    {
+        thread.count_own();
+    }
+}
+
+/// Whether it is a process, and not a thread of this one.
+fn is_process(id: i64) -> bool {
+    !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
+}
+
+impl State {
+    /// Eight bytes of the program's memory.
+    fn guest_long(&self, address: u64) -> Option<u64> {
+        self.guest_bytes(address).map(u64::from_le_bytes)
+    }
+
+    /// Four bytes of the program's memory.
+    fn guest_word(&self, address: u64) -> Option<u32> {
+        self.guest_bytes(address).map(u32::from_le_bytes)
+    }
+
+    fn guest_bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let base = self.guest_base.load(Ordering::Relaxed);
+        let mut bytes = [0; N];
+        // By way of a file: the address may be wrong.
+        File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address.wrapping_add(base)).ok()?;
+        Some(bytes)
+    }
+}

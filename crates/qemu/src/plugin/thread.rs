@@ -1,0 +1,500 @@
+//! What a thread ran: the hot path.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::definitions::Translation;
+use super::ffi::Counter;
+use super::output::Chunk;
+use super::state::{State, state, thread};
+use crate::format::{
+    ChunkKind, FULL, Guess, LEAST_OUTCOMES, OUTCOMES, Off, Record, Successors, Word, access,
+};
+
+/// Words that are kept free at the end of a chunk: the longest that is written at once has seven, and one says that recording stopped.
+const RESERVE: usize = 16;
+
+/// A thread that is recorded.
+#[derive(Debug)]
+pub struct Thread {
+    /// The word that outcomes are gathered in, or that comes next; and where a new chunk is due.
+    at: *mut u32,
+    end: *mut u32,
+    /// Outcomes in that word, under a bit that marks where they begin.
+    outcomes: u32,
+    /// Translations below this number can be recorded without a further thought: none while recording is off.
+    ready: u32,
+    /// The translation that ran last, in `table`, or `nothing`.
+    last: *mut Entry,
+    table: Vec<Entry>,
+    /// What [`passed`](Self::passed) will be when the last translation has run to its end.
+    expected: u64,
+    /// Instructions recorded.
+    instructions: u64,
+    limit: u64,
+    /// Who counts checkpoints.
+    counts: Counts,
+    /// Checkpoints passed, if callbacks count them.
+    own_passed: u64,
+    /// Stands for the last translation where none was.
+    nothing: Entry,
+    phase: Phase,
+    index: u32,
+    vcpu: u32,
+    chunk: Option<Chunk>,
+    sequence: u32,
+}
+
+// SAFETY: the pointers point into what it owns.
+unsafe impl Send for Thread {}
+
+/// What a thread knows of a translation.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Entry {
+    successors: Successors,
+    /// By how much the count of checkpoints goes up. [`LAST_ACCESSES`] besides makes it always wrong: somebody must look.
+    checkpoints: u64,
+    count: u32,
+    number: u32,
+}
+
+/// The last instruction may access memory: no checkpoint follows it. Its accesses are counted instead, in the upper half of the count
+/// of checkpoints.
+const LAST_ACCESSES: u64 = 1 << 62;
+/// What an access of a last instruction adds to the count.
+pub const LAST_ACCESS: u64 = 1 << 32;
+
+/// Who counts checkpoints.
+#[derive(Clone, Copy, Debug)]
+enum Counts {
+    /// QEMU, for the one thread there is.
+    One,
+    /// QEMU, for each thread.
+    Each(Counter, unsafe extern "C" fn(*mut c_void, c_uint) -> *mut c_void),
+    /// Our callbacks.
+    Own,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing ran yet.
+    New,
+    On,
+    /// Until the start address comes.
+    Off,
+    /// For good.
+    Ended,
+}
+
+impl Thread {
+    /// A thread that will run as QEMU's `vcpu`.
+    pub fn new(state: &State, vcpu: u32) -> Box<Self> {
+        let counts = match (state.counter, state.api.scoreboard_find) {
+            (Some(counter), Some(find)) => Counts::Each(counter, find),
+            _ if state.is_parallel.load(Ordering::Relaxed) => Counts::Own,
+            _ => Counts::One,
+        };
+        let mut thread = Box::new(Self {
+            at: std::ptr::null_mut(),
+            end: std::ptr::null_mut(),
+            outcomes: LEAST_OUTCOMES,
+            ready: 0,
+            last: std::ptr::null_mut(),
+            table: Vec::new(),
+            expected: 0,
+            instructions: 0,
+            limit: state.arguments.instructions,
+            counts,
+            own_passed: 0,
+            nothing: Entry::default(),
+            phase: Phase::New,
+            index: state.next_thread(),
+            vcpu,
+            chunk: None,
+            sequence: 0,
+        });
+        thread.after_nothing();
+        thread
+    }
+
+    /// Checkpoints passed.
+    #[inline(always)]
+    fn passed(&self) -> u64 {
+        match self.counts {
+            Counts::One => state().map_or(0, |state| state.passed.load(Ordering::Relaxed)),
+            Counts::Own => self.own_passed,
+            Counts::Each(counter, find) => {
+                // SAFETY: QEMU's function for QEMU's memory; this thread runs, so it has a part of it.
+                unsafe { find(counter.scoreboard, self.vcpu).byte_add(counter.offset).cast::<u64>().read() }
+            }
+        }
+    }
+
+    /// A translation begins to run.
+    #[inline(always)]
+    fn runs(&mut self, number: u32) {
+        if number >= self.ready && !self.make_ready(number) {
+            return;
+        }
+        let passed = self.passed();
+        if (passed != self.expected || self.instructions >= self.limit) && !self.look(passed, number) {
+            return;
+        }
+        // SAFETY: `ready` translations are in the table; `last` is in it, or `nothing`; `at` is within the chunk.
+        unsafe {
+            let entry = self.table.as_mut_ptr().add(number as usize);
+            match (*self.last).successors.find(number) {
+                Guess::Known(outcome) => {
+                    self.outcomes = self.outcomes << 1 | u32::from(outcome);
+                    self.put(OUTCOMES | self.outcomes);
+                    if self.outcomes >= FULL {
+                        self.advance();
+                    }
+                }
+                Guess::Other => {
+                    (*self.last).successors.learn(number);
+                    self.word(Word::Translation(number));
+                }
+            }
+            self.last = entry;
+            self.expected = passed.wrapping_add((*entry).checkpoints);
+            self.instructions += u64::from((*entry).count);
+        }
+    }
+
+    /// Writes the word at hand.
+    #[inline(always)]
+    fn put(&mut self, value: u32) {
+        // SAFETY: `at` is within the chunk: `advance` sees to that.
+        unsafe { AtomicU32::from_ptr(self.at).store(value, Ordering::Release) };
+    }
+
+    /// Goes to the next word.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.outcomes = LEAST_OUTCOMES;
+        self.at = self.at.wrapping_add(1);
+        if self.at >= self.end {
+            self.next_chunk();
+        }
+    }
+
+    /// Writes a word of its own.
+    #[inline]
+    fn word(&mut self, word: Word) {
+        if self.outcomes != LEAST_OUTCOMES {
+            self.advance();
+        }
+        self.put(word.value());
+        self.advance();
+    }
+
+    /// What comes next is nobody's successor.
+    fn after_nothing(&mut self) {
+        self.nothing = Entry::default();
+        self.last = &raw mut self.nothing;
+        self.expected = self.passed();
+    }
+
+    /// A translation is new to this thread, or recording is not on. Whether it is to be recorded.
+    #[cold]
+    fn make_ready(&mut self, number: u32) -> bool {
+        let Some(state) = state() else { return false };
+        match self.phase {
+            Phase::New => {
+                let is_on = state.places.start.is_none();
+                self.phase = if is_on { Phase::On } else { Phase::Off };
+                self.name(state);
+                if !is_on || !self.begin() {
+                    return false;
+                }
+            }
+            Phase::On => {}
+            Phase::Off | Phase::Ended => return false,
+        }
+        let last = unsafe { (*self.last).number as usize };
+        let is_nothing = std::ptr::eq(self.last, &raw const self.nothing);
+        let definitions = state.definitions();
+        let known = self.table.len();
+        self.table.extend(definitions.translations(known as u32).iter().zip(known..).map(
+            |(found, number)| {
+                let mark = if found.last_accesses { LAST_ACCESSES } else { 0 };
+                Entry {
+                    successors: Successors::default(),
+                    checkpoints: u64::from(found.checkpoints) | mark,
+                    count: found.count,
+                    number: number as u32,
+                }
+            },
+        ));
+        drop(definitions);
+        if !is_nothing {
+            self.last = &raw mut self.table[last];
+        }
+        self.ready = self.table.len() as u32;
+        number < self.ready
+    }
+
+    /// Tells who it is.
+    fn name(&self, state: &State) {
+        let tid = std::fs::read_link("/proc/thread-self").ok();
+        let tid = tid.and_then(|link| link.file_name()?.to_str()?.parse().ok()).unwrap_or_default();
+        state.definitions().write(&state.output, &Record::Thread { index: self.index, tid });
+    }
+
+    /// Gets its first chunk, if it has none. Whether it has one.
+    fn begin(&mut self) -> bool {
+        if self.chunk.is_none() {
+            self.next_chunk();
+        }
+        self.after_nothing();
+        self.phase == Phase::On
+    }
+
+    /// The last translation did not run to its end, or it is not sure that it did, or enough was recorded. Whether recording goes on.
+    #[cold]
+    fn look(&mut self, passed: u64, next: u32) -> bool {
+        let Some(state) = state() else { return false };
+        // SAFETY: `last` is in the table, or `nothing`.
+        let Entry { checkpoints, count, number, .. } = unsafe { *self.last };
+        let mut retired = count;
+        if passed != self.expected && !std::ptr::eq(self.last, &raw const self.nothing) {
+            let definitions = state.definitions();
+            let find = |number| definitions.translations(number).first().copied();
+            let since = passed.wrapping_sub(self.expected.wrapping_sub(checkpoints));
+            if let (Some(last), Some(next)) = (find(number), find(next)) {
+                retired = retired_of(&last, since, next.start, |passed| definitions.retired(&last, passed));
+            }
+        }
+        let mut instructions = self.instructions - u64::from(count - retired);
+        if instructions > self.limit {
+            retired = retired.saturating_sub((instructions - self.limit) as u32);
+            instructions = self.limit;
+        }
+        self.instructions = instructions;
+        if retired < count {
+            self.word(Word::Left(retired));
+        }
+        if self.instructions >= self.limit {
+            self.stop(Off::Limit);
+            self.end_chunk();
+            self.phase = Phase::Ended;
+        }
+        self.phase == Phase::On
+    }
+
+    /// Recording stops.
+    fn stop(&mut self, why: Off) {
+        if self.chunk.is_some() {
+            self.word(Word::Off(why));
+        }
+        self.ready = 0;
+        self.after_nothing();
+    }
+
+    /// The chunk is full, or there is none.
+    #[cold]
+    fn next_chunk(&mut self) {
+        let Some(state) = state() else { return };
+        // If there is none to be had, this stays and says so: a word is free for that.
+        let new = state.output.chunk(ChunkKind::Thread(self.index), self.sequence, self.instructions);
+        if new.is_none() && self.chunk.is_some() {
+            self.put(Word::Off(Off::Failed).value());
+            self.at = self.at.wrapping_add(1);
+        }
+        self.end_chunk();
+        match new {
+            Some(chunk) => {
+                self.sequence += 1;
+                self.at = chunk.words();
+                self.end = self.at.wrapping_add(Chunk::WORDS - RESERVE);
+                self.chunk = Some(chunk);
+            }
+            None => {
+                self.phase = Phase::Ended;
+                self.ready = 0;
+                // What is still written before this is seen goes nowhere.
+                self.at = &raw mut self.nothing.number;
+                self.end = std::ptr::without_provenance_mut(usize::MAX);
+            }
+        }
+    }
+
+    fn end_chunk(&mut self) {
+        let (Some(state), Some(mut chunk)) = (state(), self.chunk.take()) else { return };
+        let gathered = usize::from(self.outcomes != LEAST_OUTCOMES);
+        chunk.used = (self.at.addr() - chunk.words().addr()) + 4 * gathered;
+        self.outcomes = LEAST_OUTCOMES;
+        state.output.done(chunk);
+    }
+
+    /// The instruction with this index in a translation, where recording begins, is about to run.
+    fn start(&mut self, number: u32, index: u32) {
+        let is_off = self.phase == Phase::Off;
+        if !is_off {
+            return;
+        }
+        self.phase = Phase::On;
+        if !self.begin() || !self.make_ready(number) {
+            return;
+        }
+        self.word(Word::From(index));
+        self.runs(number);
+        self.instructions -= u64::from(index);
+        if let Some(found) =
+            state().and_then(|state| state.definitions().translations(number).first().copied())
+        {
+            // Checkpoints before it are not passed any more: count from here.
+            let skipped = state().map_or(0, |state| {
+                let definitions = state.definitions();
+                (0..found.checkpoints).filter(|&passed| definitions.retired(&found, passed) < index).count()
+            });
+            self.expected = self.expected.wrapping_sub(skipped as u64);
+        }
+    }
+
+    /// The instruction with this index in the last translation, where recording stops, is about to run.
+    fn stop_before(&mut self, index: u32) {
+        if self.phase == Phase::On && self.ready > 0 {
+            // SAFETY: `last` is in the table, or `nothing`.
+            let count = unsafe { (*self.last).count };
+            self.instructions -= u64::from(count.saturating_sub(index));
+            self.word(Word::Left(index));
+            self.stop(Off::Stop);
+            self.phase = Phase::Off;
+        }
+    }
+
+    /// The program is about to be replaced; if that fails, recording goes on.
+    pub fn exec(&mut self) {
+        if self.phase == Phase::On && self.chunk.is_some() {
+            self.word(Word::Off(Off::Exec));
+            self.after_nothing();
+        }
+    }
+
+    /// There will be several threads: callbacks count from now on.
+    pub fn count_own(&mut self) {
+        if matches!(self.counts, Counts::One) {
+            let left = self.expected.wrapping_sub(self.passed());
+            self.counts = Counts::Own;
+            self.own_passed = 0;
+            self.expected = left;
+        }
+    }
+
+    /// The thread, or the program, ended.
+    pub fn finish(&mut self) {
+        if self.chunk.is_some() {
+            if self.phase == Phase::On {
+                self.word(Word::Off(Off::Exit));
+            }
+            self.end_chunk();
+        }
+        self.phase = Phase::Ended;
+        self.ready = 0;
+    }
+
+    /// What it has belongs to another process.
+    pub fn abandon(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            chunk.forget();
+        }
+        self.phase = Phase::Ended;
+        self.ready = 0;
+    }
+
+    /// A log of its own begins for it, in a process that was forked.
+    pub fn begin_again(&mut self, index: u32) {
+        (self.index, self.sequence, self.instructions) = (index, 0, 0);
+        self.table.clear();
+        self.outcomes = LEAST_OUTCOMES;
+        self.phase = Phase::New;
+        self.after_nothing();
+    }
+
+    /// Memory was accessed.
+    #[inline]
+    fn accesses(&mut self, head: u32, address: u64, value: Option<(u32, [u64; 2])>) {
+        if self.ready == 0 {
+            return;
+        }
+        if self.outcomes != LEAST_OUTCOMES {
+            self.advance();
+        }
+        let mut words = [head, address as u32, (address >> 32) as u32, 0, 0, 0, 0];
+        let mut len = 3;
+        if let Some((count, [low, high])) = value {
+            words[3..].copy_from_slice(&[low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
+            len += count as usize;
+        }
+        for index in (0..len).rev() {
+            // SAFETY: as many words are kept free at the end of a chunk.
+            unsafe { AtomicU32::from_ptr(self.at.add(index)).store(words[index], Ordering::Release) };
+        }
+        self.at = self.at.wrapping_add(len - 1);
+        self.advance();
+    }
+}
+
+/// How many instructions of a translation retired, after which `since` was counted and execution went on at `next`.
+fn retired_of(last: &Translation, since: u64, next: u64, retired: impl Fn(u32) -> u32) -> u32 {
+    let (passed, accesses) = (since as u32, since >> 32);
+    if passed < last.checkpoints {
+        return retired(passed);
+    }
+    // It did not access memory: it faulted, unless it had no reason to, and execution just went on behind it.
+    let is_missing = last.last_accesses && accesses == 0 && next != last.end;
+    last.count - u32::from(is_missing)
+}
+
+/// A translation begins to run.
+pub extern "C" fn on_translation(vcpu: c_uint, number: *mut c_void) {
+    if let Some(thread) = thread(vcpu) {
+        thread.runs(number.addr() as u32);
+    }
+}
+
+/// A checkpoint is passed, where QEMU cannot count.
+pub extern "C" fn on_checkpoint(vcpu: c_uint, _: *mut c_void) {
+    if let Some(thread) = thread(vcpu) {
+        thread.own_passed += 1;
+    }
+}
+
+/// The last instruction of a translation accessed memory, where QEMU cannot count.
+pub extern "C" fn on_last_access(vcpu: c_uint, _: u32, _: u64, _: *mut c_void) {
+    if let Some(thread) = thread(vcpu) {
+        thread.own_passed += LAST_ACCESS;
+    }
+}
+
+/// An instruction accessed memory.
+pub extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, index: *mut c_void) {
+    let (Some(state), Some(thread)) = (state(), thread(vcpu)) else { return };
+    let (Some(shift), Some(is_store)) = (state.api.mem_size_shift, state.api.mem_is_store) else { return };
+    // SAFETY: QEMU's functions, for what QEMU gave.
+    let (shift, is_store) = unsafe { (shift(info), is_store(info)) };
+    let value = state.api.mem_get_value.filter(|_| state.has_values()).map(|get| {
+        // SAFETY: as above.
+        let value = unsafe { get(info) };
+        ((1 << shift.min(4)).max(4) / 4, value.halves)
+    });
+    thread.accesses(access(index.addr() as u32, shift, is_store), address, value);
+}
+
+/// The instruction where recording begins is about to run. Number of the translation, and index in it.
+pub extern "C" fn on_start(vcpu: c_uint, place: *mut c_void) {
+    if let Some(thread) = thread(vcpu) {
+        thread.start((place.addr() >> 16) as u32, (place.addr() & 0xffff) as u32);
+    }
+}
+
+/// The instruction where recording stops is about to run.
+pub extern "C" fn on_stop(vcpu: c_uint, index: *mut c_void) {
+    if let Some(thread) = thread(vcpu) {
+        thread.stop_before(index.addr() as u32);
+    }
+}

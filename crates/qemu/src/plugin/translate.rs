@@ -1,0 +1,164 @@
+//! Code that QEMU translated: numbered, and instrumented.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use tracewright_isa::may_access;
+
+use super::arguments::Data;
+use super::ffi::{ADD, Api, Handle, Id, NO_REGISTERS, READS_AND_WRITES, take_text};
+use super::instruction_set::instruction_set;
+use super::state::{State, state};
+use super::thread::{
+    LAST_ACCESS, on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation,
+};
+use crate::format::{MOST_CODE, Record, TranslationRecord};
+
+/// QEMU translated something.
+pub extern "C" fn on_translated(_: Id, tb: Handle) {
+    if let Some(state) = state() {
+        // Without one of these functions the plugin was not installed.
+        let _ = translated(state, tb);
+    }
+}
+
+/// The instructions of a translation.
+struct Code {
+    handles: Vec<Handle>,
+    lens: Vec<u8>,
+    bytes: Vec<u8>,
+    start: u64,
+    /// Where it is in QEMU's memory.
+    host: u64,
+}
+
+fn translated(state: &State, tb: Handle) -> Option<()> {
+    let api = &state.api;
+    let code = Code::read(api, state.version, tb)?;
+    let last = *code.handles.last()?;
+    let isa = instruction_set(state.target, code.start, &code.bytes, &code.lens, || {
+        // SAFETY: QEMU's function, for what it gave.
+        api.insn_disas.map(|text| take_text(unsafe { text(last) })).unwrap_or_default()
+    });
+    let mut at = 0;
+    let mut accesses = Vec::new();
+    for (index, &len) in code.lens.iter().enumerate() {
+        if may_access(isa, &code.bytes[at..]) {
+            accesses.push(index as u16);
+        }
+        at += usize::from(len);
+    }
+    state.guest_base.store(code.host.wrapping_sub(code.start), Ordering::Relaxed);
+    state.write_command();
+    // Mappings first: who reads must know where code is from when it comes.
+    state.maps().translated(code.start, code.host, &state.places, |map| {
+        state.definitions().write(&state.output, &Record::Map(*map));
+    });
+    let count = code.lens.len() as u32;
+    let record = TranslationRecord { start: code.start, isa, count, code: &code.bytes };
+    let number = state.definitions().number(&state.output, &record, &accesses)?;
+    instrument(state, tb, &code, number, &accesses)
+}
+
+impl Code {
+    fn read(api: &Api, version: u32, tb: Handle) -> Option<Self> {
+        // SAFETY: QEMU's functions, for what it gave, while it translates.
+        unsafe {
+            let count = (api.tb_n_insns?)(tb);
+            let handles: Vec<Handle> =
+                (0..count).map(|index| api.tb_get_insn.map_or(tb, |get| get(tb, index))).collect();
+            let first = *handles.first()?;
+            let (start, host) = ((api.insn_vaddr?)(first), (api.insn_haddr?)(first).addr() as u64);
+            let (mut lens, mut bytes) = (Vec::with_capacity(count), Vec::with_capacity(4 * count));
+            for &insn in &handles {
+                let len = (api.insn_size?)(insn);
+                let mut code = [0; 16];
+                let code = code.get_mut(..len)?;
+                if version >= 3 {
+                    (api.insn_data_copy?)(insn, code.as_mut_ptr(), len);
+                } else {
+                    code.copy_from_slice(std::slice::from_raw_parts((api.insn_data?)(insn), len));
+                }
+                lens.push(len as u8);
+                bytes.extend_from_slice(code);
+            }
+            (bytes.len() <= MOST_CODE).then_some(Self { handles, lens, bytes, start, host })
+        }
+    }
+}
+
+/// Has QEMU call us, and count, when it runs.
+fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u16]) -> Option<()> {
+    let api = &state.api;
+    let number_as_data = std::ptr::without_provenance_mut::<c_void>(number as usize);
+    let last = code.handles.len() - 1;
+    // SAFETY: QEMU's functions, for what it gave, while it translates; callbacks are functions, and take numbers for data.
+    unsafe {
+        (api.tb_exec?)(tb, on_translation, NO_REGISTERS, number_as_data);
+        for &index in accesses {
+            let index = usize::from(index);
+            if index == last {
+                count_last_access(state, code.handles[index]);
+            } else {
+                count_checkpoint(state, code.handles[index + 1]);
+            }
+        }
+        if state.arguments.data != Data::None {
+            for (index, &insn) in code.handles.iter().enumerate() {
+                let index = std::ptr::without_provenance_mut(index);
+                (api.mem?)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, index);
+            }
+        }
+        let mut address = code.start;
+        for (index, (&insn, &len)) in code.handles.iter().zip(&code.lens).enumerate() {
+            let is_at = |place: &Option<super::places::Where>| {
+                place.as_ref().is_some_and(|place| place.is_at(address))
+            };
+            if is_at(&state.places.stop) {
+                (api.insn_exec?)(insn, on_stop, NO_REGISTERS, std::ptr::without_provenance_mut(index));
+            }
+            if is_at(&state.places.start) {
+                let place = (number as usize) << 16 | index;
+                (api.insn_exec?)(insn, on_start, NO_REGISTERS, std::ptr::without_provenance_mut(place));
+            }
+            address += u64::from(len);
+        }
+    }
+    Some(())
+}
+
+/// # Safety
+/// `insn` is one that is being translated.
+unsafe fn count_checkpoint(state: &State, insn: Handle) {
+    let api = &state.api;
+    // SAFETY: as the caller says; the counter is there as long as the plugin is.
+    unsafe {
+        match (state.counter, api.insn_inline_each, api.insn_inline, api.insn_exec) {
+            (Some(counter), Some(add), ..) => add(insn, ADD, counter, 1),
+            (_, _, Some(add), _) if !state.is_parallel.load(Ordering::Relaxed) => {
+                add(insn, ADD, state.passed.as_ptr().cast(), 1);
+            }
+            (.., Some(call)) => call(insn, on_checkpoint, NO_REGISTERS, std::ptr::null_mut()),
+            _ => {}
+        }
+    }
+}
+
+/// # Safety
+/// `insn` is one that is being translated.
+unsafe fn count_last_access(state: &State, insn: Handle) {
+    const BOTH: c_int = READS_AND_WRITES;
+    let api = &state.api;
+    // SAFETY: as the caller says; the counter is there as long as the plugin is.
+    unsafe {
+        match (state.counter, api.mem_inline_each, api.mem_inline, api.mem) {
+            (Some(counter), Some(add), ..) => add(insn, BOTH, ADD, counter, LAST_ACCESS),
+            (_, _, Some(add), _) if !state.is_parallel.load(Ordering::Relaxed) => {
+                add(insn, BOTH, ADD, state.passed.as_ptr().cast(), LAST_ACCESS);
+            }
+            (.., Some(call)) => call(insn, on_last_access, NO_REGISTERS, BOTH, std::ptr::null_mut()),
+            _ => {}
+        }
+    }
+}
