@@ -127,7 +127,7 @@ mod tests {
         let base = here & !0xfff;
         for address in [AT, AT + 4] {
             maps.translated(address, base + address - AT, &places, |map| {
-                told.push((map.start, map.path.to_owned()))
+                told.push((map.start, map.path.to_owned()));
             });
         }
         maps.changed();
