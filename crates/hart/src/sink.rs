@@ -41,6 +41,10 @@ pub trait Sink {
     /// From now on this is the context: the thread under Linux, the address space (satp's ASID) on a bare machine. Also told at the
     /// start; told again after a trap or a change of privilege if it is another then.
     fn context(&mut self, _context: u64) {}
+
+    /// What was told so far does not lead to what comes next: something ran between them that is not known, or nobody knows how execution
+    /// came there.
+    fn lost(&mut self) {}
 }
 
 /// A memory access of an instruction that retired.

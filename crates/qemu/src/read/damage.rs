@@ -1,0 +1,116 @@
+use std::fmt;
+use std::io;
+
+use crate::format::NotALog;
+
+/// Bytes that cannot be understood. What came before them was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where, in the bytes that were given.
+    pub offset: usize,
+    /// What is wrong there.
+    pub kind: DamageKind,
+}
+
+/// What is wrong with bytes of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// This is no record.
+    Record,
+    /// A word that stands for nothing.
+    Word(u32),
+    /// A word that cannot come here.
+    Misplaced(u32),
+    /// A translation that was not defined.
+    Translation(u32),
+    /// An outcome that stands for no translation yet.
+    Outcome,
+    /// An instruction that the translation does not have.
+    Instruction(u32),
+    /// A word calls for more words than there are.
+    Cut,
+    /// More accesses by one instruction than any does.
+    Accesses,
+    /// The checksum of a chunk does not match.
+    Checksum,
+    /// A chunk is missing, or is there twice: this is the number that should come.
+    Chunk(u32),
+}
+
+impl fmt::Display for DamageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Record => f.write_str("this is no record"),
+            Self::Word(word) => write!(f, "the word {word:#010x} stands for nothing"),
+            Self::Misplaced(word) => write!(f, "the word {word:#010x} cannot come here"),
+            Self::Translation(number) => write!(f, "translation {number} was not defined"),
+            Self::Outcome => f.write_str("an outcome that stands for no translation yet"),
+            Self::Instruction(index) => write!(f, "the translation has no instruction {index}"),
+            Self::Cut => f.write_str("a word calls for more words than there are"),
+            Self::Accesses => f.write_str("more accesses to memory than an instruction can do"),
+            Self::Checksum => f.write_str("the checksum of this chunk does not match"),
+            Self::Chunk(number) => write!(f, "chunk {number} should come here"),
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (at offset {:#x})", self.kind, self.offset)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// Why a log could not be read, or not to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file could not be read.
+    Io(io::Error),
+    /// It is no log that can be read.
+    NotALog(NotALog),
+    /// The log is damaged. What came before was told.
+    Damage {
+        /// Offset in the file.
+        offset: u64,
+        /// What is wrong there.
+        kind: DamageKind,
+    },
+    /// The log has no such thread.
+    NoThread(u32),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::NotALog(error) => error.fmt(f),
+            Self::Damage { offset, kind } => write!(f, "the log is damaged: {kind} (at offset {offset:#x})"),
+            Self::NoThread(index) => write!(f, "the log has no thread {index}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::NotALog(error) => Some(error),
+            Self::Damage { .. } | Self::NoThread(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<NotALog> for Error {
+    fn from(error: NotALog) -> Self {
+        Self::NotALog(error)
+    }
+}

@@ -1,0 +1,179 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use tracewright_hart::Sink;
+
+use super::damage::{Damage, DamageKind, Error};
+use super::definitions::Definitions;
+use super::thread::Thread;
+use crate::format::{CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Off, checksum};
+
+/// A log that is a file.
+///
+/// Memory: that of [`Definitions`] and of a [`Thread`], a chunk, and a few bytes for each chunk.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    header: Header,
+    definitions: Definitions,
+    /// Chunks of each thread.
+    threads: BTreeMap<u32, Vec<Chunk>>,
+    /// What is wrong with the definitions.
+    damage: Option<Error>,
+    buffer: Vec<u8>,
+}
+
+/// A chunk in the file.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// Where it begins.
+    offset: u64,
+    /// Bytes of it that the file has.
+    len: u64,
+    head: ChunkHeader,
+}
+
+impl Log {
+    /// Opens a log, and reads its definitions. If these are damaged, those before the damage count; see [`damage`](Self::damage).
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no log.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let mut file = File::open(path)?;
+        let mut head = Vec::with_capacity(HEADER_SIZE);
+        file.by_ref().take(HEADER_SIZE as u64).read_to_end(&mut head)?;
+        let header = Header::parse(&head)?;
+        let mut log = Self {
+            file,
+            header,
+            definitions: Definitions::new(&header),
+            threads: BTreeMap::new(),
+            damage: None,
+            buffer: Vec::new(),
+        };
+        let definitions = log.chunks()?;
+        log.damage = log.define(&definitions).err();
+        match log.damage {
+            Some(Error::Io(error)) => Err(error.into()),
+            _ => Ok(log),
+        }
+    }
+
+    /// Finds all chunks; returns those of definitions.
+    fn chunks(&mut self) -> Result<Vec<Chunk>, Error> {
+        let size = u64::from(self.header.chunk_size);
+        let end = self.file.seek(SeekFrom::End(0))?;
+        let mut definitions = Vec::new();
+        let mut offset = HEADER_SIZE as u64;
+        while offset < end {
+            let len = size.min(end - offset);
+            let mut head = [0; CHUNK_HEADER];
+            if len >= CHUNK_HEADER as u64 {
+                self.file.seek(SeekFrom::Start(offset))?;
+                self.file.read_exact(&mut head)?;
+            }
+            if let Some(head) = ChunkHeader::parse(&head) {
+                let chunk = Chunk { offset, len, head };
+                match head.kind {
+                    ChunkKind::Definitions => definitions.push(chunk),
+                    ChunkKind::Thread(index) => self.threads.entry(index).or_default().push(chunk),
+                }
+            }
+            offset += size;
+        }
+        definitions.sort_by_key(|chunk| chunk.head.sequence);
+        for chunks in self.threads.values_mut() {
+            chunks.sort_by_key(|chunk| chunk.head.sequence);
+        }
+        Ok(definitions)
+    }
+
+    fn define(&mut self, chunks: &[Chunk]) -> Result<(), Error> {
+        for (number, chunk) in (0..).zip(chunks) {
+            self.load(number, chunk)?;
+            let taken = self.definitions.take(&self.buffer);
+            taken.map_err(|damage| chunk.damage(damage))?;
+        }
+        Ok(())
+    }
+
+    /// Puts what counts of a chunk, which should have this number, into the buffer.
+    fn load(&mut self, number: u32, chunk: &Chunk) -> Result<(), Error> {
+        let Chunk { offset, len, head } = *chunk;
+        if head.sequence != number {
+            return Err(Error::Damage { offset, kind: DamageKind::Chunk(number) });
+        }
+        let start = CHUNK_HEADER as u64;
+        let there = len.saturating_sub(start);
+        let counts = match head.state {
+            ChunkState::Open => there,
+            ChunkState::Done => there.min(head.len.into()),
+        };
+        self.buffer.clear();
+        self.file.seek(SeekFrom::Start(offset + start))?;
+        let got = self.file.by_ref().take(counts).read_to_end(&mut self.buffer)?;
+        if got as u64 != counts {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        // Of a file that was cut, what is there is read.
+        let is_all = counts == u64::from(head.len);
+        if head.state == ChunkState::Done && is_all && checksum(&self.buffer) != head.checksum {
+            return Err(Error::Damage { offset, kind: DamageKind::Checksum });
+        }
+        Ok(())
+    }
+
+    /// What the log is of.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Its definitions.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// What is wrong with the definitions, if anything is. Threads are read up to the first translation that is missing.
+    pub fn damage(&self) -> Option<&Error> {
+        self.damage.as_ref()
+    }
+
+    /// Indices of the threads that it has words of, in order.
+    pub fn threads(&self) -> impl Iterator<Item = u32> {
+        self.threads.keys().copied()
+    }
+
+    /// Bytes of all chunks of a thread that were used, as far as they are done.
+    pub fn thread_bytes(&self, index: u32) -> u64 {
+        let chunks = self.threads.get(&index).map(Vec::as_slice).unwrap_or_default();
+        chunks.iter().map(|chunk| u64::from(chunk.head.len)).sum()
+    }
+
+    /// Gives all that a thread executed to `sink`, and says why recording stopped: `None` if the log was cut before that.
+    ///
+    /// # Errors
+    /// When the log has no such thread, cannot be read, or is damaged: what came before the damage was told, and then that the rest is
+    /// [lost](Sink::lost).
+    pub fn read<S: Sink>(&mut self, index: u32, sink: &mut S) -> Result<Option<Off>, Error> {
+        let chunks = self.threads.get(&index).ok_or(Error::NoThread(index))?.clone();
+        let mut thread = Thread::new(index, &self.header);
+        for (number, chunk) in (0..).zip(&chunks) {
+            if let Err(error) = self.load(number, chunk) {
+                thread.lose(&self.definitions, sink);
+                return Err(error);
+            }
+            thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
+        }
+        thread.finish(&self.definitions, sink);
+        Ok(thread.off())
+    }
+}
+
+impl Chunk {
+    fn damage(&self, damage: Damage) -> Error {
+        let offset = self.offset + (CHUNK_HEADER + damage.offset) as u64;
+        Error::Damage { offset, kind: damage.kind }
+    }
+}

@@ -1,0 +1,412 @@
+use tracewright_core::Isa;
+use tracewright_hart::{Privilege, Sink};
+use tracewright_isa::ItState;
+
+use super::code::Run;
+use super::damage::{Damage, DamageKind};
+use super::definitions::Definitions;
+use super::node::Node;
+use crate::format::{Guess, Header, Off, Word};
+
+/// What a thread executed, from its words.
+///
+/// Memory: in proportion to the translations that it ran, and four bytes for each that is defined.
+#[derive(Debug)]
+pub struct Thread {
+    index: u32,
+    has_values: bool,
+    pub(super) nodes: Vec<Node>,
+    /// For each translation its node, plus one.
+    of_translation: Vec<u32>,
+    /// The node of the last translation told.
+    pub(super) now: Option<u32>,
+    /// Nothing is to be done but to tell the block of `now`, once it is known where it led.
+    is_plain: bool,
+    /// Of `now`, only what comes from this instruction on counts.
+    pub(super) from: u32,
+    /// Of `now`, only so many retired.
+    pub(super) left: Option<u32>,
+    /// A signal came after `now`.
+    pub(super) signal: bool,
+    /// What `now` goes on with.
+    pub(super) before: Option<Run>,
+    /// The IT block that it goes on with.
+    pub(super) it: ItState,
+    pub(super) accesses: Vec<Accessed>,
+    /// What comes next is not the successor of `now`.
+    is_apart: bool,
+    /// What comes next begins at this instruction.
+    next_from: Option<u32>,
+    /// What comes next does not follow from what was told.
+    pub(super) gap: bool,
+    is_started: bool,
+    off: Option<Off>,
+    pub(super) instructions: u64,
+    damage: Option<Damage>,
+}
+
+/// An access by an instruction of the last translation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Accessed {
+    /// Which instruction of the translation.
+    pub index: u32,
+    pub is_store: bool,
+    pub size: u8,
+    pub address: u64,
+    pub value: u64,
+}
+
+/// Accesses that are kept at most: a translation's, each of many elements.
+const MOST_ACCESSES: usize = 1 << 20;
+/// Accesses of more bytes do not exist: QEMU's largest have 128.
+const MOST_SHIFT: u32 = 7;
+
+impl Thread {
+    /// The thread with this index in the log; nothing of it was read yet.
+    pub fn new(index: u32, header: &Header) -> Self {
+        Self {
+            index,
+            has_values: header.has_values,
+            nodes: Vec::new(),
+            of_translation: Vec::new(),
+            now: None,
+            is_plain: false,
+            from: 0,
+            left: None,
+            signal: false,
+            before: None,
+            it: ItState::default(),
+            accesses: Vec::new(),
+            is_apart: false,
+            next_from: None,
+            gap: false,
+            is_started: false,
+            off: None,
+            instructions: 0,
+            damage: None,
+        }
+    }
+
+    /// Takes all words of a chunk, which are the bytes behind its head, and gives what ran to `sink`. The last translation is kept until it
+    /// is known what came next.
+    ///
+    /// All translations that are in the chunk must be among the definitions by now.
+    ///
+    /// # Errors
+    /// When words make no sense. All before them was told, and that the rest is [lost](Sink::lost); nothing more can be taken.
+    pub fn take<S: Sink>(
+        &mut self,
+        bytes: &[u8],
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), Damage> {
+        if let Some(damage) = self.damage {
+            return Err(damage);
+        }
+        self.start(definitions, sink);
+        let words = bytes.as_chunks::<4>().0;
+        self.words(words, definitions, sink).inspect_err(|&damage| {
+            self.damage = Some(damage);
+            self.abandon(definitions, sink);
+            sink.lost();
+        })
+    }
+
+    /// The log has no more of this thread. If it does not say that recording stopped, the last translation is not told.
+    pub fn finish<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+        if self.damage.is_none() {
+            self.start(definitions, sink);
+            self.abandon(definitions, sink);
+        }
+    }
+
+    /// Something of the thread is missing from here on: as [`finish`](Self::finish), and the sink is told.
+    pub fn lose<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+        self.finish(definitions, sink);
+        sink.lost();
+    }
+
+    /// Instructions that were told.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Why recording stopped; `None`: it did not, or nobody knows, since the log was cut.
+    pub fn off(&self) -> Option<Off> {
+        self.off
+    }
+
+    fn start<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+        if !self.is_started {
+            self.is_started = true;
+            sink.privilege(Privilege::User);
+            if let Some(tid) = definitions.tid(self.index) {
+                sink.context(tid.into());
+            }
+        }
+    }
+
+    fn words<S: Sink>(
+        &mut self,
+        words: &[[u8; 4]],
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), Damage> {
+        let mut at = 0;
+        while let Some(&word) = words.get(at) {
+            let word = u32::from_le_bytes(word);
+            let offset = 4 * at;
+            let damage = |kind| Damage { offset, kind };
+            match Word::parse(word).ok_or_else(|| damage(DamageKind::Word(word)))? {
+                Word::Outcomes { bits, count } => self.outcomes(bits, count, definitions, sink),
+                Word::Translation(number) => self.told(number, definitions, sink),
+                Word::End => return Ok(()),
+                Word::Access { index, size_shift, is_store } => {
+                    let len = self.access_len(size_shift);
+                    let more = words.get(at + 1..at + 1 + len).ok_or_else(|| damage(DamageKind::Cut))?;
+                    at += len;
+                    if S::ACCESSES { self.access(index, size_shift, is_store, more) } else { Ok(()) }
+                }
+                other => self.other(other, definitions, sink),
+            }
+            .map_err(damage)?;
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// The hot path.
+    #[inline]
+    fn outcomes<S: Sink>(
+        &mut self,
+        bits: u32,
+        mut count: u32,
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), DamageKind> {
+        while count > 0 {
+            if self.is_plain
+                && let Some(now) = self.now
+            {
+                let mut now = now as usize;
+                let mut told = 0;
+                while count > 0
+                    && let Some(node) = self.nodes.get(now)
+                {
+                    let outcome = bits >> (count - 1) & 1 != 0;
+                    let (Some(ended), Some(next)) =
+                        (node.ended[usize::from(outcome)], node.successors.get(outcome))
+                    else {
+                        break;
+                    };
+                    let mut block = node.block;
+                    block.ended = ended;
+                    if S::INSTRUCTIONS {
+                        sink.instructions(definitions.bits_at(node.first_bits, block.count));
+                    }
+                    told += u64::from(block.count);
+                    sink.block(&block);
+                    now = next as usize;
+                    count -= 1;
+                }
+                self.instructions += told;
+                self.now = Some(now as u32);
+            }
+            if count > 0 {
+                count -= 1;
+                self.outcome(bits >> count & 1 != 0, definitions, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One outcome, any way; finds out whether it may take the short one from now on.
+    #[inline(never)]
+    fn outcome<S: Sink>(
+        &mut self,
+        outcome: bool,
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), DamageKind> {
+        let last = self.now.filter(|_| !self.is_apart && self.next_from.is_none());
+        let last = last.ok_or(DamageKind::Outcome)? as usize;
+        let next = self.nodes.get(last).and_then(|node| node.successors.get(outcome));
+        let next = next.ok_or(DamageKind::Outcome)?;
+        let ended = self.settle(Some(self.start_of(next)), definitions, sink);
+        self.enter(next, definitions, sink)?;
+        if self.is_plain {
+            self.nodes[last].ended[usize::from(outcome)] = ended;
+        }
+        Ok(())
+    }
+
+    /// A translation told by its number.
+    fn told<S: Sink>(
+        &mut self,
+        number: u32,
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), DamageKind> {
+        let next = self.node(number, definitions)?;
+        if let Some(last) = self.now.filter(|_| !self.is_apart) {
+            let node = &mut self.nodes[last as usize];
+            if node.successors.find(next) == Guess::Other {
+                node.successors.learn(next);
+                if let Guess::Known(outcome) = node.successors.find(next) {
+                    node.ended[usize::from(outcome)] = None;
+                }
+            }
+        }
+        self.settle(Some(self.start_of(next)), definitions, sink);
+        self.enter(next, definitions, sink)
+    }
+
+    /// The node of a translation.
+    fn node(&mut self, number: u32, definitions: &Definitions) -> Result<u32, DamageKind> {
+        if let Some(node) = self.of_translation.get(number as usize).and_then(|node| node.checked_sub(1)) {
+            return Ok(node);
+        }
+        let translation = definitions.translation(number).ok_or(DamageKind::Translation(number))?;
+        let at = number as usize;
+        if self.of_translation.len() <= at {
+            self.of_translation.resize(at + 1, 0);
+        }
+        let node = self.nodes.len() as u32;
+        self.nodes.push(Node::new(number, translation, definitions));
+        self.of_translation[at] = node + 1;
+        Ok(node)
+    }
+
+    fn start_of(&self, node: u32) -> (u64, Isa) {
+        let block = &self.nodes[node as usize].block;
+        (block.start, block.isa)
+    }
+
+    /// What ran before is told; this runs now.
+    fn enter<S: Sink>(
+        &mut self,
+        node: u32,
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), DamageKind> {
+        if std::mem::take(&mut self.gap) {
+            sink.lost();
+        }
+        self.now = Some(node);
+        (self.off, self.is_apart) = (None, false);
+        (self.left, self.signal) = (None, false);
+        self.from = self.next_from.take().unwrap_or_default();
+        let Node { is_simple, translation, .. } = self.nodes[node as usize];
+        self.is_plain = is_simple && self.from == 0 && self.before.is_none() && self.it == ItState::default();
+        if self.from > 0 && definitions.translation(translation).is_none_or(|of| self.from >= of.count) {
+            self.now = None;
+            return Err(DamageKind::Instruction(self.from));
+        }
+        Ok(())
+    }
+
+    /// Words that come once in a while.
+    #[cold]
+    fn other<S: Sink>(
+        &mut self,
+        word: Word,
+        definitions: &Definitions,
+        sink: &mut S,
+    ) -> Result<(), DamageKind> {
+        let misplaced = DamageKind::Misplaced(word.value());
+        match word {
+            Word::Left(count) => {
+                let most = self.count(definitions).filter(|_| self.left.is_none() && !self.is_apart);
+                if count > most.ok_or(misplaced)? || count < self.from {
+                    return Err(DamageKind::Instruction(count));
+                }
+                self.left = Some(count);
+                self.is_plain = false;
+            }
+            Word::Signal => {
+                // Between a call that recording stopped at and what came after it, nothing is expected.
+                if self.now.is_some() {
+                    self.signal = true;
+                    self.is_plain = false;
+                }
+            }
+            Word::From(index) => {
+                self.stop(definitions, sink);
+                self.next_from = Some(index);
+            }
+            // Recording goes on if the call fails.
+            Word::Off(Off::Exec) => {
+                self.off = Some(Off::Exec);
+                (self.is_apart, self.is_plain) = (true, false);
+            }
+            Word::Off(why) => {
+                self.stop(definitions, sink);
+                self.off = Some(why);
+            }
+            Word::End | Word::Outcomes { .. } | Word::Translation(_) | Word::Access { .. } => {
+                return Err(misplaced);
+            }
+        }
+        Ok(())
+    }
+
+    /// Instructions of the translation that runs.
+    fn count(&self, definitions: &Definitions) -> Option<u32> {
+        let node = self.nodes.get(self.now? as usize)?;
+        Some(definitions.translation(node.translation)?.count)
+    }
+
+    /// Tells what ran; what comes next does not follow from it.
+    fn stop<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+        self.gap |= self.now.is_some();
+        self.settle(None, definitions, sink);
+        (self.now, self.is_plain) = (None, false);
+    }
+
+    /// Tells what is certain to have run, and no more.
+    fn abandon<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+        if self.off.is_none() && self.left.is_none() && !self.signal {
+            self.accesses.clear();
+            self.close(sink);
+            self.now = None;
+        }
+        self.stop(definitions, sink);
+    }
+
+    /// Words of address and value that come after an access.
+    fn access_len(&self, size_shift: u32) -> usize {
+        let value = if self.has_values { (1 << size_shift) / 4 } else { 0 };
+        2 + if self.has_values { value.max(1) } else { 0 }
+    }
+
+    fn access(
+        &mut self,
+        index: u32,
+        size_shift: u32,
+        is_store: bool,
+        more: &[[u8; 4]],
+    ) -> Result<(), DamageKind> {
+        if self.now.is_none() || size_shift > MOST_SHIFT {
+            return Err(DamageKind::Misplaced(crate::format::access(index, size_shift, is_store)));
+        }
+        let last = self.accesses.last().map_or(0, |access| access.index);
+        if index < last {
+            return Err(DamageKind::Instruction(index));
+        }
+        if self.accesses.len() >= MOST_ACCESSES {
+            return Err(DamageKind::Accesses);
+        }
+        self.is_plain = false;
+        let word = |at: usize| more.get(at).map_or(0, |&word| u64::from(u32::from_le_bytes(word)));
+        let address = word(0) | word(1) << 32;
+        // Wide ones are told eight bytes at a time.
+        let (size, pieces) = if size_shift <= 3 { (1 << size_shift, 1) } else { (8, 1 << (size_shift - 3)) };
+        for piece in 0..pieces {
+            let value = word(2 + 2 * piece) | word(3 + 2 * piece) << 32;
+            let value = if size == 8 { value } else { value & ((1 << (8 * u32::from(size))) - 1) };
+            let address = address.wrapping_add(8 * piece as u64);
+            self.accesses.push(Accessed { index, is_store, size, address, value });
+        }
+        Ok(())
+    }
+}
