@@ -5,6 +5,7 @@ mod check;
 mod decode;
 mod demo;
 mod encode;
+mod etm;
 mod etrace;
 mod images;
 mod info;

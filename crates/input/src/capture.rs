@@ -7,6 +7,7 @@ use tracewright_core::TraceId;
 use tracewright_etm as etm;
 
 use crate::etrace::{EtraceSource, differs};
+use crate::mapping::{self, Process};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
@@ -27,6 +28,8 @@ pub struct Capture {
     pub memory: Vec<Dump>,
     /// Programs that came along.
     pub programs: Vec<Program>,
+    /// Processes that were traced, with what was mapped in them.
+    pub processes: Vec<Process>,
     /// What was wrong with it. Reading went on without.
     pub problems: Vec<Problem>,
 }
@@ -36,6 +39,8 @@ pub struct Capture {
 pub struct Program {
     /// The file, and where it was.
     pub file: ImageFile,
+    /// If this is given, `file.at` is the address of what is at this offset in the file, and not of its first mapping.
+    pub offset: Option<u64>,
     /// Its build ID when it ran, in hexadecimal.
     pub build_id: Option<String>,
 }
@@ -154,7 +159,7 @@ impl Capture {
                 "not a capture: it has neither a capture.toml nor a snapshot.ini (of an Arm trace snapshot)";
             return Err(Problem::file_error(path, message));
         }
-        let Snapshot { description, devices, buffers, mut problems, .. } = Snapshot::open(path)?;
+        let Snapshot { description, devices, buffers, processes, mut problems, .. } = Snapshot::open(path)?;
         let core_of = |device: usize| {
             let sources = buffers.iter().flat_map(|buffer| &buffer.sources);
             let core = sources.filter(|source| source.device == device).find_map(|source| source.core)?;
@@ -195,8 +200,8 @@ impl Capture {
         let dumps = devices.into_iter().flat_map(|device| device.dumps);
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
-        let programs = Vec::new();
-        Ok(Self { path: path.into(), description, sources, buffers, memory, programs, problems })
+        let programs = mapping::programs(&processes);
+        Ok(Self { path: path.into(), description, sources, buffers, memory, programs, processes, problems })
     }
 
     /// A raw trace file that says nothing about itself.
@@ -260,9 +265,16 @@ impl Capture {
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let buffer = Buffer { name, path: path.into(), format, sources: (0..sources.len()).collect() };
-        let (memory, programs, problems) = (Vec::new(), Vec::new(), Vec::new());
-        let buffers = vec![buffer];
-        Ok(Self { path: path.into(), description: None, sources, buffers, memory, programs, problems })
+        Ok(Self {
+            path: path.into(),
+            description: None,
+            sources,
+            buffers: vec![buffer],
+            memory: Vec::new(),
+            programs: Vec::new(),
+            processes: Vec::new(),
+            problems: Vec::new(),
+        })
     }
 
     /// Whether what was traced is a RISC-V hart.

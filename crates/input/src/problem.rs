@@ -51,6 +51,11 @@ impl Problem {
         Self { subject: Subject::Memory, ..Self::file_error(file, message) }
     }
 
+    /// A warning about a whole file of the program that ran.
+    pub fn memory_warning(file: &Path, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::memory_error(file, message) }
+    }
+
     /// A warning about a whole file.
     pub fn file_warning(file: &Path, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::file_error(file, message) }

@@ -1,12 +1,12 @@
 //! The program that ran: memory dumps of the capture, and files that people name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tracewright_core::MemorySpace;
-use tracewright_image::{Builder, Bytes, Image};
+use tracewright_image::{Builder, Bytes, Image, Place};
 
 use crate::capture::Program;
 use crate::{Capture, Problem};
@@ -45,7 +45,7 @@ impl Capture {
         let mut problems = Vec::new();
         // Where no source could be read, nobody knows what was traced.
         let is_riscv = (!self.sources.is_empty()).then(|| self.is_riscv());
-        problems.extend(named.iter().filter_map(|file| add(&mut builder, file, is_riscv).err()));
+        problems.extend(named.iter().filter_map(|file| add(&mut builder, file, None, is_riscv).err()));
         // Several regions are often in one file.
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
         for dump in &self.memory {
@@ -72,18 +72,39 @@ impl Capture {
                 problems.push(Problem::memory_error(&dump.path, message));
             }
         }
-        let programs = self.programs.iter().map(|program| &program.file);
-        problems.extend(programs.filter_map(|file| add(&mut builder, file, is_riscv).err()));
+        let mut wrong: HashSet<&Path> = HashSet::new();
+        for program in &self.programs {
+            // Files elsewhere may have changed since; their code is among the memory dumps.
+            if program.offset.is_some() {
+                let path = program.file.path.as_path();
+                if !wrong.contains(path)
+                    && let Some(problem) = changed(program)
+                {
+                    problems.push(problem);
+                    wrong.insert(path);
+                }
+                if wrong.contains(path) {
+                    continue;
+                }
+            }
+            problems.extend(add(&mut builder, &program.file, program.offset, is_riscv).err());
+        }
         let image = builder.build();
-        for Program { file, build_id } in &self.programs {
+        for Program { file, build_id, .. } in self.programs.iter().filter(|program| program.offset.is_none())
+        {
             problems.extend(build_id.as_ref().and_then(|id| other_build(&image, file, id)));
         }
         (image, problems)
     }
 }
 
-/// Adds a program file.
-fn add(builder: &mut Builder, file: &ImageFile, is_riscv: Option<bool>) -> Result<(), Problem> {
+/// Adds a program file. `offset` as in [`Program`].
+fn add(
+    builder: &mut Builder,
+    file: &ImageFile,
+    offset: Option<u64>,
+    is_riscv: Option<bool>,
+) -> Result<(), Problem> {
     let ImageFile { path, at } = file;
     let bytes = map_file(path)?;
     let name = path.display().to_string();
@@ -94,8 +115,12 @@ fn add(builder: &mut Builder, file: &ImageFile, is_riscv: Option<bool>) -> Resul
         let message = format!("a program for {machine}: the trace is {traced}");
         return Err(Problem::memory_error(path, message));
     }
+    let place = match (*at, offset) {
+        (Some(address), Some(offset)) => Place::Mapping { address, offset },
+        (at, _) => at.into(),
+    };
     let added = match (bytes.as_slice().starts_with(b"\x7fELF"), *at) {
-        (true, at) => builder.elf(&name, bytes, at, MemorySpace::ANY),
+        (true, _) => builder.elf(&name, bytes, place, MemorySpace::ANY),
         (false, Some(at)) => builder.raw(&name, bytes, at, MemorySpace::ANY),
         (false, None) => {
             let message = "not an ELF file: say where its first byte was (FILE@ADDRESS)";
@@ -105,11 +130,39 @@ fn add(builder: &mut Builder, file: &ImageFile, is_riscv: Option<bool>) -> Resul
     added.map_err(|error| Problem::memory_error(path, error.reason.to_string()))
 }
 
+/// The build ID of an ELF file, if it has one.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn build_id(path: &Path) -> Result<Option<String>, Problem> {
+    let mut builder = Image::builder();
+    // What is no ELF file has none.
+    let _ = builder.elf("", map_file(path)?, None, MemorySpace::ANY);
+    let image = builder.build();
+    Ok(image.regions().find_map(|region| region.build_id().map(hex)))
+}
+
+/// A problem if a file that was mapped is gone, or another by now.
+fn changed(program: &Program) -> Option<Problem> {
+    let path = &program.file.path;
+    let message = match (build_id(path), &program.build_id) {
+        (Err(problem), _) => problem.message,
+        (Ok(found), Some(id)) if found.as_ref() != Some(id) => {
+            format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none"))
+        }
+        _ => return None,
+    };
+    Some(Problem::memory_warning(path, format!("{message}: no symbols of it; its code is in the capture")))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A problem if a file is not the one that ran.
 fn other_build(image: &Image, file: &ImageFile, id: &str) -> Option<Problem> {
     let name = file.path.display().to_string();
-    let found = image.regions().find(|region| region.name() == name)?.build_id()?;
-    let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = hex(image.regions().find(|region| region.name() == name)?.build_id()?);
     (found != id).then(|| {
         let message = format!("its build ID is {found}, and {id} ran: the file was built anew since");
         Problem::memory_error(&file.path, message)

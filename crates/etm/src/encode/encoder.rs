@@ -142,6 +142,12 @@ impl Encoder {
         }
     }
 
+    /// Whether instructions ran since the last P0 element: if tracing ends here, nothing tells of them.
+    #[inline]
+    pub fn in_run(&self) -> bool {
+        self.in_run
+    }
+
     #[inline]
     fn block(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
         if !self.in_run {

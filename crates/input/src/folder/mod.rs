@@ -31,6 +31,7 @@
 //!
 //! Names of files are relative to the folder, so it can be moved.
 
+pub(crate) mod mappings;
 mod read;
 mod text;
 mod value;

@@ -36,10 +36,11 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let buffers = buffers(&mut document, &mut root, dir, &sources);
     let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
-    Ok(Capture { path: dir.into(), description, sources, buffers, memory, programs, problems })
+    let processes = Vec::new();
+    Ok(Capture { path: dir.into(), description, sources, buffers, memory, programs, processes, problems })
 }
 
-fn read(file: &Path) -> io::Result<String> {
+pub(super) fn read(file: &Path) -> io::Result<String> {
     if !std::fs::metadata(file)?.is_file() {
         return Err(io::Error::other("not a plain file"));
     }
@@ -260,7 +261,7 @@ fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Resul
     let path = dir.join(&file);
     let size = document.good(plain_file(&path).map_err(|why| (line, format!("{}: {why}", quote(&file)))))?;
     if offset.is_none() && length.is_none() {
-        return Ok(Image::Program(Program { file: ImageFile { path, at }, build_id }));
+        return Ok(Image::Program(Program { file: ImageFile { path, at }, offset: None, build_id }));
     }
     let Some(address) = at else {
         document.log.error(line, "a part of a file (offset, length) has an address");

@@ -2,15 +2,12 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::MemorySpace;
-use tracewright_image::Image;
-
 use super::CAPTURE_FILE;
 use super::text::Description;
 use crate::capture::Capture;
 use crate::etrace::EtraceSource;
 use crate::problem::Problem;
-use crate::program::map_file;
+use crate::program::build_id;
 
 /// Writes a capture folder.
 ///
@@ -161,14 +158,4 @@ impl CaptureWriter {
 
 fn cannot_write(path: &Path, error: &io::Error) -> Problem {
     Problem::file_error(path, format!("cannot write: {error}"))
-}
-
-/// The build ID of an ELF file, if it has one.
-fn build_id(path: &Path) -> Result<Option<String>, Problem> {
-    let mut builder = Image::builder();
-    // What is no ELF file has none.
-    let _ = builder.elf("", map_file(path)?, None, MemorySpace::ANY);
-    let image = builder.build();
-    let id = image.regions().find_map(|region| region.build_id().map(<[u8]>::to_vec));
-    Ok(id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()))
 }

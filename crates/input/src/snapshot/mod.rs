@@ -18,6 +18,7 @@ pub use kind::{Architecture, CoreKind, Profile, Protocol};
 pub use tracewright_core::MemorySpace;
 pub use write::SnapshotWriter;
 
+use crate::mapping::Process;
 use crate::problem::Problem;
 
 /// A trace snapshot: which devices there are, what was in memory, which buffer holds whose trace.
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub devices: Vec<Device>,
     /// Trace buffers, in the order of their sections: the first is the one tools decode by default.
     pub buffers: Vec<Buffer>,
+    /// Processes that were traced, with what was mapped in them, if the folder has our `mappings.toml`.
+    pub processes: Vec<Process>,
     /// What is wrong with the folder. One bad thing does not stop the reading of the rest.
     pub problems: Vec<Problem>,
 }

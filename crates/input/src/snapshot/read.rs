@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Buffer, Device, Snapshot, device, overlap, trace};
+use crate::folder::mappings;
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
 
@@ -36,7 +37,8 @@ pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
         Some(entry) => read_trace(dir, &file, entry, &devices, &mut problems),
         None => Vec::new(),
     };
-    Ok(Snapshot { dir: dir.to_owned(), version, description, devices, buffers, problems })
+    let processes = mappings::read(dir, &mut problems);
+    Ok(Snapshot { dir: dir.to_owned(), version, description, devices, buffers, processes, problems })
 }
 
 /// The size of a plain file. Anything else (a folder, a pipe that would block) is an error.

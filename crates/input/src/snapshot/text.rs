@@ -38,6 +38,9 @@ pub(super) fn device(device: &mut Device) -> String {
         dump.line = text.put(format_args!("[dump{number}]"));
         text.put(format_args!("file={}\naddress={:#018x}", file_name(&dump.path), dump.address));
         text.put(format_args!("length={:#x}", dump.length));
+        if dump.offset != 0 {
+            text.put(format_args!("offset={:#x}", dump.offset));
+        }
         // Old readers know no spaces: leave out what they take for granted.
         if dump.space != MemorySpace::ANY {
             text.put(format_args!("space={}", dump.space));

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::text;
 use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
+use crate::folder::mappings;
 use crate::ini;
+use crate::mapping::Process;
 use crate::problem::{Problem, quote};
 
 /// Writes a snapshot folder, which OpenCSD's tools open too.
@@ -17,6 +19,8 @@ use crate::problem::{Problem, quote};
 pub struct SnapshotWriter {
     /// What reading the folder will give, but for line numbers.
     snapshot: Snapshot,
+    /// Files with memory that devices may share, and their sizes.
+    memory: Vec<(PathBuf, u64)>,
 }
 
 impl SnapshotWriter {
@@ -39,8 +43,10 @@ impl SnapshotWriter {
                 description: None,
                 devices: Vec::new(),
                 buffers: Vec::new(),
+                processes: Vec::new(),
                 problems: Vec::new(),
             },
+            memory: Vec::new(),
         })
     }
 
@@ -89,6 +95,68 @@ impl SnapshotWriter {
         Ok(())
     }
 
+    /// Adds a file with memory that several devices may see, each by [`see`](Self::see). Gives its number.
+    ///
+    /// # Errors
+    /// When the bytes cannot be read or written.
+    pub fn memory(&mut self, bytes: impl Read) -> Result<usize, Problem> {
+        let number = self.memory.len();
+        let file = self.copy(&format!("memory_{number}.bin"), bytes)?;
+        self.memory.push(file);
+        Ok(number)
+    }
+
+    /// Says that device number `device` saw at `address` the `length` bytes that are at `offset` in [`memory`](Self::memory) file
+    /// number `file`.
+    ///
+    /// # Errors
+    /// When there is no such device, or the file does not have these bytes.
+    pub fn see(
+        &mut self,
+        device: usize,
+        file: usize,
+        (offset, length): (u64, u64),
+        address: u64,
+        space: MemorySpace,
+    ) -> Result<(), Problem> {
+        let Some((path, size)) = self.memory.get(file) else {
+            let message = format!("no file with memory has number {file}");
+            return Err(Problem::file_error(&self.snapshot.dir, message));
+        };
+        if length == 0 || offset.checked_add(length).is_none_or(|end| end > *size) {
+            return Err(Problem::file_error(path, format!("has no {length:#x} bytes at offset {offset:#x}")));
+        }
+        let dump = Dump { path: path.clone(), address, length, offset, space, line: 0 };
+        match self.snapshot.devices.get_mut(device) {
+            Some(device) => device.dumps.push(dump),
+            None => return Err(self.no_device(device)),
+        }
+        Ok(())
+    }
+
+    /// Adds a process that was traced, with what was mapped in it: `mappings.toml`, which only tracewright reads.
+    pub fn process(&mut self, process: Process) {
+        self.snapshot.processes.push(process);
+    }
+
+    /// Adds a trace buffer that is written while it is traced: a unique name, a format. Gives its number, and the file for its
+    /// bytes with where it is.
+    ///
+    /// # Errors
+    /// When an ini file cannot hold the name, or the file cannot be made.
+    pub fn open_buffer(
+        &mut self,
+        name: &str,
+        format: BufferFormat,
+    ) -> Result<(usize, PathBuf, File), Problem> {
+        let name = self.value("buffer name", name)?;
+        let number = self.snapshot.buffers.len();
+        let path = self.snapshot.dir.join(format!("buffer_{number}.bin"));
+        let file = File::create(&path).map_err(|error| not_written(&path, &error))?;
+        self.snapshot.buffers.push(Buffer { name, path: path.clone(), size: 0, format, sources: Vec::new() });
+        Ok((number, path, file))
+    }
+
     /// Adds a trace buffer with all that `bytes` gives: a unique name, a format. Gives its number.
     ///
     /// # Errors
@@ -130,6 +198,12 @@ impl SnapshotWriter {
         }
         let dir = &self.snapshot.dir;
         write(&dir.join("trace.ini"), &text::trace(&self.snapshot))?;
+        mappings::write(dir, &self.snapshot.processes)?;
+        // What was written as it came is as long as it is now.
+        for buffer in &mut self.snapshot.buffers {
+            let metadata = fs::metadata(&buffer.path).map_err(|error| not_written(&buffer.path, &error))?;
+            buffer.size = metadata.len();
+        }
         write(&dir.join("snapshot.ini"), &text::snapshot(&self.snapshot))?;
         let read = Snapshot::open(dir)?;
         match read.problems.first() {

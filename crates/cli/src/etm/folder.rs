@@ -1,0 +1,191 @@
+//! The snapshot folder that the trace goes to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewright_core::{Context, MemorySpace, Security, TraceId};
+use tracewright_etm::encode::Encoder;
+use tracewright_input::folder::CAPTURE_FILE;
+use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::{Process, SnapshotWriter};
+
+use super::memory::Code;
+use super::output::Output;
+use super::{Settings, Tracer};
+use crate::output::{Error, report};
+
+/// A snapshot folder that is being written.
+pub struct Folder {
+    writer: SnapshotWriter,
+    settings: Settings,
+    output: Arc<Mutex<Output>>,
+    buffer: usize,
+    /// Device numbers of the cores, one a thread.
+    cores: Vec<usize>,
+    /// Threads that have no trace ID.
+    without_id: usize,
+}
+
+/// What a trace came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// Bytes of the trace buffer.
+    pub bytes: u64,
+    /// Threads that were traced.
+    pub threads: usize,
+    /// Their instructions.
+    pub instructions: u64,
+    /// Instructions of threads for which there was no trace ID.
+    pub not_traced: u64,
+}
+
+/// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
+const IDS: [(u8, u8); 2] = [(0x10, 0x6f), (0x01, 0x0f)];
+/// Pieces of memory that the cores name at most, all together. Where there are more, only the first core names them; readers take
+/// memory for that of all cores.
+const MOST_NAMED: usize = 20_000;
+
+impl Folder {
+    /// Makes the folder. `description` is for people.
+    pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
+        let mut writer = SnapshotWriter::create(dir)?;
+        // It would be read instead.
+        match fs::remove_file(dir.join(CAPTURE_FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let path = dir.join(CAPTURE_FILE);
+                return Err(Error::Message(format!("{}: cannot remove: {error}", path.display())));
+            }
+            _ => {}
+        }
+        let plain: String =
+            description.chars().map(|c| if c.is_control() || ";#\"".contains(c) { ' ' } else { c }).collect();
+        if !plain.trim().is_empty() {
+            writer.describe(plain.trim())?;
+        }
+        let (buffer, path, file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight)?;
+        let output = Arc::new(Mutex::new(Output::new(file, path)));
+        Ok(Self { writer, settings: settings.clone(), output, buffer, cores: Vec::new(), without_id: 0 })
+    }
+
+    /// A thread begins: its index in the log, and Linux's number for it. What it executes goes to the tracer.
+    pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer, Error> {
+        let id = IDS.iter().flat_map(|&(first, last)| first..=last).nth(self.cores.len());
+        let id = id.and_then(TraceId::new);
+        let registers = self.settings.registers(id.unwrap_or_default());
+        let encoder = Encoder::new(&registers, self.settings.options())
+            .map_err(|error| Error::Message(error.to_string()))?;
+        if id.is_some() {
+            let core = self.writer.core(&format!("thread{index}"), &self.settings.core, &[])?;
+            // What OpenCSD would warn about if it were missing.
+            let more = ["TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13"].map(|name| (name, 0));
+            let registers: Vec<_> =
+                registers.named().map(|(name, value)| (name, value.into())).chain(more).collect();
+            let source = self.writer.source(&format!("ETM_{index}"), "ETM4.2", &registers)?;
+            self.writer.connect(source, self.buffer, Some(core))?;
+            self.cores.push(core);
+        } else {
+            self.without_id += 1;
+        }
+        // User level.
+        let context = Context {
+            level: 0,
+            security: Security::NonSecure,
+            is_64bit: self.settings.is_64bit,
+            vmid: None,
+            context_id: Some(tid),
+        };
+        Ok(Tracer::new(encoder, id, context, Arc::clone(&self.output)))
+    }
+
+    /// Fails if trace could not be written: what comes would be lost.
+    pub fn check(&self) -> Result<(), Error> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).check().map_err(Error::Message)
+    }
+
+    /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
+    /// addresses in the order in which they first were.
+    pub fn finish<'a>(
+        mut self,
+        tracers: Vec<Tracer>,
+        process: Process,
+        code: impl IntoIterator<Item = (u64, &'a [u8])>,
+    ) -> Result<Traced, Error> {
+        if self.cores.is_empty() {
+            return Err(Error::Message("no thread ran: there is nothing to trace".into()));
+        }
+        let mut traced = Traced { threads: self.cores.len(), ..Traced::default() };
+        for tracer in tracers {
+            traced.instructions += tracer.instructions();
+            traced.not_traced += tracer.not_traced();
+            tracer.finish().map_err(|error| Error::Message(format!("the trace cannot be told: {error}")))?;
+        }
+        let written = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        traced.bytes = written.map_err(Error::Message)?;
+        if self.without_id > 0 {
+            report(&format!(
+                "{} threads more than there are trace IDs ({}): {} instructions are not in the trace",
+                self.without_id, traced.threads, traced.not_traced
+            ));
+        }
+        self.memory(&process, code)?;
+        self.writer.process(process);
+        self.writer.finish()?;
+        Ok(traced)
+    }
+
+    /// Adds what was in memory: the same for all cores, in files that they share.
+    fn memory<'a>(
+        &mut self,
+        process: &Process,
+        code: impl IntoIterator<Item = (u64, &'a [u8])>,
+    ) -> Result<(), Error> {
+        let mut executed = Code::default();
+        code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes));
+        if let Some(address) = executed.changed() {
+            report(&format!(
+                "code was changed while it ran, at {address:#x} for one: the capture has what ran first, and decode may go wrong there"
+            ));
+        }
+        let (mapped, missing) = executed.mapped(&process.mappings);
+        for missing in missing {
+            report(&format!(
+                "{}: {}: the capture has only what ran of it",
+                missing.path.display(),
+                missing.why
+            ));
+        }
+        // Where: file, offset and length in it, address.
+        let mut places = Vec::new();
+        for piece in mapped {
+            let file = self.writer.memory(&piece.bytes[..])?;
+            places.push((file, (0, piece.bytes.len() as u64), piece.address));
+        }
+        let rest = executed.rest();
+        if !rest.is_empty() {
+            let bytes: Vec<u8> = rest.iter().flat_map(|piece| &piece.bytes).copied().collect();
+            let file = self.writer.memory(&bytes[..])?;
+            let mut offset = 0;
+            for piece in rest {
+                let len = piece.bytes.len() as u64;
+                places.push((file, (offset, len), piece.address));
+                offset += len;
+            }
+        }
+        let all = places.len().saturating_mul(self.cores.len()) <= MOST_NAMED;
+        if places.len() > MOST_NAMED {
+            report(&format!(
+                "only {MOST_NAMED} of {} pieces of code are kept: decode may miss some",
+                places.len()
+            ));
+            places.truncate(MOST_NAMED);
+        }
+        for &core in self.cores.iter().take(if all { usize::MAX } else { 1 }) {
+            for &(file, part, address) in &places {
+                self.writer.see(core, file, part, address, MemorySpace::ANY)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! From what a thread executes to its trace, while it executes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewright_core::{Block, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
+use tracewright_etm::encode::Encoder;
+use tracewright_etm::packet::EmitError;
+use tracewright_hart::{Sink, Trap};
+
+use super::output::Output;
+
+/// Bytes of trace that are gathered before they go to the buffer.
+const GATHER: usize = 1 << 16;
+
+/// ETMv4's number of the exception with which a debugger stops a core.
+const DEBUG_HALT: u16 = 1;
+
+/// Encodes what a thread executes: user level only, as `perf record -e cs_etm//u` has it. Exceptions are told, what the kernel does
+/// is not; tracing is switched on again where the thread goes on.
+pub struct Tracer {
+    encoder: Encoder,
+    /// The trace ID; `None`: there are more threads than IDs, and instructions are only counted.
+    id: Option<TraceId>,
+    context: Context,
+    bytes: Vec<u8>,
+    to: Arc<Mutex<Output>>,
+    /// Tracing is on: the last thing told leads to the next.
+    is_on: bool,
+    /// Something is to be done before the next block: tracing is off, or a time is to be told.
+    special: bool,
+    /// The last block's end, and whether execution left it by a jump.
+    end: u64,
+    jumped: bool,
+    isa: Isa,
+    time: Option<u64>,
+    instructions: u64,
+    not_traced: u64,
+    /// The first thing that could not be told.
+    failed: Option<EmitError>,
+}
+
+impl Tracer {
+    /// Traces in `context`, which says which thread it is, to `to`.
+    pub(super) fn new(
+        encoder: Encoder,
+        id: Option<TraceId>,
+        context: Context,
+        to: Arc<Mutex<Output>>,
+    ) -> Self {
+        Self {
+            encoder,
+            id,
+            context,
+            bytes: Vec::new(),
+            to,
+            is_on: false,
+            special: true,
+            end: 0,
+            jumped: false,
+            isa: if context.is_64bit { Isa::A64 } else { Isa::A32 },
+            time: None,
+            instructions: 0,
+            not_traced: 0,
+            failed: None,
+        }
+    }
+
+    /// What comes next runs at this time, in nanoseconds. It is told if timestamps are switched on.
+    pub fn time(&mut self, nanoseconds: u64) {
+        self.time = Some(nanoseconds);
+        self.special = true;
+    }
+
+    /// Instructions that were traced so far.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Instructions that were not traced, since there are more threads than trace IDs.
+    pub fn not_traced(&self) -> u64 {
+        self.not_traced
+    }
+
+    /// What was encoded so far goes to the buffer.
+    #[cold]
+    pub fn flush(&mut self) {
+        if let Some(id) = self.id
+            && !self.bytes.is_empty()
+        {
+            self.to.lock().unwrap_or_else(PoisonError::into_inner).push(id, &self.bytes);
+        }
+        self.bytes.clear();
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// When something could not be told.
+    pub(super) fn finish(mut self) -> Result<(), EmitError> {
+        if self.id.is_some() {
+            if self.instructions == 0 {
+                // A source of a capture has a trace, also if nothing ran.
+                self.start();
+            }
+            self.stop();
+            self.tell(&Element::End);
+        }
+        self.flush();
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    #[inline]
+    fn tell(&mut self, element: &Element) {
+        if let Err(error) = self.encoder.element(element, &mut self.bytes) {
+            self.fail(error);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: EmitError) {
+        self.failed = self.failed.or(Some(error));
+    }
+
+    /// Does what is due before a block. Says whether it is to be traced.
+    #[cold]
+    fn prepare(&mut self, block: &Block) -> bool {
+        if self.id.is_none() {
+            self.not_traced += u64::from(block.count);
+            return false;
+        }
+        if !self.jumped && self.end != block.start {
+            self.stop();
+        }
+        self.isa = block.isa;
+        if !self.is_on {
+            self.start();
+        }
+        // Between instructions that only the next branch tells of there is no place for it.
+        if !self.encoder.in_run()
+            && let Some(value) = self.time.take()
+        {
+            self.tell(&Element::Timestamp { value, cycles: None });
+        }
+        self.special = self.time.is_some();
+        true
+    }
+
+    /// Switches tracing on.
+    fn start(&mut self) {
+        self.tell(&Element::TraceOn(TraceOn::Normal));
+        self.tell(&Element::Context(self.context, self.isa));
+        self.is_on = true;
+        self.jumped = false;
+    }
+
+    /// Switches tracing off. What ran since the last branch would be lost, so it ends as when a debugger stops the core.
+    fn stop(&mut self) {
+        if self.is_on && self.encoder.in_run() {
+            self.exception(DEBUG_HALT, self.end, false);
+        }
+        self.is_on = false;
+        self.special = true;
+    }
+
+    fn exception(&mut self, number: u16, address: u64, at_target: bool) {
+        self.tell(&Element::Exception(Exception {
+            number,
+            interrupt: false,
+            value: None,
+            return_address: Some(address),
+            at_target,
+        }));
+    }
+}
+
+impl Sink for Tracer {
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        let goes_on = self.jumped || self.end == block.start;
+        if (self.special || !goes_on) && !self.prepare(block) {
+            return;
+        }
+        self.end = block.end;
+        self.jumped = block.ended == Ended::Taken;
+        self.isa = block.isa;
+        self.instructions += u64::from(block.count);
+        self.tell(&Element::Block(*block));
+        if self.bytes.len() >= GATHER {
+            self.flush();
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        if self.id.is_none() {
+            return;
+        }
+        // Only one of the two instruction sets has such addresses.
+        if self.isa == Isa::A32 && trap.pc & 2 != 0 {
+            self.isa = Isa::T32;
+        }
+        if self.is_on {
+            self.tell(&Element::Context(self.context, self.isa));
+        } else {
+            self.start();
+        }
+        self.exception(u16::try_from(trap.cause).unwrap_or(u16::MAX), trap.pc, self.jumped);
+        // What the kernel does is not traced.
+        self.is_on = false;
+        self.special = true;
+    }
+
+    fn lost(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,126 @@
+//! `mappings.toml`: which files were mapped where in the processes that were traced. It lies beside a snapshot, whose own files have
+//! no words for that.
+//!
+//! ```toml
+//! format = 1
+//!
+//! [[process]]
+//! pid = 1234
+//! command = "sort"
+//!
+//! [[process.mapping]]
+//! start = 0x5500000000
+//! end = 0x5500012000
+//! offset = 0x0
+//! path = "/usr/bin/sort" # none: memory without a file
+//! build_id = "5d2b..."
+//! ```
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::FORMAT;
+use super::read::read as read_text;
+use super::text::quoted;
+use super::value::{Document, Table, Wrong};
+use crate::mapping::{Mapping, Process};
+use crate::problem::Problem;
+
+/// The file's name.
+pub(crate) const MAPPINGS_FILE: &str = "mappings.toml";
+
+/// Writes the file; without processes there is none.
+pub(crate) fn write(dir: &Path, processes: &[Process]) -> Result<(), Problem> {
+    let file = dir.join(MAPPINGS_FILE);
+    let result = if processes.is_empty() {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    } else {
+        fs::write(&file, text(processes))
+    };
+    result.map_err(|error| Problem::file_error(&file, format!("cannot be written ({error})")))
+}
+
+fn text(processes: &[Process]) -> String {
+    let mut text = String::from("# Which files were mapped where, so that addresses have names.\n");
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "format = {FORMAT}");
+    for Process { pid, command, mappings } in processes {
+        let _ = writeln!(text, "\n[[process]]\npid = {pid}\ncommand = {}", quoted(command));
+        for Mapping { start, end, offset, path, build_id } in mappings {
+            let _ = writeln!(text, "\n[[process.mapping]]\nstart = {start:#x}\nend = {end:#x}");
+            let _ = writeln!(text, "offset = {offset:#x}");
+            if let Some(path) = path {
+                let _ = writeln!(text, "path = {}", quoted(&path.to_string_lossy()));
+            }
+            if let Some(build_id) = build_id {
+                let _ = writeln!(text, "build_id = {}", quoted(build_id));
+            }
+        }
+    }
+    text
+}
+
+/// What the file says, if there is one.
+pub(crate) fn read(dir: &Path, problems: &mut Vec<Problem>) -> Vec<Process> {
+    let file = dir.join(MAPPINGS_FILE);
+    if !file.exists() {
+        return Vec::new();
+    }
+    let text = match read_text(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            problems.push(Problem::memory_warning(&file, format!("cannot be read ({error}): no symbols")));
+            return Vec::new();
+        }
+    };
+    let (mut document, mut root) = match Document::new(&file, &text, problems) {
+        Ok(read) => read,
+        Err(problem) => {
+            let message = format!("{}: no symbols", problem.message);
+            let line = problem.line;
+            problems.push(Problem { line, ..Problem::memory_warning(&file, message) });
+            return Vec::new();
+        }
+    };
+    let mut document = document.memory();
+    match document.number(&mut root, "format") {
+        Ok(Some((FORMAT, _))) | Err(Wrong) => {}
+        Ok(found) => {
+            let line = found.map(|(_, line)| line);
+            document.log.error(line, format!("format = {FORMAT} is what this tracewright reads: no symbols"));
+            return Vec::new();
+        }
+    }
+    let tables = document.tables(&mut root, "process", "[[process]]");
+    document.unknown(root, "format, [[process]]");
+    tables.into_iter().filter_map(|table| process(&mut document, table).ok()).collect()
+}
+
+fn process(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Process, Wrong> {
+    let line = table.line;
+    let pid = document.number(&mut table, "pid")?.map_or(0, |(pid, _)| pid);
+    let pid = document.good(u32::try_from(pid).map_err(|_| (line, format!("pid {pid} is none"))))?;
+    let command = document.string(&mut table, "command")?.map(|(command, _)| command).unwrap_or_default();
+    let tables = document.tables(&mut table, "mapping", "[[process.mapping]]");
+    document.unknown(table, "pid, command, [[process.mapping]]");
+    let mappings = tables.into_iter().filter_map(|table| mapping(document, table).ok()).collect();
+    Ok(Process { pid, command, mappings })
+}
+
+fn mapping(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Mapping, Wrong> {
+    let line = table.line;
+    let start = document.number(&mut table, "start")?.map(|(start, _)| start);
+    let end = document.number(&mut table, "end")?.map(|(end, _)| end);
+    let offset = document.number(&mut table, "offset")?.map_or(0, |(offset, _)| offset);
+    let path = document.string(&mut table, "path")?.map(|(path, _)| path.into());
+    let build_id = document.string(&mut table, "build_id")?.map(|(id, _)| id.to_ascii_lowercase());
+    document.unknown(table, "start, end, offset, path, build_id");
+    let range = start.zip(end).filter(|(start, end)| start < end);
+    let missing = || (line, "a mapping has a start, and an end behind it: passed over".to_owned());
+    let (start, end) = document.good(range.ok_or_else(missing))?;
+    Ok(Mapping { start, end, offset, path, build_id })
+}
