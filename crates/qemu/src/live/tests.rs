@@ -1,0 +1,418 @@
+//! A thread plays the plugin.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::format::{
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Record, Target, checksum,
+};
+
+const CHUNK: usize = 4096;
+
+fn receiver() -> Receiver {
+    Receiver::new(&[std::env::temp_dir()], 1 << 16).unwrap()
+}
+
+/// The plugin's side.
+struct Peer {
+    stream: UnixStream,
+    file: File,
+}
+
+impl Peer {
+    fn connect(receiver: &Receiver, slots: u32) -> Self {
+        Self::with_path(receiver, slots, receiver.log().to_owned())
+    }
+
+    fn with_path(receiver: &Receiver, slots: u32, path: PathBuf) -> Self {
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        let header = Header {
+            target: Target::Aarch64,
+            chunk_size: CHUNK as u32,
+            has_accesses: false,
+            has_values: false,
+            pid: 5,
+            forked_from: 0,
+            api: 1,
+            time: 1,
+        };
+        file.write_all_at(&header.to_bytes(), 0).unwrap();
+        file.set_len((HEADER_SIZE + CHUNK * slots as usize) as u64).unwrap();
+        let mut stream = UnixStream::connect(receiver.socket()).unwrap();
+        stream.write_all(&Hello { pid: 5, slots, path }.to_bytes()).unwrap();
+        Self { stream, file }
+    }
+
+    fn put(&self, slot: u32, at: usize, bytes: &[u8]) {
+        self.file.write_all_at(bytes, (HEADER_SIZE + CHUNK * slot as usize + at) as u64).unwrap();
+    }
+
+    fn head(&self, slot: u32, kind: ChunkKind, sequence: u32, state: ChunkState, bytes: &[u8]) {
+        let (len, checksum) = (bytes.len() as u32, checksum(bytes));
+        let head = ChunkHeader { kind, state, sequence, len, instructions: 0, begun: 0, done: 0, checksum };
+        self.put(slot, 0, &head.to_bytes());
+    }
+
+    fn chunk(&self, slot: u32, kind: ChunkKind, sequence: u32, state: ChunkState, bytes: &[u8]) {
+        self.put(slot, CHUNK_HEADER, bytes);
+        self.head(slot, kind, sequence, state, bytes);
+    }
+
+    fn done(&self, slot: u32, kind: ChunkKind, sequence: u32, bytes: &[u8]) {
+        self.chunk(slot, kind, sequence, ChunkState::Done, bytes);
+    }
+
+    fn open(&self, slot: u32, kind: ChunkKind, sequence: u32, bytes: &[u8]) {
+        self.chunk(slot, kind, sequence, ChunkState::Open, bytes);
+    }
+
+    fn say(&mut self, slot: u32) {
+        self.stream.write_all(&slot.to_le_bytes()).unwrap();
+    }
+
+    fn freed(&mut self) -> u32 {
+        let slot = read_slot(&mut self.stream).unwrap().unwrap();
+        let mut bytes = [1; CHUNK];
+        self.file.read_exact_at(&mut bytes, (HEADER_SIZE + CHUNK * slot as usize) as u64).unwrap();
+        assert_eq!(bytes, [0; CHUNK], "slot {slot} was given back with something in it");
+        slot
+    }
+}
+
+fn notes(texts: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    texts.iter().for_each(|text| Record::Note(text).write(&mut bytes));
+    bytes
+}
+
+/// A piece as a short text: `D1+8 a b` (chunk 1 of definitions, from byte 8 on), `T2.0 7` (words of thread 2), `!` if it is done.
+fn told(piece: Piece<'_>) -> String {
+    let mark = |head: ChunkHeader| if head.state == ChunkState::Done { "!" } else { "" };
+    match piece {
+        Piece::Definitions { head, at, mut bytes } => {
+            let mut text = format!("D{}+{at}{}", head.sequence, mark(head));
+            while let Some((record, len)) = Record::read(bytes).unwrap() {
+                let Record::Note(note) = record else { panic!("{record:?}") };
+                text += &format!(" {note}");
+                bytes = &bytes[len..];
+            }
+            text
+        }
+        Piece::Words { thread, head, bytes } => {
+            let words = bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word));
+            let words: Vec<_> = words.take_while(|&word| word != 0).map(|word| format!(" {word}")).collect();
+            format!("T{thread}.{}{}{}", head.sequence, mark(head), words.concat())
+        }
+    }
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// All that is handed out up to the end, or what was broken.
+fn all(receiver: &Receiver) -> (Vec<String>, Result<(), Broken>) {
+    let mut connection = match receiver.accept().unwrap().open() {
+        Ok(connection) => connection,
+        Err(error) => return (Vec::new(), Err(error)),
+    };
+    let mut pieces = Vec::new();
+    loop {
+        match connection.step(|piece| pieces.push(told(piece))) {
+            Ok(Step::Ended) => return (pieces, Ok(())),
+            Ok(_) => {}
+            Err(error) => return (pieces, Err(error)),
+        }
+    }
+}
+
+use ChunkKind::{Definitions, Thread};
+
+#[test]
+fn definitions_come_before_the_words_that_need_them() {
+    let receiver = receiver();
+    let mut peer = Peer::connect(&receiver, 4);
+    let plugin = thread::spawn(move || {
+        peer.open(2, Definitions, 0, &notes(&["a", "b"]));
+        peer.done(0, Thread(0), 0, &words(&[1, 2]));
+        peer.say(0);
+        assert_eq!(peer.freed(), 0);
+        // Two chunks of definitions: the first is done, but that is said after a thread's chunk.
+        peer.done(2, Definitions, 0, &notes(&["a", "b", "c"]));
+        peer.open(3, Definitions, 1, &notes(&["d"]));
+        peer.done(0, Thread(1), 0, &words(&[3]));
+        peer.say(0);
+        peer.say(2);
+        assert_eq!((peer.freed(), peer.freed()), (0, 2));
+        peer.done(1, Thread(0), 1, &words(&[4]));
+        peer.say(1);
+        assert_eq!(peer.freed(), 1);
+    });
+    let (pieces, ended) = all(&receiver);
+    plugin.join().unwrap();
+    ended.unwrap();
+    assert_eq!(pieces, ["D0+0 a b", "T0.0! 1 2", "D0+24! c", "D1+0 d", "T1.0! 3", "T0.1! 4"]);
+}
+
+#[test]
+fn nothing_is_lost_when_it_dies() {
+    let receiver = receiver();
+    let mut peer = Peer::connect(&receiver, 8);
+    peer.done(7, Definitions, 0, &notes(&["a"]));
+    peer.open(6, Definitions, 1, &notes(&["b"]));
+    peer.done(0, Thread(0), 0, &words(&[1]));
+    peer.say(0);
+    // Not announced, in another order, and one of which nothing was written but its head.
+    peer.open(1, Thread(0), 2, &words(&[3]));
+    peer.done(2, Thread(0), 1, &words(&[2]));
+    peer.open(3, Thread(1), 0, &[]);
+    // Dies within a word.
+    peer.stream.write_all(&[2, 0]).unwrap();
+    drop(peer);
+    let (pieces, ended) = all(&receiver);
+    ended.unwrap();
+    assert_eq!(pieces, ["D0+0! a", "D1+0 b", "T0.0! 1", "T0.1! 2", "T0.2 3", "T1.0"]);
+}
+
+/// The plugin waits while nobody reads.
+#[test]
+fn a_slow_reader_holds_it_up() {
+    let receiver = receiver();
+    let mut peer = Peer::connect(&receiver, 2);
+    let written = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut free = vec![0, 1];
+            for sequence in 0..10 {
+                let slot = free.pop().unwrap_or_else(|| peer.freed());
+                peer.done(slot, Thread(0), sequence, &words(&[sequence + 1]));
+                peer.say(slot);
+                written.fetch_add(1, Ordering::SeqCst);
+            }
+            drop(peer);
+        });
+        let mut connection = receiver.accept().unwrap().open().unwrap();
+        let mut pieces = Vec::new();
+        for read in 0..10 {
+            thread::sleep(Duration::from_millis(20));
+            let written = written.load(Ordering::SeqCst);
+            assert!(written <= read + 2, "{written} chunks are written, {read} are read");
+            assert_eq!(connection.step(|piece| pieces.push(told(piece))).unwrap(), Step::Read);
+        }
+        while connection.step(|piece| panic!("{piece:?}")).unwrap() != Step::Ended {}
+        let expected: Vec<_> = (0..10).map(|number| format!("T0.{number}! {}", number + 1)).collect();
+        assert_eq!(pieces, expected);
+    });
+}
+
+/// A process that was forked may have the socket open, too, for as long as it likes.
+#[test]
+fn quiet_is_not_the_end() {
+    let receiver = receiver();
+    let peer = Peer::connect(&receiver, 2);
+    let mut connection = receiver.accept().unwrap().open().unwrap();
+    peer.open(1, Thread(0), 0, &words(&[9]));
+    assert_eq!(connection.step(|piece| panic!("{piece:?}")).unwrap(), Step::Quiet);
+    let mut pieces = Vec::new();
+    connection.finish(|piece| pieces.push(told(piece))).unwrap();
+    assert_eq!(pieces, ["T0.0 9"]);
+}
+
+/// More threads than slots: the plugin adds some.
+#[test]
+fn a_log_can_grow() {
+    let receiver = receiver();
+    let mut peer = Peer::connect(&receiver, 1);
+    peer.open(0, Thread(0), 0, &words(&[1]));
+    peer.file.set_len((HEADER_SIZE + 4 * CHUNK) as u64).unwrap();
+    peer.done(3, Thread(1), 0, &words(&[2]));
+    peer.open(2, Definitions, 0, &notes(&["a"]));
+    peer.say(3);
+    assert_eq!((peer.file.metadata().unwrap().len() as usize - HEADER_SIZE) / CHUNK, 4);
+    drop(peer);
+    let (pieces, ended) = all(&receiver);
+    ended.unwrap();
+    assert_eq!(pieces, ["D0+0 a", "T1.0! 2", "T0.0 1"]);
+}
+
+#[test]
+fn who_breaks_the_protocol_is_found_out() {
+    let check = |what: fn(&mut Peer), expected: fn(&Broken) -> bool| {
+        let receiver = receiver();
+        let mut peer = Peer::connect(&receiver, 2);
+        what(&mut peer);
+        let (_, ended) = all(&receiver);
+        let error = ended.unwrap_err();
+        assert!(expected(&error), "{error}");
+    };
+    check(|peer| peer.say(2), |error| matches!(error, Broken::Slot(2)));
+    check(|peer| peer.say(u32::MAX), |error| matches!(error, Broken::Slot(u32::MAX)));
+    check(|peer| peer.say(1), |error| matches!(error, Broken::Slot(1)));
+    check(
+        |peer| {
+            peer.open(1, Thread(0), 0, &[]);
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Slot(1)),
+    );
+    check(
+        |peer| {
+            peer.done(1, Thread(3), 1, &[]);
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Order { thread: 3, expected: 0, found: 1 }),
+    );
+    check(
+        |peer| {
+            peer.done(1, Definitions, 4, &[]);
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Definitions { expected: 0, found: 4 }),
+    );
+    check(
+        |peer| {
+            peer.done(1, Thread(0), 0, &words(&[1]));
+            peer.put(1, CHUNK_HEADER, &[2]);
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Checksum(0x2040)),
+    );
+    check(
+        |peer| {
+            peer.done(1, Thread(0), 0, &words(&[1]));
+            peer.put(1, 16, &u32::MAX.to_le_bytes());
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Slot(1)),
+    );
+    check(
+        |peer| {
+            peer.open(0, Definitions, 0, &words(&[0x0500_0002, 0, 0x05ff_ffff]));
+            peer.done(1, Thread(0), 0, &[]);
+            peer.say(1);
+        },
+        |error| matches!(error, Broken::Record(0x1048)),
+    );
+    // Fewer slots than it said.
+    check(|peer| peer.file.set_len(5000).unwrap(), |error| matches!(error, Broken::Slot(1)));
+}
+
+/// A file that is cut off while it is read gives an error, no signal.
+#[test]
+fn a_log_that_is_cut_off_is_an_error() {
+    let receiver = receiver();
+    let mut peer = Peer::connect(&receiver, 2);
+    let mut connection = receiver.accept().unwrap().open().unwrap();
+    peer.file.set_len(5000).unwrap();
+    peer.say(1);
+    assert!(matches!(connection.step(|piece| panic!("{piece:?}")), Err(Broken::Io(_))));
+    assert!(matches!(connection.finish(|piece| panic!("{piece:?}")), Err(Broken::Io(_))));
+}
+
+#[test]
+fn a_log_that_is_none_is_refused() {
+    let receiver = receiver();
+    let check = |bytes: &[u8], path: PathBuf| {
+        fs::write(&path, bytes).unwrap();
+        let mut stream = UnixStream::connect(receiver.socket()).unwrap();
+        stream.write_all(&Hello { pid: 1, slots: 1, path }.to_bytes()).unwrap();
+        receiver.accept().unwrap().open().unwrap_err()
+    };
+    let log = receiver.log();
+    assert!(matches!(check(b"short", log.to_owned()), Broken::Io(_)));
+    assert!(matches!(check(&[0; 10_000], log.to_owned()), Broken::Log(_)));
+    let elsewhere = std::env::temp_dir().join(format!("tracewright-elsewhere-{}", std::process::id()));
+    assert!(matches!(check(&[0; 10_000], elsewhere.clone()), Broken::Place(_)));
+    assert!(elsewhere.exists(), "what is elsewhere is not ours to remove");
+    fs::remove_file(elsewhere).unwrap();
+    let mut stream = UnixStream::connect(receiver.socket()).unwrap();
+    stream.write_all(&[0; 100]).unwrap();
+    assert!(matches!(receiver.accept().unwrap().open(), Err(Broken::Hello(NoHello::Magic(0)))));
+    receiver.wake();
+    assert!(matches!(receiver.accept().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+}
+
+#[test]
+fn several_processes_at_the_same_time() {
+    let receiver = receiver();
+    let mut parent = Peer::connect(&receiver, 1);
+    let mut first = receiver.accept().unwrap().open().unwrap();
+    let mut child = Peer::with_path(&receiver, 1, receiver.log().with_extension("6"));
+    let mut second = receiver.accept().unwrap().open().unwrap();
+    let mut pieces = Vec::new();
+    for (peer, word) in [(&mut parent, 1), (&mut child, 2)] {
+        peer.done(0, Thread(0), 0, &words(&[word]));
+        peer.say(0);
+    }
+    for connection in [&mut second, &mut first] {
+        assert_eq!(connection.step(|piece| pieces.push(told(piece))).unwrap(), Step::Read);
+    }
+    assert_eq!(pieces, ["T0.0! 2", "T0.0! 1"]);
+}
+
+#[test]
+fn the_folder_is_private_and_goes_away() {
+    let receiver = receiver();
+    let folder = receiver.socket().parent().unwrap().to_owned();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    let peer = Peer::connect(&receiver, 1);
+    let connection = receiver.accept().unwrap().open().unwrap();
+    assert!(!receiver.log().exists(), "the log has no name once it is open");
+    drop((receiver, peer, connection));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn places_that_do_not_serve_are_passed_over() {
+    let temp = std::env::temp_dir();
+    let long = temp.join(format!("tracewright-long-{}-{}", std::process::id(), "x".repeat(80)));
+    fs::create_dir_all(&long).unwrap();
+    let receiver = Receiver::new(&[temp.join("no/such/place"), long.clone(), temp], 0).unwrap();
+    assert!(!receiver.socket().starts_with(&long));
+    assert!(Receiver::new(&[], 0).is_err());
+    let error = Receiver::new(std::slice::from_ref(&long), 0).unwrap_err().to_string();
+    assert!(error.contains("too long for a socket"), "{error}");
+    assert_eq!(fs::read_dir(&long).unwrap().count(), 0);
+    fs::remove_dir(long).unwrap();
+}
+
+/// Whatever is in the slots, and whatever is said: no panic, and an end.
+#[test]
+fn any_bytes_are_survived() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: u32| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as u32 % below
+    };
+    for _ in 0..300 {
+        let receiver = receiver();
+        let mut peer = Peer::connect(&receiver, 3);
+        for slot in 0..3 {
+            // Heads that are nearly right go further than those that are not.
+            let bytes: Vec<u8> = (0..64).flat_map(|_| (random(4) << 24 | random(20)).to_le_bytes()).collect();
+            let kind = if random(2) == 0 { Definitions } else { Thread(random(2)) };
+            let state = if random(2) == 0 { ChunkState::Open } else { ChunkState::Done };
+            peer.chunk(slot, kind, random(2), state, &bytes);
+            if random(2) == 0 {
+                peer.put(slot, 4 * random(30) as usize, &random(u32::MAX).to_le_bytes());
+            }
+        }
+        for _ in 0..random(5) {
+            let slot = random(4);
+            peer.say(slot);
+        }
+        drop(peer);
+        let mut connection = receiver.accept().unwrap().open().unwrap();
+        while matches!(connection.step(|_| {}), Ok(Step::Read)) {}
+        let _ = connection.finish(|_| {});
+    }
+}
