@@ -1,6 +1,6 @@
 //! Programs of Debian for RISC-V, with their libraries: their output is that under QEMU, byte for byte.
 //!
-//! `tests/debian-riscv64 FOLDER` makes the folder; `DEBIAN_RISCV64=FOLDER` tells this test of it.
+//! `./test --full` fetches them (`tests/debian`); `DEBIAN=FOLDER` tells this test where they are.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use tracewright_hart::linux::{Linux, Mount, Options};
 use tracewright_hart::{Hart, Stop};
-use tracewright_testkit::skip;
+use tracewright_testkit::qemu::Guest;
+use tracewright_testkit::{debian, skip};
 
 /// Runs a program here and under QEMU in the folder `at`; both write `output`, which is to be the same.
 fn compare(root: &Path, at: &Path, program: &str, arguments: &[&str], output: &str) {
@@ -46,54 +47,18 @@ fn compare(root: &Path, at: &Path, program: &str, arguments: &[&str], output: &s
     assert!(!ours.is_empty() && ours == theirs, "{program}: {} and {} bytes", ours.len(), theirs.len());
 }
 
-/// A picture with edges and slopes.
-fn picture() -> Vec<u8> {
-    let (width, height) = (160_u32, 120);
-    let mut bytes = format!("P6\n{width} {height}\n255\n").into_bytes();
-    for y in 0..height {
-        for x in 0..width {
-            bytes.extend([(x * y / 7) as u8, (x * 3 + y * 2) as u8, (x ^ y) as u8]);
-        }
-    }
-    bytes
-}
-
-/// A sound: 8,000 samples a second, 16 bits, two tones and some noise, without a header.
-fn sound(seconds: u32) -> Vec<u8> {
-    let mut noise = 1_u32;
-    let sample = |time: u32| {
-        noise = noise.wrapping_mul(1_103_515_245).wrapping_add(12345);
-        let tone = |step: u32| if (time / step).is_multiple_of(2) { 4000 } else { -4000 };
-        (tone(9) + tone(25) + ((noise >> 16) as i32 % 500)) as i16
-    };
-    (0..seconds * 8000).map(sample).flat_map(i16::to_le_bytes).collect()
-}
-
-fn wave(samples: &[u8]) -> Vec<u8> {
-    let len = samples.len() as u32;
-    let mut bytes = b"RIFF".to_vec();
-    bytes.extend((len + 36).to_le_bytes());
-    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
-    bytes.extend(8000_u32.to_le_bytes());
-    bytes.extend(16000_u32.to_le_bytes());
-    bytes.extend(b"\x02\0\x10\0data");
-    bytes.extend(len.to_le_bytes());
-    bytes.extend(samples);
-    bytes
-}
-
 #[test]
 fn pictures_and_sounds() {
-    let Some(root) = std::env::var_os("DEBIAN_RISCV64").map(PathBuf::from) else {
-        return skip("programs of Debian", "DEBIAN_RISCV64 is not set; see tests/debian-riscv64");
+    let all = ["cjpeg", "djpeg", "ppm2tiff", "tiff2bw", "tiffmedian", "toast", "untoast", "lame"];
+    let has_all = |root: &PathBuf| all.iter().all(|name| root.join("usr/bin").join(name).exists());
+    let Some(root) = debian::root(Guest::Riscv64).filter(has_all) else {
+        return skip("programs of Debian", "not fetched; ./test --full does that, or tests/debian");
     };
     let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian");
     let _ = fs::remove_dir_all(&at);
     fs::create_dir_all(&at).unwrap();
     let at = at.canonicalize().unwrap();
-    fs::write(at.join("in.ppm"), picture()).unwrap();
-    fs::write(at.join("in.wav"), wave(&sound(2))).unwrap();
-    fs::write(at.join("in.l"), sound(2)).unwrap();
+    debian::write_inputs(&at).unwrap();
 
     let compare = |program, arguments: &[&str], output| compare(&root, &at, program, arguments, output);
     compare("cjpeg", &["-quality", "85", "-outfile", "a.jpg", "in.ppm"], "a.jpg");

@@ -1,12 +1,14 @@
-//! What the tests of all crates share: a deterministic random source, generators of valid traces, and where the
-//! shared captures are.
+//! What the tests of all crates share: a deterministic random source, generators of valid traces, where the shared
+//! captures are, and programs to run under QEMU.
 
 pub mod broadcast;
 mod captures;
+pub mod debian;
 pub mod etm;
 pub mod etrace;
 pub mod lister;
 pub mod program;
+pub mod qemu;
 pub mod riscv;
 mod rng;
 mod run;

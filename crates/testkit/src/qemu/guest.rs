@@ -1,0 +1,83 @@
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// A processor that QEMU emulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Guest {
+    /// A64.
+    Aarch64,
+    /// A32 and T32.
+    Arm,
+    /// RV64.
+    Riscv64,
+}
+
+impl Guest {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Aarch64, Self::Arm, Self::Riscv64];
+
+    /// QEMU's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64",
+            Self::Arm => "arm",
+            Self::Riscv64 => "riscv64",
+        }
+    }
+
+    /// Debian's name for it.
+    pub const fn debian(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "arm64",
+            Self::Arm => "armhf",
+            Self::Riscv64 => "riscv64",
+        }
+    }
+
+    /// How the names of compilers for it begin.
+    pub const fn triple(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64-linux-gnu",
+            Self::Arm => "arm-linux-gnueabihf",
+            Self::Riscv64 => "riscv64-linux-gnu",
+        }
+    }
+
+    /// Where Debian's cross compiler has its libraries.
+    pub fn libraries(self) -> &'static Path {
+        Path::new(match self {
+            Self::Aarch64 => "/usr/aarch64-linux-gnu",
+            Self::Arm => "/usr/arm-linux-gnueabihf",
+            Self::Riscv64 => "/usr/riscv64-linux-gnu",
+        })
+    }
+
+    /// The emulator, if it is here.
+    pub fn emulator(self) -> Option<PathBuf> {
+        find(&format!("qemu-{}", self.name()))
+    }
+
+    /// Whether the emulator is here. If not, says that `test` is skipped.
+    pub fn available(self, test: &str) -> bool {
+        let found = self.emulator().is_some();
+        if !found {
+            crate::skip(test, &format!("no qemu-{} (Debian: qemu-user)", self.name()));
+        }
+        found
+    }
+
+    /// Options that make runs alike: the processor (QEMU 7.2's default too, but not that of every version), what is
+    /// random, and where memory is. Guests of 32 bits have theirs always at one place.
+    pub(super) const fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Aarch64 => &["-cpu", "max", "-seed", "1", "-R", "0x4000000000"],
+            Self::Arm => &["-cpu", "max", "-seed", "1"],
+            Self::Riscv64 => &["-cpu", "rv64,zba=true,zbb=true,zbs=true", "-seed", "1", "-R", "0x4000000000"],
+        }
+    }
+}
+
+/// A program of the search path.
+pub(super) fn find(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|path| path.join(name)).find(|path| path.is_file())
+}

@@ -1,0 +1,91 @@
+//! Programs for QEMU do what the tables say, before anything is recorded of them.
+
+use tracewright_testkit::debian;
+use tracewright_testkit::qemu::{Folder, Guest, Program, all_own, build};
+
+const TEST: &str = "our programs under QEMU";
+
+#[test]
+fn our_programs_print_what_they_should() {
+    for (own, guest, variant) in all_own() {
+        let Some(elf) = build(TEST, guest, own.name, variant) else { continue };
+        if !guest.available(TEST) {
+            continue;
+        }
+        let outcome = Program::new(guest, &elf, own.arguments).run(b"").unwrap();
+        let what = format!("{} {:?} {guest:?} {variant:?}", own.name, own.arguments);
+        assert_eq!(String::from_utf8_lossy(&outcome.stdout), own.output, "{what}");
+        assert!(own.end.is(outcome.status), "{what}: {}", outcome.status);
+    }
+}
+
+/// What the other tests rely on: memory and what is random are the same each time.
+#[test]
+fn runs_are_alike() {
+    let repeated = all_own().filter(|(own, ..)| own.same_each_time && own.name != "cpu");
+    for (own, guest, variant) in repeated {
+        let Some(elf) = build(TEST, guest, own.name, variant) else { continue };
+        if !guest.available(TEST) {
+            continue;
+        }
+        let program = Program::new(guest, &elf, own.arguments);
+        let mut second = program.program_counters().unwrap();
+        let mut count = 0;
+        for (number, counter) in program.program_counters().unwrap().enumerate() {
+            assert_eq!(Some(counter), second.next(), "{} {guest:?} {variant:?}: {number}", own.name);
+            count += 1;
+        }
+        assert_eq!(second.next(), None, "{} {guest:?} {variant:?}", own.name);
+        assert!(count > 1000, "{} {guest:?} {variant:?}: {count}", own.name);
+    }
+}
+
+/// At least ten programs, several for each processor, three of them small; and their inputs can be made.
+#[test]
+fn the_table_of_debians_programs() {
+    let programs = debian::Program::all();
+    for guest in Guest::ALL {
+        let of =
+            |small| programs.iter().filter(move |program| program.guest == guest && program.small == small);
+        assert_eq!(of(true).count(), 1, "{guest:?}");
+        assert!(of(false).count() >= 10, "{guest:?}");
+    }
+    let folder = Folder::new().unwrap();
+    debian::write_inputs(folder.path()).unwrap();
+    let is_input = |name: &&&str| name.starts_with("in.") || name.starts_with("short.");
+    for name in programs.iter().flat_map(|program| &program.arguments).filter(is_input) {
+        let made_by_another = *name == "in.l.gsm";
+        assert!(made_by_another || folder.path().join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn debians_programs_run() {
+    let full = debian::is_full();
+    for guest in Guest::ALL {
+        let Some(root) = debian::root(guest) else {
+            tracewright_testkit::skip("programs of Debian", &format!("{}: not fetched", guest.debian()));
+            continue;
+        };
+        let folder = Folder::new().unwrap();
+        debian::write_inputs(folder.path()).unwrap();
+        for program in debian::Program::all() {
+            if program.guest != guest || !(full || program.small) {
+                continue;
+            }
+            let elf = program.path().unwrap_or_else(|| panic!("{} is not there", program.name));
+            let environment = program.environment();
+            let how = Program {
+                guest,
+                elf: &elf,
+                arguments: &program.arguments,
+                environment: &environment,
+                root: Some(&root),
+                folder: Some(folder.path()),
+            };
+            let outcome = how.run(b"").unwrap();
+            let said = String::from_utf8_lossy(&outcome.stderr);
+            assert!(outcome.status.success(), "{guest:?} {}: {} {said}", program.name, outcome.status);
+        }
+    }
+}
