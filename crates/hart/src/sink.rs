@@ -35,9 +35,6 @@ pub trait Sink {
     /// A trap was taken, or a system call made.
     fn trap(&mut self, _trap: &Trap) {}
 
-    /// What ran before does not lead to what comes next: something between is not known.
-    fn lost(&mut self) {}
-
     /// From now on this is the privilege. Also told at the start.
     fn privilege(&mut self, _privilege: Privilege) {}
 
