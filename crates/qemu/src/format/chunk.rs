@@ -2,6 +2,10 @@ use super::{long_at, word_at};
 
 /// Bytes of the head of a chunk.
 pub const CHUNK_HEADER: usize = 64;
+/// In the head of an open chunk: where the count of checkpoints is that was reached when the last translation began,
+pub const BEGAN_AT: usize = 40;
+/// and where they are counted, if they are in the chunk.
+pub const CHUNK_COUNT_AT: usize = 48;
 
 /// The head of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +14,8 @@ pub struct ChunkHeader {
     pub kind: ChunkKind,
     /// Whether more may come.
     pub state: ChunkState,
+    /// Where checkpoints are counted; see [`since_last`](Self::since_last).
+    pub counted: Counted,
     /// Which chunk of its kind, or of its thread, it is, counted from 0.
     pub sequence: u32,
     /// Bytes behind the head that count, if it is [done](ChunkState::Done); otherwise all up to the first word that is 0 where a
@@ -19,10 +25,22 @@ pub struct ChunkHeader {
     pub instructions: u64,
     /// When it was begun: nanoseconds since the log was.
     pub begun: u64,
-    /// When it was done.
+    /// When it was done. If it is open: the count of checkpoints when the last translation began.
     pub done: u64,
-    /// [`checksum`] of those bytes, if it is done.
+    /// [`checksum`] of those bytes, if it is done. If it is open: the count of checkpoints, if they are [counted](Counted) here.
     pub checksum: u64,
+}
+
+/// Where checkpoints of a thread are counted, for whoever reads an open chunk of a QEMU that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Counted {
+    /// Nowhere that outlives QEMU.
+    Unknown = 0,
+    /// In the header of the log ([`COUNT_AT`](super::COUNT_AT)).
+    Log = 1,
+    /// In the head of the chunk.
+    Chunk = 2,
 }
 
 /// What a chunk holds.
@@ -60,8 +78,8 @@ impl ChunkHeader {
             ChunkState::Done => DONE,
         };
         let mut bytes = [0; CHUNK_HEADER];
-        for (to, word) in bytes[..20].chunks_exact_mut(4).zip([kind, thread, self.sequence, state, self.len])
-        {
+        let words = [kind, thread, self.sequence, state, self.len, self.counted as u32];
+        for (to, word) in bytes[..24].chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
         let longs = [self.instructions, self.begun, self.done, self.checksum];
@@ -83,9 +101,15 @@ impl ChunkHeader {
             DONE => ChunkState::Done,
             _ => return None,
         };
+        let counted = match word_at(bytes, 20)? {
+            1 => Counted::Log,
+            2 => Counted::Chunk,
+            _ => Counted::Unknown,
+        };
         Some(Self {
             kind,
             state,
+            counted,
             sequence: word_at(bytes, 8)?,
             len: word_at(bytes, 16)?,
             instructions: long_at(bytes, 24)?,
@@ -93,6 +117,19 @@ impl ChunkHeader {
             done: long_at(bytes, 40)?,
             checksum: long_at(bytes, 48)?,
         })
+    }
+}
+
+impl ChunkHeader {
+    /// By how much the count of checkpoints went up since the last translation began, if the chunk is open and that is known. `log_count` is
+    /// the count in the header of the log.
+    pub fn since_last(&self, log_count: u64) -> Option<u64> {
+        let count = match (self.state, self.counted) {
+            (ChunkState::Open, Counted::Log) => log_count,
+            (ChunkState::Open, Counted::Chunk) => self.checksum,
+            _ => return None,
+        };
+        Some(count.wrapping_sub(self.done))
     }
 }
 

@@ -8,6 +8,8 @@ pub const MAGIC: [u8; 8] = *b"twretire";
 pub const VERSION: u32 = 1;
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = 4096;
+/// Where the header has the count of checkpoints, while there is one thread.
+pub const COUNT_AT: usize = 64;
 /// Bytes of a chunk, as they are written. Readers take any multiple of 4096 up to 2^26.
 pub const CHUNK_SIZE: usize = 1 << 18;
 const MOST_CHUNK: usize = 1 << 26;

@@ -7,14 +7,18 @@
 //! Chunks are memory that is shared with whoever reads: what was written stays when QEMU is killed. So all that is not written yet
 //! is zero, and everything is published by a single store of a word that is not zero.
 
+mod checkpoints;
 mod chunk;
 mod header;
 mod record;
 mod successors;
 mod word;
 
-pub use self::chunk::{CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, checksum};
-pub use self::header::{CHUNK_SIZE, HEADER_SIZE, Header, MAGIC, NotALog, Target, VERSION};
+pub use self::checkpoints::{LAST_ACCESS, retired};
+pub use self::chunk::{
+    BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, checksum,
+};
+pub use self::header::{CHUNK_SIZE, COUNT_AT, HEADER_SIZE, Header, MAGIC, NotALog, Target, VERSION};
 pub use self::record::{BadRecord, MOST_CODE, MapRecord, Record, TranslationRecord};
 pub use self::successors::{Guess, Successors};
 pub use self::word::{FULL, LEAST_OUTCOMES, MOST_TRANSLATIONS, OUTCOMES, Off, Word, access};
@@ -51,6 +55,7 @@ mod tests {
         let chunk = ChunkHeader {
             kind: ChunkKind::Thread(7),
             state: ChunkState::Done,
+            counted: Counted::Chunk,
             sequence: 3,
             len: 100,
             instructions: 1 << 40,

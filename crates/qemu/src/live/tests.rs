@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::format::{
-    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Record, Target, checksum,
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, Record, Target, checksum,
 };
 
 const CHUNK: usize = 4096;
@@ -56,7 +56,9 @@ impl Peer {
 
     fn head(&self, slot: u32, kind: ChunkKind, sequence: u32, state: ChunkState, bytes: &[u8]) {
         let (len, checksum) = (bytes.len() as u32, checksum(bytes));
-        let head = ChunkHeader { kind, state, sequence, len, instructions: 0, begun: 0, done: 0, checksum };
+        let counted = Counted::Unknown;
+        let head =
+            ChunkHeader { kind, state, counted, sequence, len, instructions: 0, begun: 0, done: 0, checksum };
         self.put(slot, 0, &head.to_bytes());
     }
 

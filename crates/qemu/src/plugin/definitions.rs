@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 
 use super::output::{Chunk, Output};
-use crate::format::{CHUNK_HEADER, CHUNK_SIZE, ChunkKind, MOST_TRANSLATIONS, Record, TranslationRecord};
+use crate::format::{
+    CHUNK_HEADER, CHUNK_SIZE, ChunkKind, Counted, MOST_TRANSLATIONS, Record, TranslationRecord,
+};
 
 /// Writes definitions: each translation once.
 #[derive(Debug, Default)]
@@ -59,16 +61,15 @@ impl Definitions {
         }
         self.write(output, &Record::Translation(*found));
         let last_accesses = accesses.last().is_some_and(|&index| u32::from(index) + 1 == found.count);
-        let inner = &accesses[..accesses.len() - usize::from(last_accesses)];
         self.translations.push(Translation {
             start: found.start,
             end: found.start.wrapping_add(found.code.len() as u64),
             count: found.count,
-            checkpoints: inner.len() as u32,
+            checkpoints: (accesses.len() - usize::from(last_accesses)) as u32,
             accesses_at: self.accesses.len() as u32,
             last_accesses,
         });
-        self.accesses.extend(inner);
+        self.accesses.extend(accesses);
         self.numbers.insert(key, number);
         Some(number)
     }
@@ -78,10 +79,11 @@ impl Definitions {
         self.translations.get(from as usize..).unwrap_or_default()
     }
 
-    /// How many instructions of a translation retired if only so many checkpoints were passed.
-    pub fn retired(&self, translation: &Translation, passed: u32) -> u32 {
-        let at = translation.accesses_at as usize + passed as usize;
-        self.accesses.get(at).map_or(0, |&index| index.into())
+    /// Indices of the instructions of a translation that may access memory.
+    pub fn accesses(&self, translation: &Translation) -> impl Iterator<Item = u32> + use<'_> {
+        let at = translation.accesses_at as usize;
+        let len = translation.checkpoints as usize + usize::from(translation.last_accesses);
+        self.accesses.get(at..at + len).unwrap_or_default().iter().map(|&index| index.into())
     }
 
     /// Writes a record.
@@ -104,7 +106,7 @@ impl Definitions {
             if let Some(chunk) = self.chunk.take() {
                 output.done(chunk);
             }
-            self.chunk = output.chunk(ChunkKind::Definitions, self.sequence, 0);
+            self.chunk = output.chunk(ChunkKind::Definitions, self.sequence, 0, Counted::Unknown);
             self.sequence += 1;
         }
         if let Some(chunk) = &mut self.chunk {

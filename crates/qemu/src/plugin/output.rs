@@ -13,8 +13,10 @@ use std::time::Instant;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::arguments::Arguments;
+use super::count_page;
 use crate::format::{
-    CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, checksum,
+    BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, ChunkState, Counted,
+    HEADER_SIZE, Header, checksum,
 };
 use crate::live::Hello;
 
@@ -39,6 +41,21 @@ impl Chunk {
     pub fn words(&self) -> *mut u32 {
         // SAFETY: a chunk has a head, and lies within its memory.
         unsafe { self.memory.as_mut_ptr().add(self.at + CHUNK_HEADER).cast() }
+    }
+
+    /// Where its head, while it is open, has two counts: see [`ChunkHeader::since_last`].
+    pub fn counts(&self) -> (*mut u64, *mut u64) {
+        // SAFETY: a chunk has a head, which is aligned.
+        unsafe {
+            let head = self.memory.as_mut_ptr().add(self.at);
+            (head.add(BEGAN_AT).cast(), head.add(CHUNK_COUNT_AT).cast())
+        }
+    }
+
+    /// From now on checkpoints are counted in it.
+    pub fn count_here(&mut self) {
+        self.header.counted = Counted::Chunk;
+        self.write_header();
     }
 
     /// How many there are.
@@ -120,6 +137,7 @@ impl Output {
             return Err(on(path, why));
         }
         file.write_all_at(&header.to_bytes(), 0).map_err(|error| on(path, error))?;
+        count_page::of_log(&file).map_err(|error| on(path, error))?;
         let end = HEADER_SIZE as u64;
         let to = match &arguments.socket {
             None => To::File { file, path: path.to_owned(), end },
@@ -140,7 +158,13 @@ impl Output {
     }
 
     /// A new chunk; `None` when the log cannot be written.
-    pub fn chunk(&self, kind: ChunkKind, sequence: u32, instructions: u64) -> Option<Chunk> {
+    pub fn chunk(
+        &self,
+        kind: ChunkKind,
+        sequence: u32,
+        instructions: u64,
+        counted: Counted,
+    ) -> Option<Chunk> {
         let mut inner = self.lock();
         let begun = inner.began.elapsed().as_nanos() as u64;
         match inner.to.place() {
@@ -148,6 +172,7 @@ impl Output {
                 let header = ChunkHeader {
                     kind,
                     state: ChunkState::Open,
+                    counted,
                     sequence,
                     len: 0,
                     instructions,

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::arguments::{Arguments, Data};
+use super::count_page;
 use super::definitions::Definitions;
 use super::ffi::{Api, Counter};
 use super::maps::Maps;
@@ -32,8 +33,6 @@ pub struct State {
     definitions: Mutex<Definitions>,
     maps: Mutex<Maps>,
     threads: AtomicU32,
-    /// Checkpoints that were passed, while there is one thread.
-    pub passed: AtomicU64,
     /// What to add to the program's addresses to have QEMU's.
     pub guest_base: AtomicU64,
     pub is_command_told: AtomicBool,
@@ -86,7 +85,6 @@ impl State {
             definitions: Mutex::new(Definitions::new(arguments.follows_forks)),
             maps: Mutex::default(),
             threads: AtomicU32::new(0),
-            passed: AtomicU64::new(0),
             guest_base: AtomicU64::new(0),
             is_command_told: AtomicBool::new(false),
             arguments,
@@ -135,6 +133,8 @@ impl State {
             }
         }
         self.output.close();
+        // QEMU's code still counts, and the parent's count is shared.
+        count_page::of_nobody();
         if !self.arguments.follows_forks {
             return;
         }

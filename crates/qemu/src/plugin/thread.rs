@@ -4,12 +4,13 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::definitions::Translation;
+use super::count_page;
 use super::ffi::Counter;
 use super::output::Chunk;
 use super::state::{State, state, thread};
 use crate::format::{
-    ChunkKind, FULL, Guess, LEAST_OUTCOMES, OUTCOMES, Off, Record, Successors, Word, access,
+    self, ChunkKind, Counted, FULL, Guess, LAST_ACCESS, LEAST_OUTCOMES, OUTCOMES, Off, Record, Successors,
+    Word, access,
 };
 
 /// Words that are kept free at the end of a chunk: the longest that is written at once has seven, and one says that recording stopped.
@@ -37,6 +38,12 @@ pub struct Thread {
     counts: Counts,
     /// Checkpoints passed, if callbacks count them.
     own_passed: u64,
+    /// Where the chunk says what was passed when the last translation began, and what is passed now, if callbacks count: for whoever
+    /// reads it if QEMU is killed.
+    began: *mut u64,
+    own_passed_told: *mut u64,
+    /// Stands for both where there is no chunk.
+    nowhere: u64,
     /// Stands for the last translation where none was.
     nothing: Entry,
     phase: Phase,
@@ -63,9 +70,6 @@ struct Entry {
 /// The last instruction may access memory: no checkpoint follows it. Its accesses are counted instead, in the upper half of the count
 /// of checkpoints.
 const LAST_ACCESSES: u64 = 1 << 62;
-/// What an access of a last instruction adds to the count.
-pub const LAST_ACCESS: u64 = 1 << 32;
-
 /// Who counts checkpoints.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
@@ -108,6 +112,9 @@ impl Thread {
             limit: state.arguments.instructions,
             counts,
             own_passed: 0,
+            began: std::ptr::null_mut(),
+            own_passed_told: std::ptr::null_mut(),
+            nowhere: 0,
             nothing: Entry::default(),
             phase: Phase::New,
             index: state.next_thread(),
@@ -115,15 +122,22 @@ impl Thread {
             chunk: None,
             sequence: 0,
         });
+        thread.tell_nowhere();
         thread.after_nothing();
         thread
+    }
+
+    fn tell_nowhere(&mut self) {
+        self.began = &raw mut self.nowhere;
+        self.own_passed_told = &raw mut self.nowhere;
     }
 
     /// Checkpoints passed.
     #[inline(always)]
     fn passed(&self) -> u64 {
         match self.counts {
-            Counts::One => state().map_or(0, |state| state.passed.load(Ordering::Relaxed)),
+            // SAFETY: the page is there from when the plugin is installed.
+            Counts::One => unsafe { count_page::count().read() },
             Counts::Own => self.own_passed,
             Counts::Each(counter, find) => {
                 // SAFETY: QEMU's function for QEMU's memory; this thread runs, so it has a part of it.
@@ -159,9 +173,18 @@ impl Thread {
                 }
             }
             self.last = entry;
+            *self.began = passed;
             self.expected = passed.wrapping_add((*entry).checkpoints);
             self.instructions += u64::from((*entry).count);
         }
+    }
+
+    /// A callback counts.
+    #[inline(always)]
+    fn pass(&mut self, count: u64) {
+        self.own_passed += count;
+        // SAFETY: it is in the chunk, or `nowhere`.
+        unsafe { *self.own_passed_told = self.own_passed };
     }
 
     /// Writes the word at hand.
@@ -265,7 +288,8 @@ impl Thread {
             let find = |number| definitions.translations(number).first().copied();
             let since = passed.wrapping_sub(self.expected.wrapping_sub(checkpoints));
             if let (Some(last), Some(next)) = (find(number), find(next)) {
-                retired = retired_of(&last, since, next.start, |passed| definitions.retired(&last, passed));
+                retired =
+                    format::retired(definitions.accesses(&last), count, since, Some(next.start == last.end));
             }
         }
         let mut instructions = self.instructions - u64::from(count - retired);
@@ -299,7 +323,13 @@ impl Thread {
     fn next_chunk(&mut self) {
         let Some(state) = state() else { return };
         // If there is none to be had, this stays and says so: a word is free for that.
-        let new = state.output.chunk(ChunkKind::Thread(self.index), self.sequence, self.instructions);
+        let counted = match self.counts {
+            Counts::One => Counted::Log,
+            Counts::Each(..) => Counted::Unknown,
+            Counts::Own => Counted::Chunk,
+        };
+        let new =
+            state.output.chunk(ChunkKind::Thread(self.index), self.sequence, self.instructions, counted);
         if new.is_none() && self.chunk.is_some() {
             self.put(Word::Off(Off::Failed).value());
             self.at = self.at.wrapping_add(1);
@@ -310,6 +340,9 @@ impl Thread {
                 self.sequence += 1;
                 self.at = chunk.words();
                 self.end = self.at.wrapping_add(Chunk::WORDS - RESERVE);
+                (self.began, self.own_passed_told) = chunk.counts();
+                // SAFETY: they are in the chunk.
+                unsafe { *self.own_passed_told = self.own_passed };
                 self.chunk = Some(chunk);
             }
             None => {
@@ -324,6 +357,7 @@ impl Thread {
 
     fn end_chunk(&mut self) {
         let (Some(state), Some(mut chunk)) = (state(), self.chunk.take()) else { return };
+        self.tell_nowhere();
         let gathered = usize::from(self.outcomes != LEAST_OUTCOMES);
         chunk.used = (self.at.addr() - chunk.words().addr()) + 4 * gathered;
         self.outcomes = LEAST_OUTCOMES;
@@ -343,15 +377,14 @@ impl Thread {
         self.word(Word::From(index));
         self.runs(number);
         self.instructions -= u64::from(index);
-        if let Some(found) =
-            state().and_then(|state| state.definitions().translations(number).first().copied())
-        {
-            // Checkpoints before it are not passed any more: count from here.
-            let skipped = state().map_or(0, |state| {
-                let definitions = state.definitions();
-                (0..found.checkpoints).filter(|&passed| definitions.retired(&found, passed) < index).count()
-            });
-            self.expected = self.expected.wrapping_sub(skipped as u64);
+        // Checkpoints of what comes before it were passed already.
+        if let Some(state) = state() {
+            let definitions = state.definitions();
+            let accesses = definitions.translations(number).first().map(|found| definitions.accesses(found));
+            let before = accesses.into_iter().flatten().filter(|&access| access < index).count() as u64;
+            self.expected = self.expected.wrapping_sub(before);
+            // SAFETY: it is in the chunk, or `nowhere`.
+            unsafe { *self.began = (*self.began).wrapping_sub(before) };
         }
     }
 
@@ -382,6 +415,11 @@ impl Thread {
             self.counts = Counts::Own;
             self.own_passed = 0;
             self.expected = left;
+            if let Some(chunk) = &mut self.chunk {
+                chunk.count_here();
+                // SAFETY: `began` is in the chunk; `last` is in the table, or `nothing`.
+                unsafe { *self.began = left.wrapping_sub((*self.last).checkpoints) };
+            }
         }
     }
 
@@ -402,6 +440,7 @@ impl Thread {
         if let Some(chunk) = self.chunk.take() {
             chunk.forget();
         }
+        self.tell_nowhere();
         self.phase = Phase::Ended;
         self.ready = 0;
     }
@@ -439,17 +478,6 @@ impl Thread {
     }
 }
 
-/// How many instructions of a translation retired, after which `since` was counted and execution went on at `next`.
-fn retired_of(last: &Translation, since: u64, next: u64, retired: impl Fn(u32) -> u32) -> u32 {
-    let (passed, accesses) = (since as u32, since >> 32);
-    if passed < last.checkpoints {
-        return retired(passed);
-    }
-    // It did not access memory: it faulted, unless it had no reason to, and execution just went on behind it.
-    let is_missing = last.last_accesses && accesses == 0 && next != last.end;
-    last.count - u32::from(is_missing)
-}
-
 /// A translation begins to run.
 pub extern "C" fn on_translation(vcpu: c_uint, number: *mut c_void) {
     if let Some(thread) = thread(vcpu) {
@@ -460,14 +488,14 @@ pub extern "C" fn on_translation(vcpu: c_uint, number: *mut c_void) {
 /// A checkpoint is passed, where QEMU cannot count.
 pub extern "C" fn on_checkpoint(vcpu: c_uint, _: *mut c_void) {
     if let Some(thread) = thread(vcpu) {
-        thread.own_passed += 1;
+        thread.pass(1);
     }
 }
 
 /// The last instruction of a translation accessed memory, where QEMU cannot count.
 pub extern "C" fn on_last_access(vcpu: c_uint, _: u32, _: u64, _: *mut c_void) {
     if let Some(thread) = thread(vcpu) {
-        thread.own_passed += LAST_ACCESS;
+        thread.pass(LAST_ACCESS);
     }
 }
 

@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering;
 use tracewright_isa::may_access;
 
 use super::arguments::Data;
+use super::count_page;
 use super::ffi::{ADD, Api, Handle, Id, NO_REGISTERS, READS_AND_WRITES, take_text};
 use super::instruction_set::instruction_set;
 use super::state::{State, state};
-use super::thread::{
-    LAST_ACCESS, on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation,
-};
-use crate::format::{MOST_CODE, Record, TranslationRecord};
+use super::thread::{on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation};
+use crate::format::{LAST_ACCESS, MOST_CODE, Record, TranslationRecord};
 
 /// QEMU translated something.
 pub extern "C" fn on_translated(_: Id, tb: Handle) {
@@ -137,7 +136,7 @@ unsafe fn count_checkpoint(state: &State, insn: Handle) {
         match (state.counter, api.insn_inline_each, api.insn_inline, api.insn_exec) {
             (Some(counter), Some(add), ..) => add(insn, ADD, counter, 1),
             (_, _, Some(add), _) if !state.is_parallel.load(Ordering::Relaxed) => {
-                add(insn, ADD, state.passed.as_ptr().cast(), 1);
+                add(insn, ADD, count_page::count().cast(), 1);
             }
             (.., Some(call)) => call(insn, on_checkpoint, NO_REGISTERS, std::ptr::null_mut()),
             _ => {}
@@ -155,7 +154,7 @@ unsafe fn count_last_access(state: &State, insn: Handle) {
         match (state.counter, api.mem_inline_each, api.mem_inline, api.mem) {
             (Some(counter), Some(add), ..) => add(insn, BOTH, ADD, counter, LAST_ACCESS),
             (_, _, Some(add), _) if !state.is_parallel.load(Ordering::Relaxed) => {
-                add(insn, BOTH, ADD, state.passed.as_ptr().cast(), LAST_ACCESS);
+                add(insn, BOTH, ADD, count_page::count().cast(), LAST_ACCESS);
             }
             (.., Some(call)) => call(insn, on_last_access, NO_REGISTERS, BOTH, std::ptr::null_mut()),
             _ => {}
