@@ -60,6 +60,11 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
         self.1.trap(trap);
     }
 
+    fn lost(&mut self) {
+        self.0.lost();
+        self.1.lost();
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         self.0.privilege(privilege);
         self.1.privilege(privilege);
@@ -113,6 +118,12 @@ impl<S: Sink> Sink for Maybe<S> {
     fn trap(&mut self, trap: &Trap) {
         if let Some(sink) = &mut self.0 {
             sink.trap(trap);
+        }
+    }
+
+    fn lost(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.lost();
         }
     }
 
