@@ -87,13 +87,14 @@ fn log(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     log.check_program(!opts.images.is_empty())?;
     let image = image(&opts.images)?;
     let xlen = log.xlen().unwrap_or(if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 });
-    let (folder, tracer) = Folder::create(dir, &settings(opts, xlen)?, &name(&opts.log))?;
+    let (folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen)?, &name(&opts.log))?;
     let sinks = Pair(Watch::new(), Pair(Code::default(), tracer));
     let (Pair(mut watch, Pair(code, tracer)), error) = log.read(xlen, &image, sinks);
     watch.finish();
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let blocks = watch.blocks.iter().map(|(block, _)| block);
-    let traced = folder.finish(tracer, &opts.images, blocks, |at| code.halfword(at))?;
+    let traced = folder.finish(vec![tracer], &opts.images, blocks, |at| code.halfword(at))?;
+    let traced = traced.first().copied().unwrap_or_default();
     Ok((traced, instructions, error))
 }
 
@@ -120,7 +121,7 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     }
     let settings = settings.with(&opts.options)?;
     settings.refuse_data()?;
-    let (folder, mut tracer) = Folder::create(dir, &settings, &name(&opts.log))?;
+    let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
     let (mut retired, mut error) = (0, None);
     for entry in reader {
         match entry {
@@ -138,7 +139,8 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     if opts.images.is_empty() {
         report("the capture holds no program: decode will need it (--image FILE[@ADDR])");
     }
-    let traced = folder.finish(tracer, &opts.images, std::iter::empty(), |_| None)?;
+    let traced = folder.finish(vec![tracer], &opts.images, std::iter::empty(), |_| None)?;
+    let traced = traced.first().copied().unwrap_or_default();
     // Of a block it is not known how many instructions it has.
     let instructions = if retirement == Retirement::Instruction { retired } else { traced.half_words };
     Ok((traced, instructions, error))

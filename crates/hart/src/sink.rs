@@ -35,16 +35,15 @@ pub trait Sink {
     /// A trap was taken, or a system call made.
     fn trap(&mut self, _trap: &Trap) {}
 
+    /// What ran before does not lead to what comes next: something between is not known.
+    fn lost(&mut self) {}
+
     /// From now on this is the privilege. Also told at the start.
     fn privilege(&mut self, _privilege: Privilege) {}
 
     /// From now on this is the context: the thread under Linux, the address space (satp's ASID) on a bare machine. Also told at the
     /// start; told again after a trap or a change of privilege if it is another then.
     fn context(&mut self, _context: u64) {}
-
-    /// What was told so far does not lead to what comes next: something ran between them that is not known, or nobody knows how execution
-    /// came there.
-    fn lost(&mut self) {}
 }
 
 /// A memory access of an instruction that retired.

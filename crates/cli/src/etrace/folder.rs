@@ -7,43 +7,72 @@ use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{ExecutedCode, Settings, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Seen, Settings, Traced, Tracer, executed_code};
 use crate::output::{Error, report};
 
-/// A capture folder that is being written.
+/// A capture folder that is being written: one source and one buffer for each hart, or thread.
 pub struct Folder {
     writer: CaptureWriter,
-    path: PathBuf,
+    settings: Settings,
+    /// The files of the buffers, in the order in which they were made.
+    paths: Vec<PathBuf>,
 }
 
 /// Pieces of code that are kept at most: a description with more is no longer read.
 const MOST_PIECES: usize = 20_000;
 
 impl Folder {
-    /// Makes the folder, and what writes a trace into it.
-    pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<(Self, Tracer<File>), Error> {
+    /// Makes the folder. Nothing is traced yet.
+    pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
         let mut writer = CaptureWriter::create(dir)?;
         for name in ["run.log", "summary.json"] {
             writer.reserve(name);
         }
         writer.describe(description);
-        let source = writer.source("hart0", settings.source.clone());
-        let (path, file) = writer.buffer("trace", &[source])?;
-        Ok((Self { writer, path }, Tracer::new(settings, file)))
+        Ok(Self { writer, settings: settings.clone(), paths: Vec::new() })
     }
 
-    /// Ends the trace, and adds the programs that ran, and what was executed besides. `halfword` tells what is at an address,
-    /// where nothing was seen that ran there.
+    /// Makes the folder, and what writes the trace of the one hart into it.
+    pub fn of_hart(
+        dir: &Path,
+        settings: &Settings,
+        description: &str,
+    ) -> Result<(Self, Tracer<File>), Error> {
+        let mut folder = Self::create(dir, settings, description)?;
+        let tracer = folder.source("hart0", "trace")?;
+        Ok((folder, tracer))
+    }
+
+    /// Adds a thread, which is a source with this name: what writes its trace into a file of its own.
+    pub fn thread(&mut self, name: &str) -> Result<Tracer<File>, Error> {
+        self.source(name, name)
+    }
+
+    fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<File>, Error> {
+        let source = self.writer.source(name, self.settings.source.clone());
+        let (path, file) = self.writer.buffer(buffer, &[source])?;
+        self.paths.push(path);
+        Ok(Tracer::new(&self.settings, file))
+    }
+
+    /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
+    /// `halfword` tells what is at an address, where nothing was seen that ran there. Says what each trace came to.
     pub fn finish<'a>(
         mut self,
-        tracer: Tracer<File>,
+        tracers: Vec<Tracer<File>>,
         programs: &[ImageFile],
         blocks: impl Iterator<Item = &'a Block>,
         mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
-    ) -> Result<Traced, Error> {
-        let (_, traced, seen) = tracer
-            .finish()
-            .map_err(|error| Error::Message(format!("{}: cannot write: {error}", self.path.display())))?;
+    ) -> Result<Vec<Traced>, Error> {
+        let mut all = Vec::with_capacity(tracers.len());
+        let mut seen = Seen::new();
+        for (tracer, path) in tracers.into_iter().zip(&self.paths) {
+            let (_, traced, by_this) = tracer
+                .finish()
+                .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))?;
+            all.push(traced);
+            seen.merge(by_this);
+        }
         let mut builder = Image::builder();
         for file in programs {
             self.writer.image(&file.path, file.at)?;
@@ -80,6 +109,6 @@ impl Folder {
             self.writer.dump("code", &pieces)?;
         }
         self.writer.finish()?;
-        Ok(traced)
+        Ok(all)
     }
 }

@@ -54,6 +54,20 @@ impl Seen {
         }
     }
 
+    /// Adds what another one has seen, of the same memory.
+    pub fn merge(&mut self, other: Self) {
+        self.changed = self.changed.or(other.changed);
+        if self.code.is_empty() {
+            self.code = other.code;
+            return;
+        }
+        for (at, half) in other.code {
+            if self.code.len() < MOST && *self.code.entry(at).or_insert(half) != half {
+                self.changed = Some(self.changed.map_or(at, |changed| changed.min(at)));
+            }
+        }
+    }
+
     /// What was executed at an address.
     pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
         self.code.get(&at).map(|half| half.to_le_bytes())

@@ -202,8 +202,7 @@ impl<W: Write> Sink for Tracer<W> {
         };
         if !goes_on {
             // Another thread took over, or a log leaves something out.
-            let Self { encoder, data, out, .. } = self;
-            encoder.halt(&mut |packet| out.packet(packet, data));
+            self.lost();
         }
         self.next = if block.ended == Ended::Taken { Next::Jumped } else { Next::At(block.end) };
         self.switched = false;
@@ -226,6 +225,12 @@ impl<W: Write> Sink for Tracer<W> {
         self.next = Next::Anywhere;
         let entry = self.executed.trap(pc, cause, interrupt, value);
         self.entry(&entry);
+    }
+
+    fn lost(&mut self) {
+        self.next = Next::Anywhere;
+        let Self { encoder, data, out, .. } = self;
+        encoder.halt(&mut |packet| out.packet(packet, data));
     }
 
     fn privilege(&mut self, privilege: Privilege) {
@@ -266,6 +271,10 @@ impl<W: Write> Sink for WithData<W> {
 
     fn trap(&mut self, trap: &Trap) {
         self.0.trap(trap);
+    }
+
+    fn lost(&mut self) {
+        self.0.lost();
     }
 
     fn privilege(&mut self, privilege: Privilege) {

@@ -79,7 +79,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
             let programs = opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None });
             let programs: Vec<_> = programs.collect();
             let blocks = watch.blocks.iter().map(|(block, _)| block);
-            Some(folder.finish(tracer, &programs, blocks, |at| code.halfword(at))?)
+            folder.finish(vec![tracer], &programs, blocks, |at| code.halfword(at))?.pop()
         }
         _ => None,
     };

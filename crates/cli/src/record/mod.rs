@@ -236,7 +236,7 @@ fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>
     if opts.from.is_some() {
         settings.refuse_data()?;
     }
-    let (folder, tracer) = Folder::create(dir, &settings, &opts.name())?;
+    let (folder, tracer) = Folder::of_hart(dir, &settings, &opts.name())?;
     Ok((Some(folder), Some(tracer)))
 }
 
@@ -349,7 +349,7 @@ impl Ran {
     ) -> Result<(), Error> {
         let (Some(folder), Some(tracer)) = (folder, tracer) else { return Ok(()) };
         let blocks = self.watch.blocks.iter().map(|(block, _)| block);
-        self.traced = Some(folder.finish(tracer, programs, blocks, |at| core.memory.peek::<2>(at))?);
+        self.traced = folder.finish(vec![tracer], programs, blocks, |at| core.memory.peek::<2>(at))?.pop();
         Ok(())
     }
 

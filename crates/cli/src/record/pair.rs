@@ -121,6 +121,12 @@ impl<S: Sink> Sink for Maybe<S> {
         }
     }
 
+    fn lost(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.lost();
+        }
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         if let Some(sink) = &mut self.0 {
             sink.privilege(privilege);

@@ -67,6 +67,10 @@ impl<S: Sink> Sink for Timed<S> {
         self.inner.trap(trap);
     }
 
+    fn lost(&mut self) {
+        self.inner.lost();
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         self.inner.privilege(privilege);
     }
