@@ -200,7 +200,7 @@ mod tests {
         let (pieces, missing) = code.mapped(&mappings);
         std::fs::remove_file(&path).unwrap();
         let mut expected: Vec<u8> = (2..64).collect();
-        expected[5] = 99;
+        expected[4..6].copy_from_slice(&[4, 99]);
         assert_eq!(pieces, [Piece { address: 0x1000, bytes: expected }]);
         assert_eq!((missing.len(), missing[0].path.as_path()), (1, gone));
         // The file has no more bytes than up to 0x103e.
