@@ -47,7 +47,8 @@ fn by_text(a32: &Instruction, t32: &Instruction, text: &str) -> Isa {
     let can_branch = |found: &Instruction| matches!(found.class.flow, Flow::Direct | Flow::Indirect);
     let no_branch = ["bic", "bfi", "bfc", "bkpt"].iter().any(|other| name.starts_with(other));
     let loads_pc = operands.starts_with("pc") || operands.ends_with("pc}");
-    let branches = name.starts_with('b') && !no_branch || loads_pc;
+    let by_table = name.starts_with("tbb") || name.starts_with("tbh");
+    let branches = name.starts_with('b') && !no_branch || by_table || loads_pc;
     // Two branches to different addresses are told apart by the name if by nothing else: only A32 has a plain `b` here.
     match (goes_to(a32), goes_to(t32)) {
         (true, false) => Isa::A32,
@@ -76,6 +77,9 @@ mod tests {
         assert_eq!(found(0x10770, &[0xecfa_f7ff], "blx #0x10168"), Isa::T32);
         assert_eq!(found(0x13fa0, &[0x0100_f04f, 0xbbbc_f022], "b.w #0x36720"), Isa::T32);
         assert_eq!(found(0x21788, &[0x8f5b_f3bf, 0x8108_f040], "bne.w #0x219a0"), Isa::T32);
+        // A table of branches alone, after a branch around it.
+        assert_eq!(found(0x10530, &[0xf000_e8df], "tbb [pc, r0]"), Isa::T32);
+        assert_eq!(found(0x10530, &[0xf012_e8df], "tbh [pc, r2, lsl #1]"), Isa::T32);
         // b 0x1000 + 8 + 4 * 0xf000: the same bits are a BLX of T32.
         assert_eq!(found(0x1000, &[0xea00_f000], "b #0x3d008"), Isa::A32);
     }
