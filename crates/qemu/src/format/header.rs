@@ -33,6 +33,8 @@ pub struct Header {
     pub api: u32,
     /// When it began: nanoseconds since 1970.
     pub time: u64,
+    /// Checkpoints that were passed while there was one thread; see [`ChunkHeader::since_last`](super::ChunkHeader::since_last).
+    pub checkpoints: u64,
 }
 
 /// The processor that QEMU is.
@@ -104,6 +106,7 @@ impl Header {
             to.copy_from_slice(&word.to_le_bytes());
         }
         bytes[40..48].copy_from_slice(&self.time.to_le_bytes());
+        bytes[COUNT_AT..COUNT_AT + 8].copy_from_slice(&self.checkpoints.to_le_bytes());
         bytes
     }
 
@@ -137,6 +140,7 @@ impl Header {
             forked_from: word(28),
             api: word(32),
             time: long_at(bytes, 40).unwrap_or_default(),
+            checkpoints: long_at(bytes, COUNT_AT).unwrap_or_default(),
         })
     }
 }

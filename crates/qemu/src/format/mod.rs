@@ -50,6 +50,7 @@ mod tests {
             forked_from: 2,
             api: 3,
             time: 1 << 60,
+            checkpoints: 1 << 40,
         };
         assert_eq!(Header::parse(&header.to_bytes()), Ok(header));
         let chunk = ChunkHeader {

@@ -42,6 +42,7 @@ impl Peer {
             forked_from: 0,
             api: 1,
             time: 1,
+            checkpoints: 0,
         };
         file.write_all_at(&header.to_bytes(), 0).unwrap();
         file.set_len((HEADER_SIZE + CHUNK * slots as usize) as u64).unwrap();

@@ -26,7 +26,11 @@ static ON_LOAD: extern "C" fn() = set_version;
 
 extern "C" fn set_version() {
     // What each version of the interface brought.
-    let brought = [(c"qemu_plugin_scoreboard_new", 2), (c"qemu_plugin_read_memory_vaddr", 4)];
+    let brought = [
+        (c"qemu_plugin_scoreboard_new", 2),
+        (c"qemu_plugin_register_vcpu_tb_exec_cond_cb", 3),
+        (c"qemu_plugin_read_memory_vaddr", 4),
+    ];
     for (name, version) in brought {
         if find(name).is_some() {
             qemu_plugin_version.store(version, Ordering::Relaxed);

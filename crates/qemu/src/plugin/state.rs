@@ -204,5 +204,6 @@ fn header(arguments: &Arguments, target: Target, api: u32, pid: u32, forked_from
         forked_from,
         api,
         time,
+        checkpoints: 0,
     }
 }

@@ -59,6 +59,9 @@ pub extern "C" fn on_call(
     _: u64,
 ) {
     let Some(state) = state() else { return };
+    if let Some(thread) = thread(vcpu) {
+        thread.calls();
+    }
     match Call::of(state.target, number) {
         Some(Call::Clone) => clone(state, vcpu, first),
         Some(Call::Clone3) => clone(state, vcpu, state.guest_long(first).unwrap_or(CLONE_VM)),

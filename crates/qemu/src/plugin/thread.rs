@@ -400,6 +400,12 @@ impl Thread {
         }
     }
 
+    /// A system call is made: the last translation ran to its end, should QEMU be killed before the next begins.
+    pub fn calls(&mut self) {
+        // SAFETY: it is in the chunk, or `nowhere`.
+        unsafe { *self.began = (*self.began).wrapping_sub(LAST_ACCESS) };
+    }
+
     /// The program is about to be replaced; if that fails, recording goes on.
     pub fn exec(&mut self) {
         if self.phase == Phase::On && self.chunk.is_some() {

@@ -175,6 +175,17 @@ impl Definitions {
         code
     }
 
+    /// Indices of a translation's instructions that may access memory.
+    pub(super) fn accesses(&self, translation: &Translation) -> impl Iterator<Item = u32> {
+        let isa = translation.isa;
+        let may_access = move |&&bits: &&u32| {
+            let (bytes, len) = code::bytes(isa, bits);
+            tracewright_isa::may_access(isa, &bytes[..len])
+        };
+        let with_index = self.instructions(translation).iter().zip(0..);
+        with_index.filter(move |(bits, _)| may_access(bits)).map(|(_, index)| index)
+    }
+
     /// Bits from this place among all on.
     pub(super) fn bits_at(&self, first: usize, count: u32) -> &[u32] {
         self.bits.get(first..first + count as usize).unwrap_or_default()

@@ -166,6 +166,9 @@ impl Log {
             }
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
+        if let Some(since) = chunks.last().and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
+            thread.broken_off(since, &self.definitions);
+        }
         thread.finish(&self.definitions, sink);
         Ok(thread.off())
     }

@@ -6,7 +6,7 @@ use super::code::Run;
 use super::damage::{Damage, DamageKind};
 use super::definitions::Definitions;
 use super::node::Node;
-use crate::format::{Guess, Header, Off, Word};
+use crate::format::{Guess, Header, Off, Word, retired};
 
 /// What a thread executed, from its words.
 ///
@@ -110,6 +110,20 @@ impl Thread {
             self.abandon(definitions, sink);
             sink.lost();
         })
+    }
+
+    /// QEMU was killed, or the program crashed, after all that was taken: `since` is by how much the count of checkpoints went up since the
+    /// last translation began ([`ChunkHeader::since_last`](crate::format::ChunkHeader::since_last)). So it is known how much of it ran.
+    pub fn broken_off(&mut self, since: u64, definitions: &Definitions) {
+        if self.off.is_some() || self.left.is_some() || self.is_apart || self.damage.is_some() {
+            return;
+        }
+        let node = self.now.and_then(|now| self.nodes.get(now as usize));
+        if let Some(translation) = node.and_then(|node| definitions.translation(node.translation)) {
+            let retired = retired(definitions.accesses(translation), translation.count, since, None);
+            self.left = Some(retired.max(self.from));
+            self.is_plain = false;
+        }
     }
 
     /// The log has no more of this thread. If it does not say that recording stopped, the last translation is not told.
