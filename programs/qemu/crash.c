@@ -11,7 +11,10 @@ static volatile unsigned sink;
 
 __attribute__((noinline)) static int deep(int depth) {
     if (depth == 0) return *nowhere;
-    return deep(depth - 1) + depth;
+    int result = deep(depth - 1);
+    // So that it is no loop.
+    __asm__ volatile("" ::: "memory");
+    return result + depth;
 }
 
 int main(int count, char **arguments) {

@@ -27,11 +27,16 @@ int main(int count, char **arguments) {
     if (child == 0) _exit(collatz(300) & 0x7f);
     int first = status_of(child);
 
+    int ends[2];
+    if (pipe(ends)) return 2;
     child = fork();
     if (child == 0) {
-        pause();
+        char ready = 1;
+        if (write(ends[1], &ready, 1) == 1) pause();
         _exit(1);
     }
+    char ready;
+    if (read(ends[0], &ready, 1) != 1) return 2;
     kill(child, SIGKILL);
     int second = status_of(child);
 

@@ -162,7 +162,7 @@ impl Folder {
             let file = self.writer.memory(&piece.bytes[..])?;
             places.push((file, (0, piece.bytes.len() as u64), piece.address));
         }
-        let rest = executed.rest();
+        let rest = executed.rest(!self.settings.is_64bit);
         if !rest.is_empty() {
             let bytes: Vec<u8> = rest.iter().flat_map(|piece| &piece.bytes).copied().collect();
             let file = self.writer.memory(&bytes[..])?;

@@ -80,8 +80,9 @@ impl Code {
         (pieces, missing)
     }
 
-    /// What is left: code that no file has.
-    pub fn rest(self) -> Vec<Piece> {
+    /// What is left: code that no file has. OpenCSD reads four bytes where it looks for a T32 instruction, also for the last of a
+    /// piece: with `has_t32` there are two more bytes, zeros.
+    pub fn rest(self, has_t32: bool) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (number, page) in self.pages {
             let first = number * PAGE as u64;
@@ -92,6 +93,14 @@ impl Code {
                     Some(piece) if at - piece.address == piece.bytes.len() as u64 => piece.bytes.push(byte),
                     _ => pieces.push(Piece { address: at, bytes: vec![byte] }),
                 }
+            }
+        }
+        if has_t32 {
+            let mut next = u64::MAX;
+            for piece in pieces.iter_mut().rev() {
+                let room = next - piece.address - piece.bytes.len() as u64;
+                piece.bytes.extend([0; 2].iter().take(room as usize));
+                next = piece.address;
             }
         }
         pieces
@@ -206,6 +215,15 @@ mod tests {
         // The file has no more bytes than up to 0x103e.
         let rest = [(0xffe, vec![7, 8]), (0x103e, vec![1, 2, 3]), (0x8000, vec![5])];
         let rest = rest.map(|(address, bytes)| Piece { address, bytes });
-        assert_eq!(code.rest(), rest);
+        assert_eq!(code.rest(false), rest);
+    }
+
+    #[test]
+    fn there_is_room_for_reading_on_behind_t32() {
+        let mut code = Code::default();
+        code.add(0x10, &[1, 2]);
+        code.add(0x13, &[3]);
+        let expected = [(0x10, vec![1, 2, 0]), (0x13, vec![3, 0, 0])];
+        assert_eq!(code.rest(true), expected.map(|(address, bytes)| Piece { address, bytes }));
     }
 }

@@ -39,41 +39,55 @@ impl AtomQueue {
     }
 
     /// The header of the next packet, if what comes later cannot make it longer.
+    #[inline]
     pub(super) fn settled(&mut self) -> Option<u8> {
         if self.count < Self::LONGEST { None } else { self.next() }
     }
 
     /// The header of the next packet.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<u8> {
         if self.count == 0 {
             return None;
         }
-        let count = self.longest();
-        let header = Atoms { bits: self.bits as u32, count: count as u8 }.header();
+        let taken = self.bits.trailing_ones();
+        let (count, header) = if taken >= 3 && self.count > 3 {
+            // E's, then whatever comes (format 6).
+            let count = (taken + 1).min(Self::LONGEST).min(self.count);
+            let is_all = u8::from(count <= taken);
+            (count, (0xe0 - (is_all << 5)) | (count as u8 - 4))
+        } else {
+            let (count, header) = SHORT[self.count.min(5) as usize][self.bits as usize % 32];
+            (count.into(), header)
+        };
         self.bits >>= count;
         self.count -= count;
-        header
-    }
-
-    /// How many atoms one packet can say.
-    fn longest(&self) -> u32 {
-        let taken = self.bits.trailing_ones();
-        if taken >= 3 {
-            // E's, then whatever comes (format 6), or three of them (format 3).
-            return (taken + 1).min(Self::LONGEST).min(self.count);
-        }
-        let starts = |count: u32, patterns: [u64; 4]| {
-            self.count >= count && patterns.contains(&(self.bits & ((1 << count) - 1)))
-        };
-        if starts(5, [0b11110, 0b00000, 0b01010, 0b10101]) {
-            5
-        } else if starts(4, [0b1110, 0b0000, 0b1010, 0b0101]) {
-            4
-        } else {
-            self.count.min(3)
-        }
+        Some(header)
     }
 }
+
+/// By how many atoms there are, 5 standing for more, and what the first five are, the longest packet that does not begin with four E's or
+/// three and an N: how many it says, and its header.
+static SHORT: [[(u8, u8); 32]; 6] = {
+    let mut table = [[(0, 0); 32]; 6];
+    let mut available = 1;
+    while available < 6 {
+        let mut bits = 0;
+        while bits < 32 {
+            let mut count = available as u8;
+            loop {
+                if let Some(header) = (Atoms { bits, count }).header() {
+                    table[available][bits as usize] = (count, header);
+                    break;
+                }
+                count -= 1;
+            }
+            bits += 1;
+        }
+        available += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

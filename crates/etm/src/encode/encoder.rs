@@ -563,9 +563,15 @@ impl Encoder {
         self.say(packet, out)
     }
 
+    #[inline]
     fn say_address(&mut self, address: u64, isa: Isa, out: &mut impl Bytes) -> Result<(), EmitError> {
-        let shortest = self.emitter.trace_state().shortest(address, instruction_set(isa));
-        self.say(&Packet::Address(shortest), out)
+        if !self.atoms.is_empty() {
+            self.write_atoms(AtomQueue::next, out);
+        }
+        let bytes = self.emitter.emit_address(address, instruction_set(isa))?;
+        self.since_sync += bytes.len() as u64;
+        out.extend(&*bytes);
+        Ok(())
     }
 
     /// A packet, after the atoms that came before it.

@@ -29,8 +29,9 @@ impl Atoms {
 
     /// The header of the atom packet that says exactly these atoms, if there is one. No two packets say the
     /// same atoms, so it is unique.
-    pub fn header(self) -> Option<u8> {
-        let all = (1u32 << self.count.min(31)).wrapping_sub(1);
+    pub const fn header(self) -> Option<u8> {
+        let count = if self.count < 31 { self.count } else { 31 };
+        let all = (1u32 << count).wrapping_sub(1);
         let bits = self.bits & all;
         Some(match (self.count, bits) {
             (1, _) => 0xf6 | bits as u8,

@@ -125,6 +125,22 @@ impl Emitter {
         Ok(bytes)
     }
 
+    /// The bytes of an Address packet in its shortest form; the compression registers follow. The same as emitting it, but fast.
+    ///
+    /// # Errors
+    /// When no instruction can be at the address.
+    #[inline]
+    pub fn emit_address(&mut self, value: u64, is: InstructionSet) -> Result<PacketBytes, EmitError> {
+        if value & ((1 << is.alignment_bits()) - 1) != 0 {
+            return Err(EmitError::AddressForm);
+        }
+        let address = self.state.shortest(value, is);
+        let mut out = PacketBytes::new(address_header(ADDRESS, &address));
+        address_payload(&mut out, &address);
+        self.state.next(value, is);
+        Ok(out)
+    }
+
     /// What the packet does to the compression registers.
     fn update(&mut self, packet: &Packet) {
         match packet {
@@ -205,7 +221,7 @@ impl Emitter {
                 Ok(out)
             }
             Packet::TimestampMarker => one(0x88),
-            Packet::Address(address) => self.with_address([0x90, 0x95, 0x9a, 0x9d], address),
+            Packet::Address(address) => self.with_address(ADDRESS, address),
             Packet::Q(q) => self.q(q),
             Packet::SourceAddress(address) => self.with_address([0xb0, 0xb4, 0xb6, 0xb8], address),
             Packet::Atom(atoms) => one(atoms.header().ok_or(EmitError::Value)?),
@@ -318,17 +334,9 @@ impl Emitter {
         Ok(())
     }
 
-    /// An address packet, given the headers of its exact, short, 32-bit and 64-bit forms.
+    /// An address packet, given the headers of its forms.
     fn with_address(&self, headers: [u8; 4], address: Address) -> Result<PacketBytes, EmitError> {
-        let is = address.is as u8;
-        let mut out = PacketBytes::new(match address.form {
-            AddressForm::Exact0 => headers[0],
-            AddressForm::Exact1 => headers[0] + 1,
-            AddressForm::Exact2 => headers[0] + 2,
-            AddressForm::Short7 | AddressForm::Short15 => headers[1] + is,
-            AddressForm::Long32 => headers[2] + is,
-            AddressForm::Long64 => headers[3] + is,
-        });
+        let mut out = PacketBytes::new(address_header(headers, &address));
         self.address(&mut out, address)?;
         Ok(out)
     }
@@ -337,22 +345,7 @@ impl Emitter {
         if !self.state.can_say(&address) {
             return Err(EmitError::AddressForm);
         }
-        let value = address.value;
-        let first = (value >> address.is.alignment_bits()) as u8;
-        let second = match address.is {
-            InstructionSet::Is0 => (value >> 9) as u8,
-            InstructionSet::Is1 => (value >> 8) as u8,
-        };
-        match address.form {
-            AddressForm::Exact0 | AddressForm::Exact1 | AddressForm::Exact2 => {}
-            AddressForm::Short7 => out.push(first & 0x7f),
-            AddressForm::Short15 => out.extend(&[first | 0x80, second]),
-            AddressForm::Long32 | AddressForm::Long64 => {
-                let second = if address.is == InstructionSet::Is0 { second & 0x7f } else { second };
-                out.extend(&[first & 0x7f, second]);
-                out.extend(&value.to_le_bytes()[2..address.form.payload_len()]);
-            }
-        }
+        address_payload(out, &address);
         Ok(())
     }
 
@@ -368,6 +361,42 @@ impl Emitter {
         };
         q.count.into_iter().for_each(|count| out.continued(count));
         Ok(out)
+    }
+}
+
+/// Headers of Address packets: exact, short, 32-bit and 64-bit forms.
+const ADDRESS: [u8; 4] = [0x90, 0x95, 0x9a, 0x9d];
+
+#[inline]
+fn address_header(headers: [u8; 4], address: &Address) -> u8 {
+    let is = address.is as u8;
+    match address.form {
+        AddressForm::Exact0 => headers[0],
+        AddressForm::Exact1 => headers[0] + 1,
+        AddressForm::Exact2 => headers[0] + 2,
+        AddressForm::Short7 | AddressForm::Short15 => headers[1] + is,
+        AddressForm::Long32 => headers[2] + is,
+        AddressForm::Long64 => headers[3] + is,
+    }
+}
+
+#[inline]
+fn address_payload(out: &mut PacketBytes, address: &Address) {
+    let value = address.value;
+    let first = (value >> address.is.alignment_bits()) as u8;
+    let second = match address.is {
+        InstructionSet::Is0 => (value >> 9) as u8,
+        InstructionSet::Is1 => (value >> 8) as u8,
+    };
+    match address.form {
+        AddressForm::Exact0 | AddressForm::Exact1 | AddressForm::Exact2 => {}
+        AddressForm::Short7 => out.push(first & 0x7f),
+        AddressForm::Short15 => out.extend(&[first | 0x80, second]),
+        AddressForm::Long32 | AddressForm::Long64 => {
+            let second = if address.is == InstructionSet::Is0 { second & 0x7f } else { second };
+            out.extend(&[first & 0x7f, second]);
+            out.extend(&value.to_le_bytes()[2..address.form.payload_len()]);
+        }
     }
 }
 
@@ -451,4 +480,44 @@ fn conditional_result(result: ConditionalResult) -> Result<PacketBytes, EmitErro
 
 fn in_range(value: u8, range: core::ops::RangeInclusive<u8>) -> Result<u8, EmitError> {
     if range.contains(&value) { Ok(value) } else { Err(EmitError::Value) }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use tracewright_testkit::Rng;
+
+    use super::*;
+    use crate::Registers;
+
+    /// The shortest form is the first that says the address, and fast is the same as slow.
+    #[test]
+    fn addresses_are_said_in_their_shortest_form() {
+        use AddressForm::{Exact0, Exact1, Exact2, Long32, Long64, Short7, Short15};
+        let forms = [Exact0, Exact1, Exact2, Short7, Short15, Long32, Long64];
+        let mut rng = Rng::new(1);
+        let params = Params::new(&Registers::default()).unwrap();
+        let (mut fast, mut slow) = (Emitter::new(params.clone()), Emitter::new(params));
+        let (mut last, mut seen) = (0u64, [false; 7]);
+        for _ in 0..20_000 {
+            if rng.one_in(50) {
+                let context =
+                    Packet::Context(Context::new(0, rng.one_in(2), crate::packet::Security::NonSecure));
+                assert_eq!(fast.emit(&context).unwrap()[..], slow.emit(&context).unwrap()[..]);
+            }
+            let is = *rng.pick(&[InstructionSet::Is0, InstructionSet::Is1]);
+            last = if rng.one_in(3) { slow.trace_state().history(rng.below(3) as usize).0 } else { last };
+            last ^= if rng.one_in(3) { 0 } else { rng.sized(64) };
+            let value = last & !low_mask(is.alignment_bits());
+            let address = forms.into_iter().map(|form| Address { value, is, form });
+            let address = address.into_iter().find(|address| slow.trace_state().can_say(address)).unwrap();
+            assert_eq!(slow.trace_state().shortest(value, is), address);
+            seen[address.form as usize] = true;
+            let bytes = slow.emit(&Packet::Address(address)).unwrap();
+            assert_eq!(fast.emit_address(value, is).unwrap()[..], bytes[..]);
+            assert_eq!(fast.trace_state(), slow.trace_state());
+        }
+        assert_eq!(seen, [true; 7]);
+        assert_eq!(fast.emit_address(2, InstructionSet::Is0).unwrap_err(), EmitError::AddressForm);
+    }
 }

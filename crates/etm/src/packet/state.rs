@@ -97,11 +97,34 @@ impl TraceState {
     }
 
     /// The shortest form that says an address now: an exact match, or the fewest bytes.
+    #[inline]
     pub fn shortest(&self, value: u64, is: InstructionSet) -> Address {
-        use AddressForm::{Exact0, Exact1, Exact2, Long32, Long64, Short7, Short15};
-        let forms = [Exact0, Exact1, Exact2, Short7, Short15, Long32];
-        let say = |form| Address { value, is, form };
-        forms.into_iter().map(say).find(|address| self.can_say(address)).unwrap_or(say(Long64))
+        let packed = value | is as u64;
+        // What a short form leaves as it was, and what a 32-bit one does.
+        let changed = (self.history[0] & !1) ^ value;
+        let upper = ((self.history[0] & self.keep_upper) ^ value) >> 32;
+        let form = if self.history[0] == packed {
+            AddressForm::Exact0
+        } else if self.history[1] == packed {
+            AddressForm::Exact1
+        } else if self.history[2] == packed {
+            AddressForm::Exact2
+        } else if changed >> AddressForm::Short7.bits(is) == 0 {
+            AddressForm::Short7
+        } else if changed >> AddressForm::Short15.bits(is) == 0 {
+            AddressForm::Short15
+        } else if upper == 0 {
+            AddressForm::Long32
+        } else {
+            AddressForm::Long64
+        };
+        Address { value, is, form }
+    }
+
+    /// The next address is this.
+    #[inline]
+    pub(super) fn next(&mut self, value: u64, is: InstructionSet) {
+        self.push(value | is as u64);
     }
 
     /// ETE: PE reset and transaction failure leave an address of zero behind.

@@ -13,7 +13,7 @@ mod own;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 
 pub use build::{Variant, build};
@@ -104,14 +104,31 @@ impl<'a> Program<'a> {
         Ok(ProgramCounters::new(child, log))
     }
 
+    /// Runs it to its end with more options for QEMU, with input and output as in
+    /// [`program_counters`](Self::program_counters): what it is connected to can change what a program does.
+    ///
+    /// # Errors
+    /// When QEMU is not here, or cannot be started.
+    pub fn run_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<ExitStatus> {
+        self.start_silently(options)?.wait()
+    }
+
+    /// Starts it like that. The process is QEMU itself.
+    ///
+    /// # Errors
+    /// When QEMU is not here, or cannot be started.
+    pub fn start_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<Child> {
+        let mut command = self.command("", options)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+
     /// Runs it with a log of what `-d` says, a translation block for each instruction; the log goes to `/dev/null`:
-    /// how long QEMU takes to write one, whoever reads it. Input and output as in [`program_counters`](Self::program_counters).
+    /// how long QEMU takes to write one, whoever reads it.
     ///
     /// # Errors
     /// When QEMU is not here, or cannot be started.
     pub fn log_to_nowhere(&self, log: &str) -> io::Result<ExitStatus> {
-        let mut command = self.command("", &["-singlestep", "-d", log, "-D", "/dev/null"])?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+        self.run_silently(&["-singlestep", "-d", log, "-D", "/dev/null"])
     }
 
     /// `before` is shell code that runs first.
