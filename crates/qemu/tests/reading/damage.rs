@@ -32,7 +32,7 @@ fn assert_begins(told: &[Told], expected: &[Told], what: &str) {
         }
         // A call that nothing follows goes on nowhere.
         (Told::Trap(last), Some(Told::Trap(whole))) => {
-            assert_eq!((last.pc, last.cause), (whole.pc, whole.cause))
+            assert_eq!((last.pc, last.cause), (whole.pc, whole.cause));
         }
         (last, whole) => assert_eq!(Some(last), whole, "{what}"),
     }
