@@ -5,7 +5,8 @@ use std::io::Cursor;
 use tracewright_core::{Block, Ended, Isa};
 use tracewright_hart::{Access, Sink, Trap};
 use tracewright_qemu::format::{
-    ChunkHeader, ChunkKind, ChunkState, Header, OUTCOMES, Record, Target, TranslationRecord, Word, checksum,
+    ChunkHeader, ChunkKind, ChunkState, Counted, Header, OUTCOMES, Record, Target, TranslationRecord, Word,
+    checksum,
 };
 use tracewright_qemu::read::{Definitions, Log, Thread};
 use tracewright_testkit::Rng;
@@ -76,6 +77,7 @@ fn header(first: u8) -> Header {
         forked_from: 0,
         api: 1,
         time: 0,
+        checkpoints: 0,
     }
 }
 
@@ -202,6 +204,7 @@ fn logs_on_random_input() {
                     ChunkKind::Thread(rng.below(2) as u32)
                 },
                 state: *rng.pick(&[ChunkState::Done, ChunkState::Open]),
+                counted: *rng.pick(&[Counted::Unknown, Counted::Log, Counted::Chunk]),
                 sequence: rng.below(2) as u32,
                 len: bytes.len() as u32,
                 instructions: 0,

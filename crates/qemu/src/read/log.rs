@@ -175,7 +175,9 @@ impl<R: Read + Seek> Log<R> {
             }
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
-        if let Some(since) = chunks.last().and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
+        // Of a file that was cut, the last translation is not the last that ran.
+        let whole = chunks.last().filter(|chunk| chunk.len == u64::from(self.header.chunk_size));
+        if let Some(since) = whole.and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
             thread.broken_off(since, &self.definitions);
         }
         thread.finish(&self.definitions, sink);

@@ -66,6 +66,7 @@ pub fn run(seed: u64) -> Ran {
         forked_from: 0,
         api: 1,
         time: 0,
+        checkpoints: 0,
     };
     let mut machine = Machine {
         code: Code::new(Rng::new(rng.next_u64())),

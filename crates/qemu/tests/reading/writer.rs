@@ -1,8 +1,8 @@
 //! Writes logs, as the plugin does.
 
 use tracewright_qemu::format::{
-    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, FULL, Guess, Header, OUTCOMES, Record, Successors,
-    Word, checksum,
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, FULL, Guess, Header, OUTCOMES, Record,
+    Successors, Word, checksum,
 };
 
 /// Words of a thread, cut into pieces that go into chunks.
@@ -117,6 +117,7 @@ fn chunk(file: &mut Vec<u8>, kind: ChunkKind, sequence: usize, bytes: &[u8], is_
     let head = ChunkHeader {
         kind,
         state: if is_open { ChunkState::Open } else { ChunkState::Done },
+        counted: Counted::Unknown,
         sequence: sequence as u32,
         len: if is_open { 0 } else { bytes.len() as u32 },
         instructions: 0,
