@@ -39,6 +39,9 @@ mod input;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/isa/tests/fuzz_bodies.rs"]
 mod isa;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
+mod qemu;
 
 /// A fuzz body: takes any bytes, panics if something is wrong.
 pub type Body = fn(&[u8]);
@@ -68,4 +71,6 @@ pub const BODIES: &[(&str, Body)] = &[
     ("snapshot", input::snapshot_folder),
     ("capture", input::capture_folder),
     ("instructions", isa::instructions),
+    ("retirement_words", qemu::words),
+    ("retirement_log", qemu::log),
 ];

@@ -10,12 +10,12 @@ use super::definitions::Definitions;
 use super::thread::Thread;
 use crate::format::{CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Off, checksum};
 
-/// A log that is a file.
+/// A log that is a file, or something like it.
 ///
 /// Memory: that of [`Definitions`] and of a [`Thread`], a chunk, and a few bytes for each chunk.
 #[derive(Debug)]
-pub struct Log {
-    file: File,
+pub struct Log<R = File> {
+    file: R,
     header: Header,
     definitions: Definitions,
     /// Chunks of each thread.
@@ -36,12 +36,21 @@ struct Chunk {
 }
 
 impl Log {
-    /// Opens a log, and reads its definitions. If these are damaged, those before the damage count; see [`damage`](Self::damage).
+    /// Opens a log file, see [`new`](Self::new).
     ///
     /// # Errors
     /// When the file cannot be read, or is no log.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut file = File::open(path)?;
+        Self::new(File::open(path)?)
+    }
+}
+
+impl<R: Read + Seek> Log<R> {
+    /// Reads the definitions of a log. If these are damaged, those before the damage count; see [`damage`](Self::damage).
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no log.
+    pub fn new(mut file: R) -> Result<Self, Error> {
         let mut head = Vec::with_capacity(HEADER_SIZE);
         file.by_ref().take(HEADER_SIZE as u64).read_to_end(&mut head)?;
         let header = Header::parse(&head)?;
@@ -166,7 +175,9 @@ impl Log {
             }
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
-        if let Some(since) = chunks.last().and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
+        // Of a file that was cut, the last translation is not the last that ran.
+        let whole = chunks.last().filter(|chunk| chunk.len == u64::from(self.header.chunk_size));
+        if let Some(since) = whole.and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
             thread.broken_off(since, &self.definitions);
         }
         thread.finish(&self.definitions, sink);

@@ -1,0 +1,132 @@
+//! Writes logs, as the plugin does.
+
+use tracewright_qemu::format::{
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, FULL, Guess, Header, OUTCOMES, Record,
+    Successors, Word, checksum,
+};
+
+/// Words of a thread, cut into pieces that go into chunks.
+#[derive(Debug, Default)]
+pub struct Words {
+    pub chunks: Vec<Vec<u32>>,
+    successors: Vec<Successors>,
+    last: Option<u32>,
+    /// Outcomes that grow are the last word.
+    grows: bool,
+}
+
+/// Bytes of a chunk here: the smallest there are.
+pub const CHUNK: usize = 4096;
+/// Words that fit into one.
+const MOST: usize = (CHUNK - CHUNK_HEADER) / 4;
+
+impl Words {
+    fn push(&mut self, words: &[u32]) {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() + words.len() > MOST) {
+            self.chunks.push(Vec::new());
+        }
+        self.chunks.last_mut().unwrap().extend(words);
+        self.grows = false;
+    }
+
+    pub fn word(&mut self, word: Word) {
+        self.push(&[word.value()]);
+        if matches!(word, Word::From(_) | Word::Off(_)) {
+            self.last = None;
+        }
+    }
+
+    /// A word with what belongs to it.
+    pub fn words(&mut self, words: &[u32]) {
+        self.push(words);
+    }
+
+    pub fn translation(&mut self, number: u32) {
+        let at = number as usize;
+        if self.successors.len() <= at {
+            self.successors.resize(at + 1, Successors::default());
+        }
+        let guess = self.last.map(|last| self.successors[last as usize].find(number));
+        match guess {
+            Some(Guess::Known(outcome)) => {
+                if !self.grows {
+                    self.push(&[OUTCOMES | 1]);
+                }
+                let word = self.chunks.last_mut().unwrap().last_mut().unwrap();
+                let bits = (*word & !OUTCOMES) << 1 | u32::from(outcome);
+                *word = OUTCOMES | bits;
+                self.grows = bits < FULL;
+            }
+            _ => {
+                self.push(&[Word::Translation(number).value()]);
+                if let Some(last) = self.last {
+                    self.successors[last as usize].learn(number);
+                }
+            }
+        }
+        self.last = Some(number);
+    }
+
+    /// A piece as bytes.
+    pub fn bytes(&self, chunk: usize) -> Vec<u8> {
+        self.chunks[chunk].iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// Definitions, cut into pieces that go into chunks.
+#[derive(Debug, Default)]
+pub struct Records(pub Vec<Vec<u8>>);
+
+impl Records {
+    pub fn add(&mut self, record: &Record<'_>) {
+        let mut bytes = Vec::new();
+        record.write(&mut bytes);
+        if self.0.last().is_none_or(|chunk| chunk.len() + bytes.len() > CHUNK - CHUNK_HEADER) {
+            self.0.push(Vec::new());
+        }
+        self.0.last_mut().unwrap().extend(bytes);
+    }
+}
+
+/// A log file. Chunks of definitions and threads take turns; the last of each is left open where `open` says so.
+pub fn file(header: &Header, records: &Records, threads: &[Words], open: bool) -> Vec<u8> {
+    let mut file = header.to_bytes().to_vec();
+    let most = threads.iter().map(|words| words.chunks.len()).max().unwrap_or(0).max(records.0.len());
+    for sequence in 0..most {
+        // Definitions come behind what needs them: readers must not mind.
+        for (index, words) in (0..).zip(threads) {
+            if sequence < words.chunks.len() {
+                let is_open = open && sequence + 1 == words.chunks.len();
+                chunk(&mut file, ChunkKind::Thread(index), sequence, &words.bytes(sequence), is_open);
+            }
+        }
+        if let Some(bytes) = records.0.get(sequence) {
+            chunk(
+                &mut file,
+                ChunkKind::Definitions,
+                sequence,
+                bytes,
+                open && sequence + 1 == records.0.len(),
+            );
+        }
+    }
+    file
+}
+
+fn chunk(file: &mut Vec<u8>, kind: ChunkKind, sequence: usize, bytes: &[u8], is_open: bool) {
+    let head = ChunkHeader {
+        kind,
+        state: if is_open { ChunkState::Open } else { ChunkState::Done },
+        counted: Counted::Unknown,
+        sequence: sequence as u32,
+        len: if is_open { 0 } else { bytes.len() as u32 },
+        instructions: 0,
+        begun: 0,
+        done: 0,
+        checksum: if is_open { 0 } else { checksum(bytes) },
+    };
+    let start = file.len();
+    file.extend(head.to_bytes());
+    file.extend(bytes);
+    file.resize(start + CHUNK, 0);
+}
