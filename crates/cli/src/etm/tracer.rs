@@ -109,7 +109,6 @@ impl Tracer {
         self.failed.map_or(Ok(()), Err)
     }
 
-    #[inline]
     fn tell(&mut self, element: &Element) {
         if let Err(error) = self.encoder.element(element, &mut self.bytes) {
             self.fail(error);
@@ -184,7 +183,9 @@ impl Sink for Tracer {
         self.jumped = block.ended == Ended::Taken;
         self.isa = block.isa;
         self.instructions += u64::from(block.count);
-        self.tell(&Element::Block(*block));
+        if let Err(error) = self.encoder.block(block, &mut self.bytes) {
+            self.fail(error);
+        }
         if self.bytes.len() >= GATHER {
             self.flush();
         }

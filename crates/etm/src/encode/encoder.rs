@@ -78,6 +78,10 @@ pub struct Encoder {
     /// Instructions ran since the last P0 element: no address can be told here.
     in_run: bool,
     in_transaction: bool,
+    /// A reader knows all about where execution is: nothing is to be told before the next atom.
+    quiet: bool,
+    /// Atoms are just told: no speculation, no Source Address packets.
+    is_plain: bool,
 }
 
 /// What a reader knows about where execution goes on after the last P0 element.
@@ -123,6 +127,8 @@ impl Encoder {
             popped: false,
             in_run: false,
             in_transaction: false,
+            quiet: false,
+            is_plain: config.max_spec == 0 && (options.source_addresses.is_none() || !config.ete),
             emitter: Emitter::new(params),
             config,
             options,
@@ -148,13 +154,14 @@ impl Encoder {
         self.in_run
     }
 
+    /// The same for a block, which nearly all elements are.
+    ///
+    /// # Errors
+    /// As for [`element`](Self::element).
     #[inline]
-    fn block(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
-        if !self.in_run {
-            if self.lost || self.since_sync >= self.sync_every {
-                self.sync(out)?;
-            }
-            self.arrive(block.start, block.isa, out)?;
+    pub fn block(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if !(self.quiet || self.in_run) {
+            self.begin(block, out)?;
         }
         self.isa = block.isa;
         let Some(taken) = self.config.atom(block) else {
@@ -162,29 +169,60 @@ impl Encoder {
             return Ok(());
         };
         self.in_run = false;
+        if self.is_plain {
+            self.push_atom(taken, out);
+        } else {
+            self.special_atom(block, taken, out)?;
+        }
+        let is_jump = block.class.flow == Flow::Direct && block.class.role != Role::Call;
+        if block.ended == Ended::Taken && (!is_jump || self.config.branch_broadcast) {
+            self.went(block);
+        }
+        Ok(())
+    }
+
+    /// Tells where execution is, and what else is due.
+    #[inline(never)]
+    fn begin(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
+        if self.lost || self.since_sync >= self.sync_every {
+            self.sync(out)?;
+        }
+        self.arrive(block.start, block.isa, out)?;
+        self.quiet = self.since_sync < self.sync_every;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn special_atom(&mut self, block: &Block, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
         if self.sources.is_some() && block.ended == Ended::Taken {
             self.branch(block, out)?;
         } else {
             self.atom(taken, out)?;
         }
-        if block.ended == Ended::Taken {
-            self.popped = false;
-            let call = block.class.role == Role::Call;
-            if call && self.config.return_stack {
-                self.stack.push(block.end, block.isa);
-            }
-            self.target = match (block.class.flow, block.class.role) {
-                // A call puts its own return address on top first, and exception returns are not predicted.
-                (Flow::Indirect, Role::Call | Role::ExceptionReturn) => Target::Unknown,
-                (Flow::Indirect, _) if self.config.return_stack => Target::Indirect,
-                (Flow::Indirect, _) => Target::Unknown,
-                _ => Target::Taken,
-            };
-        }
+        self.popped &= block.ended != Ended::Taken;
         Ok(())
     }
 
+    /// A branch was taken of which more than an atom may have to be told.
+    #[inline]
+    fn went(&mut self, block: &Block) {
+        let call = block.class.role == Role::Call;
+        if call && self.config.return_stack {
+            self.stack.push(block.end, block.isa);
+        }
+        self.target = match (block.class.flow, block.class.role) {
+            // A call puts its own return address on top first, and exception returns are not predicted.
+            (Flow::Indirect, Role::Call | Role::ExceptionReturn) => Target::Unknown,
+            (Flow::Indirect, _) if self.config.return_stack => Target::Indirect,
+            (Flow::Indirect, _) => Target::Unknown,
+            _ => Target::Taken,
+        };
+        self.quiet &= self.target == Target::Taken && !self.config.branch_broadcast;
+    }
+
+    #[inline(never)]
     fn other(&mut self, element: &Element, out: &mut impl Bytes) -> Result<(), EmitError> {
+        self.quiet = false;
         match *element {
             Element::Block(ref block) => self.block(block, out),
             Element::Context(context, isa) => {
@@ -450,6 +488,7 @@ impl Encoder {
         self.atoms.push(taken);
     }
 
+    #[inline(never)]
     fn write_atoms(&mut self, next: impl Fn(&mut AtomQueue) -> Option<u8>, out: &mut impl Bytes) {
         let mut bytes = [0; 64];
         let mut len = 0;
@@ -457,7 +496,7 @@ impl Encoder {
             bytes[len] = header;
             len += 1;
         }
-        self.since_sync += len as u64;
+        self.count(len);
         out.extend(&bytes[..len]);
     }
 
@@ -569,9 +608,16 @@ impl Encoder {
             self.write_atoms(AtomQueue::next, out);
         }
         let bytes = self.emitter.emit_address(address, instruction_set(isa))?;
-        self.since_sync += bytes.len() as u64;
+        self.count(bytes.len());
         out.extend(&*bytes);
         Ok(())
+    }
+
+    /// So many bytes are written.
+    #[inline]
+    fn count(&mut self, len: usize) {
+        self.since_sync += len as u64;
+        self.quiet &= self.since_sync < self.sync_every;
     }
 
     /// A packet, after the atoms that came before it.
@@ -580,7 +626,7 @@ impl Encoder {
             self.write_atoms(AtomQueue::next, out);
         }
         let bytes = self.emitter.emit(packet)?;
-        self.since_sync += bytes.len() as u64;
+        self.count(bytes.len());
         out.extend(&*bytes);
         Ok(())
     }
