@@ -18,15 +18,12 @@ use crate::format::{
     BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, ChunkState, Counted,
     HEADER_SIZE, Header, checksum,
 };
-use crate::live::Hello;
+use crate::live::{Hello, MOST_SLOTS};
 
 /// A chunk that is being written.
 #[derive(Debug)]
 pub struct Chunk {
-    /// What keeps the memory: the chunk alone (a file), or all slots (live).
     memory: Arc<MmapRaw>,
-    /// Where it is in that memory.
-    at: usize,
     slot: u32,
     header: ChunkHeader,
     /// Bytes behind the head that were appended.
@@ -40,14 +37,14 @@ impl Chunk {
     /// The words behind its head.
     pub fn words(&self) -> *mut u32 {
         // SAFETY: a chunk has a head, and lies within its memory.
-        unsafe { self.memory.as_mut_ptr().add(self.at + CHUNK_HEADER).cast() }
+        unsafe { self.memory.as_mut_ptr().add(CHUNK_HEADER).cast() }
     }
 
     /// Where its head, while it is open, has two counts: see [`ChunkHeader::since_last`].
     pub fn counts(&self) -> (*mut u64, *mut u64) {
         // SAFETY: a chunk has a head, which is aligned.
         unsafe {
-            let head = self.memory.as_mut_ptr().add(self.at);
+            let head = self.memory.as_mut_ptr();
             (head.add(BEGAN_AT).cast(), head.add(CHUNK_COUNT_AT).cast())
         }
     }
@@ -85,7 +82,7 @@ impl Chunk {
         for index in (0..words.len()).rev() {
             // SAFETY: a chunk has a head.
             unsafe {
-                let to = self.memory.as_mut_ptr().add(self.at).cast::<u32>().add(index);
+                let to = self.memory.as_mut_ptr().cast::<u32>().add(index);
                 AtomicU32::from_ptr(to).store(u32::from_ne_bytes(words[index]), Ordering::Release);
             }
         }
@@ -112,7 +109,7 @@ enum To {
     /// One after another into a file.
     File { file: File, path: PathBuf, end: u64 },
     /// To who reads them; slots are used again.
-    Live { stream: UnixStream, slots: Arc<MmapRaw>, free: Vec<u32> },
+    Live(Live),
     /// Nothing more is written.
     Nowhere,
 }
@@ -142,16 +139,19 @@ impl Output {
         let to = match &arguments.socket {
             None => To::File { file, path: path.to_owned(), end },
             Some(socket) => {
-                let zeros = vec![0; CHUNK_SIZE];
-                for slot in 0..arguments.slots {
-                    let at = end + u64::from(slot) * CHUNK_SIZE as u64;
-                    file.write_all_at(&zeros, at).map_err(|error| on(path, error))?;
+                let mut live = Live {
+                    stream: UnixStream::connect(socket).map_err(|error| on(socket, error))?,
+                    file,
+                    slots: Vec::new(),
+                    free: Vec::new(),
+                    announced: 0,
+                };
+                for _ in 0..arguments.slots {
+                    live.grow().map_err(|error| on(path, error))?;
                 }
-                let slots = MmapOptions::new().map_raw(&file).map_err(|error| on(path, error))?;
-                let mut stream = UnixStream::connect(socket).map_err(|error| on(socket, error))?;
                 let hello = Hello { pid: header.pid, slots: arguments.slots, path: path.to_owned() };
-                stream.write_all(&hello.to_bytes())?;
-                To::Live { stream, slots: Arc::new(slots), free: (0..arguments.slots).rev().collect() }
+                live.stream.write_all(&hello.to_bytes())?;
+                To::Live(live)
             }
         };
         Ok(Self { inner: Mutex::new(Inner { began: Instant::now(), to }) })
@@ -168,7 +168,7 @@ impl Output {
         let mut inner = self.lock();
         let begun = inner.began.elapsed().as_nanos() as u64;
         match inner.to.place() {
-            Ok(Some((memory, at, slot))) => {
+            Ok(Some((memory, slot))) => {
                 let header = ChunkHeader {
                     kind,
                     state: ChunkState::Open,
@@ -180,7 +180,7 @@ impl Output {
                     done: 0,
                     checksum: 0,
                 };
-                let chunk = Chunk { memory, at, slot, header, used: 0 };
+                let chunk = Chunk { memory, slot, header, used: 0 };
                 chunk.write_header();
                 Some(chunk)
             }
@@ -204,8 +204,8 @@ impl Output {
         chunk.header.state = ChunkState::Done;
         chunk.header.done = inner.began.elapsed().as_nanos() as u64;
         chunk.write_header();
-        if let To::Live { stream, .. } = &mut inner.to
-            && let Err(error) = stream.write_all(&chunk.slot.to_le_bytes())
+        if let To::Live(live) = &mut inner.to
+            && let Err(error) = live.announce(chunk.slot)
         {
             super::state::complain(&format!("recording stops: who reads the log is gone ({error})"));
             inner.to = To::Nowhere;
@@ -229,8 +229,8 @@ impl Output {
 }
 
 impl To {
-    /// Memory for a chunk, all zero: whose, where in it, which slot.
-    fn place(&mut self) -> io::Result<Option<(Arc<MmapRaw>, usize, u32)>> {
+    /// Memory for a chunk, all zero, and which slot it is.
+    fn place(&mut self) -> io::Result<Option<(Arc<MmapRaw>, u32)>> {
         match self {
             Self::File { file, path, end } => {
                 let on = |error: io::Error| {
@@ -240,24 +240,68 @@ impl To {
                 file.write_all_at(&[0; CHUNK_SIZE], *end).map_err(on)?;
                 let memory = MmapOptions::new().offset(*end).len(CHUNK_SIZE).map_raw(&*file).map_err(on)?;
                 *end += CHUNK_SIZE as u64;
-                Ok(Some((Arc::new(memory), 0, 0)))
+                Ok(Some((Arc::new(memory), 0)))
             }
-            Self::Live { stream, slots, free } => {
-                let slot = match free.pop() {
-                    Some(slot) => slot,
-                    None => {
-                        let mut slot = [0; 4];
-                        stream.read_exact(&mut slot)?;
-                        u32::from_le_bytes(slot)
-                    }
-                };
-                let at = HEADER_SIZE + slot as usize * CHUNK_SIZE;
-                if at + CHUNK_SIZE > slots.len() {
-                    return Err(io::Error::other("who reads the log freed a slot that there is not"));
-                }
-                Ok(Some((Arc::clone(slots), at, slot)))
-            }
+            Self::Live(live) => live.slot().map(Some),
             Self::Nowhere => Ok(None),
         }
+    }
+}
+
+/// Slots that are used again and again, and who reads what is in them.
+#[derive(Debug)]
+struct Live {
+    stream: UnixStream,
+    file: File,
+    slots: Vec<Arc<MmapRaw>>,
+    free: Vec<u32>,
+    /// How many are with who reads.
+    announced: u32,
+}
+
+impl Live {
+    /// Adds a slot.
+    fn grow(&mut self) -> io::Result<()> {
+        let number = self.slots.len() as u32;
+        let at = HEADER_SIZE as u64 + u64::from(number) * CHUNK_SIZE as u64;
+        // Written, not only made longer, as for a file.
+        self.file.write_all_at(&[0; CHUNK_SIZE], at)?;
+        let memory = MmapOptions::new().offset(at).len(CHUNK_SIZE).map_raw(&self.file)?;
+        self.slots.push(Arc::new(memory));
+        self.free.push(number);
+        Ok(())
+    }
+
+    /// A slot that is free; waits for one, if need be.
+    fn slot(&mut self) -> io::Result<(Arc<MmapRaw>, u32)> {
+        // If threads have nearly all of them, waiting for who reads would be long, or in vain.
+        if self.free.is_empty()
+            && self.announced < self.slots.len() as u32 / 4
+            && self.slots.len() < MOST_SLOTS as usize
+        {
+            self.grow()?;
+        }
+        if self.free.is_empty() && self.announced == 0 {
+            return Err(io::Error::other(format!("more than {MOST_SLOTS} threads at the same time")));
+        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let mut slot = [0; 4];
+                self.stream.read_exact(&mut slot)?;
+                self.announced -= 1;
+                u32::from_le_bytes(slot)
+            }
+        };
+        let memory = self.slots.get(slot as usize);
+        let memory =
+            memory.ok_or_else(|| io::Error::other("who reads the log freed a slot that there is not"))?;
+        Ok((Arc::clone(memory), slot))
+    }
+
+    /// Says that a chunk is done.
+    fn announce(&mut self, slot: u32) -> io::Result<()> {
+        self.announced += 1;
+        self.stream.write_all(&slot.to_le_bytes())
     }
 }
