@@ -10,14 +10,16 @@ use tracewright_image::Image;
 use tracewright_input::{ImageFile, map_file};
 use tracewright_isa::riscv::{IType, Xlen};
 
+use crate::etm;
 use crate::etrace::{Folder, Settings, Traced};
 use crate::log::Log;
 use crate::output::{Error, Outcome, report, stdout};
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
+use crate::retirement::{self, Asked};
 
 /// Make a trace of what was executed, from a log.
 ///
-/// Logs are tracewright's own (record --log), Spike's (-l, --log-commits), CVA6's, QEMU's (-d exec,nochain -singlestep; with --image),
+/// Logs are tracewright's own (record --log), that of its plugin for QEMU (all threads; of Arm programs the trace is ETMv4), Spike's (-l, --log-commits), CVA6's, QEMU's (-d exec,nochain -singlestep; with --image),
 /// retirements as CSV, and encoder inputs as CSV (itype_0,...), as the reference flow for E-Trace has them. The capture holds the
 /// programs given with --image, and code that only the log tells.
 #[derive(Args)]
@@ -49,6 +51,10 @@ pub struct Opts {
     #[arg(long)]
     rv32: bool,
 
+    /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
+    #[arg(long, value_name = "N")]
+    thread: Option<u32>,
+
     /// Say nothing at the end if all went well.
     #[arg(long, short)]
     quiet: bool,
@@ -60,12 +66,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         use std::io::Write;
         let mut out = stdout();
         out.write_all(Settings::help().as_bytes())?;
+        writeln!(out)?;
+        out.write_all(etm::Settings::help().as_bytes())?;
         out.flush()?;
         return Ok(Outcome::Good);
     }
     let Some(dir) = &opts.output else {
         return Err(Error::Message("say where the capture goes, with -o DIR".into()));
     };
+    if retirement::is_log(&opts.log) {
+        let (log, options) = (opts.log.as_path(), opts.options.as_slice());
+        return retirement::encode(&Asked { log, dir, options, thread: opts.thread, quiet: opts.quiet });
+    }
+    if opts.thread.is_some() {
+        let path = opts.log.display();
+        return Err(Error::Message(format!("{path}: --thread: the log does not tell threads apart")));
+    }
     let (traced, instructions, error) =
         if is_encoder_input(&opts.log)? { encoder_input(opts, dir)? } else { log(opts, dir)? };
     if let Some(error) = &error {

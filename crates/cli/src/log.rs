@@ -9,8 +9,11 @@ use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
 use tracewright_hart::{Blocks, Retired, Sink};
 use tracewright_image::Image;
 use tracewright_isa::riscv::Xlen;
+use tracewright_qemu::format::Target;
+use tracewright_qemu::read;
 
 use crate::output::Error;
+use crate::retirement;
 
 /// A log that was opened, of a kind that is known.
 pub struct Log {
@@ -21,6 +24,8 @@ pub struct Log {
 enum Input {
     Own(Box<own::Reader<BufReader<File>>>),
     Other(Kind, BufReader<File>),
+    /// One thread of it.
+    Retirement(Box<read::Log>, u32),
 }
 
 impl Log {
@@ -31,9 +36,14 @@ impl Log {
         let mut input = BufReader::with_capacity(1 << 20, file);
         let input = match log::detect(input.fill_buf().map_err(|error| on(&error))?) {
             Some(Kind::Own) => Input::Own(Box::new(own::Reader::new(input).map_err(|error| on(&error))?)),
+            Some(Kind::Retirement) => {
+                let log = retirement::open(path)?;
+                let first = log.threads().next().unwrap_or_default();
+                Input::Retirement(Box::new(log), first)
+            }
             Some(kind) => Input::Other(kind, input),
             None => {
-                let known = "tracewright's own, Spike's, CVA6's, QEMU's, or retirements as CSV";
+                let known = "tracewright's own, that of its plugin for QEMU, Spike's, CVA6's, QEMU's, or retirements as CSV";
                 return Err(on(&format!("no log of a kind that is known: {known}")));
             }
         };
@@ -45,6 +55,43 @@ impl Log {
         match self.input {
             Input::Own(_) => Kind::Own,
             Input::Other(kind, _) => kind,
+            Input::Retirement(..) => Kind::Retirement,
+        }
+    }
+
+    /// Its threads, if it tells them apart; then one is read at a time.
+    pub fn threads(&self) -> Option<Vec<u32>> {
+        match &self.input {
+            Input::Retirement(log, _) => Some(log.threads().collect()),
+            Input::Own(_) | Input::Other(..) => None,
+        }
+    }
+
+    /// Reads this thread, and not the first.
+    pub fn set_thread(&mut self, index: u32) -> Result<(), Error> {
+        let why = match &mut self.input {
+            Input::Retirement(log, thread) if log.threads().any(|known| known == index) => {
+                *thread = index;
+                return Ok(());
+            }
+            Input::Retirement(log, _) => {
+                let known: Vec<_> = log.threads().take(8).map(|index| index.to_string()).collect();
+                let more = if log.threads().nth(8).is_some() { ", ..." } else { "" };
+                format!("the log has no thread {index}; there are {}{more}", known.join(", "))
+            }
+            Input::Own(_) | Input::Other(..) => "the log does not tell threads apart".into(),
+        };
+        Err(Error::Message(format!("{}: {why}", self.path.display())))
+    }
+
+    /// Fails if it is of an Arm processor.
+    pub fn check_riscv(&self, what: &str) -> Result<(), Error> {
+        match &self.input {
+            Input::Retirement(log, _) if log.header().target != Target::Riscv64 => {
+                let (path, target) = (self.path.display(), log.header().target.name());
+                Err(Error::Message(format!("{path}: {what} is for RISC-V, and this is a log of {target}")))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -52,6 +99,7 @@ impl Log {
     pub fn xlen(&self) -> Option<Xlen> {
         match &self.input {
             Input::Own(reader) => Some(reader.header().xlen),
+            Input::Retirement(log, _) => (log.header().target == Target::Riscv64).then_some(Xlen::Rv64),
             Input::Other(..) => None,
         }
     }
@@ -75,6 +123,11 @@ impl Log {
                 let result = reader.read(&mut sink);
                 return (sink, result.err().map(|error| error.to_string()));
             }
+            Input::Retirement(mut log, thread) => {
+                let result = log.read(thread, &mut sink);
+                let error = result.as_ref().err().or(log.damage());
+                return (sink, error.map(ToString::to_string));
+            }
             Input::Other(kind, input) => (kind, input),
         };
         match kind {
@@ -90,7 +143,7 @@ impl Log {
                 let mut reader = csv::Reader::new(input);
                 blocks(sink, xlen, || reader.next())
             }
-            Kind::Own | Kind::Qemu => {
+            Kind::Own | Kind::Qemu | Kind::Retirement => {
                 let mut reader = qemu::Reader::new(xlen, input, |pc| bits(image, pc));
                 blocks(sink, xlen, || reader.next())
             }

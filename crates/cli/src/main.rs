@@ -16,6 +16,7 @@ mod packets;
 mod progress;
 mod reader;
 mod record;
+mod retirement;
 mod stats;
 
 use std::process::ExitCode;

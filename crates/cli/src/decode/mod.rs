@@ -299,7 +299,7 @@ impl All<'_> {
         }
         let (kind, values) = match log.kind() {
             Kind::Qemu => (check::Log::NoTraps, false),
-            Kind::Rvfi => (check::Log::Traps, false),
+            Kind::Rvfi | Kind::Retirement => (check::Log::Traps, false),
             Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
         };
         let image = Arc::clone(self.image);

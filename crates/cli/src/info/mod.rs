@@ -14,8 +14,10 @@ use self::words::Explained;
 use crate::args::CaptureArgs;
 use crate::images;
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
+use crate::retirement;
 
-/// Show what a capture holds: sources and what their registers mean, trace buffers, memory images.
+/// Show what a capture holds: sources and what their registers mean, trace buffers, memory images; or what a log of tracewright's plugin
+/// for QEMU holds.
 ///
 /// Memory images are those of the capture and those given with --image, as `decode` would use them: where two are at one
 /// address, the one listed first counts.
@@ -39,6 +41,9 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if retirement::is_log(&opts.capture.capture) {
+        return retirement::info(&opts.capture.capture, opts.json);
+    }
     let capture = opts.capture.open()?;
     let (image, problems) = capture.image(&opts.images);
     let outcome = report_problems(&capture.problems, Needs::All);

@@ -16,8 +16,10 @@ use crate::etrace::is_etrace;
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::{self, Found, Visitor};
+use crate::retirement;
 
-/// Count packets and bytes: by source, by kind, and how far apart synchronisation points are.
+/// Count packets and bytes: by source, by kind, and how far apart synchronisation points are. Of a log of tracewright's plugin for QEMU:
+/// instructions and bytes, by thread and by mapping.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tracewright stats samples/two-cores
@@ -31,6 +33,10 @@ pub struct Opts {
     #[command(flatten)]
     select: SelectArgs,
 
+    /// Only this thread, of a log of tracewright's plugin for QEMU.
+    #[arg(long, value_name = "N")]
+    thread: Option<u32>,
+
     /// One JSON object per buffer and line.
     #[arg(long)]
     json: bool,
@@ -38,6 +44,12 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if retirement::is_log(&opts.capture.capture) {
+        return retirement::stats(&opts.capture.capture, opts.thread, opts.json);
+    }
+    if opts.thread.is_some() {
+        return Err(Error::Message("--thread is for logs of tracewright's plugin for QEMU".into()));
+    }
     let capture = opts.capture.open()?;
     let mut outcome = report_problems(&capture.problems, Needs::Trace);
     let mut out = stdout();

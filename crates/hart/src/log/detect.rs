@@ -14,7 +14,12 @@ pub enum Kind {
     Csv,
     /// QEMU's: [`qemu::Reader`](super::qemu::Reader).
     Qemu,
+    /// That of tracewright's plugin for QEMU, which the crate `tracewright-qemu` reads.
+    Retirement,
 }
+
+/// How a retirement log begins.
+const RETIREMENT: &[u8] = b"twretire";
 
 /// How many lines [`detect`] looks at: logs often begin with what the simulator has to say.
 const LINES: usize = 200;
@@ -26,6 +31,9 @@ const LINES: usize = 200;
 pub fn detect(start: &[u8]) -> Option<Kind> {
     if start.starts_with(own::MAGIC) {
         return Some(Kind::Own);
+    }
+    if start.starts_with(RETIREMENT) {
+        return Some(Kind::Retirement);
     }
     let mut guess = None;
     for (number, line) in start.split(|&byte| byte == b'\n').take(LINES).enumerate() {

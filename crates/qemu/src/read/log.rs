@@ -23,6 +23,18 @@ pub struct Log<R = File> {
     /// What is wrong with the definitions.
     damage: Option<Error>,
     buffer: Vec<u8>,
+    totals: Totals,
+}
+
+/// What a thread came to, as far as it was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Instructions that were told.
+    pub instructions: u64,
+    /// Different translations that it ran.
+    pub translations: u64,
+    /// Bytes of its words.
+    pub bytes: u64,
 }
 
 /// A chunk in the file.
@@ -61,6 +73,7 @@ impl<R: Read + Seek> Log<R> {
             threads: BTreeMap::new(),
             damage: None,
             buffer: Vec::new(),
+            totals: Totals::default(),
         };
         let definitions = log.chunks()?;
         log.damage = log.define(&definitions).err();
@@ -154,10 +167,9 @@ impl<R: Read + Seek> Log<R> {
         self.threads.keys().copied()
     }
 
-    /// Bytes of all chunks of a thread that were used, as far as they are done.
-    pub fn thread_bytes(&self, index: u32) -> u64 {
-        let chunks = self.threads.get(&index).map(Vec::as_slice).unwrap_or_default();
-        chunks.iter().map(|chunk| u64::from(chunk.head.len)).sum()
+    /// What the thread that was read last came to.
+    pub fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Gives all that a thread executed to `sink`, and says why recording stopped: `None` if the log was cut before that.
@@ -166,13 +178,33 @@ impl<R: Read + Seek> Log<R> {
     /// When the log has no such thread, cannot be read, or is damaged: what came before the damage was told, and then that the rest is
     /// [lost](Sink::lost).
     pub fn read<S: Sink>(&mut self, index: u32, sink: &mut S) -> Result<Option<Off>, Error> {
-        let chunks = self.threads.get(&index).ok_or(Error::NoThread(index))?.clone();
         let mut thread = Thread::new(index, &self.header);
+        let mut bytes = 0;
+        let result = self.read_into(index, &mut thread, &mut bytes, sink);
+        let (instructions, translations) = (thread.instructions(), thread.translations());
+        self.totals = Totals { instructions, translations, bytes };
+        result.map(|()| thread.off())
+    }
+
+    fn read_into<S: Sink>(
+        &mut self,
+        index: u32,
+        thread: &mut Thread,
+        bytes: &mut u64,
+        sink: &mut S,
+    ) -> Result<(), Error> {
+        let chunks = self.threads.get(&index).ok_or(Error::NoThread(index))?.clone();
         for (number, chunk) in (0..).zip(&chunks) {
             if let Err(error) = self.load(number, chunk) {
                 thread.lose(&self.definitions, sink);
                 return Err(error);
             }
+            *bytes += match chunk.head.state {
+                ChunkState::Open => {
+                    4 * self.buffer.chunks_exact(4).take_while(|word| **word != [0; 4]).count() as u64
+                }
+                ChunkState::Done => self.buffer.len() as u64,
+            };
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
         // Of a file that was cut, the last translation is not the last that ran.
@@ -181,7 +213,7 @@ impl<R: Read + Seek> Log<R> {
             thread.broken_off(since, &self.definitions);
         }
         thread.finish(&self.definitions, sink);
-        Ok(thread.off())
+        Ok(())
     }
 }
 

@@ -29,5 +29,5 @@ mod trapping;
 
 pub use self::damage::{Damage, DamageKind, Error};
 pub use self::definitions::{Definitions, Map, ThreadId, Translation};
-pub use self::log::Log;
+pub use self::log::{Log, Totals};
 pub use self::thread::Thread;

@@ -145,6 +145,11 @@ impl Thread {
         self.instructions
     }
 
+    /// Different translations that ran.
+    pub fn translations(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
     /// Why recording stopped; `None`: it did not, or nobody knows, since the log was cut.
     pub fn off(&self) -> Option<Off> {
         self.off

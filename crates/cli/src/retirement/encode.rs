@@ -1,0 +1,136 @@
+use std::path::Path;
+
+use tracewright_core::Isa;
+use tracewright_hart::Sink;
+use tracewright_qemu::format::{Off, Target};
+use tracewright_qemu::read::Log;
+
+use super::{end_words, halfwords, open, process, programs, source_name, translated};
+use crate::etm;
+use crate::etrace;
+use crate::output::{Error, Outcome, report, say};
+use crate::record::{grouped, traced_lines};
+
+/// What is asked for.
+pub struct Asked<'a> {
+    /// The log.
+    pub log: &'a Path,
+    /// Where the capture goes.
+    pub dir: &'a Path,
+    /// Options of the encoder.
+    pub options: &'a [String],
+    /// One thread, or all.
+    pub thread: Option<u32>,
+    /// Nothing is said if all went well.
+    pub quiet: bool,
+}
+
+/// What threads came to.
+struct Threads {
+    indices: Vec<u32>,
+    errors: u64,
+    instructions: u64,
+    quiet: bool,
+}
+
+/// Makes a capture of a retirement log: E-Trace of RISC-V, ETMv4 of Arm.
+pub fn encode(asked: &Asked<'_>) -> Result<Outcome, Error> {
+    let mut log = open(asked.log)?;
+    let indices: Vec<_> =
+        log.threads().filter(|&index| asked.thread.is_none_or(|wanted| wanted == index)).collect();
+    if indices.is_empty() {
+        let what = asked.thread.map_or("no thread".into(), |thread| format!("no thread {thread}"));
+        return Err(Error::Message(format!("{}: the log has {what}", asked.log.display())));
+    }
+    let mut threads = Threads { indices, errors: 0, instructions: 0, quiet: asked.quiet };
+    if let Some(damage) = log.damage() {
+        report(&format!("{}: {damage}", asked.log.display()));
+        threads.errors += 1;
+    }
+    if !asked.quiet {
+        for note in log.definitions().notes() {
+            report(note);
+        }
+    }
+    match log.header().target {
+        Target::Riscv64 => threads.etrace(&mut log, asked)?,
+        Target::Aarch64 => threads.etm(&mut log, asked, Isa::A64)?,
+        Target::Arm => threads.etm(&mut log, asked, Isa::A32)?,
+    }
+    Ok(Outcome::from_errors(threads.errors))
+}
+
+impl Threads {
+    /// Gives a thread to a sink, and says what it came to.
+    fn read(&mut self, log: &mut Log, index: u32, asked: &Asked<'_>, sink: &mut impl Sink) {
+        let result = log.read(index, sink);
+        let instructions = log.totals().instructions;
+        self.instructions += instructions;
+        let name = source_name(index);
+        let end = match &result {
+            Ok(off) => end_words(*off),
+            Err(error) => {
+                report(&format!("{}: {name}: {error}", asked.log.display()));
+                self.errors += 1;
+                "damaged"
+            }
+        };
+        if !self.quiet || !matches!(result, Ok(Some(Off::Exit))) {
+            say(&format!("  {name:<16} {:>16}  instructions; {end}", grouped(instructions)));
+        }
+    }
+
+    fn etrace(&mut self, log: &mut Log, asked: &Asked<'_>) -> Result<(), Error> {
+        let settings = etrace::Settings::new(Isa::Rv64).with(asked.options)?;
+        settings.refuse_data()?;
+        let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
+        let mut tracers = Vec::new();
+        for index in self.indices.clone() {
+            let mut tracer = folder.thread(&source_name(index))?;
+            self.read(log, index, asked, &mut tracer);
+            tracers.push(tracer);
+        }
+        let programs = programs(log.definitions().maps());
+        let blocks: Vec<_> = translated(log.definitions()).collect();
+        let code = halfwords(log.definitions());
+        let traced = folder.finish(tracers, &programs, blocks.iter(), |at| code.get(&at).copied())?;
+        if !self.quiet {
+            let mut all = etrace::Traced::default();
+            for traced in traced {
+                all.bytes += traced.bytes;
+                all.packets += traced.packets;
+                all.half_words += traced.half_words;
+            }
+            traced_lines(&all, self.instructions, Some(asked.dir));
+        }
+        Ok(())
+    }
+
+    fn etm(&mut self, log: &mut Log, asked: &Asked<'_>, isa: Isa) -> Result<(), Error> {
+        let settings = etm::Settings::new(isa).with(asked.options)?;
+        let mut folder = etm::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
+        let mut tracers = Vec::new();
+        for index in self.indices.clone() {
+            let tid = log.definitions().tid(index).unwrap_or_default();
+            let mut tracer = folder.thread(index, tid)?;
+            self.read(log, index, asked, &mut tracer);
+            folder.check()?;
+            tracers.push(tracer);
+        }
+        let definitions = log.definitions();
+        let code: Vec<_> =
+            definitions.translations().iter().map(|of| (of.start, definitions.code(of))).collect();
+        let pieces = code.iter().map(|(start, code)| (*start, code.as_slice()));
+        let traced = folder.finish(tracers, process(log.header(), definitions), pieces)?;
+        if !self.quiet {
+            let bits = 8.0 * traced.bytes as f64 / traced.instructions.max(1) as f64;
+            let dir = asked.dir.display();
+            say(&format!(
+                "  {:<16} {:>16}  bytes in {dir}, {bits:.4} bits an instruction",
+                "trace",
+                grouped(traced.bytes)
+            ));
+        }
+        Ok(())
+    }
+}
