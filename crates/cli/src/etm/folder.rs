@@ -106,11 +106,11 @@ impl Folder {
 
     /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
     /// addresses in the order in which they first were.
-    pub fn finish<'a>(
+    pub fn finish(
         mut self,
         tracers: Vec<Tracer>,
         process: Process,
-        code: impl IntoIterator<Item = (u64, &'a [u8])>,
+        code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
     ) -> Result<Traced, Error> {
         if self.cores.is_empty() {
             return Err(Error::Message("no thread ran: there is nothing to trace".into()));
@@ -136,13 +136,13 @@ impl Folder {
     }
 
     /// Adds what was in memory: the same for all cores, in files that they share.
-    fn memory<'a>(
+    fn memory(
         &mut self,
         process: &Process,
-        code: impl IntoIterator<Item = (u64, &'a [u8])>,
+        code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
     ) -> Result<(), Error> {
         let mut executed = Code::default();
-        code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes));
+        code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
         if let Some(address) = executed.changed() {
             report(&format!(
                 "code was changed while it ran, at {address:#x} for one: the capture has what ran first, and decode may go wrong there"

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tracewright_core::{Block, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
+use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
 use tracewright_etm::encode::Encoder;
 use tracewright_etm::packet::EmitError;
 use tracewright_hart::{Sink, Trap};
@@ -144,6 +144,16 @@ impl Tracer {
         true
     }
 
+    /// A branch ran, and nobody knows whether it was taken. A trace cannot tell that, so the branch is left out of it.
+    #[cold]
+    fn undecided(&mut self, block: &Block) {
+        if let Some(count) = block.count.checked_sub(1).filter(|count| *count > 0) {
+            let end = block.last();
+            self.block(&Block { end, count, last_len: block.isa.shortest(), class: Class::NEXT, ..*block });
+        }
+        self.stop();
+    }
+
     /// Switches tracing on.
     fn start(&mut self) {
         self.tell(&Element::TraceOn(TraceOn::Normal));
@@ -175,6 +185,9 @@ impl Tracer {
 impl Sink for Tracer {
     #[inline]
     fn block(&mut self, block: &Block) {
+        if block.ended == Ended::Cut && block.class.is_branch() {
+            return self.undecided(block);
+        }
         let goes_on = self.jumped || self.end == block.start;
         if (self.special || !goes_on) && !self.prepare(block) {
             return;

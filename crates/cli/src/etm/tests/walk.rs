@@ -11,14 +11,25 @@ use super::program::Program;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     Block(Block),
+    /// A block of which nobody knows whether its branch was taken, and the length of the instruction before that.
+    Undecided(Block, u8),
     Trap(Trap),
     Lost,
 }
 
 impl Event {
+    /// Instructions that a trace can tell.
+    pub fn instructions(&self) -> u64 {
+        match self {
+            Self::Block(block) => block.count.into(),
+            Self::Undecided(block, _) => u64::from(block.count) - 1,
+            Self::Trap(_) | Self::Lost => 0,
+        }
+    }
+
     pub fn tell(&self, sink: &mut impl Sink) {
         match self {
-            Self::Block(block) => sink.block(block),
+            Self::Block(block) | Self::Undecided(block, _) => sink.block(block),
             Self::Trap(trap) => sink.trap(trap),
             Self::Lost => sink.lost(),
         }
@@ -64,7 +75,7 @@ impl Walk<'_> {
     fn step(&mut self, happenings: Happenings) {
         let (start, isa) = self.at;
         let mut it = ItState::default();
-        let (mut at, mut count, mut last_len) = (start, 0, 0);
+        let (mut at, mut count, mut last_len, mut len_before) = (start, 0, 0, 0);
         let fault = self.happens(happenings.faults).then(|| self.rng.below(6) as u32);
         let class = loop {
             let is_in_it = it != ItState::default();
@@ -82,7 +93,7 @@ impl Walk<'_> {
             let found = decode(isa, at, self.program.at(at), &mut it).unwrap();
             let is_call = self.program.calls.contains(&at);
             at += u64::from(found.len);
-            (count, last_len) = (count + 1, found.len);
+            (count, len_before, last_len) = (count + 1, last_len, found.len);
             if is_call {
                 break None;
             }
@@ -97,6 +108,13 @@ impl Walk<'_> {
             let behind = !self.rng.one_in(10);
             return self.trap(at, SVC, false, behind.then_some((at, isa)));
         };
+        if found.class.is_branch() && found.class.conditional && self.happens(happenings.signals) {
+            // A signal came between, and nobody knows where the branch would have gone.
+            let cut = block(found.class, Ended::Cut);
+            self.events.extend([Event::Undecided(cut, len_before), Event::Lost]);
+            self.at = *self.rng.pick(&self.program.functions);
+            return;
+        }
         let (next, ended) = match found.class.flow {
             Flow::Isb | Flow::Wait => (Some((at, isa)), Ended::Through),
             _ if found.class.conditional && self.rng.one_in(2) => (Some((at, isa)), Ended::NotTaken),
