@@ -1,6 +1,6 @@
 //! What a translation came to, once it is known what came next.
 
-use tracewright_core::{Block, Ended, Flow, Isa, Role};
+use tracewright_core::{Block, Ended, Flow, Isa};
 use tracewright_hart::{Access, Sink};
 use tracewright_isa::ItState;
 use tracewright_isa::riscv::AccessKind;
@@ -211,7 +211,7 @@ impl Thread {
             self.close(sink);
             return None;
         };
-        let is_signal = self.signal || (is_return(&run) && definitions.is_handler(next.0));
+        let is_signal = self.signal || (is_indirect(&run) && definitions.is_handler(next.0));
         match lead(&run, next, is_signal) {
             Lead::On => {
                 self.it = it;
@@ -277,8 +277,8 @@ fn lead(run: &Run, next: Place, is_signal: bool) -> Lead {
     }
 }
 
-/// Whether the last instruction returns from a call: to anywhere but where a handler begins.
-fn is_return(run: &Run) -> bool {
-    let class = run.block.class;
-    class.flow == Flow::Indirect && class.role == Role::Return
+/// Whether only the trace can tell where the last instruction leads. If a signal's handler comes next, that is more likely the signal's
+/// doing; and to say that nobody knows where it led is no lie in either case.
+fn is_indirect(run: &Run) -> bool {
+    run.block.class.flow == Flow::Indirect
 }

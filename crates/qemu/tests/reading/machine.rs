@@ -343,9 +343,9 @@ impl Machine {
             _ => Some(Ended::Through),
         };
         if !self.rng.one_in(60) {
-            let is_return = matches!(instruction.kind, Kind::Indirect { is_return: true, .. });
-            if is_return && ended == Some(Ended::Taken) && self.handlers.contains(&(place.0, place.1)) {
-                // No program returns to a handler.
+            let is_indirect = class.flow == Flow::Indirect && ended == Some(Ended::Taken);
+            if is_indirect && self.handlers.contains(&(place.0, place.1)) {
+                // Would be taken for a signal.
                 return self.next(translation, isa, words, expected);
             }
             if let Some(ended) = ended {
@@ -357,10 +357,7 @@ impl Machine {
         let handler = *self.rng.pick(&self.handlers);
         let known = !class.conditional && class.flow != Flow::Indirect;
         let looks_right = match class.flow {
-            Flow::Indirect => {
-                !matches!(instruction.kind, Kind::Indirect { is_return: true, .. })
-                    || handler == (after.0, isa)
-            }
+            Flow::Indirect => handler == (after.0, isa),
             _ => handler == (place.0, place.1) || handler == (after.0, isa) || class.conditional,
         };
         if looks_right || self.rng.one_in(2) {
