@@ -16,7 +16,7 @@ pub struct Arguments {
     pub data: Data,
     /// How many instructions of each thread are recorded.
     pub instructions: u64,
-    /// Where recording begins: an address or a symbol. Else at the first instruction.
+    /// Where recording begins, of all threads, as soon as one comes there: an address or a symbol. Else at the first instruction.
     pub start: Option<Place>,
     /// Where it stops; that instruction is not recorded.
     pub stop: Option<Place>,

@@ -11,7 +11,7 @@ use super::ffi::{Api, Counter};
 use super::maps::Maps;
 use super::output::Output;
 use super::places::Places;
-use super::thread::Thread;
+use super::thread::{IS_ON, Thread};
 use crate::format::{CHUNK_SIZE, Header, Record, Target};
 
 /// All that the plugin knows.
@@ -89,6 +89,7 @@ impl State {
             is_command_told: AtomicBool::new(false),
             arguments,
         };
+        IS_ON.store(state.places.start.is_none(), Ordering::Relaxed);
         Ok(STATE.get_or_init(|| state))
     }
 

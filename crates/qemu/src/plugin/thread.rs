@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::count_page;
 use super::ffi::Counter;
@@ -15,6 +15,9 @@ use crate::format::{
 
 /// Words that are kept free at the end of a chunk: the longest that is written at once has seven, and one says that recording stopped.
 const RESERVE: usize = 16;
+
+/// Whether threads are to be recorded: between the place where recording begins and the one where it stops.
+pub static IS_ON: AtomicBool = AtomicBool::new(true);
 
 /// A thread that is recorded.
 #[derive(Debug)]
@@ -149,7 +152,7 @@ impl Thread {
     /// A translation begins to run.
     #[inline(always)]
     fn runs(&mut self, number: u32) {
-        if number >= self.ready && !self.make_ready(number) {
+        if (number >= self.ready || !IS_ON.load(Ordering::Relaxed)) && !self.make_ready(number) {
             return;
         }
         let passed = self.passed();
@@ -225,17 +228,32 @@ impl Thread {
     #[cold]
     fn make_ready(&mut self, number: u32) -> bool {
         let Some(state) = state() else { return false };
-        match self.phase {
-            Phase::New => {
-                let is_on = state.places.start.is_none();
-                self.phase = if is_on { Phase::On } else { Phase::Off };
-                self.name(state);
-                if !is_on || !self.begin() {
+        let is_on = IS_ON.load(Ordering::Relaxed);
+        if self.phase == Phase::New {
+            self.name(state);
+            self.phase = Phase::Off;
+            if is_on && !self.begin() {
+                return false;
+            }
+        }
+        match (self.phase, is_on) {
+            (Phase::On, true) => {}
+            (Phase::Off, true) => {
+                // Another thread came to where recording begins.
+                if !self.begin() {
                     return false;
                 }
+                self.word(Word::From(0));
             }
-            Phase::On => {}
-            Phase::Off | Phase::Ended => return false,
+            (Phase::On, false) => {
+                let passed = self.passed();
+                if passed == self.expected || self.look(passed, number) {
+                    self.stop(Off::Stop);
+                    self.phase = Phase::Off;
+                }
+                return false;
+            }
+            _ => return false,
         }
         let last = unsafe { (*self.last).number as usize };
         let is_nothing = std::ptr::eq(self.last, &raw const self.nothing);
@@ -267,8 +285,9 @@ impl Thread {
         state.definitions().write(&state.output, &Record::Thread { index: self.index, tid });
     }
 
-    /// Gets its first chunk, if it has none. Whether it has one.
+    /// Recording begins. Whether it does: there must be a chunk to write to.
     fn begin(&mut self) -> bool {
+        self.phase = Phase::On;
         if self.chunk.is_none() {
             self.next_chunk();
         }
@@ -366,12 +385,8 @@ impl Thread {
 
     /// The instruction with this index in a translation, where recording begins, is about to run.
     fn start(&mut self, number: u32, index: u32) {
-        let is_off = self.phase == Phase::Off;
-        if !is_off {
-            return;
-        }
-        self.phase = Phase::On;
-        if !self.begin() || !self.make_ready(number) {
+        IS_ON.store(true, Ordering::Relaxed);
+        if self.phase != Phase::Off || !self.begin() || !self.make_ready(number) {
             return;
         }
         self.word(Word::From(index));
@@ -390,6 +405,7 @@ impl Thread {
 
     /// The instruction with this index in the last translation, where recording stops, is about to run.
     fn stop_before(&mut self, index: u32) {
+        IS_ON.store(false, Ordering::Relaxed);
         if self.phase == Phase::On && self.ready > 0 {
             // SAFETY: `last` is in the table, or `nothing`.
             let count = unsafe { (*self.last).count };
