@@ -46,7 +46,7 @@ enum Verb {
     Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
-    Record(record::Opts),
+    Record(Box<record::Opts>),
     Stats(stats::Opts),
 }
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
-        Verb::Record(opts) => record::run(opts),
+        Verb::Record(opts) => record::run(*opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {
