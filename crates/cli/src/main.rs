@@ -47,7 +47,7 @@ enum Verb {
     Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
-    Record(record::Opts),
+    Record(Box<record::Opts>),
     Stats(stats::Opts),
 }
 
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
-        Verb::Record(opts) => record::run(opts),
+        Verb::Record(opts) => record::run(*opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {

@@ -13,6 +13,6 @@ mod tracer;
 #[cfg(test)]
 mod tests;
 
-pub use folder::{Folder, Traced};
+pub use folder::Folder;
 pub use settings::Settings;
 pub use tracer::Tracer;

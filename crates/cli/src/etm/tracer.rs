@@ -23,6 +23,8 @@ pub struct Tracer {
     id: Option<TraceId>,
     context: Context,
     bytes: Vec<u8>,
+    /// Bytes that went to the buffer.
+    written: u64,
     to: Arc<Mutex<Output>>,
     /// Tracing is on: the last thing told leads to the next.
     is_on: bool,
@@ -52,6 +54,7 @@ impl Tracer {
             id,
             context,
             bytes: Vec::new(),
+            written: 0,
             to,
             is_on: false,
             special: true,
@@ -81,6 +84,11 @@ impl Tracer {
         self.not_traced
     }
 
+    /// Bytes of trace so far, without those of frames.
+    pub fn bytes(&self) -> u64 {
+        self.written + self.bytes.len() as u64
+    }
+
     /// What was encoded so far goes to the buffer.
     #[cold]
     pub fn flush(&mut self) {
@@ -89,6 +97,7 @@ impl Tracer {
         {
             self.to.lock().unwrap_or_else(PoisonError::into_inner).push(id, &self.bytes);
         }
+        self.written += self.bytes.len() as u64;
         self.bytes.clear();
     }
 

@@ -126,6 +126,19 @@ impl<W: Write> Tracer<W> {
         self.data.is_some()
     }
 
+    /// Bytes of trace so far.
+    pub fn bytes(&self) -> u64 {
+        self.out.traced.bytes + self.out.bytes.len() as u64
+    }
+
+    /// Fails if trace could not be written: what comes would be lost.
+    pub fn check(&self) -> Result<(), &io::Error> {
+        match &self.out.failed {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Ends the trace.
     pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
         let Self { encoder, data, out, .. } = &mut self;

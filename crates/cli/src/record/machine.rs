@@ -32,9 +32,9 @@ pub struct LinuxArgs {
     #[arg(long)]
     writable: bool,
 
-    /// A variable of the program's environment (repeat for more; there are no others).
+    /// A variable of the program's environment (repeat for more). There are no others; with --qemu, there are yours.
     #[arg(long = "env", value_name = "NAME=VALUE")]
-    environment: Vec<OsString>,
+    pub environment: Vec<OsString>,
 
     /// Let the program see the time. If not given, its clocks count instructions, so that each run is the same.
     #[arg(long)]

@@ -5,6 +5,7 @@ mod keep;
 mod machine;
 mod pair;
 mod places;
+mod qemu;
 mod summary;
 mod watch;
 
@@ -127,6 +128,9 @@ pub struct Opts {
     memory: usize,
 
     #[command(flatten)]
+    qemu: qemu::QemuArgs,
+
+    #[command(flatten)]
     linux: machine::LinuxArgs,
 
     #[command(flatten)]
@@ -138,6 +142,8 @@ pub struct Opts {
 enum Protocol {
     /// RISC-V E-Trace.
     Etrace,
+    /// Arm's ETMv4 (with --qemu).
+    Etm4,
 }
 
 /// What a log holds.
@@ -152,10 +158,22 @@ enum Details {
 /// Runs the verb.
 pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     if opts.options.iter().any(|option| option == "help") {
+        let help = match opts.protocol {
+            Some(Protocol::Etm4) => crate::etm::Settings::help(),
+            Some(Protocol::Etrace) | None => Settings::help(),
+        };
         let mut out = crate::output::stdout();
-        out.write_all(Settings::help().as_bytes())?;
+        out.write_all(help.as_bytes())?;
         out.flush()?;
         return Ok(Outcome::Good);
+    }
+    if opts.qemu.qemu {
+        return qemu::run(&opts);
+    }
+    if opts.protocol == Some(Protocol::Etm4) {
+        return Err(Error::Message(
+            "--protocol etm4 is for Arm programs, which run under QEMU: add --qemu".into(),
+        ));
     }
     if opts.protocol.is_none() && !opts.options.is_empty() {
         return Err(Error::Message("--option is for traces: name a --protocol, too".into()));

@@ -85,7 +85,7 @@ impl Connection {
         }
     }
 
-    /// The header of its log.
+    /// The header of its log. After [`finish`](Self::finish), or [`Step::Ended`], it says how far a program came that was killed.
     pub fn header(&self) -> &Header {
         self.slots.header()
     }
@@ -113,6 +113,7 @@ impl Connection {
     /// When what is there cannot be what follows. All that comes before it was handed out.
     pub fn finish(&mut self, mut take: impl FnMut(Piece<'_>)) -> Result<(), Broken> {
         self.slots.grow()?;
+        self.slots.read_header()?;
         self.define(&mut take)?;
         let mut left = Vec::new();
         for slot in 0..self.slots.count() {

@@ -50,19 +50,26 @@ impl Receiver {
         &self.log
     }
 
-    /// Waits for the next plugin.
+    /// Waits for the next plugin. `None`: there will be no more.
     ///
     /// # Errors
     /// When the socket cannot be listened to.
-    pub fn accept(&self) -> io::Result<Incoming> {
-        let (stream, _) = self.listener.accept()?;
-        Ok(Incoming { stream, folder: self.folder.path().to_owned() })
+    pub fn accept(&self) -> io::Result<Option<Incoming>> {
+        match self.listener.accept() {
+            Ok((stream, _)) => Ok(Some(Incoming { stream, folder: self.folder.path().to_owned() })),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Lets [`accept`](Self::accept) return, with somebody who says nothing.
-    pub fn wake(&self) {
-        // If this fails, nobody listens.
-        drop(UnixStream::connect(&self.socket));
+    /// Lets [`accept`](Self::accept) wait no longer. Those who have connected so far are still accepted, and somebody who says nothing.
+    ///
+    /// # Errors
+    /// When the socket cannot be listened to.
+    pub fn close(&self) -> io::Result<()> {
+        self.listener.set_nonblocking(true)?;
+        // Who waits already does not know.
+        UnixStream::connect(&self.socket).map(drop)
     }
 }
 

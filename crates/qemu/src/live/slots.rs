@@ -22,9 +22,7 @@ impl Slots {
     /// Opens the log.
     pub fn open(path: &Path, count: u32) -> Result<Self, Broken> {
         let file = File::options().read(true).write(true).open(path)?;
-        let mut bytes = [0; HEADER_SIZE];
-        file.read_exact_at(&mut bytes, 0)?;
-        let header = Header::parse(&bytes).map_err(Broken::Log)?;
+        let header = read_header(&file)?;
         let zeros = vec![0; header.chunk_size as usize];
         let mut slots = Self { file, header, count: 0, zeros };
         slots.grow()?;
@@ -37,6 +35,14 @@ impl Slots {
     /// What the log is of.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Reads it again: it says how far a program came that was killed.
+    pub fn read_header(&mut self) -> Result<(), Broken> {
+        let header = read_header(&self.file)?;
+        // All else is as it was: sizes that change would be nonsense.
+        self.header.checkpoints = header.checkpoints;
+        Ok(())
     }
 
     /// How many there are.
@@ -85,4 +91,10 @@ impl Slots {
     pub fn free(&self, slot: u32) -> io::Result<()> {
         self.file.write_all_at(&self.zeros, self.start(slot))
     }
+}
+
+fn read_header(file: &File) -> Result<Header, Broken> {
+    let mut bytes = [0; HEADER_SIZE];
+    file.read_exact_at(&mut bytes, 0)?;
+    Header::parse(&bytes).map_err(Broken::Log)
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::format::{
-    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, Record, Target, checksum,
+    CHUNK_HEADER, COUNT_AT, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, Record, Target,
+    checksum,
 };
 
 const CHUNK: usize = 4096;
@@ -122,7 +123,7 @@ fn words(words: &[u32]) -> Vec<u8> {
 
 /// All that is handed out up to the end, or what was broken.
 fn all(receiver: &Receiver) -> (Vec<String>, Result<(), Broken>) {
-    let mut connection = match receiver.accept().unwrap().open() {
+    let mut connection = match receiver.accept().unwrap().unwrap().open() {
         Ok(connection) => connection,
         Err(error) => return (Vec::new(), Err(error)),
     };
@@ -201,7 +202,7 @@ fn a_slow_reader_holds_it_up() {
             }
             drop(peer);
         });
-        let mut connection = receiver.accept().unwrap().open().unwrap();
+        let mut connection = receiver.accept().unwrap().unwrap().open().unwrap();
         let mut pieces = Vec::new();
         for read in 0..10 {
             thread::sleep(Duration::from_millis(20));
@@ -220,12 +221,25 @@ fn a_slow_reader_holds_it_up() {
 fn quiet_is_not_the_end() {
     let receiver = receiver();
     let peer = Peer::connect(&receiver, 2);
-    let mut connection = receiver.accept().unwrap().open().unwrap();
+    let mut connection = receiver.accept().unwrap().unwrap().open().unwrap();
     peer.open(1, Thread(0), 0, &words(&[9]));
     assert_eq!(connection.step(|piece| panic!("{piece:?}")).unwrap(), Step::Quiet);
     let mut pieces = Vec::new();
     connection.finish(|piece| pieces.push(told(piece))).unwrap();
     assert_eq!(pieces, ["T0.0 9"]);
+}
+
+/// How far the program came is counted in the header, up to the end.
+#[test]
+fn the_header_is_read_again_at_the_end() {
+    let receiver = receiver();
+    let peer = Peer::connect(&receiver, 1);
+    let mut connection = receiver.accept().unwrap().unwrap().open().unwrap();
+    peer.file.write_all_at(&7u64.to_le_bytes(), COUNT_AT as u64).unwrap();
+    assert_eq!(connection.header().checkpoints, 0);
+    drop(peer);
+    assert_eq!(connection.step(|piece| panic!("{piece:?}")).unwrap(), Step::Ended);
+    assert_eq!(connection.header().checkpoints, 7);
 }
 
 /// More threads than slots: the plugin adds some.
@@ -312,7 +326,7 @@ fn who_breaks_the_protocol_is_found_out() {
 fn a_log_that_is_cut_off_is_an_error() {
     let receiver = receiver();
     let mut peer = Peer::connect(&receiver, 2);
-    let mut connection = receiver.accept().unwrap().open().unwrap();
+    let mut connection = receiver.accept().unwrap().unwrap().open().unwrap();
     peer.file.set_len(5000).unwrap();
     peer.say(1);
     assert!(matches!(connection.step(|piece| panic!("{piece:?}")), Err(Broken::Io(_))));
@@ -326,7 +340,7 @@ fn a_log_that_is_none_is_refused() {
         fs::write(&path, bytes).unwrap();
         let mut stream = UnixStream::connect(receiver.socket()).unwrap();
         stream.write_all(&Hello { pid: 1, slots: 1, path }.to_bytes()).unwrap();
-        receiver.accept().unwrap().open().unwrap_err()
+        receiver.accept().unwrap().unwrap().open().unwrap_err()
     };
     let log = receiver.log();
     assert!(matches!(check(b"short", log.to_owned()), Broken::Io(_)));
@@ -337,18 +351,45 @@ fn a_log_that_is_none_is_refused() {
     fs::remove_file(elsewhere).unwrap();
     let mut stream = UnixStream::connect(receiver.socket()).unwrap();
     stream.write_all(&[0; 100]).unwrap();
-    assert!(matches!(receiver.accept().unwrap().open(), Err(Broken::Hello(NoHello::Magic(0)))));
-    receiver.wake();
-    assert!(matches!(receiver.accept().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Magic(0)))));
+    receiver.close().unwrap();
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+}
+
+/// Who has connected is heard, also if nobody waits any longer.
+#[test]
+fn nobody_is_forgotten_at_the_end() {
+    let receiver = receiver();
+    let peer = Peer::connect(&receiver, 1);
+    peer.open(0, Thread(0), 0, &words(&[9]));
+    drop(peer);
+    receiver.close().unwrap();
+    let (pieces, ended) = all(&receiver);
+    ended.unwrap();
+    assert_eq!(pieces, ["T0.0 9"]);
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+    assert!(receiver.accept().unwrap().is_none());
+}
+
+/// Who waits already is woken up.
+#[test]
+fn waiting_ends() {
+    let receiver = receiver();
+    thread::scope(|scope| {
+        let accepting = scope.spawn(|| while receiver.accept().unwrap().is_some() {});
+        thread::sleep(Duration::from_millis(20));
+        receiver.close().unwrap();
+        accepting.join().unwrap();
+    });
 }
 
 #[test]
 fn several_processes_at_the_same_time() {
     let receiver = receiver();
     let mut parent = Peer::connect(&receiver, 1);
-    let mut first = receiver.accept().unwrap().open().unwrap();
+    let mut first = receiver.accept().unwrap().unwrap().open().unwrap();
     let mut child = Peer::with_path(&receiver, 1, receiver.log().with_extension("6"));
-    let mut second = receiver.accept().unwrap().open().unwrap();
+    let mut second = receiver.accept().unwrap().unwrap().open().unwrap();
     let mut pieces = Vec::new();
     for (peer, word) in [(&mut parent, 1), (&mut child, 2)] {
         peer.done(0, Thread(0), 0, &words(&[word]));
@@ -366,7 +407,7 @@ fn the_folder_is_private_and_goes_away() {
     let folder = receiver.socket().parent().unwrap().to_owned();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     let peer = Peer::connect(&receiver, 1);
-    let connection = receiver.accept().unwrap().open().unwrap();
+    let connection = receiver.accept().unwrap().unwrap().open().unwrap();
     assert!(!receiver.log().exists(), "the log has no name once it is open");
     drop((receiver, peer, connection));
     assert!(!folder.exists());
@@ -414,7 +455,7 @@ fn any_bytes_are_survived() {
             peer.say(slot);
         }
         drop(peer);
-        let mut connection = receiver.accept().unwrap().open().unwrap();
+        let mut connection = receiver.accept().unwrap().unwrap().open().unwrap();
         while matches!(connection.step(|_| {}), Ok(Step::Read)) {}
         let _ = connection.finish(|_| {});
     }

@@ -114,12 +114,15 @@ impl Definitions {
         }
     }
 
-    /// Writes everything again, into another log.
-    pub fn again(&mut self, output: &Output) {
-        // The old chunk is the parent's.
+    /// The process was forked: the chunk is the parent's.
+    pub fn abandon(&mut self) {
         if let Some(chunk) = self.chunk.take() {
             chunk.forget();
         }
+    }
+
+    /// Writes everything again, into another log.
+    pub fn again(&mut self, output: &Output) {
         self.sequence = 0;
         let all = std::mem::take(&mut self.all);
         let mut rest = &all[..];

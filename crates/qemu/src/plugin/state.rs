@@ -134,6 +134,7 @@ impl State {
             }
         }
         self.output.close();
+        self.definitions().abandon();
         // QEMU's code still counts, and the parent's count is shared.
         count_page::of_nobody();
         if !self.arguments.follows_forks {

@@ -123,9 +123,10 @@ fn clone(state: &State, vcpu: u32, flags: u64) {
     }
 }
 
-/// Whether it is a process, and not a thread of this one.
+/// Whether it is a process, and not a thread of this one, which may have ended by now. (A process is there until it is waited for.)
 fn is_process(id: i64) -> bool {
-    !std::path::Path::new(&format!("/proc/self/task/{id}")).exists()
+    let is_there = |path: String| std::path::Path::new(&path).exists();
+    !is_there(format!("/proc/self/task/{id}")) && is_there(format!("/proc/{id}"))
 }
 
 impl State {

@@ -16,7 +16,8 @@ use tracewright_testkit::{Rng, lister, skip};
 
 use self::program::Program;
 use self::walk::{Event, Happenings, walk};
-use super::{Folder, Settings, Traced};
+use super::folder::Traced;
+use super::{Folder, Settings};
 
 /// A temporary folder, removed at the end.
 struct Scratch(PathBuf);

@@ -1,0 +1,187 @@
+//! What a run under QEMU came to.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use tracewright_qemu::format::Off;
+
+use super::counts::Tally;
+use super::process::Recorded;
+use super::program::Program;
+use super::status::{as_code, describe, signal_name};
+use crate::output::{Error, Outcome, report, say};
+use crate::record::{Opts, grouped, on};
+
+/// What a run came to.
+pub struct Summary {
+    name: String,
+    status: ExitStatus,
+    interrupts: u32,
+    seconds: f64,
+    processes: Vec<Recorded>,
+    instructions: u64,
+    threads: u64,
+    tally: Tally,
+    trace_bytes: Option<u64>,
+    log_bytes: Option<u64>,
+}
+
+/// Notes of a log that are told: more are the same again, most likely.
+const MOST_NOTES: usize = 20;
+
+impl Summary {
+    /// Adds up what was recorded. The first process is the one that was started.
+    pub fn new(
+        program: &Program,
+        status: ExitStatus,
+        interrupts: u32,
+        seconds: f64,
+        mut processes: Vec<Recorded>,
+    ) -> Self {
+        processes.sort_by_key(|process| process.header.forked_from != 0);
+        let sum = |of: fn(&Recorded) -> Option<u64>| -> Option<u64> {
+            processes.iter().filter_map(of).reduce(|one, other| one + other)
+        };
+        let mut tally = Tally::default();
+        processes.iter().for_each(|process| tally.add(&process.tally));
+        let threads = processes.iter().flat_map(|process| &process.threads);
+        Self {
+            name: program.name(),
+            status,
+            interrupts,
+            seconds,
+            instructions: threads.clone().map(|thread| thread.instructions).sum(),
+            threads: threads.count() as u64,
+            tally,
+            trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
+            log_bytes: sum(|process| process.log_bytes),
+            processes,
+        }
+    }
+
+    /// Says it all, and how it ended.
+    pub fn end(self, opts: &Opts) -> Result<Outcome, Error> {
+        let is_limited = self.is_limited();
+        let mut has_problems = false;
+        for process in &self.processes {
+            let of = if process.header.forked_from == 0 {
+                String::new()
+            } else {
+                format!("process {}: ", process.pid)
+            };
+            for note in process.notes.iter().take(MOST_NOTES) {
+                report(&format!("{of}{note}"));
+            }
+            if let Some(more) = process.notes.len().checked_sub(MOST_NOTES).filter(|more| *more > 0) {
+                report(&format!("{of}{more} more remarks like these"));
+            }
+            for problem in &process.problems {
+                has_problems = true;
+                report(&format!("{of}{problem}"));
+            }
+        }
+        if let Some(how) = self.how(opts, has_problems) {
+            report(&format!("{}: {how}", self.name));
+        }
+        if let Some(path) = &opts.summary {
+            std::fs::write(path, self.json()).map_err(|error| on(path, &error))?;
+        }
+        if !opts.quiet {
+            self.report(opts);
+        }
+        Ok(if has_problems || is_limited {
+            Outcome::HadErrors
+        } else {
+            Outcome::Status(as_code(self.status))
+        })
+    }
+
+    /// Whether it was stopped since enough was recorded.
+    fn is_limited(&self) -> bool {
+        let mut threads = self.processes.iter().flat_map(|process| &process.threads).peekable();
+        self.status.signal() == Some(9)
+            && threads.peek().is_some()
+            && threads.all(|thread| thread.off == Some(Off::Limit))
+    }
+
+    /// How it ended, if it did not by itself.
+    fn how(&self, opts: &Opts, has_problems: bool) -> Option<String> {
+        let recorded = format!("{} instructions", grouped(self.instructions));
+        let kept = if opts.output.is_some() || opts.log.is_some() { "; they are kept" } else { "" };
+        if has_problems {
+            return Some(format!("stopped: {recorded} were recorded until then{kept}"));
+        }
+        if self.is_limited() {
+            return Some(format!("stopped after {recorded} (--max-instructions)"));
+        }
+        let signal = self.status.signal()?;
+        Some(match self.interrupts {
+            0 => {
+                format!("killed by {}: {recorded} were recorded until then{kept}", signal_name(signal))
+            }
+            _ => format!("stopped by Ctrl-C after {recorded}{kept}"),
+        })
+    }
+
+    fn report(&self, opts: &Opts) {
+        let Self { instructions, seconds, .. } = *self;
+        let mips = instructions as f64 / seconds.max(1e-9) / 1e6;
+        let line = |name: &str, count: u64, more: &str| {
+            say(&format!("  {name:<16} {:>16}  {more}", grouped(count)));
+        };
+        let bits =
+            |bytes: u64| format!("{:.4} bits an instruction", 8.0 * bytes as f64 / instructions as f64);
+        let how = describe(self.status);
+        report(&format!("{}: {how}; {seconds:.2} s, {mips:.0} million instructions/s", self.name));
+        line("instructions", instructions, "");
+        line("blocks", self.tally.blocks, "");
+        line("threads", self.threads, "");
+        if self.processes.len() > 1 {
+            line("processes", self.processes.len() as u64, "");
+        }
+        for (name, count) in [
+            ("system calls", self.tally.calls),
+            ("exceptions", self.tally.exceptions),
+            ("signals", self.tally.signals),
+        ] {
+            if count > 0 {
+                line(name, count, "");
+            }
+        }
+        let place = |path: Option<&Path>| path.map_or(String::new(), |path| path.display().to_string());
+        if let Some(bytes) = self.trace_bytes {
+            line("trace", bytes, &format!("bytes in {}, {}", place(opts.output.as_deref()), bits(bytes)));
+        }
+        if let Some(bytes) = self.log_bytes {
+            line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
+        }
+    }
+
+    /// It as a JSON object.
+    fn json(&self) -> String {
+        let process = |process: &Recorded| {
+            let threads = process.threads.iter().map(|thread| {
+                serde_json::json!({
+                    "index": thread.index, "tid": thread.tid, "instructions": thread.instructions,
+                    "complete": thread.off.is_some(),
+                })
+            });
+            serde_json::json!({
+                "pid": process.pid, "command": process.command, "processor": process.header.target.name(),
+                "plugin_interface": process.header.api,
+                "threads": threads.collect::<Vec<_>>(), "notes": process.notes,
+                "problems": process.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "trace_bytes": process.traced.map(|traced| traced.bytes), "log_bytes": process.log_bytes,
+            })
+        };
+        let object = serde_json::json!({
+            "exit_status": self.status.code(), "signal": self.status.signal().map(signal_name),
+            "seconds": self.seconds, "instructions": self.instructions, "blocks": self.tally.blocks,
+            "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
+            "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
+            "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
+        });
+        format!("{object}\n")
+    }
+}
