@@ -79,6 +79,31 @@ __attribute__((noinline)) static int find(const int *list, int wanted) {
 }
 #endif
 
+#if defined(__arm__)
+// T32 instructions around the ends of pages, alone in what an emulator translates at once: 2 bytes before 4 that cross the end,
+// the same after 4 bytes, 4 bytes before 4 that cross, and 2 bytes that end with the page.
+__asm__(".pushsection .text.edges, \"ax\", %progbits\n\t"
+        ".syntax unified\n\t.thumb\n\t.balign 4096\n\t.space 4088\n"
+        "\t.thumb_func\nedge_1:\tb.n 1f\n\tnop\n"
+        "1:\tadds r0, r0, #1\n\tadd.w r0, r0, #256\n\tbx lr\n\t"
+        ".balign 4096\n\t.space 4086\n"
+        "\t.thumb_func\nedge_2:\tb.n 1f\n"
+        "1:\tadd.w r0, r0, #512\n\tpush {r0, lr}\n\tadd.w r0, r0, #256\n\tpop {r1, pc}\n\t"
+        ".balign 4096\n\t.space 4086\n"
+        "\t.thumb_func\nedge_3:\tb.n 1f\n\tnop\n"
+        "1:\tadd.w r0, r0, #768\n\tadd.w r0, r0, #256\n\tbx lr\n\t"
+        ".balign 4096\n\t.space 4088\n"
+        "\t.thumb_func\nedge_4:\tb.n 1f\n\tnop\n"
+        "1:\tadds r0, r0, #3\n\tadds r0, r0, #4\n\tbx lr\n\t"
+        ".popsection");
+unsigned edge_1(unsigned), edge_2(unsigned), edge_3(unsigned), edge_4(unsigned);
+#else
+static unsigned edge_1(unsigned value) { return value + 257; }
+static unsigned edge_2(unsigned value) { return value + 768; }
+static unsigned edge_3(unsigned value) { return value + 1024; }
+static unsigned edge_4(unsigned value) { return value + 7; }
+#endif
+
 ARM static unsigned call(unsigned (*function)(unsigned, unsigned), unsigned which, unsigned value) {
     return function(which, value);
 }
@@ -92,6 +117,7 @@ int main(void) {
         sum = sum * 31 + pick_arm(i % 8, i);
         sum = sum * 31 + (uint32_t)clamp((int)(i % 40) - 20, -5, 9);
         sum = sum * 31 + call(i % 2 ? pick : pick_arm, i % 9, i);
+        sum = sum * 31 + (edge_1(i) ^ edge_2(i) ^ edge_3(i) ^ edge_4(i));
         sum = sum * 31 + (uint32_t)find(list, (int)(i % 250));
     }
     printf("interwork: %08x\n", (unsigned)sum);

@@ -3,10 +3,16 @@ use tracewright_isa::{Instruction, ItState, decode};
 
 use crate::format::Target;
 
+/// Bytes of QEMU's page for Arm.
+const PAGE: u64 = 4096;
+
 /// The instruction set of a translation. QEMU does not say whether it is A32 or T32.
 ///
-/// `lens` are the lengths of its instructions. Where code could be either, which is seldom, the text of the last instruction decides, as
-/// QEMU disassembles it.
+/// `lens` are the lengths of its instructions, as QEMU says. Where code could be either, which is seldom, the text of the last instruction
+/// decides, as QEMU disassembles it.
+///
+/// Before the end of a page, QEMU 7.2 looks at the last two bytes to see whether a T32 instruction crosses it, and says that they belong to the
+/// instruction before.
 pub fn instruction_set(
     target: Target,
     start: u64,
@@ -21,10 +27,18 @@ pub fn instruction_set(
     }
     // The first half of a T32 instruction with 32 bits is e800 or more.
     let is_wide = |word: &[u8; 4]| word[1] >= 0xe8;
-    if start & 2 != 0 || lens.contains(&2) {
+    if start & 2 != 0 || lens.iter().any(|len| [2, 6].contains(len)) {
         return Isa::T32;
     }
     let (words, _) = code.as_chunks::<4>();
+    if let [before @ .., last] = words
+        && start.wrapping_add(code.len() as u64).is_multiple_of(PAGE)
+        && before.iter().all(is_wide)
+        && !is_wide(last)
+        && last[3] >= 0xe8
+    {
+        return if is_narrow(u32::from_le_bytes(*last), &last_text()) { Isa::T32 } else { Isa::A32 };
+    }
     let Some(last) = words.last() else { return Isa::A32 };
     if !words.iter().all(is_wide) {
         return Isa::A32;
@@ -35,6 +49,23 @@ pub fn instruction_set(
         (Some(a32), Some(t32)) => by_text(&a32, &t32, &last_text()),
         _ => Isa::T32,
     }
+}
+
+/// Whether a text is that of the T32 instruction in the low half of these bits, and not of A32's. The first is neither a branch nor a
+/// system call, since QEMU does not look ahead then; the second has a condition code of 14 or 15.
+fn is_narrow(bits: u32, text: &str) -> bool {
+    let (name, operands) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), ""));
+    if ["push", "pop", "ldm", "stm"].iter().any(|both| name.starts_with(both)) {
+        let listed = operands.split_once('{').map_or(0, |(_, list)| 1 + list.matches(',').count() as u32);
+        // PUSH has a bit for the link register, POP one for the program counter.
+        let with_link = if name.starts_with('p') { 0x1ff } else { 0xff };
+        return listed == (bits & with_link).count_ones() || listed != (bits & 0xffff).count_ones();
+    }
+    let of_a32 = [
+        "b", "svc", "v", "ldc", "stc", "mcr", "mrc", "mrr", "cdp", "pld", "pli", "dmb", "dsb", "isb", "clrex",
+    ];
+    let no_branch = name.starts_with("bic") || name.starts_with("bkpt");
+    no_branch || !of_a32.iter().any(|of_a32| name.starts_with(of_a32))
 }
 
 /// Which of two readings of an instruction a text fits.
@@ -82,6 +113,21 @@ mod tests {
         assert_eq!(found(0x10530, &[0xf012_e8df], "tbh [pc, r2, lsl #1]"), Isa::T32);
         // b 0x1000 + 8 + 4 * 0xf000: the same bits are a BLX of T32.
         assert_eq!(found(0x1000, &[0xea00_f000], "b #0x3d008"), Isa::A32);
+    }
+
+    #[test]
+    fn bytes_that_were_only_looked_at_are_no_code() {
+        // ADDS, then the first half of an ADD that crosses the end of the page.
+        assert_eq!(found(0x12ffc, &[0xf500_3001], "adds r0, #1"), Isa::T32);
+        assert_eq!(found(0x14ff8, &[0x7000_f500, 0xf500_b501], "push {r0, lr}"), Isa::T32);
+        let edge = instruction_set(Target::Arm, 0x16ffa, &[0; 6], &[6], String::new);
+        assert_eq!(edge, Isa::T32);
+        // The same bits in A32, as QEMU shows those.
+        assert_eq!(found(0x12ffc, &[0xe92d_4010], "push {r4, lr}"), Isa::A32);
+        assert_eq!(found(0x12ffc, &[0xea00_3001], "b #0x1f008"), Isa::A32);
+        assert_eq!(found(0x12ffc, &[0xe8bd_40f0], "pop {r4, r5, r6, r7, lr}"), Isa::A32);
+        assert_eq!(found(0x12ffc, &[0xed9f_0b02], "vldr d0, [pc, #8]"), Isa::A32);
+        assert_eq!(found(0x12ff8, &[0xed9f_0b02], "vldr d0, [pc, #8]"), Isa::A32);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
-use tracewright_isa::may_access;
+use tracewright_core::Isa;
+use tracewright_isa::{may_access, t32};
 
 use super::arguments::Data;
 use super::count_page;
@@ -34,12 +35,13 @@ struct Code {
 
 fn translated(state: &State, tb: Handle) -> Option<()> {
     let api = &state.api;
-    let code = Code::read(api, state.version, tb)?;
+    let mut code = Code::read(api, state.version, tb)?;
     let last = *code.handles.last()?;
     let isa = instruction_set(state.target, code.start, &code.bytes, &code.lens, || {
         // SAFETY: QEMU's function, for what it gave.
         api.insn_disas.map(|text| take_text(unsafe { text(last) })).unwrap_or_default()
     });
+    code.trim(isa);
     let mut at = 0;
     let mut accesses = Vec::new();
     for (index, &len) in code.lens.iter().enumerate() {
@@ -84,6 +86,22 @@ impl Code {
             }
             (bytes.len() <= MOST_CODE).then_some(Self { handles, lens, bytes, start, host })
         }
+    }
+
+    /// Takes away what belongs to no instruction: see [`instruction_set`].
+    fn trim(&mut self, isa: Isa) {
+        if isa != Isa::T32 {
+            return;
+        }
+        let (mut from, mut to) = (0, 0);
+        for len in &mut self.lens {
+            let said = usize::from(*len);
+            let Some(&first) = self.bytes[from..].first_chunk() else { break };
+            *len = t32::len(u16::from_le_bytes(first)).min(*len);
+            self.bytes.copy_within(from..from + usize::from(*len), to);
+            (from, to) = (from + said, to + usize::from(*len));
+        }
+        self.bytes.truncate(to);
     }
 }
 

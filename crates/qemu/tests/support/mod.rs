@@ -18,17 +18,16 @@ pub fn plugin() -> PathBuf {
 pub struct Recorded {
     pub log: Log,
     pub status: ExitStatus,
-    /// Removed when this is.
-    _folder: Folder,
 }
 
 /// Runs a program with the plugin, and nothing to read or to write to.
 pub fn record(program: &Program<'_>) -> Recorded {
+    // What is open can be read when the folder is gone.
     let folder = Folder::new().unwrap();
     let file = folder.path().join("log");
     let option = format!("{},log={}", plugin().display(), file.display());
     let status = program.run_silently(&["-plugin", &option]).unwrap();
     let log = Log::open(&file).unwrap_or_else(|error| panic!("{error}: {status}"));
     assert!(log.damage().is_none(), "{:?}", log.damage());
-    Recorded { log, status, _folder: folder }
+    Recorded { log, status }
 }

@@ -56,7 +56,7 @@ const CRASH: &str = "crash: on the way\n";
 /// All of them, but what is killed from outside (`crash forever`).
 pub const OWN: [Own; 14] = [
     Own { variants: &Variant::ALL, ..own("unwind", &[], "unwind: 6798 a trace\n") },
-    own("interwork", &[], "interwork: 3deb9cff\n"),
+    own("interwork", &[], "interwork: 7f2b7689\n"),
     own("jit", &[], "jit: ad36278d\n"),
     own("cpu", &[], CPU),
     Own { variants: &[Variant::Pie], ..own("load", &[], "load: -25.186679\n") },

@@ -1,0 +1,76 @@
+//! Programs of Debian (`tests/debian.txt`): their logs are whole, and tell of nothing that cannot be.
+
+mod support;
+
+use support::record;
+use tracewright_core::{Block, Ended};
+use tracewright_hart::{Sink, Trap};
+use tracewright_testkit::qemu::{Folder, Guest, Program};
+use tracewright_testkit::{debian, skip};
+
+/// Whether each block follows from what came before it.
+#[derive(Debug, Default)]
+struct Follows {
+    instructions: u64,
+    /// Where execution goes on, if that is known.
+    next: Option<u64>,
+    wrong: Vec<String>,
+}
+
+impl Sink for Follows {
+    fn block(&mut self, block: &Block) {
+        if self.next.is_some_and(|next| next != block.start) {
+            self.wrong.push(format!("{:x?}, then {block:x?}", self.next));
+        }
+        self.instructions += u64::from(block.count);
+        self.next = (block.ended != Ended::Taken).then_some(block.end);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        if trap.interrupt {
+            self.wrong.push(format!("no signals are sent: {trap:x?}"));
+        }
+        self.next = Some(trap.next);
+    }
+
+    fn lost(&mut self) {
+        self.wrong.push(format!("lost after {} instructions", self.instructions));
+    }
+}
+
+#[test]
+fn logs_of_real_programs_are_whole() {
+    const TEST: &str = "logs of Debian's programs";
+    for guest in Guest::ALL {
+        let Some(root) = debian::root(guest).filter(|_| guest.available(TEST)) else {
+            skip(TEST, &format!("{}: not fetched; ./test does that", guest.debian()));
+            continue;
+        };
+        let folder = Folder::new().unwrap();
+        debian::write_inputs(folder.path()).unwrap();
+        let is_run = |program: &debian::Program| program.small || debian::is_full();
+        for program in debian::Program::all().into_iter().filter(|of| of.guest == guest && is_run(of)) {
+            let Some(elf) = program.path() else { panic!("{} is not there", program.name) };
+            let environment = program.environment();
+            let how = Program {
+                guest,
+                elf: &elf,
+                arguments: &program.arguments,
+                environment: &environment,
+                root: Some(&root),
+                folder: Some(folder.path()),
+            };
+            let mut recorded = record(&how);
+            let what = format!("{guest:?} {}", program.name);
+            assert!(recorded.status.success(), "{what}: {}", recorded.status);
+            let threads: Vec<_> = recorded.log.threads().collect();
+            for thread in threads {
+                let mut follows = Follows::default();
+                let off = recorded.log.read(thread, &mut follows).unwrap();
+                let Follows { wrong, instructions, .. } = follows;
+                assert!(wrong.is_empty(), "{what} {thread}: {instructions}: {wrong:#?}");
+                assert!(off.is_some() && instructions > 100, "{what} {thread}: {instructions}, {off:?}");
+            }
+        }
+    }
+}
