@@ -70,6 +70,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
     ("capture", input::capture_folder),
+    ("mappings", input::mappings_file),
     ("instructions", isa::instructions),
     ("retirement_words", qemu::words),
     ("retirement_log", qemu::log),

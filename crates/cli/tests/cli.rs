@@ -52,6 +52,7 @@ fn text_fits_80_columns() {
         "decode samples/hello --elements",
         "decode samples/hello --instructions --image samples/hello/hello.elf",
         "decode samples/two-cores --elements",
+        "info samples/threads",
         "info samples/etrace",
         "packets samples/etrace",
         "stats samples/etrace",

@@ -200,7 +200,7 @@ impl Capture {
         let dumps = devices.into_iter().flat_map(|device| device.dumps);
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
-        let programs = mapping::programs(&processes);
+        let programs = mapping::programs(path, &processes);
         Ok(Self { path: path.into(), description, sources, buffers, memory, programs, processes, problems })
     }
 

@@ -1,7 +1,7 @@
 //! What was mapped where while a program ran, as `/proc/PID/maps` and perf's `MMAP` records tell it.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::capture::Program;
 use crate::program::ImageFile;
@@ -26,18 +26,18 @@ pub struct Mapping {
     pub end: u64,
     /// Offset in the file of what is at `start`.
     pub offset: u64,
-    /// The file; `None`: memory that the program made or the kernel gave.
+    /// The file, seen from the capture's folder; `None`: memory that the program made or the kernel gave.
     pub path: Option<PathBuf>,
     /// Its build ID, in hexadecimal, if it has one.
     pub build_id: Option<String>,
 }
 
 /// The files of mappings. They tell symbols and lines; memory dumps tell code.
-pub(crate) fn programs(processes: &[Process]) -> Vec<Program> {
+pub(crate) fn programs(dir: &Path, processes: &[Process]) -> Vec<Program> {
     let mut places = HashSet::new();
     let mappings = processes.iter().flat_map(|process| &process.mappings);
     let program = |mapping: &Mapping| {
-        let path = mapping.path.clone()?;
+        let path = dir.join(mapping.path.as_ref()?);
         // A file that is mapped in pieces is one program.
         places.insert((path.clone(), mapping.start.wrapping_sub(mapping.offset))).then(|| Program {
             file: ImageFile { path, at: Some(mapping.start) },

@@ -81,6 +81,16 @@ pub fn capture_folder(bytes: &[u8]) {
     }
 }
 
+/// Any text as what was mapped: the snapshot is read all the same, and mappings are such.
+pub fn mappings_file(bytes: &[u8]) {
+    let folder = Folder::snapshot().with("mappings.toml", bytes);
+    let capture = Capture::open(folder.path()).unwrap_or_else(|problem| panic!("{problem}"));
+    let mappings = capture.processes.iter().flat_map(|process| &process.mappings);
+    assert!(mappings.into_iter().all(|mapping| mapping.start < mapping.end));
+    assert_eq!(capture.buffers.len(), 1);
+    let _ = capture.image(&[]);
+}
+
 /// Good text with some bytes changed, lost, doubled, and lines swapped in.
 fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
     let snippets: [&[u8]; 12] = [
@@ -138,6 +148,17 @@ fn damaged_captures() {
             }
         }
         capture_folder(lines.join("\n").as_bytes());
+    }
+}
+
+#[test]
+fn damaged_mappings() {
+    let mut rng = Rng::new(9);
+    let good = "format = 1\n[[process]]\npid = 1\ncommand = \"x\"\n[[process.mapping]]\nstart = 0x1000\nend = 0x2000\n\
+                offset = 0\npath = \"memory.bin\"\nbuild_id = \"12ab\"\n";
+    for round in 0..1000 {
+        let bytes = if round % 10 == 0 { rng.bytes(200) } else { damaged(&mut rng, good) };
+        mappings_file(&bytes);
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use support::{Folder, listed};
 use tracewright_input::snapshot::{BufferFormat, DeviceClass, SourceRef};
-use tracewright_input::{MemorySpace, Snapshot, SnapshotWriter};
+use tracewright_input::{Mapping, MemorySpace, Process, Snapshot, SnapshotWriter};
 use tracewright_testkit::Rng;
 
 /// What a test asks the writer for, and what a reader must then find.
@@ -155,6 +155,69 @@ fn what_is_written_reads_back() {
         assert_eq!(Plan::of(&read), plan);
         assert_eq!(read, written);
     }
+}
+
+/// Cores that see the same memory, a buffer that is written as it comes, and what was mapped.
+#[test]
+fn memory_is_shared_and_trace_streamed() {
+    let folder = Folder::new();
+    let mut writer = SnapshotWriter::create(folder.path()).unwrap();
+    let cores = ["a", "b"].map(|name| writer.core(name, "Cortex-A53", &[]).unwrap());
+    let memory = writer.memory(&[1, 2, 3, 4, 5, 6][..]).unwrap();
+    for core in cores {
+        writer.see(core, memory, (0, 2), 0x1000, MemorySpace::ANY).unwrap();
+        writer.see(core, memory, (2, 4), 0x2000, MemorySpace::ANY).unwrap();
+    }
+    let (buffer, path, mut file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight).unwrap();
+    let source = writer.source("ETM_0", "ETM4", &[]).unwrap();
+    writer.connect(source, buffer, Some(cores[0])).unwrap();
+    std::io::Write::write_all(&mut file, &[7; 32]).unwrap();
+    let mapping = |path: Option<&str>, build_id: Option<&str>| Mapping {
+        start: 0x1000,
+        end: 0x1002,
+        offset: 0x40,
+        path: path.map(Into::into),
+        build_id: build_id.map(Into::into),
+    };
+    let mappings = vec![mapping(Some("/a \"b\"\\é"), Some("12ab")), mapping(None, None)];
+    let process = Process { pid: 7, command: "a\nb".into(), mappings };
+    writer.process(process.clone());
+    let written = writer.finish().unwrap();
+    assert_eq!((written.buffers[0].size, written.buffers[0].path.as_path()), (32, path.as_path()));
+    let read = folder.check(&[]);
+    assert_eq!(read.processes, [process]);
+    let dumps = |core: usize| {
+        let dump =
+            |dump: &tracewright_input::Dump| (dump.path.clone(), dump.address, dump.offset, dump.length);
+        read.devices[core].dumps.iter().map(dump).collect::<Vec<_>>()
+    };
+    let memory = folder.path().join("memory_0.bin");
+    assert_eq!(dumps(0), [(memory.clone(), 0x1000, 0, 2), (memory, 0x2000, 2, 4)]);
+    assert_eq!(dumps(0), dumps(1));
+    // Without processes the file goes away.
+    let mut writer = SnapshotWriter::create(folder.path()).unwrap();
+    writer.core("a", "Cortex-A53", &[]).unwrap();
+    writer.finish().unwrap();
+    assert!(!folder.path().join("mappings.toml").exists());
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused() {
+    check_error(
+        |w| {
+            let memory = w.memory(&[1, 2][..])?;
+            w.see(0, memory, (1, 2), 0x1000, MemorySpace::ANY)
+        },
+        "memory_0.bin: error: has no 0x2 bytes at offset 0x1",
+    );
+    check_error(|w| w.see(0, 5, (0, 1), 0, MemorySpace::ANY), ": error: no file with memory has number 5");
+    check_error(
+        |w| {
+            let memory = w.memory(&[1, 2][..])?;
+            w.see(9, memory, (0, 1), 0, MemorySpace::ANY)
+        },
+        ": error: no device has number 9",
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Context, MemorySpace, Security, TraceId};
@@ -19,6 +19,7 @@ use crate::output::{Error, report};
 /// A snapshot folder that is being written.
 pub struct Folder {
     writer: SnapshotWriter,
+    dir: PathBuf,
     settings: Settings,
     output: Arc<Mutex<Output>>,
     buffer: usize,
@@ -66,7 +67,8 @@ impl Folder {
         }
         let (buffer, path, file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight)?;
         let output = Arc::new(Mutex::new(Output::new(file, path)));
-        Ok(Self { writer, settings: settings.clone(), output, buffer, cores: Vec::new(), without_id: 0 })
+        let (dir, settings) = (dir.to_owned(), settings.clone());
+        Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })
     }
 
     /// A thread begins: its index in the log, and Linux's number for it. What it executes goes to the tracer.
@@ -148,7 +150,7 @@ impl Folder {
                 "code was changed while it ran, at {address:#x} for one: the capture has what ran first, and decode may go wrong there"
             ));
         }
-        let (mapped, missing) = executed.mapped(&process.mappings);
+        let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);
         for missing in missing {
             report(&format!(
                 "{}: {}: the capture has only what ran of it",

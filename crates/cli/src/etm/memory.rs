@@ -58,8 +58,8 @@ impl Code {
     }
 
     /// What lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
-    /// executed is as in the file.
-    pub fn mapped(&mut self, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
+    /// executed is as in the file. Paths are seen from `dir`.
+    pub fn mapped(&mut self, dir: &Path, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
         let (mut pieces, mut missing) = (Vec::new(), Vec::<Missing>::new());
         for (range, mapping) in disjoint(mappings) {
             let Some(path) = &mapping.path else { continue };
@@ -67,7 +67,7 @@ impl Code {
                 continue;
             }
             let offset = mapping.offset.wrapping_add(range.start - mapping.start);
-            match read(path, mapping.build_id.as_deref(), offset, range.end - range.start) {
+            match read(&dir.join(path), mapping.build_id.as_deref(), offset, range.end - range.start) {
                 Ok(mut bytes) => {
                     self.move_into(range.start, &mut bytes);
                     if !bytes.is_empty() {
@@ -206,7 +206,7 @@ mod tests {
             mapping(0x3000, 0x4000, 0, Some(&path)),
             mapping(0x8000, 0x9000, 0, Some(gone)),
         ];
-        let (pieces, missing) = code.mapped(&mappings);
+        let (pieces, missing) = code.mapped(Path::new(""), &mappings);
         std::fs::remove_file(&path).unwrap();
         let mut expected: Vec<u8> = (2..64).collect();
         expected[4..6].copy_from_slice(&[4, 99]);

@@ -136,3 +136,53 @@ impl Settings {
 fn wrong(message: impl Into<String>) -> Error {
     Error::Message(format!("--option {}", message.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use tracewright_etm::Params;
+
+    use super::*;
+
+    fn with(pairs: &[&str]) -> Result<Settings, String> {
+        let pairs: Vec<_> = pairs.iter().map(ToString::to_string).collect();
+        Settings::new(Isa::A64).with(&pairs).map_err(|error| error.to_string())
+    }
+
+    /// Each default in the help is one: saying it changes nothing.
+    #[test]
+    fn the_help_tells_the_defaults() {
+        for (name, value, _) in ALL {
+            assert_eq!(with(&[&format!("{name}={value}")]).unwrap(), Settings::new(Isa::A64), "{name}");
+        }
+        for line in Settings::help().lines() {
+            assert!(line.len() < 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn registers_say_what_is_switched_on() {
+        let id = TraceId::new(0x12).unwrap();
+        let registers = |pairs: &[&str]| with(pairs).unwrap().registers(id);
+        let off = registers(&["return_stack=off", "context_id=no"]);
+        assert_eq!((off.trcconfigr, off.trctraceidr), (1, 0x12));
+        let on = registers(&["branch_broadcast=1", "timestamps=on"]);
+        assert_eq!(on.trcconfigr, 1 | 1 << 3 | 1 << 6 | 1 << 11 | 1 << 12);
+        for isa in [Isa::A64, Isa::A32] {
+            let settings = Settings::new(isa);
+            assert!(CoreKind::of(&settings.core).is_some());
+            assert_eq!(Params::new(&settings.registers(id)).unwrap().version(), (4, 2));
+        }
+        assert_eq!(with(&["sync=0"]).unwrap().options().sync_every, None);
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        let error = |pair: &str| with(&[pair]).unwrap_err();
+        assert_eq!(error("x"), "--option \"x\": expected NAME=VALUE, or help");
+        assert_eq!(error("x=1"), "there is no option \"x\" for ETMv4: `--option help` lists all");
+        assert_eq!(error("sync=7"), "--option sync=7: expected a number of bytes, 0 or from 64 on");
+        assert_eq!(error("return_stack=x"), "--option return_stack=x: expected on or off");
+        assert_eq!(error("core=6502"), "--option core=6502: expected a name like Cortex-A53 or ARMv8-A");
+        assert_eq!(with(&["sync=0", "sync=0"]).unwrap_err(), "--option sync is given twice");
+    }
+}

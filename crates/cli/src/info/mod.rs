@@ -2,6 +2,7 @@
 
 mod etrace;
 mod memory;
+mod processes;
 mod words;
 
 use std::io::Write;
@@ -118,7 +119,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
         }
     }
-    Ok(())
+    processes::text(out, &capture.processes)
 }
 
 fn json(capture: &Capture) -> serde_json::Value {
@@ -156,12 +157,16 @@ fn json(capture: &Capture) -> serde_json::Value {
             "sources": names,
         })
     });
-    json!({
+    let mut object = json!({
         "capture": capture.path.display().to_string(),
         "description": capture.description,
         "sources": sources.collect::<Vec<_>>(),
         "buffers": buffers.collect::<Vec<_>>(),
-    })
+    });
+    if !capture.processes.is_empty() {
+        object["processes"] = processes::json(&capture.processes);
+    }
+    object
 }
 
 fn protocol(source: &Source) -> String {

@@ -15,7 +15,7 @@ use tracewright_input::snapshot::{BufferFormat, MemorySpace};
 #[path = "../../../image/tests/support/mod.rs"]
 mod elf;
 
-const MAIN: u64 = 0x40_0000;
+pub const MAIN: u64 = 0x40_0000;
 const LOOP: u64 = 0x40_000c;
 const SQUARE: u64 = 0x40_0040;
 const REPORT: u64 = 0x40_0050;
@@ -61,7 +61,7 @@ fn block(start: u64, end: u64, flow: Flow, role: Role, ended: Ended) -> Element 
 }
 
 /// What ran. The system call's own instructions are filtered out, as in nearly all traces of programs.
-fn executed() -> Vec<Element> {
+pub fn executed() -> Vec<Element> {
     let context = Context {
         level: 0,
         security: Security::NonSecure,
@@ -121,7 +121,7 @@ pub fn write(dir: &Path) {
     framer.push(TraceId::new(0x10).unwrap(), &trace, &mut frames).unwrap();
     framer.flush(&mut frames);
 
-    let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let code = code();
     let mut writer = SnapshotWriter::create(dir).unwrap();
     writer.describe("a small program, written by the tracewright encoder, no chip was involved").unwrap();
     let buffer = writer.buffer("ETB_0", BufferFormat::CoreSight, &frames[..]).unwrap();
@@ -132,11 +132,21 @@ pub fn write(dir: &Path) {
     writer.connect(source, buffer, Some(core)).unwrap();
     writer.finish().unwrap();
 
+    fs::write(dir.join("hello.elf"), file()).unwrap();
+}
+
+/// What is in memory.
+pub fn code() -> Vec<u8> {
+    CODE.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The program as an ELF file.
+pub fn file() -> Vec<u8> {
     let function = |name, start, end| elf::symbol(name, start, end - start, 0x12, 1);
     let symbols = vec![
         function("main", MAIN, 0x40_0034),
         function("square", SQUARE, 0x40_0048),
         function("report", REPORT, 0x40_005c),
     ];
-    fs::write(dir.join("hello.elf"), elf::program(MAIN, code, symbols).write()).unwrap();
+    elf::program(MAIN, code(), symbols).write()
 }

@@ -1,6 +1,7 @@
 //! What threads do, traced, is what decoders tell: ours, and OpenCSD's.
 
 mod program;
+mod sample;
 mod walk;
 
 use std::fs;
