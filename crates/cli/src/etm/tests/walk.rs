@@ -75,7 +75,8 @@ impl Walk<'_> {
     fn step(&mut self, happenings: Happenings) {
         let (start, isa) = self.at;
         let mut it = ItState::default();
-        let (mut at, mut count, mut last_len, mut len_before) = (start, 0, 0, 0);
+        let (mut at, mut count, mut last_len) = (start, 0, 0);
+        let mut len_before;
         let fault = self.happens(happenings.faults).then(|| self.rng.below(6) as u32);
         let class = loop {
             let is_in_it = it != ItState::default();
