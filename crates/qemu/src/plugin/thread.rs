@@ -298,7 +298,18 @@ impl Thread {
     /// The last translation did not run to its end, or it is not sure that it did, or enough was recorded. Whether recording goes on.
     #[cold]
     fn look(&mut self, passed: u64, next: u32) -> bool {
-        let Some(state) = state() else { return false };
+        self.settle(passed, Some(next));
+        if self.instructions >= self.limit {
+            self.stop(Off::Limit);
+            self.end_chunk();
+            self.phase = Phase::Ended;
+        }
+        self.phase == Phase::On
+    }
+
+    /// Tells how much of the last translation counts, if not all does. `next` is the translation that runs next, if one does.
+    fn settle(&mut self, passed: u64, next: Option<u32>) {
+        let Some(state) = state() else { return };
         // SAFETY: `last` is in the table, or `nothing`.
         let Entry { checkpoints, count, number, .. } = unsafe { *self.last };
         let mut retired = count;
@@ -306,9 +317,9 @@ impl Thread {
             let definitions = state.definitions();
             let find = |number| definitions.translations(number).first().copied();
             let since = passed.wrapping_sub(self.expected.wrapping_sub(checkpoints));
-            if let (Some(last), Some(next)) = (find(number), find(next)) {
-                retired =
-                    format::retired(definitions.accesses(&last), count, since, Some(next.start == last.end));
+            if let Some(last) = find(number) {
+                let went_on = next.and_then(find).is_some_and(|next| next.start == last.end);
+                retired = format::retired(definitions.accesses(&last), count, since, Some(went_on));
             }
         }
         let mut instructions = self.instructions - u64::from(count - retired);
@@ -320,12 +331,6 @@ impl Thread {
         if retired < count {
             self.word(Word::Left(retired));
         }
-        if self.instructions >= self.limit {
-            self.stop(Off::Limit);
-            self.end_chunk();
-            self.phase = Phase::Ended;
-        }
-        self.phase == Phase::On
     }
 
     /// Recording stops.
@@ -449,6 +454,8 @@ impl Thread {
     pub fn finish(&mut self) {
         if self.chunk.is_some() {
             if self.phase == Phase::On {
+                // A program that crashed did not run the last translation to its end. (Not all versions of QEMU call us then.)
+                self.settle(self.passed(), None);
                 self.word(Word::Off(Off::Exit));
             }
             self.end_chunk();
