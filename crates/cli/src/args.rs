@@ -114,6 +114,11 @@ pub struct SelectArgs {
 }
 
 impl SelectArgs {
+    /// Whether all there is is wanted.
+    pub fn is_all(&self) -> bool {
+        self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
+    }
+
     /// Whether a source on a trace bus is wanted.
     pub fn wants(&self, id: TraceId) -> bool {
         self.wants_number(id.get().into())

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use tracewright_core::MemorySpace;
+use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
 use tracewright_hart::{Blocks, Retired, Sink};
 use tracewright_image::Image;
@@ -82,6 +82,18 @@ impl Log {
             Input::Own(_) | Input::Other(..) => "the log does not tell threads apart".into(),
         };
         Err(Error::Message(format!("{}: {why}", self.path.display())))
+    }
+
+    /// The instruction set that its program starts with, if it is of an Arm processor.
+    pub fn arm_isa(&self) -> Option<Isa> {
+        match &self.input {
+            Input::Retirement(log, _) => match log.header().target {
+                Target::Aarch64 => Some(Isa::A64),
+                Target::Arm => Some(Isa::A32),
+                Target::Riscv64 => None,
+            },
+            Input::Own(_) | Input::Other(..) => None,
+        }
     }
 
     /// Fails if it is of an Arm processor.

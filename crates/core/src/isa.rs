@@ -17,6 +17,12 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// Whether it is one of Arm's; otherwise it is RISC-V's.
+    #[inline]
+    pub const fn is_arm(self) -> bool {
+        matches!(self, Self::A64 | Self::A32 | Self::T32)
+    }
+
     /// Length in bytes of its shortest instructions: 2 or 4. Where it is 4, all instructions are as long.
     #[inline]
     pub const fn shortest(self) -> u8 {

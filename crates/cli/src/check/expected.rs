@@ -18,7 +18,16 @@ const WAITING: usize = 16;
 pub struct Items {
     batch: Vec<Item>,
     to: SyncSender<Vec<Item>>,
-    values: bool,
+    knows: Knows,
+}
+
+/// What is known of traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Knows {
+    /// Their values.
+    pub values: bool,
+    /// Whether they are interrupts, where these have numbers of their own (RISC-V).
+    pub interrupts: bool,
 }
 
 impl Items {
@@ -44,7 +53,8 @@ impl Sink for Items {
 
     fn trap(&mut self, trap: &hart::Trap) {
         let &hart::Trap { pc, cause, interrupt, value, .. } = trap;
-        let value = (self.values && !interrupt).then_some(value);
+        let value = (self.knows.values && !interrupt).then_some(value);
+        let interrupt = interrupt && self.knows.interrupts;
         self.push(Item::Trap(Trap { pc: Some(pc), cause, interrupt, value }));
     }
 
@@ -70,11 +80,10 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Runs `tell`, which gives what it knows to a sink and returns what was wrong, on a thread of its own. `values`: whether it
-    /// knows the values of traps.
-    pub fn new(values: bool, tell: impl FnOnce(Items) -> Option<String> + Send + 'static) -> Self {
+    /// Runs `tell`, which gives what it knows to a sink and returns what was wrong, on a thread of its own.
+    pub fn new(knows: Knows, tell: impl FnOnce(Items) -> Option<String> + Send + 'static) -> Self {
         let (to, from) = sync_channel(WAITING);
-        let items = Items { batch: Vec::with_capacity(BATCH), to, values };
+        let items = Items { batch: Vec::with_capacity(BATCH), to, knows };
         let thread = Some(std::thread::spawn(move || tell(items)));
         Self { from, batch: Vec::new().into_iter(), thread, error: None }
     }

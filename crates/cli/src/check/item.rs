@@ -1,6 +1,6 @@
 //! What is compared: what ran, as a trace and a log both tell it.
 
-use tracewright_core::{Block, Element, Ended, Exception, Flow, GapReason};
+use tracewright_core::{Block, Element, Ended, Exception, Flow, GapReason, Isa};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub struct Run {
     pub ended: Ended,
     /// Whether the program alone tells where execution goes from there: the last is a jump to one address.
     pub is_certain: bool,
+    /// Of a log: nobody knows where the last, a branch, led. A trace may lack it.
+    pub is_undecided: bool,
+    /// Their instruction set.
+    pub isa: Isa,
 }
 
 /// A trap.
@@ -77,15 +81,20 @@ impl From<&Block> for Run {
     #[inline]
     fn from(block: &Block) -> Self {
         let is_certain = block.class.flow == Flow::Direct && !block.class.conditional;
-        let Block { start, end, count, last_len, ended, .. } = *block;
-        Self { start, end, count, last_len, ended, is_certain }
+        let is_undecided = block.ended == Ended::Cut && block.class.is_branch();
+        let Block { start, end, count, last_len, ended, isa, .. } = *block;
+        Self { start, end, count, last_len, ended, is_certain, is_undecided, isa }
     }
 }
 
+/// ETMv4's exception with which a debugger stops a core; our encoder ends with it what it could not tell otherwise.
+const DEBUG_HALT: u16 = 1;
+
 impl Item {
     /// What an element of a trace comes to; `None` if it says nothing about what ran.
-    pub fn of(element: &Element) -> Option<Self> {
+    pub fn of(element: &Element, is_arm: bool) -> Option<Self> {
         Some(match element {
+            Element::Exception(Exception { number: DEBUG_HALT, .. }) if is_arm => return None,
             Element::Block(block) => Self::Run(block.into()),
             Element::Exception(Exception { number, interrupt, value, return_address, .. }) => {
                 Self::Trap(Trap {
@@ -108,6 +117,8 @@ impl Item {
 
 /// Bytes of an item on its way from the threads that decode to the one that compares.
 pub const LEN: usize = 40;
+
+const ISAS: [Isa; 5] = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64];
 
 const RUN: u8 = 0;
 const TRAP: u8 = 1;
@@ -132,6 +143,9 @@ impl Told {
         };
         let mut bytes = [0; LEN];
         bytes[..3].copy_from_slice(&[kind, detail, flags]);
+        if let Item::Run(run) = self.item {
+            bytes[3] = run.isa as u8;
+        }
         for (to, number) in bytes[8..].chunks_exact_mut(8).zip([self.offset].iter().chain(&numbers)) {
             to.copy_from_slice(&number.to_le_bytes());
         }
@@ -151,7 +165,18 @@ impl Told {
                 let ended = all.into_iter().find(|&ended| ended as u8 == detail & 0x7f).unwrap_or(Ended::Cut);
                 let is_certain = detail & 0x80 != 0;
                 let [start, end, count] = numbers;
-                Item::Run(Run { start, end, count: count as u32, last_len: flags, ended, is_certain })
+                let isa = ISAS.into_iter().find(|&isa| isa as u8 == bytes[3]).unwrap_or(Isa::Rv64);
+                let count = count as u32;
+                Item::Run(Run {
+                    start,
+                    end,
+                    count,
+                    last_len: flags,
+                    ended,
+                    is_certain,
+                    is_undecided: false,
+                    isa,
+                })
             }
             TRAP => Item::Trap(Trap {
                 pc: (flags & 1 != 0).then_some(numbers[0]),
@@ -184,6 +209,8 @@ mod tests {
                 last_len: 4,
                 ended,
                 is_certain: ended == Ended::Taken,
+                is_undecided: false,
+                isa: ISAS[ended as usize],
             })
         });
         let traps = [(Some(7), None), (None, Some(u64::MAX)), (None, None)]

@@ -15,7 +15,7 @@ use tracewright_image::Image;
 use tracewright_isa::riscv::len;
 
 pub use self::compare::{Compare, Equal, Log, Parted};
-pub use self::expected::Expected;
+pub use self::expected::{Expected, Knows};
 use self::item::LEN;
 pub use self::item::{Item, Told};
 use crate::decode::part::{At, Print};
@@ -23,13 +23,16 @@ use crate::line::Line;
 use crate::log::bits;
 
 /// Makes records of what a decoder tells, for a [`Checker`].
-pub struct Records;
+pub struct Records {
+    /// Of an Arm core.
+    pub is_arm: bool,
+}
 
 impl Print for Records {
     type State = ();
 
     fn element(&self, _: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
-        if let Some(item) = Item::of(element) {
+        if let Some(item) = Item::of(element, self.is_arm) {
             line.append(&Told { offset: at.place.offset, item }.to_bytes());
         }
     }
@@ -64,6 +67,8 @@ pub struct Checked {
     pub parted: Option<(u64, Parted)>,
     /// What both ran last, what each has after that, for people.
     pub shown: String,
+    /// Traps are those of an Arm core.
+    pub is_arm: bool,
     /// Why the log could not be read to its end.
     pub log_error: Option<String>,
 }
@@ -112,7 +117,7 @@ impl<'a> Checker<'a> {
         };
         let equal = self.compare.equal;
         let log_error = self.compare.into_log().error;
-        Checked { equal, parted: self.parted, shown, log_error }
+        Checked { equal, parted: self.parted, shown, is_arm: self.isa.is_arm(), log_error }
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
+use tracewright_etm::Profile;
+use tracewright_etm::packet::{Exception, ReturnAddress};
 use tracewright_flow::Instructions;
 use tracewright_hart::cause;
 use tracewright_image::Image;
@@ -49,7 +51,7 @@ impl Side<'_> {
     fn item(&self, item: &Item) -> Vec<String> {
         match item {
             Item::Run(run) => self.run(run),
-            Item::Trap(found) => vec![format!("{:>18}  {}", "", trap(found))],
+            Item::Trap(found) => vec![format!("{:>18}  {}", "", trap(found, self.isa.is_arm()))],
             Item::Privilege(level) => vec![format!("{:>18}  {} mode", "", words::privilege(*level))],
             Item::Unknown(why) => vec![format!("{:>18}  {}", "", unknown(*why))],
         }
@@ -57,12 +59,12 @@ impl Side<'_> {
 
     /// A line for each instruction: address, text, place.
     fn run(&self, run: &Run) -> Vec<String> {
-        let Run { start, end, count, last_len, ended, .. } = *run;
-        let block = Block { start, end, count, isa: self.isa, last_len, class: Class::NEXT, ended };
+        let Run { start, end, count, last_len, ended, isa, .. } = *run;
+        let block = Block { start, end, count, isa, last_len, class: Class::NEXT, ended };
         let mut lines: Vec<String> = Vec::new();
         for instruction in Instructions::new(self.image, MemorySpace::ANY, &block).take(count as usize) {
             let mut line = Line::default();
-            disassembly::write(&mut line, self.isa, &instruction);
+            disassembly::write(&mut line, isa, &instruction);
             let text = String::from_utf8_lossy(line.bytes()).into_owned();
             let place = names::place(self.image, instruction.address, MemorySpace::ANY, 24);
             let line = format!("{:#18x}  {text:<27} {place}", instruction.address);
@@ -82,9 +84,10 @@ impl Side<'_> {
 }
 
 /// `exception 5: load from where no memory is, value 0x10, at 0x80000000`.
-fn trap(trap: &Trap) -> String {
+fn trap(trap: &Trap, is_arm: bool) -> String {
     let kind = if trap.interrupt { "interrupt" } else { "exception" };
-    let mut text = format!("{kind} {}: {}", trap.cause, cause::describe(trap.cause, trap.interrupt));
+    let what = if is_arm { arm(trap.cause) } else { cause::describe(trap.cause, trap.interrupt) };
+    let mut text = format!("{kind} {}: {what}", trap.cause);
     if let Some(value) = trap.value {
         let _ = write!(text, ", value {value:#x}");
     }
@@ -92,6 +95,12 @@ fn trap(trap: &Trap) -> String {
         let _ = write!(text, ", at {pc:#x}");
     }
     text
+}
+
+/// ETMv4's name of an exception.
+fn arm(number: u64) -> &'static str {
+    let number = u16::try_from(number).unwrap_or(u16::MAX);
+    Exception { number, return_address: ReturnAddress::None, fault_pending: false }.name(Profile::A)
 }
 
 fn unknown(why: Unknown) -> &'static str {
@@ -137,8 +146,8 @@ impl Checked {
                 let which = if *taken_in_trace { "trace" } else { "log" };
                 format!("the branch at {at:#x} was taken in the {which} only")
             }
-            Parted::OnlyInTrace(found) => format!("only the trace has a trap: {}", trap(found)),
-            Parted::OnlyInLog(found) => format!("only the log has a trap: {}", trap(found)),
+            Parted::OnlyInTrace(found) => format!("only the trace has a trap: {}", trap(found, self.is_arm)),
+            Parted::OnlyInLog(found) => format!("only the log has a trap: {}", trap(found, self.is_arm)),
             Parted::Trap { .. } => "the traps differ".into(),
             Parted::Privilege { at, trace, log } => format!(
                 "{at:#x} ran in {} mode in the trace, in {} mode in the log",
@@ -154,15 +163,17 @@ impl Checked {
     }
 
     /// The same as a JSON object.
-    pub fn json(&self) -> String {
+    pub fn json(&self, source: Option<&str>) -> String {
         let hex = |value: u64| format!("{value:#x}");
         let (kind, trace, log) = match self.parted.map(|(_, how)| how) {
             None => (None, None, None),
             Some(Parted::Address { trace, log }) => (Some("address"), Some(hex(trace)), Some(hex(log))),
             Some(Parted::Branch { at, .. }) => (Some("branch"), Some(hex(at)), Some(hex(at))),
-            Some(Parted::OnlyInTrace(found)) => (Some("trap"), Some(trap(&found)), None),
-            Some(Parted::OnlyInLog(found)) => (Some("trap"), None, Some(trap(&found))),
-            Some(Parted::Trap { trace, log }) => (Some("trap"), Some(trap(&trace)), Some(trap(&log))),
+            Some(Parted::OnlyInTrace(found)) => (Some("trap"), Some(trap(&found, self.is_arm)), None),
+            Some(Parted::OnlyInLog(found)) => (Some("trap"), None, Some(trap(&found, self.is_arm))),
+            Some(Parted::Trap { trace, log }) => {
+                (Some("trap"), Some(trap(&trace, self.is_arm)), Some(trap(&log, self.is_arm)))
+            }
             Some(Parted::Privilege { trace, log, .. }) => {
                 let name = |level| Some(words::privilege(level).to_owned());
                 (Some("privilege"), name(trace), name(log))
@@ -171,12 +182,15 @@ impl Checked {
             Some(Parted::TraceEnds) => (Some("trace ends"), None, None),
             Some(Parted::LogEnds) => (Some("log ends"), None, None),
         };
-        let object = json!({
+        let mut object = json!({
             "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
             "left_open": self.equal.open, "uncounted_instructions": self.equal.uncounted,
             "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
             "log_error": self.log_error,
         });
+        if let Some(source) = source {
+            object["source"] = source.into();
+        }
         format!("{object}\n")
     }
 }

@@ -1,6 +1,7 @@
 //! `tracewright decode`: every instruction that ran.
 
 mod bodies;
+mod check;
 pub mod disassembly;
 mod engine;
 mod etm;
@@ -20,18 +21,15 @@ pub mod text;
 pub mod words;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
-use tracewright_core::Isa;
 use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
-use tracewright_hart::log::Kind;
 use tracewright_image::Image;
-use tracewright_input::{self as input, Buffer, BufferFormat, Capture, EtraceSource, ImageFile, Source};
-use tracewright_isa::riscv::Xlen;
+use tracewright_input::{Buffer, BufferFormat, Capture, EtraceSource, ImageFile, Source};
 
 use self::engine::{Engine, Plan};
 use self::etm::Etm;
@@ -45,9 +43,7 @@ use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::check::{self, Checker, Expected, Records};
 use crate::images;
-use crate::log::Log;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
 use crate::reader::Input;
@@ -122,7 +118,8 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     events: Vec<EventName>,
 
     /// Compare with what a log says ran (one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV), and say where they
-    /// part. Exit status 0 only if they are equal, also in length.
+    /// part. Exit status 0 only if they are equal, also in length. With a log of tracewright's plugin for QEMU, source threadN is compared
+    /// with thread N, and that for all of them.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to"])]
     check: Option<PathBuf>,
 
@@ -200,12 +197,25 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
     let mut errors = 0;
     let wants = |id: u16| opts.select.wants_number(id);
+    let checked = Mutex::new(Vec::new());
     for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
-        let all = All { opts, capture: &capture, buffer, image: &image, wants: &wants, jobs, range };
+        let all = All {
+            opts,
+            capture: &capture,
+            buffer,
+            image: &image,
+            wants: &wants,
+            jobs,
+            range,
+            checked: &checked,
+        };
         errors += threads.install(|| match buffer.format {
             BufferFormat::Etrace => all.etrace(),
             _ => all.etm(index > 0),
         })?;
+    }
+    if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
+        errors += check::unchecked(log, &checked.into_inner().unwrap_or_default())?;
     }
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
@@ -219,11 +229,13 @@ struct All<'a> {
     wants: &'a (dyn Fn(u16) -> bool + Sync),
     jobs: usize,
     range: Range,
+    /// Threads of the log that were compared.
+    checked: &'a Mutex<Vec<u32>>,
 }
 
 impl All<'_> {
     fn what<T: Protocol>(&self, options: T::Options) -> What<'_, T> {
-        let Self { opts, capture, buffer, image, wants, jobs, range } = *self;
+        let Self { opts, capture, buffer, image, wants, jobs, range, .. } = *self;
         let plan = Plan { options, range, jobs };
         What { capture, buffer, image, wants, plan, no_image: opts.no_image }
     }
@@ -231,10 +243,6 @@ impl All<'_> {
     /// Decodes ETMv4 and ETE. `again`: this is not the first buffer. Returns how many things were wrong.
     fn etm(&self, again: bool) -> Result<u64, Error> {
         let opts = self.opts;
-        if opts.check.is_some() {
-            let message = format!("{}: --check is for RISC-V E-Trace, and this is not", self.buffer.name);
-            return Err(Error::Message(message));
-        }
         let opencsd = opts.style == Some(Style::Opencsd);
         let what = self.what::<Etm>(etm::Options {
             decode: decode::Options {
@@ -245,7 +253,9 @@ impl All<'_> {
             },
             resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         });
-        if opencsd {
+        if let Some(log) = &opts.check {
+            self.check(what, log)
+        } else if opencsd {
             what.decode(&OpenCsd { again }, "")
         } else if opts.no_image {
             let json = opts.json.then(|| serde_json::to_string(&self.buffer.name).unwrap_or_default());
@@ -265,7 +275,7 @@ impl All<'_> {
         }
         let what = self.what::<Etrace>(etrace::Options { handlers });
         if let Some(log) = &self.opts.check {
-            return self.check(&what, log);
+            return self.check(what, log);
         }
         let refused = [
             ("--style opencsd", self.opts.style == Some(Style::Opencsd)),
@@ -277,53 +287,6 @@ impl All<'_> {
             return Err(Error::Message(message));
         }
         self.show(&what)
-    }
-
-    /// Compares with a log. Returns how many things were wrong: none if they are equal.
-    fn check(&self, what: &What<'_, Etrace>, path: &Path) -> Result<u64, Error> {
-        let mut sources = what.sources();
-        let (source, other) = (sources.next(), sources.next());
-        let (Some(source), None) = (source, other) else {
-            let why = match source {
-                Some(_) => "--check compares one source: say which with --id",
-                None => "no source can be read: there is nothing to check",
-            };
-            return Err(Error::Message(format!("{}: {why}", self.buffer.name)));
-        };
-        let input::Protocol::Etrace(source) = &source.protocol else { return Ok(0) };
-        let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-        let log = Log::open(path)?;
-        if log.xlen().is_some_and(|of_log| of_log != xlen) {
-            let message = format!("{}: the trace is of {}, the log is not", path.display(), source.isa);
-            return Err(Error::Message(message));
-        }
-        let (kind, values) = match log.kind() {
-            Kind::Qemu => (check::Log::NoTraps, false),
-            Kind::Rvfi | Kind::Retirement => (check::Log::Traps, false),
-            Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
-        };
-        let image = Arc::clone(self.image);
-        let expected = Expected::new(values, move |items| log.read(xlen, &image, items).1);
-        let mut checker = Checker::new(expected, kind, self.image, source.isa);
-        let mut stopped = Tally::default();
-        let decoded = what.decode_into(&Records, "", &mut checker, &mut stopped);
-        let is_whole = decoded.is_ok();
-        let errors = match decoded {
-            Ok(errors) => errors,
-            Err(_) if checker.is_done() => 0,
-            Err(error) => return Err(error),
-        };
-        let checked = checker.finish(self.opts.check_prefix);
-        let mut out = stdout();
-        out.write_all(if self.opts.json { checked.json() } else { checked.text() }.as_bytes())?;
-        out.flush()?;
-        if let (Some((offset, _)), false) = (checked.parted, is_whole) {
-            summary::report_until(&self.buffer.name, &stopped, self.image, offset);
-        }
-        if let Some(error) = &checked.log_error {
-            report(&format!("{}: {error}", path.display()));
-        }
-        Ok(errors.max(u64::from(!checked.is_equal())))
     }
 
     /// In our own words.

@@ -14,7 +14,7 @@ use tracewright_image::{Bytes, Image};
 
 use self::run::Ran;
 use self::story::Story;
-use crate::check::{Checked, Checker, Expected, Item, Log, Records, Told, records};
+use crate::check::{Checked, Checker, Expected, Item, Knows, Log, Records, Told, records};
 use crate::decode::in_memory;
 use crate::decode::part::{Range, Tally};
 use crate::decode::text::{Detail, Text};
@@ -87,7 +87,7 @@ fn image(ran: &Ran) -> Result<Image, Error> {
 /// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
 fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
     let log = ran.log.clone();
-    let expected = Expected::new(true, move |mut items| {
+    let expected = Expected::new(Knows { values: true, interrupts: true }, move |mut items| {
         let mut reader = match own::Reader::new(&log[..]) {
             Ok(reader) => reader,
             Err(error) => return Some(error.to_string()),
@@ -96,7 +96,8 @@ fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Erro
     });
     let mut checker = Checker::new(expected, Log::Traps, image, ISA);
     let mut watch = Watch { checker: &mut checker, image, shown: None };
-    let decoded = in_memory(&ran.source, &ran.trace, image, &Records, Range::ALL, &mut watch);
+    let decoded =
+        in_memory(&ran.source, &ran.trace, image, &Records { is_arm: false }, Range::ALL, &mut watch);
     let shown = watch.shown;
     let tally = match decoded {
         Ok(tally) => tally,

@@ -57,8 +57,20 @@ impl Sink for Code {
 
 /// Reads a log instead of running a program.
 pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
-    let log = Log::open(path)?;
+    let mut log = Log::open(path)?;
     log.check_program(opts.program.is_some())?;
+    log.check_riscv("record --from")?;
+    match (opts.thread, log.threads()) {
+        (Some(thread), _) => log.set_thread(thread)?,
+        (None, Some(threads)) if threads.len() > 1 => {
+            let (path, count) = (path.display(), threads.len());
+            report(&format!(
+                "{path}: the log has {count} threads, this is thread {} (--thread N)",
+                threads[0]
+            ));
+        }
+        (None, _) => {}
+    }
     let places = opts.program.as_deref().map_or_else(Places::none, places::file);
     let xlen = log.xlen().unwrap_or(if opts.rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
     let (folder, tracer) = super::trace(opts, xlen)?;

@@ -102,6 +102,10 @@ pub struct Opts {
     #[arg(long, value_name = "LOG", conflicts_with_all = ["timing", "machine", "arguments"])]
     from: Option<PathBuf>,
 
+    /// With --from, and a log of tracewright's plugin for QEMU: this thread (0 if not given).
+    #[arg(long, value_name = "N", requires = "from")]
+    thread: Option<u32>,
+
     /// The log is of an RV32 program (tracewright's own logs say so themselves).
     #[arg(long, requires = "from")]
     rv32: bool,
