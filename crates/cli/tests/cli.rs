@@ -54,6 +54,8 @@ fn text_fits_80_columns() {
         "decode samples/two-cores --elements",
         "info samples/threads",
         "info samples/etrace",
+        "info samples/retirement.log",
+        "stats samples/retirement.log",
         "packets samples/etrace",
         "stats samples/etrace",
         "decode samples/etrace --elements",

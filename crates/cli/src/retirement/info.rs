@@ -64,7 +64,7 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std
     for Thread { index, tid, instructions, end } in threads {
         let tid = tid.map_or("unknown".into(), |tid| tid.to_string());
         let end = end.as_ref().map_or("damaged", |off| end_words(*off));
-        writeln!(out, "  {index:<4} thread ID {tid:<9} {:>16} instructions; {end}", grouped(*instructions))?;
+        writeln!(out, "  {index:<4} tid {tid:<9} {:>16} instructions; {end}", grouped(*instructions))?;
     }
     if !definitions.maps().is_empty() {
         writeln!(out, "\nexecutable mappings")?;

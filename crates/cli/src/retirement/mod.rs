@@ -91,11 +91,11 @@ pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
 pub const fn end_words(off: Option<Off>) -> &'static str {
     match off {
         Some(Off::Exit) => "ended",
-        Some(Off::Stop) => "stopped at the stop address",
-        Some(Off::Limit) => "stopped after as many instructions as asked for",
-        Some(Off::Exec) => "replaced by another program (execve)",
-        Some(Off::Failed) => "stopped: the log could not be written",
-        None => "cut: QEMU was killed, or the program crashed",
+        Some(Off::Stop) => "at the stop address",
+        Some(Off::Limit) => "at the instruction limit",
+        Some(Off::Exec) => "replaced (execve)",
+        Some(Off::Failed) => "the log could not be written",
+        None => "cut: killed, or crashed",
     }
 }
 

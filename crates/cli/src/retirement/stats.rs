@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 
@@ -126,22 +127,33 @@ struct Places {
 impl Places {
     /// Later mappings replace earlier ones.
     fn new(maps: &[Map]) -> Self {
-        let mut edges: Vec<u64> = maps.iter().flat_map(|map| [map.start, map.end]).collect();
-        edges.sort_unstable();
-        edges.dedup();
         let mut files = vec![("(memory without a file)".to_owned(), 0)];
-        let mut of_file = |path: &str| match files.iter().position(|(known, _)| known == path) {
-            Some(known) => known,
-            None => {
-                files.push((path.to_owned(), 0));
+        let mut numbers = HashMap::from([("", 0)]);
+        // Pieces that do not overlap: where each ends, and its file.
+        let mut pieces: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+        for Map { start, end, path, .. } in maps.iter().filter(|map| map.start < map.end) {
+            let file = *numbers.entry(path.as_str()).or_insert_with(|| {
+                files.push((path.clone(), 0));
                 files.len() - 1
+            });
+            let before = pieces.range(..end).rev();
+            let hit: Vec<_> =
+                before.take_while(|(_, (last, _))| last > start).map(|(&at, &of)| (at, of)).collect();
+            for (at, (last, other)) in hit {
+                pieces.remove(&at);
+                if at < *start {
+                    pieces.insert(at, (*start, other));
+                }
+                if last > *end {
+                    pieces.insert(*end, (last, other));
+                }
             }
-        };
-        let map_at = |address: u64| maps.iter().rev().find(|map| (map.start..map.end).contains(&address));
-        let mut starts = vec![(0, 0)];
-        for start in edges {
-            let path = map_at(start).map(|map| map.path.as_str()).filter(|path| !path.is_empty());
-            starts.push((start, path.map_or(0, &mut of_file)));
+            pieces.insert(*start, (*end, file));
+        }
+        let mut starts = Vec::with_capacity(2 * pieces.len());
+        for (start, (end, file)) in pieces {
+            starts.push((start, file));
+            starts.push((end, 0));
         }
         Self { starts, files, last: (0, 0, 0) }
     }
@@ -189,5 +201,25 @@ impl Sink for Count {
 
     fn trap(&mut self, _: &Trap) {
         self.traps += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_mappings_replace_earlier_ones() {
+        let map =
+            |start, end, path: &str| Map { start, end, offset: 0, path: path.into(), build_id: Vec::new() };
+        let maps = [map(0x10, 0x50, "a"), map(0x20, 0x30, "b"), map(0x28, 0x40, ""), map(0x48, 0x60, "b")];
+        let mut places = Places::new(&maps);
+        for address in 0..0x70 {
+            places.add(address, 1);
+        }
+        let expected = [("(memory without a file)", 0x10 + 0x18 + 0x10), ("a", 0x10 + 8), ("b", 8 + 0x18)];
+        let mut found = places.sorted();
+        found.sort_unstable();
+        assert_eq!(found, expected);
     }
 }

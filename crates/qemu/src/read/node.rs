@@ -11,8 +11,10 @@ pub(super) struct Node {
     pub block: Block,
     /// Nodes that came after it.
     pub successors: Successors,
-    /// For each of them, why the block ended, if telling that is all there is to do.
+    /// For each of them, why the block ended, if telling that is all there is to do before `next` comes.
     pub ended: [Option<Ended>; 2],
+    /// The same nodes, where that is so.
+    pub next: [u32; 2],
     /// It is one block, which ends with it, and all its instructions are known.
     pub is_simple: bool,
     /// The translation's number.
@@ -33,6 +35,7 @@ impl Node {
             block: only.map_or(empty, |run| run.block),
             successors: Successors::default(),
             ended: [None; 2],
+            next: [0; 2],
             is_simple: only.is_some(),
             translation: number,
             first_bits,

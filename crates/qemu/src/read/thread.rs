@@ -60,6 +60,8 @@ pub(super) struct Accessed {
 const MOST_ACCESSES: usize = 1 << 20;
 /// Accesses of more bytes do not exist: QEMU's largest have 128.
 const MOST_SHIFT: u32 = 7;
+/// Of more bytes than 2 to the power of this there is no value.
+const MOST_VALUE_SHIFT: u32 = 4;
 
 impl Thread {
     /// The thread with this index in the log; nothing of it was read yet.
@@ -209,15 +211,13 @@ impl Thread {
             {
                 let mut now = now as usize;
                 let mut told = 0;
+                // The next outcome is the highest bit.
+                let mut rest = bits << (32 - count);
                 while count > 0
                     && let Some(node) = self.nodes.get(now)
                 {
-                    let outcome = bits >> (count - 1) & 1 != 0;
-                    let (Some(ended), Some(next)) =
-                        (node.ended[usize::from(outcome)], node.successors.get(outcome))
-                    else {
-                        break;
-                    };
+                    let outcome = (rest >> 31) as usize;
+                    let Some(ended) = node.ended[outcome] else { break };
                     let mut block = node.block;
                     block.ended = ended;
                     if S::INSTRUCTIONS {
@@ -225,7 +225,8 @@ impl Thread {
                     }
                     told += u64::from(block.count);
                     sink.block(&block);
-                    now = next as usize;
+                    now = node.next[outcome] as usize;
+                    rest <<= 1;
                     count -= 1;
                 }
                 self.instructions += told;
@@ -254,7 +255,9 @@ impl Thread {
         let ended = self.settle(Some(self.start_of(next)), definitions, sink);
         self.enter(next, definitions, sink)?;
         if self.is_plain {
-            self.nodes[last].ended[usize::from(outcome)] = ended;
+            let node = &mut self.nodes[last];
+            node.ended[usize::from(outcome)] = ended;
+            node.next[usize::from(outcome)] = next;
         }
         Ok(())
     }
@@ -394,8 +397,8 @@ impl Thread {
 
     /// Words of address and value that come after an access.
     fn access_len(&self, size_shift: u32) -> usize {
-        let value = if self.has_values { (1 << size_shift) / 4 } else { 0 };
-        2 + if self.has_values { value.max(1) } else { 0 }
+        let value = ((1 << size_shift.min(MOST_VALUE_SHIFT)) / 4).max(1);
+        2 + if self.has_values { value } else { 0 }
     }
 
     fn access(

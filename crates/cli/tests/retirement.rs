@@ -1,0 +1,218 @@
+//! Retirement logs through the command: the committed sample is what our own format writes (`BLESS=1 cargo test` rewrites it), and
+//! what is encoded from a log is equal to it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tracewright_core::Isa;
+use tracewright_qemu::format::{
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off,
+    Record, Target, TranslationRecord, Word, checksum,
+};
+
+const CHUNK: usize = 4096;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sample() -> PathBuf {
+    root().join("samples/retirement.log")
+}
+
+/// A program that counts down from 3 and exits, and a second thread that was still in the loop when QEMU was killed.
+fn log(target: Target) -> Vec<u8> {
+    let header = Header {
+        target,
+        chunk_size: CHUNK as u32,
+        has_accesses: false,
+        has_values: false,
+        pid: 1234,
+        forked_from: 0,
+        api: 1,
+        time: 0,
+        checkpoints: 0,
+    };
+    // li a0, 3; addi a0, a0, -1; bnez a0, .-4; li a7, 93; ecall. Or: mov, subs, b.ne, mov, svc.
+    let (isa, code) = match target {
+        Target::Riscv64 => (Isa::Rv64, [0x0030_0513, 0xfff5_0513, 0xfe05_1ee3, 0x05d0_0893, 0x73]),
+        _ => (Isa::A64, [0xd280_0060, 0xf100_0400, 0x54ff_ffe1, 0xd280_0ba8, 0xd400_0001]),
+    };
+    let code: Vec<u8> = code.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let translation = |first: usize, count: usize| {
+        let (start, code) = (0x10000 + 4 * first as u64, &code[4 * first..4 * (first + count)]);
+        Record::Translation(TranslationRecord { start, isa, count: count as u32, code })
+    };
+    let mut records = Vec::new();
+    for record in [
+        Record::Command(b"./countdown\0--from=3\0"),
+        Record::Map(MapRecord { start: 0x10000, end: 0x11000, offset: 0, path: "", build_id: &[] }),
+        Record::Map(MapRecord {
+            start: 0x20000,
+            end: 0x21000,
+            offset: 0x1000,
+            path: "/nowhere/libgone.so",
+            build_id: &[0xab, 0xcd],
+        }),
+        Record::Thread { index: 0, tid: 1234 },
+        Record::Thread { index: 1, tid: 1235 },
+        Record::Note("this log was made by hand"),
+        translation(0, 1),
+        translation(1, 2),
+        translation(3, 2),
+    ] {
+        record.write(&mut records);
+    }
+    // The loop is its own successor once it was told.
+    let first = [0, 1, 1].map(|number| Word::Translation(number).value());
+    let first: Vec<_> = first.into_iter().chain([OUTCOMES | 2, 3, Word::Off(Off::Exit).value()]).collect();
+    let second = [Word::Translation(1).value(), 2, OUTCOMES | 0b1000];
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let mut file = header.to_bytes().to_vec();
+    let chunks = [
+        (ChunkKind::Definitions, ChunkState::Done, records),
+        (ChunkKind::Thread(0), ChunkState::Done, bytes(&first)),
+        (ChunkKind::Thread(1), ChunkState::Open, bytes(&second)),
+    ];
+    for (kind, state, bytes) in chunks {
+        let is_done = state == ChunkState::Done;
+        let head = ChunkHeader {
+            kind,
+            state,
+            counted: Counted::Unknown,
+            sequence: 0,
+            len: if is_done { bytes.len() as u32 } else { 0 },
+            instructions: 0,
+            begun: 0,
+            done: 0,
+            checksum: if is_done { checksum(&bytes) } else { 0 },
+        };
+        let end = file.len() + CHUNK;
+        file.extend(head.to_bytes());
+        file.extend(bytes);
+        file.resize(end, 0);
+    }
+    file
+}
+
+fn tracewright(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder that is gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tracewright-retirement-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_sample_is_what_the_format_writes() {
+    let bytes = log(Target::Riscv64);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(sample(), &bytes).unwrap();
+    }
+    assert!(fs::read(sample()).unwrap() == bytes, "samples/retirement.log differs; BLESS=1 accepts it");
+}
+
+#[test]
+fn what_is_encoded_is_equal_to_the_log() {
+    for target in [Target::Riscv64, Target::Aarch64] {
+        let folder = Folder::new(target.name());
+        let (log_file, capture) = (folder.file("x.log"), folder.file("capture"));
+        fs::write(&log_file, log(target)).unwrap();
+        let encoded = tracewright(&["encode", &log_file, "-o", &capture]);
+        let errors = text(&encoded.stderr);
+        assert_eq!(encoded.status.code(), Some(0), "{errors}");
+        assert!(errors.contains("thread0") && errors.contains("thread1"), "{errors}");
+        assert!(errors.contains("cut: killed, or crashed"), "{errors}");
+        let checked = tracewright(&["decode", &capture, "--check", &log_file]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        // The call retires on Arm, and not on RISC-V. Of the thread that was cut, what was last is not told.
+        let first = if target == Target::Riscv64 { 8 } else { 9 };
+        let expected = format!("thread0: equal: {first} instructions, ");
+        assert!(text(&checked.stdout).starts_with(&expected), "{}", text(&checked.stdout));
+        assert!(
+            text(&checked.stdout).contains("thread1: equal: 8 instructions, 0 traps"),
+            "{}",
+            text(&checked.stdout)
+        );
+        // One source alone: the others need not be there.
+        let alone = folder.file("alone");
+        assert_eq!(
+            tracewright(&["encode", &log_file, "-o", &alone, "--thread", "1", "-q"]).status.code(),
+            Some(0)
+        );
+        let checked = tracewright(&["decode", &alone, "--check", &log_file, "--json"]);
+        assert!(
+            text(&checked.stderr).contains("thread 0 is not in the capture"),
+            "{}",
+            text(&checked.stderr)
+        );
+        assert_eq!(checked.status.code(), Some(1));
+        assert!(text(&checked.stdout).contains("\"source\":\"thread1\""), "{}", text(&checked.stdout));
+    }
+}
+
+#[test]
+fn a_difference_is_found_in_its_thread() {
+    for target in [Target::Riscv64, Target::Aarch64] {
+        let folder = Folder::new(&format!("{}-differs", target.name()));
+        let (log_file, capture) = (folder.file("x.log"), folder.file("capture"));
+        let mut bytes = log(target);
+        fs::write(&log_file, &bytes).unwrap();
+        assert_eq!(tracewright(&["encode", &log_file, "-o", &capture, "-q"]).status.code(), Some(0));
+        // Another round of the loop, in the open chunk of the second thread.
+        let at = HEADER_SIZE + 2 * CHUNK + CHUNK_HEADER + 8;
+        bytes[at..at + 4].copy_from_slice(&(OUTCOMES | 0b10000).to_le_bytes());
+        fs::write(&log_file, &bytes).unwrap();
+        let checked = tracewright(&["decode", &capture, "--check", &log_file]);
+        assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stdout));
+        let said = text(&checked.stdout);
+        assert!(said.contains("thread0: equal"), "{said}");
+        assert!(said.contains("thread1: the trace and the log part after 8 instructions"), "{said}");
+    }
+}
+
+#[test]
+fn damage_is_said_with_its_place() {
+    let folder = Folder::new("damage");
+    let log_file = folder.file("x.log");
+    let mut bytes = log(Target::Riscv64);
+    let chunk = HEADER_SIZE + CHUNK;
+    bytes[chunk + CHUNK_HEADER] ^= 2;
+    fs::write(&log_file, &bytes).unwrap();
+    for verb in ["info", "stats"] {
+        let output = tracewright(&[verb, &log_file]);
+        assert_eq!(output.status.code(), Some(1), "{verb}");
+        let expected = format!("the checksum of this chunk does not match (at offset {chunk:#x})");
+        assert!(text(&output.stderr).contains(&expected), "{verb}: {}", text(&output.stderr));
+    }
+    let output = tracewright(&["encode", &log_file, "-o", &folder.file("capture")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("thread0: the log is damaged"), "{}", text(&output.stderr));
+    // What is no log any more is refused.
+    fs::write(&log_file, &bytes[..100]).unwrap();
+    let output = tracewright(&["info", &log_file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("ends within its header"), "{}", text(&output.stderr));
+}
