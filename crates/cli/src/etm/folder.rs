@@ -13,6 +13,7 @@ use tracewright_input::{Process, SnapshotWriter};
 
 use super::memory::Code;
 use super::output::Output;
+use super::tracer::LeftOut;
 use super::{Settings, Tracer};
 use crate::output::{Error, report};
 
@@ -40,6 +41,8 @@ pub struct Traced {
     pub instructions: u64,
     /// Instructions of threads for which there was no trace ID.
     pub not_traced: u64,
+    /// What else is not in it.
+    pub left_out: LeftOut,
 }
 
 /// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
@@ -107,34 +110,62 @@ impl Folder {
     }
 
     /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
-    /// addresses in the order in which they first were.
+    /// addresses in the order in which they first were. Reports what is not as it should be.
     pub fn finish(
-        mut self,
+        self,
         tracers: Vec<Tracer>,
         process: Process,
         code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
     ) -> Result<Traced, Error> {
+        let (traced, remarks) = self.close(tracers, process, code)?;
+        remarks.iter().for_each(|remark| report(remark));
+        Ok(traced)
+    }
+
+    /// The same, with what is to be reported.
+    pub(super) fn close(
+        mut self,
+        tracers: Vec<Tracer>,
+        process: Process,
+        code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
+    ) -> Result<(Traced, Vec<String>), Error> {
         if self.cores.is_empty() {
             return Err(Error::Message("no thread ran: there is nothing to trace".into()));
         }
         let mut traced = Traced { threads: self.cores.len(), ..Traced::default() };
-        for tracer in tracers {
+        for mut tracer in tracers {
+            tracer.finish();
+            let LeftOut { branches, nonsense } = tracer.left_out();
             traced.instructions += tracer.instructions();
             traced.not_traced += tracer.not_traced();
-            tracer.finish().map_err(|error| Error::Message(format!("the trace cannot be told: {error}")))?;
+            traced.left_out.branches += branches;
+            traced.left_out.nonsense += nonsense;
         }
         let written = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
         traced.bytes = written.map_err(Error::Message)?;
+        let mut remarks = Vec::new();
         if self.without_id > 0 {
-            report(&format!(
+            remarks.push(format!(
                 "{} threads more than there are trace IDs ({}): {} instructions are not in the trace",
                 self.without_id, traced.threads, traced.not_traced
             ));
         }
-        self.memory(&process, code)?;
+        if traced.left_out.branches > 0 {
+            remarks.push(format!(
+                "branches that are not in the trace: {}; a signal came just then, and nobody knows where they went",
+                traced.left_out.branches
+            ));
+        }
+        if traced.left_out.nonsense > 0 {
+            remarks.push(format!(
+                "blocks and exceptions that are not in the trace: {}; no core can have had them",
+                traced.left_out.nonsense
+            ));
+        }
+        self.memory(&process, code, &mut remarks)?;
         self.writer.process(process);
         self.writer.finish()?;
-        Ok(traced)
+        Ok((traced, remarks))
     }
 
     /// Adds what was in memory: the same for all cores, in files that they share.
@@ -142,17 +173,18 @@ impl Folder {
         &mut self,
         process: &Process,
         code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
+        remarks: &mut Vec<String>,
     ) -> Result<(), Error> {
         let mut executed = Code::default();
         code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
         if let Some(address) = executed.changed() {
-            report(&format!(
+            remarks.push(format!(
                 "code was changed while it ran, at {address:#x} for one: the capture has what ran first, and decode may go wrong there"
             ));
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);
         for missing in missing {
-            report(&format!(
+            remarks.push(format!(
                 "{}: {}: the capture has only what ran of it",
                 missing.path.display(),
                 missing.why
@@ -177,7 +209,7 @@ impl Folder {
         }
         let all = places.len().saturating_mul(self.cores.len()) <= MOST_NAMED;
         if places.len() > MOST_NAMED {
-            report(&format!(
+            remarks.push(format!(
                 "only {MOST_NAMED} of {} pieces of code are kept: decode may miss some",
                 places.len()
             ));

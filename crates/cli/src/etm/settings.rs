@@ -31,11 +31,11 @@ pub struct Settings {
 /// What can be set: name, default, meaning.
 const ALL: &[(&str, &str, &str)] = &[
     ("core", "Cortex-A76", "the core's type; Cortex-A32 for 32-bit programs"),
-    ("return_stack", "on", "returns that a stack of calls foretells have no address"),
-    ("context_id", "on", "contexts tell which thread it is, by Linux's number"),
+    ("return_stack", "on", "returns to where calls were have no address"),
+    ("context_id", "on", "contexts tell Linux's number of the thread"),
     ("branch_broadcast", "off", "each taken branch has its target's address"),
-    ("timestamps", "off", "times are told: nanoseconds since the recording began"),
-    ("sync", "4096", "bytes from one synchronisation point to the next; 0: one"),
+    ("timestamps", "off", "times, in nanoseconds since it began"),
+    ("sync", "4096", "bytes between synchronisation points; 0: one"),
 ];
 
 impl Settings {

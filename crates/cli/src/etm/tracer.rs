@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
 use tracewright_etm::encode::Encoder;
-use tracewright_etm::packet::EmitError;
 use tracewright_hart::{Sink, Trap};
 
 use super::output::Output;
@@ -37,8 +36,16 @@ pub struct Tracer {
     time: Option<u64>,
     instructions: u64,
     not_traced: u64,
-    /// The first thing that could not be told.
-    failed: Option<EmitError>,
+    left_out: LeftOut,
+}
+
+/// What a trace cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Branches of which nobody knows whether they were taken: a signal came just then.
+    pub branches: u64,
+    /// Blocks and exceptions that no core can have had: instructions at odd addresses, for one. Damaged logs have such.
+    pub nonsense: u64,
 }
 
 impl Tracer {
@@ -64,7 +71,7 @@ impl Tracer {
             time: None,
             instructions: 0,
             not_traced: 0,
-            failed: None,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -101,11 +108,13 @@ impl Tracer {
         self.bytes.clear();
     }
 
+    /// What was left out of the trace so far.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
     /// Ends the trace.
-    ///
-    /// # Errors
-    /// When something could not be told.
-    pub(super) fn finish(mut self) -> Result<(), EmitError> {
+    pub(super) fn finish(&mut self) {
         if self.id.is_some() {
             if self.instructions == 0 {
                 // A source of a capture has a trace, also if nothing ran.
@@ -115,18 +124,20 @@ impl Tracer {
             self.tell(&Element::End);
         }
         self.flush();
-        self.failed.map_or(Ok(()), Err)
     }
 
     fn tell(&mut self, element: &Element) {
-        if let Err(error) = self.encoder.element(element, &mut self.bytes) {
-            self.fail(error);
+        if self.encoder.element(element, &mut self.bytes).is_err() {
+            self.nonsense();
         }
     }
 
+    /// The last thing is not in the trace, so nothing may follow from it.
     #[cold]
-    fn fail(&mut self, error: EmitError) {
-        self.failed = self.failed.or(Some(error));
+    fn nonsense(&mut self) {
+        self.left_out.nonsense += 1;
+        self.is_on = false;
+        self.special = true;
     }
 
     /// Does what is due before a block. Says whether it is to be traced.
@@ -160,6 +171,8 @@ impl Tracer {
             let end = block.last();
             self.block(&Block { end, count, last_len: block.isa.shortest(), class: Class::NEXT, ..*block });
         }
+        self.left_out.branches += u64::from(self.id.is_some());
+        self.not_traced += u64::from(self.id.is_none());
         self.stop();
     }
 
@@ -204,10 +217,10 @@ impl Sink for Tracer {
         self.end = block.end;
         self.jumped = block.ended == Ended::Taken;
         self.isa = block.isa;
-        self.instructions += u64::from(block.count);
-        if let Err(error) = self.encoder.block(block, &mut self.bytes) {
-            self.fail(error);
+        if self.encoder.block(block, &mut self.bytes).is_err() {
+            return self.nonsense();
         }
+        self.instructions += u64::from(block.count);
         if self.bytes.len() >= GATHER {
             self.flush();
         }

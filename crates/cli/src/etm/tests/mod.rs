@@ -18,6 +18,7 @@ use tracewright_testkit::{Rng, lister, skip};
 use self::program::Program;
 use self::walk::{Event, Happenings, walk};
 use super::folder::Traced;
+use super::tracer::LeftOut;
 use super::{Folder, Settings};
 
 /// A temporary folder, removed at the end.
@@ -84,7 +85,7 @@ impl Run {
         }
         folder.check().unwrap();
         let code = [(self.program.address, &self.program.bytes[..])];
-        folder.finish(tracers, Process::default(), code).unwrap()
+        folder.close(tracers, Process::default(), code).unwrap().0
     }
 }
 
@@ -197,8 +198,11 @@ fn decoding_gives_back_what_threads_did() {
             assert!(same_context, "seed {seed}, thread {thread}");
             instructions += events.iter().map(Event::instructions).sum::<u64>();
         }
-        let Traced { threads, instructions: counted, not_traced, .. } = traced;
+        let undecided = |event: &&Event| matches!(event, Event::Undecided(..));
+        let branches = run.threads.iter().flatten().filter(undecided).count() as u64;
+        let Traced { threads, instructions: counted, not_traced, left_out, .. } = traced;
         assert_eq!((threads, counted, not_traced), (run.threads.len(), instructions, 0));
+        assert_eq!(left_out, LeftOut { branches, nonsense: 0 });
     }
 }
 
@@ -323,4 +327,38 @@ fn times_are_told_between_branches() {
     let rest: Vec<_> =
         told.into_iter().filter(|element| !matches!(element, Element::Timestamp { .. })).collect();
     assert_same(&rest, &expected(&events), "with times");
+}
+
+/// Blocks and traps that no core can have had, as damaged logs have them, are left out. What is left is as it was.
+#[test]
+fn nonsense_is_left_out() {
+    for seed in 0..40 {
+        let mut rng = Rng::new(seed);
+        let run = Run::random(&mut rng, seed % 2 == 0);
+        let good = &run.threads[0];
+        let (mut events, mut expected_events, mut nonsense) = (Vec::new(), Vec::new(), 0);
+        for event in good {
+            events.push(*event);
+            expected_events.push(*event);
+            let taken = matches!(event, Event::Block(block) if block.ended == Ended::Taken);
+            if !rng.one_in(10) || taken {
+                continue;
+            }
+            let Event::Block(block) = *event else { continue };
+            // What comes before is told up to here, and what comes after does not follow.
+            events.extend([
+                Event::Lost,
+                Event::Block(Block { start: block.start | 1, ..block }),
+                Event::Lost,
+            ]);
+            expected_events.push(Event::Lost);
+            nonsense += 1;
+        }
+        let run = Run { threads: vec![events], ..run };
+        let scratch = Scratch::new("nonsense");
+        let traced = run.write(&mut rng, &scratch.0);
+        assert_eq!(traced.left_out.nonsense, nonsense, "seed {seed}");
+        let (told, _) = decoded(&scratch.0, 0);
+        assert_same(&told, &expected(&expected_events), &format!("seed {seed}, {:?}", run.settings));
+    }
 }
