@@ -474,10 +474,11 @@ fn implicit_exceptions_need_their_handlers() {
 fn options_that_are_not_for_it_are_refused() {
     let capture = record("traps", &[]);
     let path = name(capture.path());
+    let log = capture.path().join("run.log");
     for (arguments, expected) in [
         (&["decode", path, "--style", "opencsd"][..], "--style opencsd is for Arm's"),
         (&["decode", path, "--no-image"], "--no-image is for Arm's"),
-        (&["decode", "samples/hello", "--check", "README.md"], "--check is for RISC-V E-Trace"),
+        (&["decode", "samples/hello", "--check", name(&log)], "the trace is of an Arm core, the log is not"),
     ] {
         let output = tracewright(arguments);
         let stderr = text(&output.stderr);
