@@ -28,7 +28,7 @@ use crate::output::{Outcome, report};
 /// Read, explain and make processor traces.
 ///
 /// Today: what Arm cores with ETMv4 and ETE ran, from CoreSight captures; what RISC-V harts with E-Trace ran; and what RISC-V
-/// programs run, on a machine of its own (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
+/// programs run, on a machine of its own, and any Linux program for Arm or RISC-V, under QEMU (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
 /// raw trace file described with --source (and --format).
 #[derive(Parser)]
 #[command(version, max_term_width = 80, after_help = EXIT_STATUS)]

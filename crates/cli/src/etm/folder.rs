@@ -141,8 +141,13 @@ impl Folder {
             traced.left_out.branches += branches;
             traced.left_out.nonsense += nonsense;
         }
-        let written = self.output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-        traced.bytes = written.map_err(Error::Message)?;
+        // If the disk is full, what is there should be readable.
+        let written = {
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = output.finish();
+            traced.bytes = output.bytes();
+            written
+        };
         let mut remarks = Vec::new();
         if self.without_id > 0 {
             remarks.push(format!(
@@ -165,7 +170,7 @@ impl Folder {
         self.memory(&process, code, &mut remarks)?;
         self.writer.process(process);
         self.writer.finish()?;
-        Ok((traced, remarks))
+        written.map(|()| (traced, remarks)).map_err(Error::Message)
     }
 
     /// Adds what was in memory: the same for all cores, in files that they share.

@@ -30,14 +30,19 @@ impl Output {
         self.write();
     }
 
-    /// Ends the last frame. Gives the bytes that were written.
-    pub fn finish(&mut self) -> Result<u64, String> {
+    /// Ends the last frame. Fails if not all could be written; see [`bytes`](Self::bytes).
+    pub fn finish(&mut self) -> Result<(), String> {
         self.framer.flush(&mut self.frames);
         self.write();
         if self.failed.is_ok() {
             self.failed = self.file.flush();
         }
-        self.check().map(|()| self.bytes)
+        self.check()
+    }
+
+    /// Bytes that were written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Whether all could be written so far.
@@ -49,8 +54,12 @@ impl Output {
     fn write(&mut self) {
         // After an error nothing is written: a hole would be read as something else.
         if self.failed.is_ok() {
-            self.bytes += self.frames.len() as u64;
             self.failed = self.file.write_all(&self.frames);
+            match self.failed {
+                Ok(()) => self.bytes += self.frames.len() as u64,
+                // Frames are whole.
+                Err(_) => drop(self.file.set_len(self.bytes)),
+            }
         }
         self.frames.clear();
     }

@@ -66,12 +66,18 @@ impl Folder {
     ) -> Result<Vec<Traced>, Error> {
         let mut all = Vec::with_capacity(tracers.len());
         let mut seen = Seen::new();
+        let mut failed = None;
         for (tracer, path) in tracers.into_iter().zip(&self.paths) {
-            let (_, traced, by_this) = tracer
-                .finish()
-                .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))?;
-            all.push(traced);
-            seen.merge(by_this);
+            match tracer.finish() {
+                Ok((_, traced, by_this)) => {
+                    all.push(traced);
+                    seen.merge(by_this);
+                }
+                // If the disk is full, what is there should be readable.
+                Err(error) => {
+                    failed.get_or_insert(format!("{}: cannot write: {error}", path.display()));
+                }
+            }
         }
         let mut builder = Image::builder();
         for file in programs {
@@ -109,6 +115,6 @@ impl Folder {
             self.writer.dump("code", &pieces)?;
         }
         self.writer.finish()?;
-        Ok(all)
+        failed.map_or(Ok(all), |message| Err(Error::Message(message)))
     }
 }

@@ -3,7 +3,6 @@
 mod code;
 mod folder;
 mod kind;
-mod mapped;
 mod reader;
 mod seen;
 mod settings;
@@ -12,7 +11,6 @@ mod tracer;
 pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;
 pub use kind::Kind;
-pub use mapped::mapped_programs;
 pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;

@@ -36,15 +36,16 @@ pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
 
-/// Run a RISC-V program and record every instruction it executes.
+/// Run a program and record every instruction it executes.
 ///
-/// No hardware is needed: the machine is inside. Programs for Linux (RV64, static, or dynamic with --root) see files, arguments and
+/// No hardware is needed. With --qemu, QEMU runs any Linux program for aarch64, arm or riscv64. Without it, the machine is inside, and runs
+/// RISC-V programs. Programs for Linux (RV64, static, or dynamic with --root) see files, arguments and
 /// environment; programs without an operating system get a machine with memory at 0x80000000, a timer, a serial port and a
 /// host (HTIF, semihosting). What was executed goes to --log; with --protocol, a trace of it goes to --output, encoded while the
 /// program runs, as hardware does. What it came to is said at the end, on standard error.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: the program's own, if it ran to its end; 1 if it did not; 2 bad usage.
+Exit status: the program's own, if it ran to its end (with --qemu: 128 and the signal that killed it); 1 if it did not; 2 bad usage.
 Ctrl-C stops the program; what was recorded is kept.
 
 Examples:
@@ -56,7 +57,9 @@ Examples:
       --option return_stack_size=3 -o run programs/bin/sort.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
   tracewright record --listing - -q programs/bin/args.elf | less
-  tracewright record --from spike.log --log ours.log")]
+  tracewright record --from spike.log --log ours.log
+  tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
+  tracewright record --qemu --start main -o run app -- one two")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
     #[arg(required_unless_present_any = ["from", "timing", "options"])]

@@ -1,24 +1,51 @@
 //! The capture that a process's trace goes to, in either protocol.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_core::{Block, Isa};
 use tracewright_hart::{Sink, Trap};
-use tracewright_input::{Mapping, Process};
-use tracewright_qemu::format::Target;
-use tracewright_qemu::read::{Damage, Definitions, Map, Thread};
+use tracewright_qemu::format::{Header, Target};
+use tracewright_qemu::read::{Damage, Definitions, Thread};
 
 use super::counts::Tally;
-use crate::output::Error;
+use crate::output::{Error, report};
 use crate::record::{Pair, Protocol};
-use crate::{etm, etrace};
+use crate::{etm, etrace, retirement};
 
 /// A capture that is being written.
-pub enum Capture {
+pub struct Capture {
+    folder: Folder,
+    dir: PathBuf,
+    ballast: Ballast,
+}
+
+/// Where it is written.
+enum Folder {
     Etm(Box<etm::Folder>),
     Etrace(Box<etrace::Folder>),
+}
+
+/// A file that only takes up room: when the disk is full, it makes way for what a capture needs besides the trace.
+struct Ballast(PathBuf);
+
+const BALLAST: usize = 8 << 20;
+
+impl Ballast {
+    fn new(dir: &Path) -> io::Result<Self> {
+        let ballast = Self(dir.join("room.tmp"));
+        fs::write(&ballast.0, vec![0; BALLAST])?;
+        Ok(ballast)
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        // It is in nobody's way.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 /// What takes what a thread executes: counts it, and encodes it.
@@ -36,7 +63,7 @@ pub struct Traced {
 }
 
 /// A tracer for E-Trace that does not ask for instructions: the log has the code.
-pub struct Plain(etrace::Tracer<File>);
+pub struct Plain(etrace::Tracer<File>, PathBuf);
 
 impl Sink for Plain {
     #[inline]
@@ -79,48 +106,64 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 impl Capture {
     /// Makes the folder. `options` are those of the encoder, by name.
     pub fn create(dir: &Path, target: Target, options: &[String], description: &str) -> Result<Self, Error> {
-        Ok(match target {
+        let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
                 let settings = etm::Settings::new(isa).with(options)?;
-                Self::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
+                Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
                 let settings = etrace::Settings::new(Isa::Rv64).with(options)?;
                 settings.refuse_data()?;
-                Self::Etrace(Box::new(etrace::Folder::create(dir, &settings, description)?))
+                Folder::Etrace(Box::new(etrace::Folder::create(dir, &settings, description)?))
             }
-        })
+        };
+        let ballast = Ballast::new(dir).map_err(|error| {
+            Error::Message(format!(
+                "{}: cannot write {} MiB, which is the least: {error}",
+                dir.display(),
+                BALLAST >> 20
+            ))
+        })?;
+        Ok(Self { folder, dir: dir.to_owned(), ballast })
     }
 
     /// A thread begins.
     pub fn thread(&mut self, index: u32, tid: u32, tally: Tally) -> Result<Tracer, Error> {
-        Ok(match self {
-            Self::Etm(folder) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
-            Self::Etrace(folder) => {
-                let mut tracer = folder.thread(&format!("thread{index}"))?;
-                tracer.context(tid.into());
-                Tracer::Etrace(Box::new(Pair(tally, Plain(tracer))))
+        Ok(match &mut self.folder {
+            Folder::Etm(folder) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
+            Folder::Etrace(folder) => {
+                let tracer = folder.thread(&retirement::source_name(index))?;
+                let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
+                Tracer::Etrace(Box::new(Pair(tally, Plain(tracer, path))))
             }
         })
     }
 
     /// Fails if the trace of a thread could not be written: what comes would be lost.
     pub fn check(&self, tracer: &Tracer) -> Result<(), Error> {
-        match (self, tracer) {
-            (Self::Etm(folder), _) => folder.check(),
-            (Self::Etrace(_), Tracer::Etrace(both)) => {
-                let written = both.1.0.check();
-                written.map_err(|error| Error::Message(format!("the trace cannot be written: {error}")))
+        match (&self.folder, tracer) {
+            (Folder::Etm(folder), _) => folder.check(),
+            (Folder::Etrace(_), Tracer::Etrace(both)) => {
+                let Plain(tracer, path) = &both.1;
+                let written = tracer.check();
+                written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
             }
-            (Self::Etrace(_), _) => Ok(()),
+            (Folder::Etrace(_), _) => Ok(()),
         }
     }
 
     /// Ends the traces, and adds what was in memory.
-    pub fn finish(self, tracers: Vec<Tracer>, definitions: &Definitions, pid: u32) -> Result<Traced, Error> {
-        match self {
-            Self::Etm(folder) => {
+    pub fn finish(
+        self,
+        tracers: Vec<Tracer>,
+        header: &Header,
+        definitions: &Definitions,
+    ) -> Result<Traced, Error> {
+        let Self { folder, ballast, .. } = self;
+        drop(ballast);
+        match folder {
+            Folder::Etm(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etm(both) => Some(both.1),
                     _ => None,
@@ -131,16 +174,19 @@ impl Capture {
                     .map(|translation| (translation.start, definitions.code(translation)))
                     .collect();
                 let code = code.iter().map(|(start, code)| (*start, &code[..]));
-                let traced = folder.finish(tracers.collect(), process(definitions, pid), code)?;
+                let traced =
+                    folder.finish(tracers.collect(), retirement::process(header, definitions), code)?;
                 Ok(Traced { bytes: traced.bytes })
             }
-            Self::Etrace(folder) => {
+            Folder::Etrace(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etrace(both) => Some(both.1.0),
                     _ => None,
                 });
-                let programs = etrace::mapped_programs(definitions.maps());
-                let (blocks, code) = executed(definitions);
+                let programs = retirement::programs(definitions.maps());
+                let blocks: Vec<_> = retirement::translated(definitions).collect();
+                let code = retirement::halfwords(definitions);
+                report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
                 let all = folder.finish(tracers.collect(), &programs, blocks.iter(), halfword)?;
                 Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum() })
@@ -149,40 +195,18 @@ impl Capture {
     }
 }
 
-/// What was mapped.
-fn process(definitions: &Definitions, pid: u32) -> Process {
-    let command = definitions.command().first().cloned().unwrap_or_default();
-    let mapping = |map: &Map| Mapping {
-        start: map.start,
-        end: map.end,
-        offset: map.offset,
-        path: (!map.path.is_empty()).then(|| PathBuf::from(&map.path)),
-        build_id: (!map.build_id.is_empty())
-            .then(|| map.build_id.iter().map(|byte| format!("{byte:02x}")).collect()),
-    };
-    Process { pid, command, mappings: definitions.maps().iter().map(mapping).collect() }
-}
-
-/// Code that was translated, as blocks, and its half-words; the first that was at an address counts.
-fn executed(definitions: &Definitions) -> (Vec<Block>, HashMap<u64, [u8; 2]>) {
-    let mut code = HashMap::new();
-    let mut blocks = Vec::new();
+/// Says where other code ran than before at the same address, if it did.
+fn report_changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) {
     for translation in definitions.translations() {
         let bytes = definitions.code(translation);
-        for (at, &half) in (translation.start..).step_by(2).zip(bytes.as_chunks().0) {
-            code.entry(at).or_insert(half);
+        let halves = (translation.start..).step_by(2).zip(bytes.as_chunks::<2>().0);
+        if let Some((at, _)) = halves.into_iter().find(|(at, half)| code.get(at) != Some(half)) {
+            report(&format!(
+                "code was changed while it ran, at {at:#x} for one: the capture has what ran first, and decode may go wrong there"
+            ));
+            return;
         }
-        blocks.push(Block {
-            start: translation.start,
-            end: translation.end,
-            count: translation.count,
-            isa: translation.isa,
-            last_len: 2,
-            class: Class::NEXT,
-            ended: Ended::NotTaken,
-        });
     }
-    (blocks, code)
 }
 
 impl Tracer {

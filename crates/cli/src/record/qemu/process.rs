@@ -224,9 +224,20 @@ impl<'a> Process<'a> {
             tracers.push(track.tracer);
         }
         if let Some(capture) = capture {
-            match capture.finish(tracers, &definitions, pid) {
+            if tracers.is_empty() {
+                let message = "no instruction was recorded: there is no capture";
+                recorded.problems.push(Error::Message(message.into()));
+                return recorded;
+            }
+            match capture.finish(tracers, header, &definitions) {
                 Ok(traced) => recorded.traced = Some(traced),
-                Err(error) => recorded.problems.push(error),
+                Err(error) => {
+                    // That the trace could not be written is known already, most likely.
+                    let message = error.to_string();
+                    if recorded.problems.iter().all(|known| known.to_string() != message) {
+                        recorded.problems.push(error);
+                    }
+                }
             }
         }
         recorded

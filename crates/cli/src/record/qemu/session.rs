@@ -183,8 +183,8 @@ impl Waiting {
                 } else if self.interrupts > 1 {
                     self.kill(Signal::SIGKILL);
                 } else if !has_terminal() {
-                    // A terminal tells all of us; others only the one they know.
-                    self.kill(Signal::SIGINT);
+                    // A terminal tells all of us; others only the one they know. (Where there is none, programs often ignore SIGINT.)
+                    self.kill(Signal::SIGTERM);
                 }
             }
         }

@@ -110,6 +110,9 @@ impl Summary {
         let recorded = format!("{} instructions", grouped(self.instructions));
         let kept = if opts.output.is_some() || opts.log.is_some() { "; they are kept" } else { "" };
         if has_problems {
+            // It was stopped, or had ended already.
+            self.status.signal().filter(|signal| *signal == 9)?;
+            let kept = if kept.is_empty() { "" } else { "; what could be written of them is kept" };
             return Some(format!("stopped: {recorded} were recorded until then{kept}"));
         }
         if self.is_limited() {

@@ -55,7 +55,9 @@ fn find_plugin(named: Option<PathBuf>, folder: Option<&Path>) -> Result<PathBuf,
         }
         (None, None) => Vec::new(),
     };
-    if let Some(found) = places.iter().find(|file| file.is_file()) {
+    // Builds of a part put it into one of these places only, so that the other may be older.
+    let age = |file: &&PathBuf| file.metadata().and_then(|metadata| metadata.modified()).ok();
+    if let Some(found) = places.iter().rev().filter(|file| file.is_file()).max_by_key(age) {
         // QEMU runs in the folder of whoever calls, but the program may see another one there.
         return std::fs::canonicalize(found)
             .map_err(|error| Error::Message(format!("{}: {error}", found.display())));

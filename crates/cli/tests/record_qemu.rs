@@ -1,0 +1,222 @@
+//! `tracewright record --qemu`, as people and scripts use it: what goes wrong, and how it ends.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tracewright_testkit::qemu::{Folder, Guest, Variant, build};
+
+fn record(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+    command.arg("record").arg("--qemu").args(arguments);
+    command.env_remove("QEMU_LD_PREFIX").env_remove("TRACEWRIGHT_QEMU_PLUGIN");
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// It ends with status 2, and says all of this.
+fn refused(mut command: Command, expected: &[&str]) {
+    let output = command.output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    for part in expected {
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+/// An ELF file with nothing but its head, for this processor.
+fn elf(folder: &Folder, name: &str, class: u8, machine: u8) -> PathBuf {
+    let mut bytes = vec![0; 64];
+    bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
+    bytes[16] = 2;
+    bytes[18] = machine;
+    bytes[24] = 1;
+    folder.write(name, &bytes).unwrap()
+}
+
+#[test]
+fn what_cannot_run_is_refused_with_a_reason() {
+    let folder = Folder::new().unwrap();
+    let arm = elf(&folder, "arm", 1, 40);
+    let x86 = elf(&folder, "x86", 2, 62);
+    let rv32 = elf(&folder, "rv32", 1, 243);
+    let riscv = elf(&folder, "riscv", 2, 243);
+    let script = folder.write("script", b"#!/usr/bin/env python3\n").unwrap();
+    refused(record(&[text(&x86)]), &["x86: a program for x86-64: aarch64, arm and riscv64 can be recorded"]);
+    refused(record(&[text(&rv32)]), &["a 32-bit RISC-V program"]);
+    refused(record(&[text(&script)]), &["a script", "tracewright record --qemu python3 -- "]);
+    refused(record(&["no/such/program"]), &["there is no program no/such/program"]);
+    let inside = format!("there is no program a, and no {}", folder.path().join("a").display());
+    refused(record(&["--sysroot", text(folder.path()), "a"]), &[&inside]);
+    refused(
+        record(&["--sysroot", "/no/such/root", text(&arm)]),
+        &["--sysroot /no/such/root: cannot be read"],
+    );
+    let out = folder.path().join("out");
+    refused(
+        record(&["--protocol", "etrace", "-o", text(&out), text(&arm)]),
+        &["--protocol etrace is for RISC-V programs; this one is for Arm: etm4"],
+    );
+    refused(
+        record(&["--protocol", "etm4", "-o", text(&out), text(&riscv)]),
+        &["--protocol etm4 is for Arm programs; this one is for RISC-V: etrace"],
+    );
+    refused(record(&["--protocol", "etm4", text(&arm)]), &["say where the capture goes, with -o DIR"]);
+    refused(record(&["--machine", "linux", text(&arm)]), &["--machine", "cannot be used with"]);
+    refused(record(&["--timing", "tiny", text(&arm)]), &["--timing", "cannot be used with"]);
+}
+
+#[test]
+fn what_is_missing_is_named_with_what_to_install() {
+    let folder = Folder::new().unwrap();
+    let arm = elf(&folder, "arm", 1, 40);
+    let mut command = record(&[text(&arm)]);
+    command.env("PATH", folder.path());
+    refused(command, &["there is no qemu-arm in PATH: install Debian's package qemu-user"]);
+    folder.write("qemu-arm-static", b"").unwrap();
+    let mut command = record(&[text(&arm)]);
+    command.env("PATH", folder.path());
+    refused(command, &["qemu-arm-static cannot load plugins", "install Debian's package qemu-user"]);
+    refused(
+        record(&["--qemu-path", "/no/qemu", text(&arm)]),
+        &["--qemu-path /no/qemu: there is no such file"],
+    );
+    let mut command = record(&["--qemu-path", "/bin/true", text(&arm)]);
+    command.env("TRACEWRIGHT_QEMU_PLUGIN", "/no/plugin.so");
+    let build = "cargo build --release -p tracewright-qemu";
+    refused(command, &["$TRACEWRIGHT_QEMU_PLUGIN is /no/plugin.so", build]);
+}
+
+/// A QEMU that is none: what it says is there, and what came of it is said.
+#[test]
+fn a_qemu_that_fails_is_told() {
+    let folder = Folder::new().unwrap();
+    let arm = elf(&folder, "arm", 1, 40);
+    let qemu = folder.write("qemu", b"#!/bin/sh\necho \"no plugins here: $2\" >&2\nexit 3\n").unwrap();
+    std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
+    // Any file will do: this one is not loaded.
+    command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm);
+    refused(command, &["no plugins here: /", ",socket=/", "ended (exit status 3) before it ran the program"]);
+    std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
+    command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm);
+    refused(command, &["cannot be run: "]);
+}
+
+/// A program of ours, built for this processor.
+fn program(test: &str, guest: Guest, name: &str) -> Option<PathBuf> {
+    if !guest.available(test) {
+        return None;
+    }
+    build(test, guest, name, Variant::Static)
+}
+
+fn summary(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Instructions that `decode` finds in a capture.
+fn decoded(dir: &Path) -> u64 {
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(["decode", "--summary", "--json", text(dir)])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told = String::from_utf8(output.stdout).unwrap();
+    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter_map(|line| line["instructions"].as_u64()).sum()
+}
+
+/// However a program ends, the capture has all that it did until then; the status is its own, as in a shell.
+#[test]
+fn captures_are_whole_however_programs_end() {
+    for guest in [Guest::Aarch64, Guest::Riscv64] {
+        let Some(crash) = program("captures_are_whole_however_programs_end", guest, "crash") else { return };
+        let folder = Folder::new().unwrap();
+        let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
+        let log = folder.path().join("run.log");
+        let options = ["-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
+        let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(139), "{told}");
+        assert!(told.contains(": killed by SIGSEGV: "), "{told}");
+        let summary = summary(&json);
+        assert_eq!(summary["signal"], "SIGSEGV");
+        let instructions = summary["instructions"].as_u64().unwrap();
+        assert!(instructions > 1000, "{summary}");
+        assert_eq!(decoded(&dir), instructions);
+        assert!(log.metadata().unwrap().len() > 4096);
+    }
+}
+
+/// Somebody kills QEMU: what was recorded until then is a capture.
+#[test]
+fn a_killed_qemu_leaves_a_capture() {
+    let Some(forever) = program("a_killed_qemu_leaves_a_capture", Guest::Aarch64, "crash") else { return };
+    let folder = Folder::new().unwrap();
+    let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
+    let options = ["-o", text(&dir), "--summary", text(&json), text(&forever), "--", "forever"];
+    let child = record(&options).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    // QEMU is the only child.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let qemu = std::fs::read_to_string(children).unwrap();
+    let killed = Command::new("sh").args(["-c", &format!("kill -9 {}", qemu.trim())]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(137), "{told}");
+    assert!(told.contains("killed by SIGKILL: "), "{told}");
+    assert_eq!(decoded(&dir), summary(&json)["instructions"].as_u64().unwrap());
+}
+
+/// Whoever only has our number can stop it: what was recorded is kept.
+#[test]
+fn a_signal_to_us_stops_it() {
+    let Some(forever) = program("a_signal_to_us_stops_it", Guest::Riscv64, "crash") else { return };
+    let folder = Folder::new().unwrap();
+    let dir = folder.path().join("run");
+    let options = ["-o", text(&dir), text(&forever), "--", "forever"];
+    let child =
+        record(&options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let told = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
+    assert!(told.success());
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(143), "{told}");
+    assert!(told.contains("stopped by Ctrl-C after "), "{told}");
+    assert!(decoded(&dir) > 1000);
+}
+
+/// A full disk stops QEMU, and is told.
+#[test]
+fn a_full_disk_is_told() {
+    let Some(cpu) = program("a_full_disk_is_told", Guest::Aarch64, "cpu") else { return };
+    let output = record(&["--log", "/dev/full", text(&cpu)]).output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("/dev/full: No space left on device"), "{told}");
+}
+
+#[test]
+fn only_as_many_instructions_as_asked_for() {
+    let Some(cpu) = program("only_as_many_instructions_as_asked_for", Guest::Arm, "cpu") else { return };
+    let folder = Folder::new().unwrap();
+    let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
+    let options = ["--max-instructions", "5000", "-o", text(&dir), "--summary", text(&json), text(&cpu)];
+    let output = record(&options).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(summary(&json)["instructions"], 5000);
+    assert_eq!(decoded(&dir), 5000);
+}
