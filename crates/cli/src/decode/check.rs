@@ -19,7 +19,7 @@ use crate::retirement;
 
 impl All<'_> {
     /// Compares the sources of a buffer with a log. Returns how many things were wrong: none if they are equal.
-    pub(super) fn check<T: Protocol>(&self, what: What<'_, T>, path: &Path) -> Result<u64, Error> {
+    pub(super) fn check<T: Protocol>(&self, what: &What<'_, T>, path: &Path) -> Result<u64, Error> {
         let sources: Vec<_> = what.sources().map(|source| (source.clone(), source.number())).collect();
         if sources.is_empty() {
             return Err(self.failed("no source can be read: there is nothing to check"));
@@ -28,7 +28,7 @@ impl All<'_> {
             let [(source, _)] = &sources[..] else {
                 return Err(self.failed("--check compares one source: say which with --id"));
             };
-            return self.check_source(&what, source, None, path);
+            return self.check_source(what, source, None, path);
         }
         let mut errors = 0;
         for (source, number) in &sources {
@@ -40,7 +40,7 @@ impl All<'_> {
                 return Err(self.failed(&message));
             };
             let wants = |id: u16| Some(id) == *number;
-            let What { capture, buffer, image, plan, no_image, .. } = what;
+            let What { capture, buffer, image, plan, no_image, .. } = *what;
             let what: What<'_, T> = What { capture, buffer, image, wants: &wants, plan, no_image };
             errors += self.check_source(&what, source, Some(thread), path)?;
             self.checked.lock().unwrap_or_else(PoisonError::into_inner).push(thread);

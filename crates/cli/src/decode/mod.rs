@@ -254,7 +254,7 @@ impl All<'_> {
             resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
         });
         if let Some(log) = &opts.check {
-            self.check(what, log)
+            self.check(&what, log)
         } else if opencsd {
             what.decode(&OpenCsd { again }, "")
         } else if opts.no_image {
@@ -275,7 +275,7 @@ impl All<'_> {
         }
         let what = self.what::<Etrace>(etrace::Options { handlers });
         if let Some(log) = &self.opts.check {
-            return self.check(what, log);
+            return self.check(&what, log);
         }
         let refused = [
             ("--style opencsd", self.opts.style == Some(Style::Opencsd)),
