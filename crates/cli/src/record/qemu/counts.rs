@@ -67,9 +67,7 @@ fn line(instructions: u64, mips: f64, threads: u64, bytes: u64) -> String {
     let millions = instructions / 1_000_000;
     let plural = if threads == 1 { "" } else { "s" };
     let mib = bytes as f64 / f64::from(1 << 20);
-    format!(
-        "{millions} million instructions, {mips:.0} MIPS, {threads} thread{plural}, {mib:.1} MiB of trace"
-    )
+    format!("{millions} M instructions, {mips:.0} MIPS, {threads} thread{plural}, {mib:.1} MiB of trace")
 }
 
 /// What a thread executed, besides instructions.
