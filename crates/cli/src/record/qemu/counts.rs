@@ -23,14 +23,14 @@ pub struct Progress<'a> {
     counts: &'a Counts,
     bar: Option<ProgressBar>,
     start: Instant,
-    /// When the line was written last, and how many instructions there were.
-    last: (Instant, u64),
+    /// When the speed was looked at last, how many instructions there were, and what it was.
+    last: (Instant, u64, f64),
 }
 
 impl<'a> Progress<'a> {
     pub fn new(counts: &'a Counts) -> Self {
         let start = Instant::now();
-        Self { counts, bar: None, start, last: (start, 0) }
+        Self { counts, bar: None, start, last: (start, 0, 0.0) }
     }
 
     /// Writes the line, if a person watches and it takes a while.
@@ -44,10 +44,14 @@ impl<'a> Progress<'a> {
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
         let instructions = self.counts.instructions.load(Ordering::Relaxed);
-        let (then, before) = self.last;
-        let seconds = then.elapsed().as_secs_f64().max(1e-3);
-        self.last = (Instant::now(), instructions);
-        let mips = instructions.saturating_sub(before) as f64 / seconds / 1e6;
+        // Chunks may take longer than from one line to the next.
+        let (then, before, _) = self.last;
+        let seconds = then.elapsed().as_secs_f64();
+        if seconds >= 1.0 {
+            let mips = instructions.saturating_sub(before) as f64 / seconds / 1e6;
+            self.last = (Instant::now(), instructions, mips);
+        }
+        let mips = self.last.2;
         let threads = self.counts.threads.load(Ordering::Relaxed);
         let bytes = self.counts.bytes.load(Ordering::Relaxed);
         bar.set_message(line(instructions, mips, threads, bytes));
