@@ -2,6 +2,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder that only this user can look into, and that is removed with all that is in it.
 #[derive(Debug)]
@@ -30,7 +31,10 @@ impl Folder {
     fn within(place: &Path) -> io::Result<Self> {
         // QEMU goes to another folder if the program does.
         let place = fs::canonicalize(place)?;
-        for number in 0u32.. {
+        // A name is used once in a process.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = place.join(format!("tracewright-{}-{number}", std::process::id()));
             if path.as_os_str().len() + LONGEST_NAME > MOST_SOCKET_PATH {
                 return Err(io::Error::other("the path is too long for a socket"));
@@ -41,7 +45,6 @@ impl Folder {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("too many folders"))
     }
 
     /// Tries it: nobody else can say.
