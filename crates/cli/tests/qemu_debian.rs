@@ -1,0 +1,61 @@
+//! Programs of Debian (`tests/debian.txt`), recorded under QEMU: they do what they do without us, and the traces tell what
+//! ran, `ld.so` and all libraries included.
+
+#[path = "support/recorded.rs"]
+mod recorded;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use recorded::record;
+use tracewright_testkit::qemu::{Folder, Guest, Program};
+use tracewright_testkit::{debian, skip};
+
+/// The files of a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().into(), fs::read(&path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn captures_of_real_programs_tell_what_ran() {
+    const TEST: &str = "Debian's programs, recorded under QEMU";
+    let mut wrong = Vec::new();
+    for guest in Guest::ALL {
+        let Some(root) = debian::root(guest).filter(|_| guest.available(TEST)) else {
+            skip(TEST, &format!("{}: not fetched; ./test does that", guest.debian()));
+            continue;
+        };
+        // The same inputs twice: for QEMU alone, and for the recorder.
+        let folders = [Folder::new().unwrap(), Folder::new().unwrap()];
+        folders.iter().for_each(|folder| debian::write_inputs(folder.path()).unwrap());
+        let is_run = |program: &debian::Program| program.small || debian::is_full();
+        for program in debian::Program::all().into_iter().filter(|of| of.guest == guest && is_run(of)) {
+            let what = format!("{guest:?} {}", program.name);
+            let Some(elf) = program.path() else { panic!("{what} is not there") };
+            let environment = program.environment();
+            let how = |folder| Program {
+                guest,
+                elf: &elf,
+                arguments: &program.arguments,
+                environment: &environment,
+                root: Some(&root),
+                folder: Some(folder),
+            };
+            let [alone, beside] = folders.each_ref().map(Folder::path);
+            let expected = how(alone).run(b"").unwrap();
+            let recorded = record(&how(beside), &[]);
+            let said = String::from_utf8_lossy(&recorded.output.stderr);
+            assert!(recorded.output.status.success(), "{what}: {said}");
+            assert!(recorded.output.stdout == expected.stdout, "{what}: another output");
+            assert!(files(alone) == files(beside), "{what}: other files");
+            if let Err(error) = recorded.prove() {
+                wrong.push(format!("{what}: {error}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
