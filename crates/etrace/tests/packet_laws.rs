@@ -103,3 +103,27 @@ fn no_byte_can_be_left_out() {
         }
     });
 }
+
+/// The writer has a short way for the usual packets: it must give the very bytes that `emit` does.
+#[test]
+fn messages_carry_what_is_emitted() {
+    use tracewright_etrace::stream::{Config, Encapsulation, Writer};
+
+    each(|rng, params, options, packet| {
+        let source_bits = 8 * rng.below(3) as u8;
+        let encapsulation = Encapsulation::Standard { source_bits, timestamp_bytes: 0, type_bits: 0 };
+        let data = tracewright_etrace::data::Options::default();
+        let config = Config { params: params.clone(), encapsulation, options: *options, data };
+        let source = rng.below(1 << source_bits) as u16;
+        let payload = emit(packet, params);
+        let mut message = Vec::new();
+        if Writer::new(config).instruction(source, None, packet, &mut message).is_err() {
+            assert!(payload.len() > 31, "{packet:?}");
+            return;
+        }
+        let mut expected = vec![payload.len() as u8];
+        expected.extend(&source.to_le_bytes()[..usize::from(source_bits / 8)]);
+        expected.extend(&payload);
+        assert_eq!(message, expected, "{packet:?} {params:?}");
+    });
+}

@@ -14,7 +14,7 @@ pub use kind::Kind;
 pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;
-pub use tracer::{Traced, Tracer, WithData};
+pub use tracer::{Traced, Tracer, WithData, WithoutCode};
 
 use tracewright_input::{Buffer, BufferFormat, Capture};
 

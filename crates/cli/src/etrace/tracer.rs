@@ -152,6 +152,27 @@ impl<W: Write> Tracer<W> {
         Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }, self.seen))
     }
 
+    /// A block was executed, of which the code is known.
+    #[inline]
+    fn runs(&mut self, block: &Block) {
+        let goes_on = match self.next {
+            Next::Anywhere => true,
+            Next::Jumped => !self.switched,
+            Next::At(address) => address == block.start,
+        };
+        if !goes_on {
+            // Another thread took over, or a log leaves something out.
+            self.lost();
+        }
+        self.next = if block.ended == Ended::Taken { Next::Jumped } else { Next::At(block.end) };
+        self.switched = false;
+        if !self.is_timed {
+            self.tick(self.cycle + u64::from(block.count));
+        }
+        let entry = self.executed.block(block);
+        self.entry(&entry);
+    }
+
     fn tick(&mut self, cycle: u64) {
         self.cycle = cycle;
         self.executed.cycle(cycle);
@@ -208,22 +229,7 @@ impl<W: Write> Sink for Tracer<W> {
     #[inline]
     fn block(&mut self, block: &Block) {
         self.seen.block(block);
-        let goes_on = match self.next {
-            Next::Anywhere => true,
-            Next::Jumped => !self.switched,
-            Next::At(address) => address == block.start,
-        };
-        if !goes_on {
-            // Another thread took over, or a log leaves something out.
-            self.lost();
-        }
-        self.next = if block.ended == Ended::Taken { Next::Jumped } else { Next::At(block.end) };
-        self.switched = false;
-        if !self.is_timed {
-            self.tick(self.cycle + u64::from(block.count));
-        }
-        let entry = self.executed.block(block);
-        self.entry(&entry);
+        self.runs(block);
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
@@ -253,6 +259,38 @@ impl<W: Write> Sink for Tracer<W> {
     fn context(&mut self, context: u64) {
         self.executed.context(context);
         self.switched = true;
+    }
+}
+
+/// A tracer that does not ask for instructions: whoever tells what was executed has the code.
+pub struct WithoutCode<W>(pub Tracer<W>);
+
+impl<W: Write> Sink for WithoutCode<W> {
+    const CYCLES: bool = true;
+
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        self.0.runs(block);
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.0.cycles(cycles);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.0.trap(trap);
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.0.privilege(privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.0.context(context);
+    }
+
+    fn lost(&mut self) {
+        self.0.lost();
     }
 }
 

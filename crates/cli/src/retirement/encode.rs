@@ -5,7 +5,7 @@ use tracewright_hart::Sink;
 use tracewright_qemu::format::{Off, Target};
 use tracewright_qemu::read::Log;
 
-use super::{end_words, halfwords, open, process, programs, source_name, translated};
+use super::{end_words, halfwords, open, process, programs, report_changes, source_name, translated};
 use crate::etm;
 use crate::etrace;
 use crate::output::{Error, Outcome, report, say};
@@ -86,13 +86,14 @@ impl Threads {
         let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
         for index in self.indices.clone() {
-            let mut tracer = folder.thread(&source_name(index))?;
+            let mut tracer = etrace::WithoutCode(folder.thread(&source_name(index))?);
             self.read(log, index, asked, &mut tracer);
-            tracers.push(tracer);
+            tracers.push(tracer.0);
         }
         let programs = programs(log.definitions().maps());
         let blocks: Vec<_> = translated(log.definitions()).collect();
         let code = halfwords(log.definitions());
+        report_changes(log.definitions(), &code);
         let traced = folder.finish(tracers, &programs, blocks.iter(), |at| code.get(&at).copied())?;
         if !self.quiet {
             let mut all = etrace::Traced::default();

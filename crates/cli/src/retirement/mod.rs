@@ -19,7 +19,7 @@ pub use self::encode::{Asked, encode};
 pub use self::info::info;
 pub use self::programs::programs;
 pub use self::stats::stats;
-use crate::output::Error;
+use crate::output::{Error, report};
 
 /// Whether a file is one.
 pub fn is_log(path: &Path) -> bool {
@@ -85,6 +85,20 @@ pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
         }
     }
     all
+}
+
+/// Says where other code ran than before at the same address, if it did.
+pub fn report_changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) {
+    for translation in definitions.translations() {
+        let bytes = definitions.code(translation);
+        let halves = (translation.start..).step_by(2).zip(bytes.as_chunks::<2>().0);
+        if let Some((at, _)) = halves.into_iter().find(|(at, half)| code.get(at) != Some(half)) {
+            report(&format!(
+                "code was changed while it ran, at {at:#x} for one: the capture has what ran first, and decode may go wrong there"
+            ));
+            return;
+        }
+    }
 }
 
 /// How a thread's recording ended, in words.

@@ -1,5 +1,5 @@
 use crate::Params;
-use crate::packet::{self, Packet, PayloadBytes};
+use crate::packet::{self, Packet, PayloadBytes, Short};
 
 /// Where packets go: a buffer that empties at some rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,9 @@ impl Buffer {
 
 /// Bytes of a packet's payload.
 pub(super) fn payload_len(packet: &Packet, params: &Params) -> usize {
+    if let Some(short) = Short::of(packet, params, 0, 0) {
+        return short.bytes(1).1;
+    }
     let mut payload = PayloadBytes::default();
     match packet::emit(packet, params, &mut payload) {
         Ok(()) => payload.len(),

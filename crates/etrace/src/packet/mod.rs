@@ -7,6 +7,7 @@
 mod emit;
 mod hot;
 mod malformed;
+mod quick;
 mod read;
 mod support;
 mod text;
@@ -16,6 +17,7 @@ pub use emit::{NoPayload, PayloadBytes, emit};
 pub(crate) use emit::{emit_into, finish};
 pub(crate) use hot::Hot;
 pub use malformed::Malformed;
+pub(crate) use quick::Short;
 pub(crate) use read::read;
 pub use read::{is_canonical, parse};
 pub use text::Details;

@@ -1,17 +1,15 @@
 //! The capture that a process's trace goes to, in either protocol.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Block, Isa};
-use tracewright_hart::{Sink, Trap};
+use tracewright_core::Isa;
 use tracewright_qemu::format::{Header, Target};
 use tracewright_qemu::read::{Damage, Definitions, Thread};
 
 use super::counts::Tally;
-use crate::output::{Error, report};
+use crate::output::Error;
 use crate::record::{Pair, Protocol};
 use crate::{etm, etrace, retirement};
 
@@ -53,39 +51,14 @@ pub enum Tracer {
     /// There is no capture.
     None(Tally),
     Etm(Box<Pair<Tally, etm::Tracer>>),
-    Etrace(Box<Pair<Tally, Plain>>),
+    /// With the file it is written to.
+    Etrace(Box<Pair<Tally, etrace::WithoutCode<File>>>, PathBuf),
 }
 
 /// What a trace came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     pub bytes: u64,
-}
-
-/// A tracer for E-Trace that does not ask for instructions: the log has the code.
-pub struct Plain(etrace::Tracer<File>, PathBuf);
-
-impl Sink for Plain {
-    #[inline]
-    fn block(&mut self, block: &Block) {
-        self.0.block(block);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.trap(trap);
-    }
-
-    fn privilege(&mut self, privilege: tracewright_hart::Privilege) {
-        self.0.privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.0.context(context);
-    }
-
-    fn lost(&mut self) {
-        self.0.lost();
-    }
 }
 
 /// The protocol for a processor: the one that is asked for, if it can be.
@@ -135,7 +108,7 @@ impl Capture {
             Folder::Etrace(folder) => {
                 let tracer = folder.thread(&retirement::source_name(index))?;
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
-                Tracer::Etrace(Box::new(Pair(tally, Plain(tracer, path))))
+                Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path)
             }
         })
     }
@@ -144,9 +117,8 @@ impl Capture {
     pub fn check(&self, tracer: &Tracer) -> Result<(), Error> {
         match (&self.folder, tracer) {
             (Folder::Etm(folder), _) => folder.check(),
-            (Folder::Etrace(_), Tracer::Etrace(both)) => {
-                let Plain(tracer, path) = &both.1;
-                let written = tracer.check();
+            (Folder::Etrace(_), Tracer::Etrace(both, path)) => {
+                let written = both.1.0.check();
                 written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
             }
             (Folder::Etrace(_), _) => Ok(()),
@@ -180,31 +152,17 @@ impl Capture {
             }
             Folder::Etrace(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
-                    Tracer::Etrace(both) => Some(both.1.0),
+                    Tracer::Etrace(both, _) => Some(both.1.0),
                     _ => None,
                 });
                 let programs = retirement::programs(definitions.maps());
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
                 let code = retirement::halfwords(definitions);
-                report_changes(definitions, &code);
+                retirement::report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
                 let all = folder.finish(tracers.collect(), &programs, blocks.iter(), halfword)?;
                 Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum() })
             }
-        }
-    }
-}
-
-/// Says where other code ran than before at the same address, if it did.
-fn report_changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) {
-    for translation in definitions.translations() {
-        let bytes = definitions.code(translation);
-        let halves = (translation.start..).step_by(2).zip(bytes.as_chunks::<2>().0);
-        if let Some((at, _)) = halves.into_iter().find(|(at, half)| code.get(at) != Some(half)) {
-            report(&format!(
-                "code was changed while it ran, at {at:#x} for one: the capture has what ran first, and decode may go wrong there"
-            ));
-            return;
         }
     }
 }
@@ -227,7 +185,7 @@ impl Tracer {
         match self {
             Self::None(tally) => reader.take(bytes, definitions, tally),
             Self::Etm(both) => reader.take(bytes, definitions, &mut **both),
-            Self::Etrace(both) => reader.take(bytes, definitions, &mut **both),
+            Self::Etrace(both, _) => reader.take(bytes, definitions, &mut **both),
         }
     }
 
@@ -236,7 +194,7 @@ impl Tracer {
         match self {
             Self::None(tally) => reader.finish(definitions, tally),
             Self::Etm(both) => reader.finish(definitions, &mut **both),
-            Self::Etrace(both) => reader.finish(definitions, &mut **both),
+            Self::Etrace(both, _) => reader.finish(definitions, &mut **both),
         }
     }
 
@@ -245,7 +203,7 @@ impl Tracer {
         match self {
             Self::None(tally) => tally,
             Self::Etm(both) => &both.0,
-            Self::Etrace(both) => &both.0,
+            Self::Etrace(both, _) => &both.0,
         }
     }
 
@@ -254,7 +212,7 @@ impl Tracer {
         match self {
             Self::None(_) => 0,
             Self::Etm(both) => both.1.bytes(),
-            Self::Etrace(both) => both.1.0.bytes(),
+            Self::Etrace(both, _) => both.1.0.bytes(),
         }
     }
 }
