@@ -12,18 +12,26 @@ pub struct Calls {
     len: usize,
     most: usize,
     most_repeats: u32,
+    /// Calls less returns.
+    height: u64,
 }
 
 impl Calls {
     /// Room for so many entries, each of which may stand for so many calls besides one.
     pub fn new(most: usize, most_repeats: u32) -> Self {
-        Self { entries: Vec::new(), top: 0, len: 0, most, most_repeats }
+        Self { entries: Vec::new(), top: 0, len: 0, most, most_repeats, height: 0 }
     }
 
     /// How many entries there are.
     #[inline(always)]
     pub fn depth(&self) -> usize {
         self.len
+    }
+
+    /// Goes up with each call and down with each return, also where an entry stands for several. Only differences mean something.
+    #[inline(always)]
+    pub fn height(&self) -> u64 {
+        self.height
     }
 
     /// Forgets all calls.
@@ -44,6 +52,7 @@ impl Calls {
         if self.entries.is_empty() && !self.start() {
             return;
         }
+        self.height = self.height.wrapping_add(1);
         let mask = self.entries.len() - 1;
         if self.most_repeats > 0 && self.len > 0 {
             let (newest, repeats) = &mut self.entries[self.top];
@@ -63,6 +72,7 @@ impl Calls {
         if self.len == 0 {
             return None;
         }
+        self.height = self.height.wrapping_sub(1);
         let mask = self.entries.len() - 1;
         let (node, repeats) = &mut self.entries[self.top];
         if *repeats > 0 {
@@ -121,6 +131,15 @@ mod tests {
         assert_eq!(calls.depth(), 2);
         let popped = std::iter::from_fn(|| calls.pop()).count();
         assert_eq!(popped, 3);
+    }
+
+    #[test]
+    fn each_return_is_a_step_down() {
+        let mut calls = Calls::new(2, 7);
+        (0..5).for_each(|_| calls.push(NodeId(7)));
+        let (depth, height) = (calls.depth(), calls.height());
+        calls.pop();
+        assert_eq!((calls.depth(), calls.height()), (depth, height - 1));
     }
 
     #[test]

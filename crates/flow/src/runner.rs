@@ -502,8 +502,9 @@ impl<'i> Runner<'i> {
         }
         // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
         // a place on depends on the calls that are open there, but only on those that it returns from.
-        let (mut mark, mut mark_depth, mut next_mark) = (here, self.calls.depth(), 1);
-        let mut least = mark_depth;
+        let (mut mark, mut next_mark) = (here, 1);
+        // The lowest that calls were since, against the mark.
+        let (mut at_mark, mut least) = (self.calls.height(), 0);
         for step in 1..=MOST_JUMPS {
             let row = self.row(here);
             if row.kind == Kind::Return {
@@ -519,12 +520,12 @@ impl<'i> Runner<'i> {
             if inline.is_some_and(|goal| self.is_at(here, 0, goal, passed)) {
                 return Reached::Inline(here);
             }
-            least = least.min(self.calls.depth());
-            if here == mark && least >= mark_depth {
+            least = least.min(self.calls.height().wrapping_sub(at_mark) as i64);
+            if here == mark && least >= 0 {
                 return Reached::Nothing(here);
             }
             if step == next_mark {
-                (mark, mark_depth, least) = (here, self.calls.depth(), self.calls.depth());
+                (mark, at_mark, least) = (here, self.calls.height(), 0);
                 next_mark *= 2;
             }
         }

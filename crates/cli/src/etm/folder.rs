@@ -184,7 +184,7 @@ impl Folder {
         code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
         if let Some(address) = executed.changed() {
             remarks.push(format!(
-                "code was changed while it ran, at {address:#x} for one: the capture has what ran first, and decode may go wrong there"
+                "code was changed while it ran, at {address:#x} for one: the capture leaves out what changed; the log has all of it"
             ));
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);

@@ -6,7 +6,7 @@ use tracewright_input::{Mapping, build_id, map_file};
 
 const PAGE: usize = 4096;
 
-/// Code as it was executed; the first that was at an address counts.
+/// Code as it was executed. What was something else later is left out: a reader is to say that it does not know it.
 #[derive(Default)]
 pub struct Code {
     pages: BTreeMap<u64, Page>,
@@ -18,6 +18,8 @@ struct Page {
     bytes: [u8; PAGE],
     /// Which of them are known.
     known: [bool; PAGE],
+    /// Which of them changed.
+    changed: [bool; PAGE],
 }
 
 /// Memory that goes into a capture: never empty.
@@ -38,17 +40,18 @@ impl Code {
     /// These bytes were executed at `start`.
     pub fn add(&mut self, start: u64, code: &[u8]) {
         for (at, &byte) in (start..).zip(code) {
-            let page = self
-                .pages
-                .entry(at / PAGE as u64)
-                .or_insert_with(|| Page { bytes: [0; PAGE], known: [false; PAGE] });
+            let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| Page {
+                bytes: [0; PAGE],
+                known: [false; PAGE],
+                changed: [false; PAGE],
+            });
             let offset = at as usize % PAGE;
-            if !page.known[offset] {
-                page.known[offset] = true;
-                page.bytes[offset] = byte;
-            } else if page.bytes[offset] != byte {
+            if page.known[offset] && page.bytes[offset] != byte {
                 self.changed = self.changed.or(Some(at));
+                page.changed[offset] = true;
             }
+            page.bytes[offset] = byte;
+            page.known[offset] = !page.changed[offset];
         }
     }
 
@@ -195,11 +198,13 @@ mod tests {
         std::fs::write(&path, (0..64).collect::<Vec<u8>>()).unwrap();
         let mut code = Code::default();
         code.add(0x1004, &[4, 99]);
-        code.add(0x1004, &[4, 98]);
+        code.add(0x8000, &[5, 6]);
+        code.add(0x8000, &[5, 7]);
+        code.add(0x8000, &[5, 6]);
         code.add(0x0ffe, &[7, 8]);
         code.add(0x103e, &[1, 2, 3]);
         code.add(0x8000, &[5]);
-        assert_eq!(code.changed(), Some(0x1005));
+        assert_eq!(code.changed(), Some(0x8001));
         let gone = Path::new("/nowhere/x");
         let mappings = [
             mapping(0x1000, 0x2000, 2, Some(&path)),

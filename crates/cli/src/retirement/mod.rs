@@ -75,16 +75,17 @@ pub fn translated(definitions: &Definitions) -> impl Iterator<Item = Block> {
     })
 }
 
-/// Half-words of all code that was translated, by address. The first that was there counts.
+/// Half-words of all code that was translated, by address. What was something else later is left out: nobody is to take one for the other.
 pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
     let mut all = HashMap::new();
     for translation in definitions.translations() {
         let code = definitions.code(translation);
         for (index, &half) in (0..).zip(code.as_chunks::<2>().0) {
-            all.entry(translation.start.wrapping_add(2 * index)).or_insert(half);
+            let known = all.entry(translation.start.wrapping_add(2 * index)).or_insert(Some(half));
+            *known = known.filter(|&known| known == half);
         }
     }
-    all
+    all.into_iter().filter_map(|(at, half)| Some((at, half?))).collect()
 }
 
 /// Says where other code ran than before at the same address, if it did.
@@ -94,7 +95,7 @@ pub fn report_changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) {
         let halves = (translation.start..).step_by(2).zip(bytes.as_chunks::<2>().0);
         if let Some((at, _)) = halves.into_iter().find(|(at, half)| code.get(at) != Some(half)) {
             report(&format!(
-                "code was changed while it ran, at {at:#x} for one: the capture has what ran first, and decode may go wrong there"
+                "code was changed while it ran, at {at:#x} for one: the capture leaves out what changed; the log has all of it"
             ));
             return;
         }
