@@ -145,6 +145,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     drop(receiver);
     let status = ended.status.map_err(|error| on(&qemu, &error))?;
     if ended.work.is_empty() {
+        tools::check_plugins(&qemu)?;
         return Err(Error::Message(format!(
             "{} ended ({}) before it ran the program: what it says is above",
             qemu.display(),

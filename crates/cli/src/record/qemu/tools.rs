@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use tracewright_qemu::format::Target;
 
@@ -32,6 +33,20 @@ pub fn qemu(target: Target, named: Option<&Path>, path: &OsStr) -> Result<PathBu
         ),
         None => format!("there is no {name} in PATH: {advice}"),
     }))
+}
+
+/// Fails if QEMU was built without plugins, as Debian's is from version 13 on. Its help tells.
+pub fn check_plugins(qemu: &Path) -> Result<(), Error> {
+    let help = Command::new(qemu).arg("--help").output();
+    let has_plugins = |output: &Output| output.stdout.windows(7).any(|word| word == b"-plugin");
+    if help.as_ref().map_or(true, has_plugins) {
+        return Ok(());
+    }
+    Err(Error::Message(format!(
+        "{} was built without plugins, as Debian 13's is: take that of Debian 12, or build QEMU with --enable-plugins, and name it \
+         with --qemu-path FILE",
+        qemu.display()
+    )))
 }
 
 fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
