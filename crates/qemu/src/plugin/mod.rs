@@ -11,11 +11,12 @@
 //! * `ffi`: what QEMU calls, and offers (found by name when it is loaded, since versions differ).
 //! * `arguments`, `places`: what to record, from where to where.
 //! * `translate`: code that was translated; `instruction_set`: A32 or T32; `definitions`: what is written of it; `maps`: where it is from.
-//! * `thread`: what a thread ran: the hot path. `output`: chunks, in a file or on their way to who reads them; `count_page`: where
-//!   QEMU counts for the one thread there is.
+//! * `callbacks`: what QEMU calls while the program runs; `thread`: what a thread ran: the hot path.
+//! * `output`: chunks, in a file or on their way to who reads them; `count_page`: where QEMU counts for the one thread there is.
 //! * `system_calls`: those that change what there is to record: threads, forks, mappings, handlers.
 
 mod arguments;
+mod callbacks;
 mod count_page;
 mod definitions;
 mod ffi;

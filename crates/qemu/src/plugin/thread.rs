@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::count_page;
 use super::ffi::Counter;
 use super::output::Chunk;
-use super::state::{State, state, thread};
+use super::state::{State, state};
 use crate::format::{
     self, ChunkKind, Counted, FULL, Guess, LAST_ACCESS, LEAST_OUTCOMES, OUTCOMES, Off, Record, Successors,
-    Word, access,
+    Word,
 };
 
 /// Words that are kept free at the end of a chunk: the longest that is written at once has seven, and one says that recording stopped.
@@ -151,7 +151,7 @@ impl Thread {
 
     /// A translation begins to run.
     #[inline(always)]
-    fn runs(&mut self, number: u32) {
+    pub fn runs(&mut self, number: u32) {
         if (number >= self.ready || !IS_ON.load(Ordering::Relaxed)) && !self.make_ready(number) {
             return;
         }
@@ -184,7 +184,7 @@ impl Thread {
 
     /// A callback counts.
     #[inline(always)]
-    fn pass(&mut self, count: u64) {
+    pub fn pass(&mut self, count: u64) {
         self.own_passed += count;
         // SAFETY: it is in the chunk, or `nowhere`.
         unsafe { *self.own_passed_told = self.own_passed };
@@ -389,7 +389,7 @@ impl Thread {
     }
 
     /// The instruction with this index in a translation, where recording begins, is about to run.
-    fn start(&mut self, number: u32, index: u32) {
+    pub fn start(&mut self, number: u32, index: u32) {
         IS_ON.store(true, Ordering::Relaxed);
         if self.phase != Phase::Off || !self.begin() || !self.make_ready(number) {
             return;
@@ -409,7 +409,7 @@ impl Thread {
     }
 
     /// The instruction with this index in the last translation, where recording stops, is about to run.
-    fn stop_before(&mut self, index: u32) {
+    pub fn stop_before(&mut self, index: u32) {
         IS_ON.store(false, Ordering::Relaxed);
         if self.phase == Phase::On && self.ready > 0 {
             // SAFETY: `last` is in the table, or `nothing`.
@@ -485,7 +485,7 @@ impl Thread {
 
     /// Memory was accessed.
     #[inline]
-    fn accesses(&mut self, head: u32, address: u64, value: Option<(u32, [u64; 2])>) {
+    pub fn accesses(&mut self, head: u32, address: u64, value: Option<(u32, [u64; 2])>) {
         if self.ready == 0 {
             return;
         }
@@ -504,54 +504,5 @@ impl Thread {
         }
         self.at = self.at.wrapping_add(len - 1);
         self.advance();
-    }
-}
-
-/// A translation begins to run.
-pub extern "C" fn on_translation(vcpu: c_uint, number: *mut c_void) {
-    if let Some(thread) = thread(vcpu) {
-        thread.runs(number.addr() as u32);
-    }
-}
-
-/// A checkpoint is passed, where QEMU cannot count.
-pub extern "C" fn on_checkpoint(vcpu: c_uint, _: *mut c_void) {
-    if let Some(thread) = thread(vcpu) {
-        thread.pass(1);
-    }
-}
-
-/// The last instruction of a translation accessed memory, where QEMU cannot count.
-pub extern "C" fn on_last_access(vcpu: c_uint, _: u32, _: u64, _: *mut c_void) {
-    if let Some(thread) = thread(vcpu) {
-        thread.pass(LAST_ACCESS);
-    }
-}
-
-/// An instruction accessed memory.
-pub extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, index: *mut c_void) {
-    let (Some(state), Some(thread)) = (state(), thread(vcpu)) else { return };
-    let (Some(shift), Some(is_store)) = (state.api.mem_size_shift, state.api.mem_is_store) else { return };
-    // SAFETY: QEMU's functions, for what QEMU gave.
-    let (shift, is_store) = unsafe { (shift(info), is_store(info)) };
-    let value = state.api.mem_get_value.filter(|_| state.has_values()).map(|get| {
-        // SAFETY: as above.
-        let value = unsafe { get(info) };
-        ((1 << shift.min(4)).max(4) / 4, value.halves)
-    });
-    thread.accesses(access(index.addr() as u32, shift, is_store), address, value);
-}
-
-/// The instruction where recording begins is about to run. Number of the translation, and index in it.
-pub extern "C" fn on_start(vcpu: c_uint, place: *mut c_void) {
-    if let Some(thread) = thread(vcpu) {
-        thread.start((place.addr() >> 16) as u32, (place.addr() & 0xffff) as u32);
-    }
-}
-
-/// The instruction where recording stops is about to run.
-pub extern "C" fn on_stop(vcpu: c_uint, index: *mut c_void) {
-    if let Some(thread) = thread(vcpu) {
-        thread.stop_before(index.addr() as u32);
     }
 }

@@ -8,11 +8,11 @@ use tracewright_core::Isa;
 use tracewright_isa::{may_access, t32};
 
 use super::arguments::Data;
+use super::callbacks::{on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation};
 use super::count_page;
 use super::ffi::{ADD, Api, Handle, Id, NO_REGISTERS, READS_AND_WRITES, take_text};
 use super::instruction_set::instruction_set;
 use super::state::{State, state};
-use super::thread::{on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation};
 use crate::format::{LAST_ACCESS, MOST_CODE, Record, TranslationRecord};
 
 /// QEMU translated something.
