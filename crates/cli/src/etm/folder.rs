@@ -157,7 +157,7 @@ impl Folder {
         }
         if traced.left_out.branches > 0 {
             remarks.push(format!(
-                "branches that are not in the trace: {}; a signal came just then, and nobody knows where they went",
+                "branches that are not in the trace: {}; a signal came just then, or recording stopped: nobody knows where they led",
                 traced.left_out.branches
             ));
         }

@@ -114,7 +114,17 @@ impl Folder {
         if !pieces.is_empty() {
             self.writer.dump("code", &pieces)?;
         }
-        self.writer.finish()?;
-        failed.map_or(Ok(all), |message| Err(Error::Message(message)))
+        let description = self.writer.description();
+        let finished = self.writer.finish();
+        match failed {
+            None => finished.map(|_| all).map_err(Error::from),
+            Some(message) => {
+                if finished.is_err() {
+                    // Nothing there can be read, so it is not to look as if. If that fails, too, the message says enough.
+                    let _ = std::fs::remove_file(description);
+                }
+                Err(Error::Message(message))
+            }
+        }
     }
 }

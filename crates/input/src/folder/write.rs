@@ -68,6 +68,11 @@ impl CaptureWriter {
         self.description.description = Some(text.to_owned());
     }
 
+    /// The file that describes the capture, which [`finish`](Self::finish) writes.
+    pub fn description(&self) -> PathBuf {
+        self.dir.join(CAPTURE_FILE)
+    }
+
     /// Keeps a file's name free: images with that name get another one.
     pub fn reserve(&mut self, name: &str) {
         self.taken.push(name.to_owned());
