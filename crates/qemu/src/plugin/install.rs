@@ -136,12 +136,14 @@ fn program_and_arguments<'a>(program: &str, all: &'a [u8]) -> &'a [u8] {
         str::from_utf8(text)
             .is_ok_and(|text| text == program || real(text).is_some_and(|path| Some(path) == real(program)))
     };
-    let mut at = 0;
+    let (mut at, mut before) = (0, &all[..0]);
     for text in all.split(|&byte| byte == 0) {
-        if at > 0 && same_file(text) {
+        // QEMU's option -0 has the name that the program sees; its path comes later.
+        if at > 0 && before != b"-0" && same_file(text) {
             return &all[at..];
         }
         at += text.len() + 1;
+        before = text;
     }
     all
 }
@@ -159,5 +161,17 @@ impl State {
         let mut command = program_and_arguments(&program, &all).to_vec();
         command.truncate(1 << 16);
         self.definitions().write(&self.output, &Record::Command(&command));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_begins_with_the_program() {
+        let all = b"qemu-arm\0-L\0/x\0-0\0./app\0./app\0one\0./app\0";
+        assert_eq!(program_and_arguments("./app", all), b"./app\0one\0./app\0");
+        assert_eq!(program_and_arguments("other", all), all);
     }
 }
