@@ -120,6 +120,8 @@ impl Engines {
         let (capture, summary) = (self.folder.join("recorded"), self.folder.join("recorded.json"));
         let _ = fs::remove_dir_all(&capture);
         let mut command = Command::new(recorder);
+        // The program sees what the others' sees, but for where QEMU is: a program's start goes through its environment.
+        command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.args(["record", "--qemu", "-q", "--sysroot"]).arg(&program.root);
         command.arg("-o").arg(&capture).arg("--summary").arg(&summary);
         for (name, value) in &program.environment {
