@@ -11,6 +11,7 @@ mod images;
 mod info;
 mod line;
 mod log;
+mod options;
 mod output;
 mod packets;
 mod progress;

@@ -19,3 +19,10 @@ pub fn bar(len: u64, what: &str) -> ProgressBar {
     bar.enable_steady_tick(Duration::from_millis(200));
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }
+
+/// A line for work of which nobody knows how much it is.
+pub fn spinner() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+    style.map_or(bar.clone(), |style| bar.with_style(style))
+}

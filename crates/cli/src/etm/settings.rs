@@ -7,6 +7,7 @@ use tracewright_etm::Registers;
 use tracewright_etm::encode;
 use tracewright_input::CoreKind;
 
+use crate::options::{self, wrong};
 use crate::output::Error;
 
 /// How a trace is made.
@@ -56,15 +57,7 @@ impl Settings {
 
     /// These with what a person says: `name=value`, each.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
-        let mut given: Vec<&str> = Vec::new();
-        for pair in pairs {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or_else(|| wrong(format!("{pair:?}: expected NAME=VALUE, or help")))?;
-            if given.contains(&name) {
-                return Err(wrong(format!("{name} is given twice")));
-            }
-            given.push(name);
+        for (name, value) in options::pairs(pairs)? {
             self.put(name, value)?;
         }
         Ok(self)
@@ -72,11 +65,7 @@ impl Settings {
 
     fn put(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let expected = |what: &str| wrong(format!("{name}={value}: expected {what}"));
-        let flag = || match value {
-            "true" | "on" | "yes" | "1" => Ok(true),
-            "false" | "off" | "no" | "0" => Ok(false),
-            _ => Err(expected("on or off")),
-        };
+        let flag = || options::flag(value).ok_or_else(|| expected("on or off"));
         match name {
             "core" => {
                 CoreKind::of(value).ok_or_else(|| expected("a name like Cortex-A53 or ARMv8-A"))?;
@@ -131,10 +120,6 @@ impl Settings {
         }
         text
     }
-}
-
-fn wrong(message: impl Into<String>) -> Error {
-    Error::Message(format!("--option {}", message.into()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
 use tracewright_input::EtraceSource;
 use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
 
+use crate::options::{self, flag, wrong};
 use crate::output::Error;
 
 /// How a trace is made.
@@ -96,16 +97,7 @@ impl Settings {
 
     /// These with what a person says: `name=value`, each.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
-        let mut given: Vec<(&str, &str)> = Vec::new();
-        for pair in pairs {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or_else(|| wrong(format!("{pair:?}: expected NAME=VALUE, or help")))?;
-            if given.iter().any(|(other, _)| *other == name) {
-                return Err(wrong(format!("{name} is given twice")));
-            }
-            given.push((name, value));
-        }
+        let mut given = options::pairs(pairs)?;
         // What data trace is based on what its other options say.
         given.sort_by_key(|(name, _)| *name == "data");
         for &(name, value) in &given {
@@ -325,18 +317,6 @@ fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
     }
     *text += line.trim_end();
     *text += "\n";
-}
-
-fn flag(text: &str) -> Option<bool> {
-    match text {
-        "true" | "on" | "yes" | "1" => Some(true),
-        "false" | "off" | "no" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-fn wrong(message: impl Into<String>) -> Error {
-    Error::Message(format!("--option {}", message.into()))
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@ use std::collections::{HashMap, HashSet};
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::{Sink, Trap, cause};
+
+use crate::progress;
 
 /// Counts what is executed, remembers what was executed last, and shows a person how far it is.
 pub struct Watch {
@@ -93,11 +95,7 @@ impl Watch {
         if self.start.elapsed() < Duration::from_secs(1) || !stderr().is_terminal() {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-            style.map_or(bar.clone(), |style| bar.with_style(style))
-        });
+        let bar = self.bar.get_or_insert_with(progress::spinner);
         // Adding up all blocks each time would take longer than running them.
         bar.set_message(format!("{} million blocks", self.count >> 20));
         bar.tick();

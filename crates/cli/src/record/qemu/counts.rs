@@ -4,10 +4,12 @@ use std::io::{IsTerminal, stderr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use tracewright_core::Block;
 use tracewright_hart::{Sink, Trap, cause};
 use tracewright_qemu::format::Target;
+
+use crate::progress;
 
 /// How much was recorded so far, of all threads and processes.
 #[derive(Debug, Default)]
@@ -38,11 +40,7 @@ impl<'a> Progress<'a> {
         if self.start.elapsed() < Duration::from_secs(1) || !stderr().is_terminal() {
             return;
         }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-            style.map_or(bar.clone(), |style| bar.with_style(style))
-        });
+        let bar = self.bar.get_or_insert_with(progress::spinner);
         let instructions = self.counts.instructions.load(Ordering::Relaxed);
         // Chunks may take longer than from one line to the next.
         let (then, before, _) = self.last;
