@@ -138,11 +138,15 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     let settings = settings.with(&opts.options)?;
     settings.refuse_data()?;
     let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
-    let (mut retired, mut error) = (0, None);
+    let (mut instructions, mut error) = (0, None);
     for entry in reader {
         match entry {
             Ok(entry) => {
-                retired += u64::from(entry.iretire > 0);
+                // Of a block it is not known how many instructions it has: its half-words are counted.
+                instructions += match retirement {
+                    Retirement::Instruction => u64::from(entry.iretire > 0),
+                    Retirement::Block => entry.iretire.into(),
+                };
                 tracer.entry(&entry);
             }
             // What follows would not follow.
@@ -157,8 +161,6 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     }
     let traced = folder.finish(vec![tracer], &opts.images, std::iter::empty(), |_| None)?;
     let traced = traced.first().copied().unwrap_or_default();
-    // Of a block it is not known how many instructions it has.
-    let instructions = if retirement == Retirement::Instruction { retired } else { traced.half_words };
     Ok((traced, instructions, error))
 }
 

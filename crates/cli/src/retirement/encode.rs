@@ -100,7 +100,6 @@ impl Threads {
             for traced in traced {
                 all.bytes += traced.bytes;
                 all.packets += traced.packets;
-                all.half_words += traced.half_words;
             }
             traced_lines(&all, self.instructions, Some(asked.dir));
         }

@@ -5,7 +5,9 @@ use tracewright_isa::riscv::IType;
 use super::encoder::{Encoder, Reason};
 use super::{ResyncMode, port};
 use crate::ingress::Entry;
-use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
+use crate::packet::{
+    Address, BranchCount, BranchMap, Context, Packet, QualStatus, Short, Start, Support, Trap,
+};
 use crate::{Params, SupportLayout};
 
 impl Encoder {
@@ -103,8 +105,11 @@ impl Encoder {
         {
             match targets.find(address) {
                 Some(index) if is_target && !updiscon && !matches!(packet, Packet::BranchCount(_)) => {
-                    let indexed = Packet::JumpTarget { index: index as u32, branches: map, returns };
-                    packet = shorter(indexed, packet, quirks.always_prefers_index, &self.config.params);
+                    let index = index as u32;
+                    let params = &self.config.params;
+                    if quirks.always_prefers_index || !is_shorter(&told, index, map, params) {
+                        packet = Packet::JumpTarget { index, branches: map, returns };
+                    }
                 }
                 Some(_) => {}
                 None => targets.insert(address),
@@ -178,8 +183,17 @@ const fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The packet with an index, unless the other one is shorter.
-fn shorter(indexed: Packet, other: Packet, always: bool, params: &Params) -> Packet {
-    let is_longer = !always && port::payload_len(&other, params) < port::payload_len(&indexed, params);
-    if is_longer { other } else { indexed }
+/// Whether a packet with an address is shorter than one with its index in the jump target cache.
+#[inline]
+fn is_shorter(address: &Address, index: u32, map: BranchMap, params: &Params) -> bool {
+    if Short::suits(params, 0) && !map.is_empty() {
+        let indexed = Short::jump_target(index, map, address.returns, params, 0, 0);
+        return Short::branches_and_address(map, address, params, 0, 0).len() < indexed.len();
+    }
+    let indexed = Packet::JumpTarget { index, branches: map, returns: address.returns };
+    let other = match map.is_empty() {
+        true => Packet::Address(*address),
+        false => Packet::Branches(map, Some(*address)),
+    };
+    port::payload_len(&other, params) < port::payload_len(&indexed, params)
 }
