@@ -6,7 +6,7 @@ use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
 use tracewright_etrace::encode::{Encoder, PortStats};
 use tracewright_etrace::ingress::{Entry, Executed};
-use tracewright_etrace::packet::{NoPayload, Packet};
+use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::{Content, Encapsulation, Message, Writer};
 use tracewright_hart::{Privilege, Sink, Trap};
 
@@ -64,6 +64,8 @@ struct Out<W> {
     /// Whether messages have a timestamp.
     has_timestamps: bool,
     cycle: u64,
+    /// The next support packet says that accesses are missing.
+    is_data_lost: bool,
     bytes: Vec<u8>,
     to: W,
     traced: Traced,
@@ -85,6 +87,7 @@ impl<W: Write> Tracer<W> {
             source: settings.source.source,
             has_timestamps,
             cycle: 0,
+            is_data_lost: false,
             bytes: Vec::with_capacity(2 * GATHER),
             to,
             traced: Traced::default(),
@@ -152,9 +155,22 @@ impl<W: Write> Tracer<W> {
         Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }, self.seen))
     }
 
+    /// The instruction at `pc`, of the block to come, did this.
+    pub(super) fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(data) = &mut self.data {
+            data.access(pc, access);
+        }
+    }
+
+    /// The last instruction did something that cannot be told. The trace says so: it ends here, and begins anew.
+    pub(super) fn data_lost(&mut self) {
+        self.out.is_data_lost = true;
+        self.lost();
+    }
+
     /// A block was executed, of which the code is known.
     #[inline]
-    fn runs(&mut self, block: &Block) {
+    pub(super) fn runs(&mut self, block: &Block) {
         let goes_on = match self.next {
             Next::Anywhere => true,
             Next::Jumped => !self.switched,
@@ -187,6 +203,12 @@ impl<W: Write> Out<W> {
             data.packet(packet, &mut |packet| self.data(packet));
         }
         self.traced.packets += 1;
+        if self.is_data_lost
+            && let Packet::Support(support) = packet
+        {
+            self.is_data_lost = false;
+            return self.message(Content::Instruction(Packet::Support(Support { dloss: true, ..*support })));
+        }
         self.message(Content::Instruction(*packet));
     }
 
@@ -311,9 +333,7 @@ impl<W: Write> Sink for WithData<W> {
     }
 
     fn data(&mut self, pc: u64, access: &DataAccess) {
-        if let Some(data) = &mut self.0.data {
-            data.access(pc, access);
-        }
+        self.0.data(pc, access);
     }
 
     fn cycles(&mut self, cycles: &[u64]) {

@@ -31,7 +31,7 @@ use self::pair::Maybe;
 pub use self::pair::Pair;
 use self::places::Places;
 use self::summary::Summary;
-pub use self::summary::{grouped, traced_lines};
+pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
