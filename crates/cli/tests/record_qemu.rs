@@ -71,6 +71,14 @@ fn what_cannot_run_is_refused_with_a_reason() {
         &["--protocol etm4 is for Arm programs; this one is for RISC-V: etrace"],
     );
     refused(record(&["--protocol", "etm4", text(&arm)]), &["say where the capture goes, with -o DIR"]);
+    refused(
+        record(&["--data", "addresses", text(&riscv)]),
+        &["--data: say where it goes, with -o DIR or --log FILE"],
+    );
+    refused(
+        record(&["--data", "addresses", "-o", text(&out), text(&arm)]),
+        &["--data: ETMv4 of Arm's application processors has no data trace; add --log FILE"],
+    );
     refused(record(&["--machine", "linux", text(&arm)]), &["--machine", "cannot be used with"]);
     refused(record(&["--timing", "tiny", text(&arm)]), &["--timing", "cannot be used with"]);
 }
@@ -170,7 +178,9 @@ fn a_killed_qemu_leaves_a_capture() {
     let Some(forever) = program("a_killed_qemu_leaves_a_capture", Guest::Aarch64, "crash") else { return };
     let folder = Folder::new().unwrap();
     let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-    let options = ["-o", text(&dir), "--summary", text(&json), text(&forever), "--", "forever"];
+    let log = folder.path().join("run.log");
+    let options =
+        ["-o", text(&dir), "--log", text(&log), "--summary", text(&json), text(&forever), "--", "forever"];
     let child = record(&options).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(1));
     // QEMU is the only child.
@@ -182,7 +192,27 @@ fn a_killed_qemu_leaves_a_capture() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(137), "{told}");
     assert!(told.contains("killed by SIGKILL: "), "{told}");
-    assert_eq!(decoded(&dir), summary(&json)["instructions"].as_u64().unwrap());
+    let instructions = summary(&json)["instructions"].as_u64().unwrap();
+    assert_eq!(decoded(&dir), instructions);
+    let check = ["decode", text(&dir), "--check", text(&log)];
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(check).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}{}", stderr(&output));
+    assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
+}
+
+#[test]
+fn a_symbol_that_is_nowhere_is_told_once() {
+    let Some(unwind) = program("a_symbol_that_is_nowhere_is_told_once", Guest::Riscv64, "unwind") else {
+        return;
+    };
+    let output = record(&["--start", "no_such_symbol", text(&unwind)]).output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(
+        told.matches("start=no_such_symbol: no program or library that ran has a symbol").count(),
+        1,
+        "{told}"
+    );
 }
 
 /// Whoever only has our number can stop it: what was recorded is kept.

@@ -197,3 +197,121 @@ fn operand(op: AtomicOp, found: u64, told: u64, ones: u64) -> Option<u64> {
     };
     is_certain.then_some(told)
 }
+
+#[cfg(test)]
+mod tests {
+    use tracewright_isa::riscv::{Xlen, decode};
+
+    use super::*;
+
+    const LR_W: u32 = 0x1005_252f; // lr.w a0, (a0)
+    const SC_W: u32 = 0x18b5_262f; // sc.w a2, a1, (a0)
+    const BNEZ_A2: u32 = 0xfe06_1ce3; // bnez a2, .-8
+    const BNEZ_A3: u32 = 0xfe06_9ce3; // bnez a3, .-8
+    const LI_A1: u32 = 0xffb0_0593; // li a1, -5
+    const AMOADD_W: u32 = 0x00b5_262f; // amoadd.w a2, a1, (a0)
+    const AMOADD_ZERO: u32 = 0x0005_262f; // amoadd.w a2, zero, (a0)
+    const LW: u32 = 0x0005_2603; // lw a2, 0(a0)
+    const FRM: u32 = 0x0020_2673; // frrm a2
+
+    fn access(kind: AccessKind, value: u64) -> Access {
+        Access { index: 0, kind, size: 4, address: 0x1000, value }
+    }
+
+    /// What is known of the last of these, or of the one before a branch; each has its accesses.
+    fn known(values: bool, code: &[(u32, &[Access])], ended: Ended) -> Known {
+        let instructions: Vec<_> = code.iter().map(|(bits, _)| decode(Xlen::Rv64, *bits)).collect();
+        let ran = Ran { code: &instructions, ended };
+        let mut all = Accesses::new(values);
+        let mut last = Known::Nothing;
+        for (index, (_, its)) in code.iter().enumerate() {
+            match all.of(ran, index, its) {
+                Known::Nothing => {}
+                known => last = known,
+            }
+        }
+        last
+    }
+
+    fn kind(known: Known) -> Option<DataKind> {
+        match known {
+            Known::Access(access) => Some(access.kind),
+            Known::Nothing | Known::Unknown(..) => None,
+        }
+    }
+
+    #[test]
+    fn a_branch_tells_whether_a_store_conditional_failed() {
+        let both = [access(AccessKind::Load, 0), access(AccessKind::Store, 0)];
+        let asked = |branch, ended| kind(known(false, &[(SC_W, &both), (branch, &[])], ended));
+        assert_eq!(asked(BNEZ_A2, Ended::NotTaken), Some(DataKind::Store));
+        assert_eq!(asked(BNEZ_A2, Ended::Taken), Some(DataKind::StoreFailed));
+        assert_eq!(asked(BNEZ_A2, Ended::Cut), None);
+        assert_eq!(asked(BNEZ_A3, Ended::Taken), None);
+        // QEMU 7.2 may tell of both as one. Without any, nobody knows where.
+        assert_eq!(
+            kind(known(false, &[(SC_W, &both[1..]), (BNEZ_A2, &[])], Ended::NotTaken)),
+            Some(DataKind::Store)
+        );
+        let nowhere = known(false, &[(SC_W, &[]), (BNEZ_A2, &[])], Ended::Taken);
+        assert_eq!(nowhere, Known::Unknown(DataKind::StoreFailed, 4));
+    }
+
+    #[test]
+    fn values_tell_whether_a_store_conditional_failed() {
+        let with = |reserved, found| {
+            let load = [access(AccessKind::Load, reserved)];
+            let both = [access(AccessKind::Load, found), access(AccessKind::Store, 9)];
+            known(true, &[(LR_W, &load), (SC_W, &both)], Ended::Cut)
+        };
+        let Known::Access(stored) = with(5, 5) else { panic!() };
+        assert_eq!((stored.kind, stored.value), (DataKind::Store, Some(9)));
+        let Known::Access(failed) = with(5, 6) else { panic!() };
+        assert_eq!((failed.kind, failed.value), (DataKind::StoreFailed, None));
+        // It was reserved before anything was recorded.
+        let both = [access(AccessKind::Load, 5), access(AccessKind::Store, 9)];
+        assert_eq!(known(true, &[(SC_W, &both)], Ended::Cut), Known::Unknown(DataKind::Store, 4));
+    }
+
+    #[test]
+    fn operands_are_told_if_they_are_certain() {
+        let told = |code: &[u32], found, told| {
+            let both = [access(AccessKind::Load, found), access(AccessKind::Store, told)];
+            let (last, before) = code.split_last().unwrap();
+            let mut code: Vec<(u32, &[Access])> = before.iter().map(|&bits| (bits, &[][..])).collect();
+            code.push((*last, &both));
+            match known(true, &code, Ended::Cut) {
+                Known::Access(access) => access.operand,
+                _ => None,
+            }
+        };
+        // Stored, or the operand? It is the same if there was nothing before.
+        assert_eq!(told(&[AMOADD_W], 1, 4), None);
+        assert_eq!(told(&[AMOADD_W], 0, 4), Some(4));
+        assert_eq!(told(&[AMOADD_ZERO], 7, 7), Some(0));
+        assert_eq!(told(&[LI_A1, AMOADD_W], 1, 4), Some(0xffff_fffb));
+        for (op, found, value, expected) in [
+            (AtomicOp::Swap, 1, 2, Some(2)),
+            (AtomicOp::Or, 1, 3, None),
+            (AtomicOp::And, 0xffff_ffff, 3, Some(3)),
+            (AtomicOp::And, 0xff, 3, None),
+            (AtomicOp::Max, 1, 3, Some(3)),
+            (AtomicOp::Min, 3, 3, None),
+        ] {
+            assert_eq!(operand(op, found, value, 0xffff_ffff), expected, "{op:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_told() {
+        let load = access(AccessKind::Load, 0);
+        let unknown = Known::Unknown(DataKind::Load, 4);
+        assert!(matches!(known(false, &[(LW, &[load])], Ended::Cut), Known::Access(_)));
+        for its in [&[][..], &[load, load], &[Access { size: 8, ..load }], &[access(AccessKind::Store, 0)]] {
+            assert_eq!(known(false, &[(LW, its)], Ended::Cut), unknown, "{its:?}");
+        }
+        let Known::Access(csr) = known(false, &[(FRM, &[])], Ended::Cut) else { panic!() };
+        assert_eq!((csr.address, csr.value, csr.operand), (Some(2), None, None));
+        assert!(matches!(known(true, &[(FRM, &[])], Ended::Cut), Known::Unknown(DataKind::Csr(_), 8)));
+    }
+}

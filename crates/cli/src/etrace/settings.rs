@@ -266,13 +266,13 @@ impl Settings {
         }
     }
 
-    /// Logs do not tell all that data trace needs.
+    /// These logs do not tell what data trace needs.
     pub fn refuse_data(&self) -> Result<(), Error> {
         match self.data {
             None => Ok(()),
-            Some(_) => {
-                Err(wrong("data: logs do not tell all that data trace needs; record the program instead"))
-            }
+            Some(_) => Err(wrong(
+                "data: such logs do not tell all that data trace needs; record the program instead",
+            )),
         }
     }
 
