@@ -201,6 +201,27 @@ fn a_killed_qemu_leaves_a_capture() {
     assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
 }
 
+/// Code of a stripped program is shown with the program's name, and the offset in it.
+#[test]
+fn stripped_programs_are_named() {
+    const TEST: &str = "stripped_programs_are_named";
+    let guest = Guest::Aarch64;
+    let Some(elf) = build(TEST, guest, "unwind", Variant::Stripped).filter(|_| guest.available(TEST)) else {
+        return;
+    };
+    let folder = Folder::new().unwrap();
+    let dir = folder.path().join("run");
+    let options = ["-q", "--sysroot", text(guest.libraries()), "-o", text(&dir), text(&elf)];
+    let output = record(&options).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["decode", text(&dir)]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains(" unwind-stripped[0x"), "{}", &told[..told.len().min(2000)]);
+    assert!(told.contains(" ld-linux-aarch64.so.1[0x"));
+    assert!(!told.contains("memory_"));
+}
+
 #[test]
 fn a_symbol_that_is_nowhere_is_told_once() {
     let Some(unwind) = program("a_symbol_that_is_nowhere_is_told_once", Guest::Riscv64, "unwind") else {
