@@ -21,7 +21,8 @@ use crate::retirement::{self, Asked};
 ///
 /// Logs are tracewright's own (record --log), that of its plugin for QEMU (all threads; of Arm programs the trace is ETMv4), Spike's (-l, --log-commits), CVA6's, QEMU's (-d exec,nochain -singlestep; with --image),
 /// retirements as CSV, and encoder inputs as CSV (itype_0,...), as the reference flow for E-Trace has them. The capture holds the
-/// programs given with --image, and code that only the log tells.
+/// programs given with --image, and code that only the log tells. If a log of the plugin has accesses to memory (record --qemu --data),
+/// E-Trace has data trace of them.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 good; 1 the log had errors (they are printed; what came before them is encoded); 2 bad usage, or nothing could be read.

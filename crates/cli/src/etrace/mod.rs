@@ -1,8 +1,10 @@
 //! What the verbs share about E-Trace captures.
 
+mod accesses;
 mod code;
 mod folder;
 mod kind;
+mod logged;
 mod reader;
 mod seen;
 mod settings;
@@ -11,6 +13,7 @@ mod tracer;
 pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;
 pub use kind::Kind;
+pub use logged::{LogData, Logged};
 pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;

@@ -214,6 +214,9 @@ impl Settings {
         self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
             "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
             "smi" => Encapsulation::Smi,
+            "pulp" if self.data.is_some() => {
+                return Err(wrong("encapsulation=pulp has no place for data trace: add --option data=off"));
+            }
             "pulp" => Encapsulation::Pulp,
             other => {
                 let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
@@ -263,13 +266,13 @@ impl Settings {
         }
     }
 
-    /// Logs do not tell all that data trace needs.
+    /// These logs do not tell what data trace needs.
     pub fn refuse_data(&self) -> Result<(), Error> {
         match self.data {
             None => Ok(()),
-            Some(_) => {
-                Err(wrong("data: logs do not tell all that data trace needs; record the program instead"))
-            }
+            Some(_) => Err(wrong(
+                "data: such logs do not tell all that data trace needs; record the program instead",
+            )),
         }
     }
 
@@ -374,6 +377,9 @@ mod tests {
             Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 }
         );
         assert!(with(&["full_data=1"]).unwrap_err().contains("data trace is off"));
+        let nowhere = with(&["data=address", "encapsulation=pulp"]).unwrap_err();
+        assert!(nowhere.contains("no place for data trace"), "{nowhere}");
+        assert!(with(&["data=off", "encapsulation=pulp"]).is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
 use tracewright_etrace::encode::{BlockEncoder, Encoder, PortStats};
 use tracewright_etrace::ingress::{Entry, Executed};
-use tracewright_etrace::packet::{NoPayload, Packet};
+use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::{Encapsulation, Writer};
 use tracewright_hart::{Privilege, Sink, Trap};
 
@@ -68,6 +68,8 @@ struct Out<W> {
     source: u16,
     /// Whether messages have a timestamp.
     has_timestamps: bool,
+    /// The next support packet says that accesses are missing.
+    is_data_lost: bool,
     bytes: Vec<u8>,
     to: W,
     traced: Traced,
@@ -88,6 +90,7 @@ impl<W: Write> Tracer<W> {
             writer: Writer::new(config).with_alignment(settings.align),
             source: settings.source.source,
             has_timestamps,
+            is_data_lost: false,
             bytes: Vec::with_capacity(2 * GATHER),
             to,
             traced: Traced::default(),
@@ -145,9 +148,22 @@ impl<W: Write> Tracer<W> {
         Ok((self.out.to, Traced { port: self.encoder.encoder().port_stats(), ..self.out.traced }, self.seen))
     }
 
+    /// The instruction at `pc`, of the block to come, did this.
+    pub(super) fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(data) = &mut self.data {
+            data.access(pc, access);
+        }
+    }
+
+    /// The last instruction did something that cannot be told. The trace says so: it ends here, and begins anew.
+    pub(super) fn data_lost(&mut self) {
+        self.out.is_data_lost = true;
+        self.lost();
+    }
+
     /// A block was executed, of which the code is known.
     #[inline(always)]
-    fn runs(&mut self, block: &Block) {
+    pub(super) fn runs(&mut self, block: &Block) {
         if !self.next.is_open && self.next.address != block.start {
             // Another thread took over, or a log leaves something out.
             self.lost();
@@ -167,7 +183,13 @@ impl<W: Write> Out<W> {
         }
         self.traced.packets += 1;
         let timestamp = self.has_timestamps.then_some(cycle);
-        let written = self.writer.instruction(self.source, timestamp, packet, &mut self.bytes);
+        let written = match packet {
+            Packet::Support(support) if core::mem::take(&mut self.is_data_lost) => {
+                let packet = Packet::Support(Support { dloss: true, ..*support });
+                self.writer.instruction(self.source, timestamp, &packet, &mut self.bytes)
+            }
+            _ => self.writer.instruction(self.source, timestamp, packet, &mut self.bytes),
+        };
         self.check(written);
     }
 
@@ -298,9 +320,7 @@ impl<W: Write> Sink for WithData<W> {
     }
 
     fn data(&mut self, pc: u64, access: &DataAccess) {
-        if let Some(data) = &mut self.0.data {
-            data.access(pc, access);
-        }
+        self.0.data(pc, access);
     }
 
     fn cycles(&mut self, cycles: &[u64]) {

@@ -31,7 +31,7 @@ use self::pair::Maybe;
 pub use self::pair::Pair;
 use self::places::Places;
 use self::summary::Summary;
-pub use self::summary::{grouped, traced_lines};
+pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
@@ -59,7 +59,8 @@ Examples:
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
-  tracewright record --qemu --start main -o run app -- one two")]
+  tracewright record --qemu --start main -o run app -- one two
+  tracewright record --qemu --data addresses -o run riscv-app")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
     #[arg(required_unless_present_any = ["from", "timing", "options"])]

@@ -208,6 +208,14 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
     }
 }
 
+/// Accesses that data trace of a log leaves out, if there are any.
+pub fn unknown_line(unknown: u64) {
+    if unknown > 0 {
+        let more = "accesses are missing, and marked: the log tells too little of them";
+        say(&format!("  {:<16} {:>16}  {more}", "data trace", grouped(unknown)));
+    }
+}
+
 /// `1 234 567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

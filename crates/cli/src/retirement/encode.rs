@@ -7,9 +7,9 @@ use tracewright_qemu::read::Log;
 
 use super::{end_words, halfwords, open, process, programs, report_changes, source_name, translated};
 use crate::etm;
-use crate::etrace;
+use crate::etrace::{self, LogData, Logged};
 use crate::output::{Error, Outcome, report, say};
-use crate::record::{grouped, traced_lines};
+use crate::record::{grouped, traced_lines, unknown_line};
 
 /// What is asked for.
 pub struct Asked<'a> {
@@ -81,14 +81,22 @@ impl Threads {
     }
 
     fn etrace(&mut self, log: &mut Log, asked: &Asked<'_>) -> Result<(), Error> {
-        let settings = etrace::Settings::new(Isa::Rv64).with(asked.options)?;
-        settings.refuse_data()?;
+        let settings = LogData::of(log.header()).settings(asked.options)?;
         let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
+        let mut unknown = 0;
         for index in self.indices.clone() {
-            let mut tracer = etrace::WithoutCode(folder.thread(&source_name(index))?);
-            self.read(log, index, asked, &mut tracer);
-            tracers.push(tracer.0);
+            let tracer = folder.thread(&source_name(index))?;
+            if tracer.has_data() {
+                let mut tracer = Logged::new(&settings, tracer);
+                self.read(log, index, asked, &mut tracer);
+                unknown += tracer.unknown();
+                tracers.push(tracer.tracer);
+            } else {
+                let mut tracer = etrace::WithoutCode(tracer);
+                self.read(log, index, asked, &mut tracer);
+                tracers.push(tracer.0);
+            }
         }
         let programs = programs(log.definitions().maps());
         let blocks: Vec<_> = translated(log.definitions()).collect();
@@ -100,8 +108,10 @@ impl Threads {
             for traced in traced {
                 all.bytes += traced.bytes;
                 all.packets += traced.packets;
+                all.data_packets += traced.data_packets;
             }
             traced_lines(&all, self.instructions, Some(asked.dir));
+            unknown_line(unknown);
         }
         Ok(())
     }

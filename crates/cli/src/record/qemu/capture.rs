@@ -9,6 +9,7 @@ use tracewright_qemu::format::{Header, Target};
 use tracewright_qemu::read::{Damage, Definitions, Thread};
 
 use super::counts::Tally;
+use crate::etrace::LogData;
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
 use crate::{etm, etrace, retirement};
@@ -23,7 +24,8 @@ pub struct Capture {
 /// Where it is written.
 enum Folder {
     Etm(Box<etm::Folder>),
-    Etrace(Box<etrace::Folder>),
+    /// With how traces are made.
+    Etrace(Box<(etrace::Folder, etrace::Settings)>),
 }
 
 /// A file that only takes up room: when the disk is full, it makes way for what a capture needs besides the trace.
@@ -53,12 +55,16 @@ pub enum Tracer {
     Etm(Box<Pair<Tally, etm::Tracer>>),
     /// With the file it is written to.
     Etrace(Box<Pair<Tally, etrace::WithoutCode<File>>>, PathBuf),
+    /// The same, with data.
+    EtraceData(Box<Pair<Tally, etrace::Logged<File>>>, PathBuf),
 }
 
 /// What a trace came to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     pub bytes: u64,
+    /// Accesses that are not in it, since not all is known of them.
+    pub unknown: u64,
 }
 
 /// The protocol for a processor: the one that is asked for, if it can be.
@@ -77,8 +83,14 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 }
 
 impl Capture {
-    /// Makes the folder. `options` are those of the encoder, by name.
-    pub fn create(dir: &Path, target: Target, options: &[String], description: &str) -> Result<Self, Error> {
+    /// Makes the folder. `options` are those of the encoder, by name; `data` is what is recorded of accesses to memory.
+    pub fn create(
+        dir: &Path,
+        target: Target,
+        options: &[String],
+        data: LogData,
+        description: &str,
+    ) -> Result<Self, Error> {
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
@@ -86,9 +98,9 @@ impl Capture {
                 Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
-                let settings = etrace::Settings::new(Isa::Rv64).with(options)?;
-                settings.refuse_data()?;
-                Folder::Etrace(Box::new(etrace::Folder::create(dir, &settings, description)?))
+                let settings = data.settings(options)?;
+                let folder = etrace::Folder::create(dir, &settings, description)?;
+                Folder::Etrace(Box::new((folder, settings)))
             }
         };
         let ballast = Ballast::new(dir).map_err(|error| {
@@ -105,9 +117,14 @@ impl Capture {
     pub fn thread(&mut self, index: u32, tid: u32, tally: Tally) -> Result<Tracer, Error> {
         Ok(match &mut self.folder {
             Folder::Etm(folder) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
-            Folder::Etrace(folder) => {
+            Folder::Etrace(both) => {
+                let (folder, settings) = &mut **both;
                 let tracer = folder.thread(&retirement::source_name(index))?;
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
+                if tracer.has_data() {
+                    let tracer = etrace::Logged::new(settings, tracer);
+                    return Ok(Tracer::EtraceData(Box::new(Pair(tally, tracer)), path));
+                }
                 Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path)
             }
         })
@@ -115,14 +132,13 @@ impl Capture {
 
     /// Fails if the trace of a thread could not be written: what comes would be lost.
     pub fn check(&self, tracer: &Tracer) -> Result<(), Error> {
-        match (&self.folder, tracer) {
-            (Folder::Etm(folder), _) => folder.check(),
-            (Folder::Etrace(_), Tracer::Etrace(both, path)) => {
-                let written = both.1.0.check();
-                written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
-            }
-            (Folder::Etrace(_), _) => Ok(()),
-        }
+        let (written, path) = match (&self.folder, tracer) {
+            (Folder::Etm(folder), _) => return folder.check(),
+            (Folder::Etrace(_), Tracer::Etrace(both, path)) => (both.1.0.check(), path),
+            (Folder::Etrace(_), Tracer::EtraceData(both, path)) => (both.1.tracer.check(), path),
+            (Folder::Etrace(_), _) => return Ok(()),
+        };
+        written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
     }
 
     /// Ends the traces, and adds what was in memory.
@@ -148,20 +164,26 @@ impl Capture {
                 let code = code.iter().map(|(start, code)| (*start, &code[..]));
                 let traced =
                     folder.finish(tracers.collect(), retirement::process(header, definitions), code)?;
-                Ok(Traced { bytes: traced.bytes })
+                Ok(Traced { bytes: traced.bytes, unknown: 0 })
             }
-            Folder::Etrace(folder) => {
+            Folder::Etrace(both) => {
+                let mut unknown = 0;
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etrace(both, _) => Some(both.1.0),
+                    Tracer::EtraceData(both, _) => {
+                        unknown += both.1.unknown();
+                        Some(both.1.tracer)
+                    }
                     _ => None,
                 });
+                let tracers = tracers.collect();
                 let programs = retirement::programs(definitions.maps());
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
                 let code = retirement::halfwords(definitions);
                 retirement::report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
-                let all = folder.finish(tracers.collect(), &programs, blocks.iter(), halfword)?;
-                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum() })
+                let all = both.0.finish(tracers, &programs, blocks.iter(), halfword)?;
+                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum(), unknown })
             }
         }
     }
@@ -186,6 +208,7 @@ impl Tracer {
             Self::None(tally) => reader.take(bytes, definitions, tally),
             Self::Etm(both) => reader.take(bytes, definitions, &mut **both),
             Self::Etrace(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::EtraceData(both, _) => reader.take(bytes, definitions, &mut **both),
         }
     }
 
@@ -195,6 +218,7 @@ impl Tracer {
             Self::None(tally) => reader.finish(definitions, tally),
             Self::Etm(both) => reader.finish(definitions, &mut **both),
             Self::Etrace(both, _) => reader.finish(definitions, &mut **both),
+            Self::EtraceData(both, _) => reader.finish(definitions, &mut **both),
         }
     }
 
@@ -204,6 +228,7 @@ impl Tracer {
             Self::None(tally) => tally,
             Self::Etm(both) => &both.0,
             Self::Etrace(both, _) => &both.0,
+            Self::EtraceData(both, _) => &both.0,
         }
     }
 
@@ -213,6 +238,7 @@ impl Tracer {
             Self::None(_) => 0,
             Self::Etm(both) => both.1.bytes(),
             Self::Etrace(both, _) => both.1.0.bytes(),
+            Self::EtraceData(both, _) => both.1.tracer.bytes(),
         }
     }
 }

@@ -27,8 +27,9 @@ use self::counts::{Counts, Progress};
 use self::keep::Keep;
 use self::program::Program;
 use self::summary::Summary;
-use super::{Opts, on};
-use crate::output::{Error, Outcome};
+use super::{Opts, Protocol, on};
+use crate::etrace::LogData;
+use crate::output::{Error, Outcome, report};
 
 /// Of programs that QEMU runs.
 #[derive(Args)]
@@ -44,8 +45,9 @@ pub struct QemuArgs {
     #[arg(long, value_name = "DIR", requires = "qemu")]
     pub sysroot: Option<PathBuf>,
 
-    /// What the --log tells of accesses to memory. (Captures have none.)
-    #[arg(long, value_enum, requires_all = ["qemu", "log"])]
+    /// What is recorded of accesses to memory, in the --log, and as data trace in E-Trace captures. (ETMv4 of Arm's application processors
+    /// has no data trace.)
+    #[arg(long, value_enum, requires = "qemu")]
     pub data: Option<Data>,
 
     /// Begin to record here: an address (0x...), or a symbol of the program or its libraries.
@@ -80,6 +82,17 @@ pub enum Data {
     Values,
 }
 
+impl QemuArgs {
+    /// The same, as those see it who make a trace.
+    fn log_data(&self) -> LogData {
+        match self.data {
+            None | Some(Data::None) => LogData::Nothing,
+            Some(Data::Addresses) => LogData::Addresses,
+            Some(Data::Values) => LogData::Values,
+        }
+    }
+}
+
 /// What is made of the program, as the options say.
 struct Plan<'a> {
     opts: &'a Opts,
@@ -103,7 +116,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
     let sysroot = args.sysroot.clone().or(prefix);
     let program = program::find(named, sysroot.as_deref())?;
-    capture::protocol(opts.protocol, program.target)?;
+    let protocol = capture::protocol(opts.protocol, program.target)?;
+    check_data(opts, protocol)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let qemu = tools::qemu(program.target, args.qemu_path.as_deref(), &path)?;
     let plugin = tools::plugin()?;
@@ -115,7 +129,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         File::create(log).map_err(|error| on(log, &error))?;
     }
     let capture = match &opts.output {
-        Some(dir) => Some(Capture::create(dir, program.target, &opts.options, &program.name())?),
+        Some(dir) => {
+            Some(Capture::create(dir, program.target, &opts.options, args.log_data(), &program.name())?)
+        }
         None => None,
     };
     let plan = Plan { opts, program, capture: Mutex::new(capture) };
@@ -154,6 +170,24 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let work = ended.work.into_iter().collect::<Result<Vec<_>, _>>()?;
     Summary::new(&plan.program, status, ended.interrupts, seconds, work).end(opts)
+}
+
+/// Data that is asked for has to go somewhere.
+fn check_data(opts: &Opts, protocol: Protocol) -> Result<(), Error> {
+    if opts.qemu.log_data() == LogData::Nothing {
+        return Ok(());
+    }
+    match (&opts.output, &opts.log, protocol) {
+        (None, None, _) => Err(Error::Message("--data: say where it goes, with -o DIR or --log FILE".into())),
+        (Some(_), None, Protocol::Etm4) => Err(Error::Message(
+            "--data: ETMv4 of Arm's application processors has no data trace; add --log FILE, which has accesses to memory".into(),
+        )),
+        (Some(_), Some(_), Protocol::Etm4) => {
+            report("the capture has no data trace, as ETMv4 of Arm's application processors has none; the log has it");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where the socket and what the plugin records can be: in memory, if there is a place for files in it.
@@ -205,7 +239,8 @@ impl Plan<'_> {
             (Some(capture), _) => Some(capture),
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
-                Some(Capture::create(&dir, header.target, &self.opts.options, &self.program.name())?)
+                let data = self.opts.qemu.log_data();
+                Some(Capture::create(&dir, header.target, &self.opts.options, data, &self.program.name())?)
             }
             (None, None) => None,
         };

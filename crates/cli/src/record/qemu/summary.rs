@@ -11,7 +11,7 @@ use super::process::Recorded;
 use super::program::Program;
 use super::status::{as_code, describe, signal_name};
 use crate::output::{Error, Outcome, report, say};
-use crate::record::{Opts, grouped, on};
+use crate::record::{Opts, grouped, on, unknown_line};
 
 /// What a run came to.
 pub struct Summary {
@@ -25,6 +25,8 @@ pub struct Summary {
     tally: Tally,
     trace_bytes: Option<u64>,
     log_bytes: Option<u64>,
+    /// Accesses that are not in the trace.
+    unknown: u64,
 }
 
 /// Notes of a log that are told: more are the same again, most likely.
@@ -56,6 +58,7 @@ impl Summary {
             tally,
             trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
             log_bytes: sum(|process| process.log_bytes),
+            unknown: sum(|process| process.traced.map(|traced| traced.unknown)).unwrap_or_default(),
             processes,
         }
     }
@@ -156,6 +159,7 @@ impl Summary {
         if let Some(bytes) = self.trace_bytes {
             line("trace", bytes, &format!("bytes in {}, {}", place(opts.output.as_deref()), bits(bytes)));
         }
+        unknown_line(self.unknown);
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
         }
@@ -183,6 +187,7 @@ impl Summary {
             "seconds": self.seconds, "instructions": self.instructions, "blocks": self.tally.blocks,
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
+            "unknown_accesses": self.unknown,
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
         format!("{object}\n")
