@@ -11,7 +11,7 @@ use crate::packet::Sync;
 pub enum Stamp {
     /// In this cycle.
     Exact(u64),
-    /// Between these two, both possible: the format forgot where.
+    /// Not before the one nor after the other: the format forgot where.
     Between(u64, u64),
     /// Not known: the delta trace has nothing of it, or lost it.
     Unknown,
@@ -35,8 +35,9 @@ const PIECE: usize = 4096;
 /// delta stream as far as it needs.
 ///
 /// An instruction trace that begins, or goes on after a loss, asks [`Cycles::seek`] for the sync with its own cycle and
-/// address. Where the delta trace lost something or was switched off, instructions are [`Stamp::Unknown`] until the next
-/// seek: nothing says which of them comes next.
+/// address, or [`Cycles::resume`] where it knows no cycle. Where the delta trace lost something, as many instructions are
+/// [`Stamp::Unknown`] as its counts say, and cycles go on after them. Where it does not know how many, and where it was
+/// switched off, they are unknown up to the next seek.
 #[derive(Debug)]
 pub struct Cycles<'a> {
     bytes: &'a [u8],
@@ -44,6 +45,8 @@ pub struct Cycles<'a> {
     queue: Queue,
     /// Instructions of the front of the queue that were given away.
     given: u64,
+    /// A seek found nothing: what is in front belongs to other instructions.
+    astray: bool,
     ended: bool,
 }
 
@@ -78,11 +81,14 @@ impl<'a> Cycles<'a> {
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         let (decoder, queue) = (Decoder::new(), Queue::default());
-        Self { bytes, decoder, queue, given: 0, ended: false }
+        Self { bytes, decoder, queue, given: 0, astray: false, ended: false }
     }
 
     /// The cycle of the next instruction.
     pub fn next_cycle(&mut self) -> Stamp {
+        if self.astray {
+            return Stamp::Unknown;
+        }
         loop {
             let given = self.given;
             let (stamp, all) = match self.front() {
@@ -98,6 +104,11 @@ impl<'a> Cycles<'a> {
                     self.pop();
                     continue;
                 }
+                Some(Item::Lost(Lost { retired: Some(0), .. })) => {
+                    self.pop();
+                    continue;
+                }
+                Some(Item::Lost(Lost { retired: Some(retired), .. })) => (Stamp::Unknown, retired),
                 // Stays in front: only a seek leads on.
                 Some(Item::Off { .. } | Item::Lost(_)) | None => return Stamp::Unknown,
             };
@@ -114,19 +125,42 @@ impl<'a> Cycles<'a> {
         to.extend((0..count).map(|_| self.next_cycle()));
     }
 
-    /// Goes on to the sync with this cycle and address, if there is one further on; else nothing changes but that
-    /// instructions are [`Stamp::Unknown`] up to another seek that finds its sync. Returns whether there is.
+    /// Goes on to the sync with this cycle and address. Returns whether there is one: if not, instructions are
+    /// [`Stamp::Unknown`] up to another seek that finds its sync.
     ///
     /// Syncs of earlier cycles are passed by; the first later one stays.
     pub fn seek(&mut self, cycle: u64, address: u64) -> bool {
+        self.astray = !self.forward(|sync| {
+            // Of two syncs in one cycle, the second may be the one.
+            if (sync.cycle, sync.address) == (cycle, address) {
+                Some(true)
+            } else {
+                (sync.cycle > cycle).then_some(false)
+            }
+        });
+        !self.astray
+    }
+
+    /// Goes on to the next sync, if it has this address. Returns whether it has: if not, it stays, and instructions are
+    /// [`Stamp::Unknown`] up to another seek that finds its sync.
+    pub fn resume(&mut self, address: u64) -> bool {
+        self.astray = !self.forward(|sync| Some(sync.address == address));
+        !self.astray
+    }
+
+    /// Passes all up to the first sync of which something is said, and that one if it is the right one.
+    fn forward(&mut self, mut is_it: impl FnMut(&Sync) -> Option<bool>) -> bool {
         while let Some(item) = self.front() {
-            match item {
-                Item::Sync { sync, .. } if (sync.cycle, sync.address) == (cycle, address) => {
-                    self.pop();
-                    return true;
-                }
-                Item::Sync { sync, .. } if sync.cycle > cycle => return false,
-                _ => self.pop(),
+            let said = match &item {
+                Item::Sync { sync, .. } => is_it(sync),
+                _ => None,
+            };
+            if said == Some(false) {
+                return false;
+            }
+            self.pop();
+            if said == Some(true) {
+                return true;
             }
         }
         false

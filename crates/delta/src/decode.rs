@@ -179,12 +179,11 @@ impl Decoder {
 
     /// What was told since the last sync is not true.
     fn doubt(&mut self) {
-        let (sync, offset) = match self.last {
-            Some((sync, offset)) => (Some(sync), offset),
+        let (from, offset) = match &self.last {
+            Some((sync, offset)) => (Some(sync.cycle), *offset),
             None => (None, self.offset),
         };
-        let (from, retired) = (sync.map(|sync| sync.cycle), sync.map(|sync| sync.retired));
-        self.state = State::Lost { why: Why::Mismatch, offset, from, retired };
+        self.state = State::Lost { why: Why::Mismatch, offset, from, retired: Some(self.retired) };
     }
 
     fn packet(&mut self, packet: &Packet<'_>, sink: &mut impl Sink) {
@@ -213,7 +212,7 @@ impl Decoder {
                     let again = u64::from(config.width > 1);
                     let floor = self.cycle.saturating_sub(again);
                     let fits = match self.state {
-                        State::On(_) => (floor..=self.cycle).contains(&sync.cycle),
+                        State::On(_) if !self.is_idle() => (floor..=self.cycle).contains(&sync.cycle),
                         _ => sync.cycle >= floor,
                     };
                     if fits && sync.retired == self.retired {
@@ -225,8 +224,12 @@ impl Decoder {
                 None => self.lose(Why::Malformed),
             },
             (Kind::Off, State::On(config)) => match packet.off() {
-                Some((cycle, retired)) if (cycle, retired) == (self.cycle, self.retired) => {
+                Some((cycle, retired))
+                    if retired == self.retired
+                        && (cycle == self.cycle || self.is_idle() && cycle > self.cycle) =>
+                {
                     sink.off(self.offset, Off { cycle, retired });
+                    self.cycle = cycle;
                     self.state = State::Off(config);
                     self.sequence = self.sequence.wrapping_add(1);
                 }
@@ -237,11 +240,22 @@ impl Decoder {
         }
     }
 
+    /// Whether nothing was told since the last sync: then all cycles up to what comes are stalls.
+    fn is_idle(&self) -> bool {
+        self.last.is_some_and(|(sync, _)| (sync.cycle, sync.retired) == (self.cycle, self.retired))
+    }
+
     /// A sync after something was lost.
     fn found(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl Sink) {
         if let State::Lost { why, offset, from, retired } = self.state {
             let from =
                 from.filter(|&from| from <= sync.cycle.saturating_add(1)).map(|from| from.min(sync.cycle));
+            // What the end seemed to have cut has something after it.
+            let why = match why {
+                Why::Truncated if from.is_none() => Why::Begun,
+                Why::Truncated => Why::Damaged,
+                why => why,
+            };
             sink.lost(Lost {
                 why,
                 offset,
@@ -266,7 +280,7 @@ impl Decoder {
     fn groups(&mut self, config: &Config, packet: &Packet<'_>, sink: &mut impl Sink) -> Option<()> {
         let mut bits = BitReader::new(packet.payload);
         if config.format == Format::Ac && config.code == Code::Gamma {
-            self.pairs(&mut bits, sink)?;
+            self.pairs(&mut bits, sink);
         }
         let cut = packet.kind == Kind::Cut;
         loop {
@@ -309,11 +323,12 @@ impl Decoder {
 
     /// The groups of {A, C} in Elias gamma whose tokens fit one window, fast. Stops at the first that does not.
     #[inline]
-    fn pairs(&mut self, bits: &mut BitReader, sink: &mut impl Sink) -> Option<()> {
+    fn pairs(&mut self, bits: &mut BitReader, sink: &mut impl Sink) {
         let (mut cycle, mut retired) = (self.cycle, self.retired);
-        // Each token is below 2^29: no overflow if there is none after a packet's worth of them.
-        cycle.checked_add(1 << 42)?;
-        retired.checked_add(1 << 42)?;
+        // Each token is below 2^29, and a packet has less than 2^11: no sum is checked if this one is.
+        if cycle.max(retired).checked_add(1 << 42).is_none() {
+            return;
+        }
         loop {
             let window = bits.window();
             let zeros = window.leading_zeros();
@@ -336,6 +351,5 @@ impl Decoder {
             retired += a;
         }
         (self.cycle, self.retired) = (cycle, retired);
-        Some(())
     }
 }

@@ -177,34 +177,35 @@ impl Encoder {
     /// At the first instruction that cannot be told; those before it were.
     #[inline]
     pub fn cycles(&mut self, cycles: &[u64], out: &mut impl Out) -> Result<(), Refused> {
-        if self.config.format != Format::Ac || self.config.code != Code::Gamma || !self.on {
+        // No cycle reaches the last number while these are counted, if a stall does not lead there.
+        let limit = (u64::MAX - 1).saturating_sub(cycles.len() as u64);
+        let is_usual = self.config.format == Format::Ac && self.config.code == Code::Gamma;
+        if !is_usual || !self.on || self.end >= limit {
             return cycles.iter().try_for_each(|&cycle| self.retire(cycle, 1, out));
         }
-        // The usual case: a cycle each, or a stall and a new group.
+        // A cycle each, or a stall and a new group.
         let (mut end, mut a) = (self.end, self.a);
-        let mut done = Ok(());
-        let mut told = 0;
-        for &cycle in cycles {
+        for (at, &cycle) in cycles.iter().enumerate() {
             if cycle != end {
-                if cycle < end || cycle == u64::MAX {
-                    done = Err(self.refusal(cycle, end));
-                    break;
+                if cycle < end || cycle >= limit {
+                    (self.end, self.a) = (end, a);
+                    self.retired += at as u64;
+                    return cycles[at..].iter().try_for_each(|&cycle| self.retire(cycle, 1, out));
                 }
-                let stalls = cycle - end;
-                self.pair(a + 1, stalls);
+                self.pair(a + 1, cycle - end);
                 a = 0;
                 if self.is_full() {
                     // The packet is ready in the cycle that ended the stall.
                     self.groups(Kind::Groups, cycle, out);
                 }
+                end = cycle;
             }
             a += 1;
-            end = cycle.wrapping_add(1);
-            told += 1;
+            end += 1;
         }
         (self.end, self.a) = (end, a);
-        self.retired += told;
-        done
+        self.retired += cycles.len() as u64;
+        Ok(())
     }
 
     /// `count` instructions retired in `cycle`: more of the last one, or a later one.
@@ -304,7 +305,7 @@ impl Encoder {
             self.floor = if self.config.width > 1 { self.end - 1 } else { self.end };
         }
         if cycle < self.floor || cycle == u64::MAX {
-            return Err(self.refusal(cycle, self.floor));
+            return Err(if self.a > 0 { self.refusal(cycle, self.end) } else { self.refusal(cycle, 0) });
         }
         if self.on {
             self.cut(cycle, out);

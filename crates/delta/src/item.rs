@@ -132,7 +132,7 @@ pub struct Lost {
     pub from: Option<u64>,
     /// The cycle that is known again. `None` at the end.
     pub to: Option<u64>,
-    /// How many instructions retired between, where both ends are known.
+    /// How many instructions retired that were not told, where the counts say so.
     pub retired: Option<u64>,
 }
 
@@ -175,25 +175,25 @@ pub enum Item {
     Lost(Lost),
 }
 
-impl<T: From<Item>> Sink for Vec<T> {
+impl Sink for Vec<Item> {
     fn sync(&mut self, offset: u64, sync: &Sync) {
-        self.push(Item::Sync { offset, sync: *sync }.into());
+        self.push(Item::Sync { offset, sync: *sync });
     }
 
     fn run(&mut self, run: Run) {
-        self.push(Item::Run(run).into());
+        self.push(Item::Run(run));
     }
 
     fn span(&mut self, span: Span) {
-        self.push(Item::Span(span).into());
+        self.push(Item::Span(span));
     }
 
     fn off(&mut self, offset: u64, off: Off) {
-        self.push(Item::Off { offset, off }.into());
+        self.push(Item::Off { offset, off });
     }
 
     fn lost(&mut self, lost: Lost) {
-        self.push(Item::Lost(lost).into());
+        self.push(Item::Lost(lost));
     }
 }
 
