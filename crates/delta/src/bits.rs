@@ -155,13 +155,6 @@ impl BitReader {
         left < 8 && self.window() == 0
     }
 
-    /// Whether there are so many bits.
-    #[must_use]
-    #[inline]
-    pub const fn has(&self, bits: u32) -> bool {
-        self.at + bits as usize <= self.bits
-    }
-
     /// Whether more was read than there is.
     #[must_use]
     #[inline]
@@ -173,9 +166,29 @@ impl BitReader {
     #[must_use]
     #[inline]
     pub fn window(&self) -> u64 {
-        let from = (self.at / 8).min(256 + SLACK - 8);
+        self.window_at(self.at)
+    }
+
+    /// The same from another place on.
+    #[must_use]
+    #[inline]
+    pub(crate) fn window_at(&self, at: usize) -> u64 {
+        let from = (at / 8).min(256 + SLACK - 8);
         let word: [u8; 8] = self.bytes[from..from + 8].try_into().unwrap_or_default();
-        u64::from_be_bytes(word) << (self.at % 8)
+        u64::from_be_bytes(word) << (at % 8)
+    }
+
+    /// Goes on at another place.
+    #[inline]
+    pub(crate) fn seek(&mut self, at: usize) {
+        self.at = at.min(self.bits);
+    }
+
+    /// Bits of the payload.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.bits
     }
 
     /// Goes on by so many bits.

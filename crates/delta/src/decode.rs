@@ -5,6 +5,7 @@ use crate::config::{Code, Config, Format};
 use crate::group::{Group, NoGroup};
 use crate::item::{Lost, Off, Run, Sink, Span, Told, Why};
 use crate::packet::{Kind, LONGEST, MAGIC, Packet, Read, Sync};
+use crate::pairs;
 
 /// Reads a stream in pieces of any size; what it tells does not depend on them. It needs no configuration: syncs have it.
 #[derive(Clone, Debug)]
@@ -329,27 +330,13 @@ impl Decoder {
         if cycle.max(retired).checked_add(1 << 42).is_none() {
             return;
         }
-        loop {
-            let window = bits.window();
-            let zeros = window.leading_zeros();
-            // Of a window of zeros too.
-            if zeros > 28 {
-                break;
-            }
-            let rest = window << (2 * zeros + 1);
-            let more = rest.leading_zeros();
-            let len = 2 * (zeros + more) + 2;
-            if len > 57 || !bits.has(len) {
-                break;
-            }
-            bits.skip(len);
-            let a = (window >> (63 - 2 * zeros)) - 1;
+        pairs::read(bits, |a, c| {
             if a > 0 {
                 sink.run(Run { cycle, cycles: a, each: 1 });
             }
-            cycle += a + (rest >> (63 - 2 * more));
+            cycle += a + c;
             retired += a;
-        }
+        });
         (self.cycle, self.retired) = (cycle, retired);
     }
 }

@@ -84,6 +84,8 @@ impl std::error::Error for Refused {}
 pub struct Encoder {
     config: Config,
     packing: Packing,
+    /// {A, C} in Elias gamma: there is a fast way.
+    is_plain: bool,
     /// Whether a sync was written and no off after it.
     on: bool,
     /// A sync is to come with the next address.
@@ -118,6 +120,7 @@ impl Encoder {
         Ok(Self {
             config,
             packing,
+            is_plain: config.format == Format::Ac && config.code == Code::Gamma,
             on: false,
             due: true,
             end: 0,
@@ -179,8 +182,7 @@ impl Encoder {
     pub fn cycles(&mut self, cycles: &[u64], out: &mut impl Out) -> Result<(), Refused> {
         // No cycle reaches the last number while these are counted, if a stall does not lead there.
         let limit = (u64::MAX - 1).saturating_sub(cycles.len() as u64);
-        let is_usual = self.config.format == Format::Ac && self.config.code == Code::Gamma;
-        if !is_usual || !self.on || self.end >= limit {
+        if !self.is_plain || !self.on || self.end >= limit {
             return cycles.iter().try_for_each(|&cycle| self.retire(cycle, 1, out));
         }
         // A cycle each, or a stall and a new group.

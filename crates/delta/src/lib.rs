@@ -34,6 +34,7 @@ mod encode;
 mod group;
 mod item;
 mod packet;
+mod pairs;
 
 pub use bits::{BitReader, BitWriter, elias_bits, gamma_bits};
 pub use config::{Code, Config, ConfigError, DCode, Format, MAX_WIDTH};
