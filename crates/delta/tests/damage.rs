@@ -29,8 +29,7 @@ fn layout(bytes: &[u8]) -> Vec<(usize, usize, Kind)> {
     packets(bytes).iter().map(place).collect()
 }
 
-/// What was told of the undamaged stream, but for what comes after offset `from` and before the sync at `to`. Items have no
-/// offsets of their own: those between two syncs are a part of it.
+/// The counts of all syncs, by which they are told apart.
 fn syncs(items: &[Item]) -> Vec<u64> {
     items
         .iter()

@@ -24,9 +24,16 @@ fn tables() -> Result<(), String> {
         for program in table::programs() {
             let row = model.row(&program)?;
             println!("{}", row.line(&program.name));
-            all.add(&row);
+            add(&mut all, &row);
         }
         println!("{}", all.line("**all**"));
     }
     Ok(())
+}
+
+fn add(sum: &mut table::Row, row: &table::Row) {
+    sum.instructions += row.instructions;
+    sum.cycles += row.cycles;
+    sum.bytes.resize(row.bytes.len(), 0);
+    sum.bytes.iter_mut().zip(&row.bytes).for_each(|(sum, bytes)| *sum += bytes);
 }

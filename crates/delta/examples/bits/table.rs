@@ -70,14 +70,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Adds another one.
-    pub fn add(&mut self, other: &Self) {
-        self.instructions += other.instructions;
-        self.cycles += other.cycles;
-        self.bytes.resize(other.bytes.len(), 0);
-        self.bytes.iter_mut().zip(&other.bytes).for_each(|(sum, bytes)| *sum += bytes);
-    }
-
     /// As a line of the table.
     pub fn line(&self, name: &str) -> String {
         let instructions = self.instructions.max(1) as f64;
