@@ -4,6 +4,9 @@
 //! At length: `FUZZ=packets cargo +nightly fuzz run any --features libfuzzer`.
 
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/delta/tests/fuzz_bodies.rs"]
+mod delta;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -52,6 +55,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("decode", etm::decode),
     ("etrace_payloads", etrace_packets::payloads),
     ("etrace_streams", etrace_packets::streams),
+    ("delta_streams", delta::streams),
+    ("delta_encode", delta::encode),
     ("data", etrace_data::data),
     ("etrace_entries", etrace_encode::entries),
     ("etrace_input", etrace_encode::input),
