@@ -14,6 +14,7 @@ use crate::etm;
 use crate::etrace::{Folder, Settings, Traced};
 use crate::log::Log;
 use crate::output::{Error, Outcome, report, stdout};
+use crate::port::PortArgs;
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
 use crate::retirement::{self, Asked};
 
@@ -47,6 +48,9 @@ pub struct Opts {
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 
+    #[command(flatten)]
+    port: PortArgs,
+
     /// The log is of an RV32 program (tracewright's own logs and ELF files given with --image say so themselves).
     #[arg(long)]
     rv32: bool,
@@ -76,7 +80,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     if retirement::is_log(&opts.log) {
         let (log, options) = (opts.log.as_path(), opts.options.as_slice());
-        return retirement::encode(&Asked { log, dir, options, thread: opts.thread, quiet: opts.quiet });
+        let port = opts.port.asked();
+        return retirement::encode(&Asked {
+            log,
+            dir,
+            options,
+            port,
+            thread: opts.thread,
+            quiet: opts.quiet,
+        });
     }
     if opts.thread.is_some() {
         let path = opts.log.display();
@@ -135,7 +147,7 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
             return Err(Error::Message("--option sijump: the log has no column sijump_0".into()));
         }
     }
-    let settings = settings.with(&opts.options)?;
+    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
     let (mut retired, mut error) = (0, None);
@@ -200,7 +212,7 @@ fn has_column(text: &[u8], name: &[u8]) -> bool {
 }
 
 fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
-    let settings = Settings::new(isa(xlen)).with(&opts.options)?;
+    let settings = Settings::new(isa(xlen)).with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     Ok(settings)
 }

@@ -3,10 +3,14 @@
 mod code;
 mod folder;
 mod kind;
+mod port;
 mod reader;
 mod seen;
 mod settings;
 mod tracer;
+
+#[cfg(test)]
+mod tests;
 
 pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;

@@ -4,13 +4,15 @@ use std::io::{self, Write};
 
 use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
-use tracewright_etrace::encode::{Encoder, PortStats};
+use tracewright_etrace::encode::Encoder;
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet};
-use tracewright_etrace::stream::{Content, Encapsulation, Message, Writer};
+use tracewright_etrace::stream::{Content, Message, Writer};
 use tracewright_hart::{Privilege, Sink, Trap};
 
+use super::port::{Step, Watched};
 use super::{Seen, Settings};
+use crate::port::Report;
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 16;
@@ -21,6 +23,8 @@ pub struct Tracer<W> {
     encoder: Encoder,
     /// Data trace, if it is switched on.
     data: Option<Companion>,
+    /// The port, if one is asked for.
+    port: Option<Box<Watched>>,
     out: Out<W>,
     seen: Seen,
     next: Next,
@@ -53,8 +57,8 @@ pub struct Traced {
     pub data_packets: u64,
     /// Half-words of instructions that retired.
     pub half_words: u64,
-    /// What happened at the port.
-    pub port: PortStats,
+    /// What is known of the port, if there is one.
+    pub port: Option<Report>,
 }
 
 /// Where packets go.
@@ -75,11 +79,7 @@ impl<W: Write> Tracer<W> {
     pub fn new(settings: &Settings, to: W) -> Self {
         let config = settings.source.config.clone();
         let executed = Executed::new(settings.itype_width, settings.ctype);
-        let has_timestamps = match config.encapsulation {
-            Encapsulation::Standard { timestamp_bytes, .. } => timestamp_bytes > 0,
-            Encapsulation::Smi => false,
-            Encapsulation::Pulp => true,
-        };
+        let has_timestamps = config.encapsulation.has_timestamps();
         let out = Out {
             writer: Writer::new(config).with_alignment(settings.align),
             source: settings.source.source,
@@ -97,6 +97,7 @@ impl<W: Write> Tracer<W> {
             executed,
             encoder,
             data,
+            port: Watched::new(settings).map(Box::new),
             out,
             seen: Seen::new(),
             next,
@@ -107,8 +108,16 @@ impl<W: Write> Tracer<W> {
     }
 
     /// What retired, as an encoder is told.
-    #[inline]
     pub fn entry(&mut self, entry: &Entry) {
+        self.retires(entry, u32::from(entry.iretire > 0));
+    }
+
+    /// What retired, and how many instructions that are.
+    #[inline]
+    fn retires(&mut self, entry: &Entry, count: u32) {
+        if self.port.is_some() {
+            return self.retires_at_port(entry, count);
+        }
         self.out.cycle = entry.cycle;
         self.out.traced.half_words += u64::from(entry.iretire);
         let Self { encoder, data, out, .. } = self;
@@ -119,6 +128,36 @@ impl<W: Write> Tracer<W> {
         if self.out.bytes.len() >= GATHER {
             self.out.write();
         }
+    }
+
+    /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
+    #[cold]
+    fn retires_at_port(&mut self, entry: &Entry, count: u32) {
+        let waited = self.encoder.port_stats().stall_cycles;
+        self.out.cycle = entry.cycle.saturating_add(waited);
+        self.out.traced.half_words += u64::from(entry.iretire);
+        let later = Entry { time: entry.time.saturating_add(waited), ..*entry };
+        self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
+        if self.out.bytes.len() >= GATHER {
+            self.out.write();
+        }
+    }
+
+    /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
+    fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
+        let Self { encoder, data, out, port, .. } = self;
+        let (packets, bytes) = (out.traced.packets, out.bytes.len());
+        step.tell(encoder, &mut |packet| out.packet(packet, data));
+        if let Some(port) = port {
+            let bits = 8 * (out.bytes.len() - bytes) as u64;
+            port.after(without_waiting, encoder, out.traced.packets - packets, bits);
+        }
+    }
+
+    /// What was lost at the port so far.
+    #[cfg(test)]
+    pub fn gaps(&self) -> Option<crate::port::Gaps> {
+        self.port.as_ref().map(|port| port.gaps())
     }
 
     /// Whether data is traced.
@@ -141,15 +180,16 @@ impl<W: Write> Tracer<W> {
 
     /// Ends the trace.
     pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
-        let Self { encoder, data, out, .. } = &mut self;
-        encoder.finish(&mut |packet| out.packet(packet, data));
+        self.at_port(Step::Finish, Step::Finish);
+        let Self { data, out, .. } = &mut self;
         if let Some(data) = data {
             data.finish(&mut |packet| out.data(packet));
         }
         out.write();
         self.out.failed?;
         self.out.to.flush()?;
-        Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }, self.seen))
+        let port = self.port.map(|port| port.report(&self.encoder, self.is_timed));
+        Ok((self.out.to, Traced { port, ..self.out.traced }, self.seen))
     }
 
     /// A block was executed, of which the code is known.
@@ -170,7 +210,7 @@ impl<W: Write> Tracer<W> {
             self.tick(self.cycle + u64::from(block.count));
         }
         let entry = self.executed.block(block);
-        self.entry(&entry);
+        self.retires(&entry, block.count);
     }
 
     fn tick(&mut self, cycle: u64) {
@@ -243,13 +283,12 @@ impl<W: Write> Sink for Tracer<W> {
         let Trap { pc, cause, interrupt, value, .. } = *trap;
         self.next = Next::Anywhere;
         let entry = self.executed.trap(pc, cause, interrupt, value);
-        self.entry(&entry);
+        self.retires(&entry, 0);
     }
 
     fn lost(&mut self) {
         self.next = Next::Anywhere;
-        let Self { encoder, data, out, .. } = self;
-        encoder.halt(&mut |packet| out.packet(packet, data));
+        self.at_port(Step::Halt, Step::Halt);
     }
 
     fn privilege(&mut self, privilege: Privilege) {

@@ -35,6 +35,7 @@ pub use self::summary::{grouped, traced_lines};
 pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
+use crate::port::PortArgs;
 
 /// Run a program and record every instruction it executes.
 ///
@@ -135,6 +136,9 @@ pub struct Opts {
     memory: usize,
 
     #[command(flatten)]
+    port: PortArgs,
+
+    #[command(flatten)]
     qemu: qemu::QemuArgs,
 
     #[command(flatten)]
@@ -184,6 +188,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     }
     if opts.protocol.is_none() && !opts.options.is_empty() {
         return Err(Error::Message("--option is for traces: name a --protocol, too".into()));
+    }
+    if opts.protocol.is_none() && opts.port.asked().is_some() {
+        return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
     }
     if opts.protocol.is_some() {
         if opts.output.is_none() {
@@ -257,7 +264,7 @@ fn timing(name: &str) -> Result<Model, Error> {
 fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>>), Error> {
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    let settings = Settings::new(isa).with(&opts.options)?;
+    let settings = Settings::new(isa).with(&opts.options)?.with_port(opts.port.asked())?;
     if opts.from.is_some() {
         settings.refuse_data()?;
     }

@@ -9,6 +9,7 @@ use super::{end_words, halfwords, open, process, programs, report_changes, sourc
 use crate::etm;
 use crate::etrace;
 use crate::output::{Error, Outcome, report, say};
+use crate::port;
 use crate::record::{grouped, traced_lines};
 
 /// What is asked for.
@@ -19,6 +20,8 @@ pub struct Asked<'a> {
     pub dir: &'a Path,
     /// Options of the encoder.
     pub options: &'a [String],
+    /// The trace port, if one is asked for.
+    pub port: Option<port::Asked>,
     /// One thread, or all.
     pub thread: Option<u32>,
     /// Nothing is said if all went well.
@@ -81,7 +84,7 @@ impl Threads {
     }
 
     fn etrace(&mut self, log: &mut Log, asked: &Asked<'_>) -> Result<(), Error> {
-        let settings = etrace::Settings::new(Isa::Rv64).with(asked.options)?;
+        let settings = etrace::Settings::new(Isa::Rv64).with(asked.options)?.with_port(asked.port)?;
         settings.refuse_data()?;
         let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
@@ -97,6 +100,7 @@ impl Threads {
         let traced = folder.finish(tracers, &programs, blocks.iter(), |at| code.get(&at).copied())?;
         if !self.quiet {
             let mut all = etrace::Traced::default();
+            all.port = port::Report::all(traced.iter().filter_map(|traced| traced.port));
             for traced in traced {
                 all.bytes += traced.bytes;
                 all.packets += traced.packets;
@@ -108,7 +112,7 @@ impl Threads {
     }
 
     fn etm(&mut self, log: &mut Log, asked: &Asked<'_>, isa: Isa) -> Result<(), Error> {
-        let settings = etm::Settings::new(isa).with(asked.options)?;
+        let settings = etm::Settings::new(isa).with(asked.options)?.with_port(asked.port)?;
         let mut folder = etm::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
         for index in self.indices.clone() {
@@ -131,6 +135,7 @@ impl Threads {
                 "trace",
                 grouped(traced.bytes)
             ));
+            traced.port.iter().flat_map(port::Report::lines).for_each(|line| say(&line));
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub struct Stats {
     pub peak: u64,
     /// Cycles that the hart waited.
     pub stall_cycles: u64,
-    /// Packets that did not fit.
+    /// How often something did not fit.
     pub refused: u64,
 }
 
@@ -49,6 +49,11 @@ impl Buffer {
 
     /// Takes a packet of so many bits that is made in this cycle of the hart, if it fits or the hart waits. Says whether it is in.
     pub fn take(&mut self, bits: u64, cycle: u64) -> bool {
+        self.take_all(1, bits, cycle)
+    }
+
+    /// The same for packets that fit all or not at all, with so many bits together.
+    pub fn take_all(&mut self, packets: u64, bits: u64, cycle: u64) -> bool {
         let fits = self.has_room(bits, cycle);
         if !fits && self.port.when_full == WhenFull::Drop {
             self.stats.refused += 1;
@@ -62,7 +67,7 @@ impl Buffer {
         // While the hart waits, the buffer is full.
         let full = if fits { self.level.bits_of(self.level.parts()) } else { self.port.bits };
         self.stats.peak = self.stats.peak.max(full);
-        self.stats.packets += 1;
+        self.stats.packets += packets;
         self.stats.bits = self.stats.bits.saturating_add(bits);
         true
     }

@@ -11,7 +11,7 @@ use tracewright_qemu::read::{Damage, Definitions, Thread};
 use super::counts::Tally;
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
-use crate::{etm, etrace, retirement};
+use crate::{etm, etrace, port, retirement};
 
 /// A capture that is being written.
 pub struct Capture {
@@ -55,10 +55,19 @@ pub enum Tracer {
     Etrace(Box<Pair<Tally, etrace::WithoutCode<File>>>, PathBuf),
 }
 
+/// What is asked for of the encoder.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'a> {
+    /// Its options, by name.
+    pub options: &'a [String],
+    pub port: Option<port::Asked>,
+}
+
 /// What a trace came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Traced {
     pub bytes: u64,
+    pub port: Option<port::Report>,
 }
 
 /// The protocol for a processor: the one that is asked for, if it can be.
@@ -77,16 +86,22 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 }
 
 impl Capture {
-    /// Makes the folder. `options` are those of the encoder, by name.
-    pub fn create(dir: &Path, target: Target, options: &[String], description: &str) -> Result<Self, Error> {
+    /// Makes the folder.
+    pub fn create(
+        dir: &Path,
+        target: Target,
+        encoder: &Encoder<'_>,
+        description: &str,
+    ) -> Result<Self, Error> {
+        let Encoder { options, port } = *encoder;
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
-                let settings = etm::Settings::new(isa).with(options)?;
+                let settings = etm::Settings::new(isa).with(options)?.with_port(port)?;
                 Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
-                let settings = etrace::Settings::new(Isa::Rv64).with(options)?;
+                let settings = etrace::Settings::new(Isa::Rv64).with(options)?.with_port(port)?;
                 settings.refuse_data()?;
                 Folder::Etrace(Box::new(etrace::Folder::create(dir, &settings, description)?))
             }
@@ -148,7 +163,7 @@ impl Capture {
                 let code = code.iter().map(|(start, code)| (*start, &code[..]));
                 let traced =
                     folder.finish(tracers.collect(), retirement::process(header, definitions), code)?;
-                Ok(Traced { bytes: traced.bytes })
+                Ok(Traced { bytes: traced.bytes, port: traced.port })
             }
             Folder::Etrace(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
@@ -161,7 +176,8 @@ impl Capture {
                 retirement::report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
                 let all = folder.finish(tracers.collect(), &programs, blocks.iter(), halfword)?;
-                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum() })
+                let port = port::Report::all(all.iter().filter_map(|traced| traced.port));
+                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum(), port })
             }
         }
     }

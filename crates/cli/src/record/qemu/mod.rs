@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
 use tracewright_qemu::live::{Connection, Receiver, SLOTS};
 
-use self::capture::Capture;
+use self::capture::{Capture, Encoder};
 use self::command::Launch;
 use self::counts::{Counts, Progress};
 use self::keep::Keep;
@@ -95,7 +95,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("name a program to run".into()));
     };
     if opts.output.is_none() {
-        let given = [("--protocol", opts.protocol.is_some()), ("--option", !opts.options.is_empty())];
+        let given = [
+            ("--protocol", opts.protocol.is_some()),
+            ("--option", !opts.options.is_empty()),
+            ("--port", opts.port.asked().is_some()),
+        ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
         }
@@ -115,7 +119,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         File::create(log).map_err(|error| on(log, &error))?;
     }
     let capture = match &opts.output {
-        Some(dir) => Some(Capture::create(dir, program.target, &opts.options, &program.name())?),
+        Some(dir) => Some(Capture::create(dir, program.target, &encoder(opts), &program.name())?),
         None => None,
     };
     let plan = Plan { opts, program, capture: Mutex::new(capture) };
@@ -163,6 +167,10 @@ fn places(opts: &Opts) -> Vec<PathBuf> {
     runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
 }
 
+fn encoder(opts: &Opts) -> Encoder<'_> {
+    Encoder { options: &opts.options, port: opts.port.asked() }
+}
+
 fn plugin_arguments(opts: &Opts, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
     let args = &opts.qemu;
     let mut arguments = vec![
@@ -205,7 +213,7 @@ impl Plan<'_> {
             (Some(capture), _) => Some(capture),
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
-                Some(Capture::create(&dir, header.target, &self.opts.options, &self.program.name())?)
+                Some(Capture::create(&dir, header.target, &encoder(self.opts), &self.program.name())?)
             }
             (None, None) => None,
         };

@@ -11,6 +11,7 @@ use super::process::Recorded;
 use super::program::Program;
 use super::status::{as_code, describe, signal_name};
 use crate::output::{Error, Outcome, report, say};
+use crate::port;
 use crate::record::{Opts, grouped, on};
 
 /// What a run came to.
@@ -24,6 +25,7 @@ pub struct Summary {
     threads: u64,
     tally: Tally,
     trace_bytes: Option<u64>,
+    port: Option<port::Report>,
     log_bytes: Option<u64>,
 }
 
@@ -55,6 +57,7 @@ impl Summary {
             threads: threads.count() as u64,
             tally,
             trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
+            port: port::Report::all(processes.iter().filter_map(|process| process.traced?.port)),
             log_bytes: sum(|process| process.log_bytes),
             processes,
         }
@@ -156,6 +159,9 @@ impl Summary {
         if let Some(bytes) = self.trace_bytes {
             line("trace", bytes, &format!("bytes in {}, {}", place(opts.output.as_deref()), bits(bytes)));
         }
+        if let Some(port) = &self.port {
+            port.lines().iter().for_each(|line| say(line));
+        }
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
         }
@@ -183,6 +189,7 @@ impl Summary {
             "seconds": self.seconds, "instructions": self.instructions, "blocks": self.tally.blocks,
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
+            "port": self.port.map(|port| port.json()),
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
         format!("{object}\n")
