@@ -68,10 +68,12 @@ impl Settings {
     }
 
     /// These with a port, if one is asked for.
-    pub fn with_port(mut self, asked: Option<Asked>) -> Result<Self, Error> {
-        self.port = asked;
-        asked.map_or(Ok(()), |asked| asked.check(encode::AtPort::LEAST))?;
-        Ok(self)
+    #[must_use]
+    pub fn with_port(self, asked: Option<Asked>) -> Self {
+        if let Some(asked) = asked {
+            asked.warn(encode::AtPort::LEAST);
+        }
+        Self { port: asked, ..self }
     }
 
     fn put(&mut self, name: &str, value: &str) -> Result<(), Error> {

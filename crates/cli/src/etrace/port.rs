@@ -117,7 +117,7 @@ impl Watched {
         if !self.was_lost && (is_lost || is_last_loss) {
             self.gaps.begin(self.told);
         }
-        if !is_lost {
+        if !is_lost || matches!(step, Step::Finish) {
             self.gaps.end(ran);
         }
         if !matches!(step, Step::Halt) {

@@ -187,7 +187,7 @@ impl Settings {
             return Err(Error::Message("--port is for instruction trace: leave out --option data".into()));
         }
         if let (Some(asked), Some(port)) = (asked, self.limited()) {
-            asked.check(port.least())?;
+            asked.warn(port.least());
         }
         Ok(self)
     }

@@ -1,6 +1,8 @@
 use clap::{Args, ValueEnum};
 use tracewright_core::port::{Port, Rate};
 
+use crate::output::report;
+
 /// Of the trace port.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Trace port")]
@@ -49,17 +51,14 @@ impl PortArgs {
 }
 
 impl Asked {
-    /// Fails if the buffer is too small to begin anew after a loss, for which an encoder needs so many bits.
-    pub fn check(&self, least: u64) -> Result<(), crate::output::Error> {
-        use tracewright_core::port::WhenFull::Drop;
-        match self.limited {
-            Some(Port { bits, when_full: Drop, .. }) if bits < least => {
-                let (bytes, asked) = (least.div_ceil(8), bits.div_ceil(8));
-                Err(crate::output::Error::Message(format!(
-                    "--buffer: {bytes} bytes are the least to begin anew after a loss with these options; {asked} would be full for ever"
-                )))
-            }
-            _ => Ok(()),
+    /// Says so if the buffer is too small to begin anew after a loss, for which an encoder needs so many bits.
+    pub fn warn(&self, least: u64) {
+        let Some(Port { bits, when_full, .. }) = self.limited else { return };
+        if bits < least && when_full == tracewright_core::port::WhenFull::Drop {
+            report(&format!(
+                "--buffer: beginning anew after a loss takes up to {} bytes: with {bits} bits nothing may come after the first loss",
+                least.div_ceil(8)
+            ));
         }
     }
 }

@@ -118,29 +118,37 @@ impl Report {
             lines.push(format!("  {name:<16} {:>16}  {more}", grouped(count)));
         };
         let per = |count: u64| self.bits as f64 / count.max(1) as f64;
-        let clock = if self.is_untimed { "; a cycle is an instruction" } else { "" };
-        line("port", self.bits, &format!("bits, {:.4} a cycle{clock}", per(self.cycles)));
+        line("port", self.bits, &format!("bits, {:.4} a cycle", per(self.cycles)));
+        let clock = if self.is_untimed { "cycles, one for each instruction" } else { "cycles" };
+        line("", self.cycles, clock);
         line("", self.packets, &format!("packets, {:.4} bits an instruction", per(self.instructions)));
         if self.ports > 1 {
-            line("", self.ports, "ports, one a thread; buffers are those of the fullest");
+            line("", self.ports, "ports, one a thread; buffers: the largest");
         }
         if let Some(Port { bits, when_full, .. }) = self.asked.limited {
-            line("buffer", bits, &format!("bits, {} of them full at most", grouped(self.stats.peak)));
+            line("buffer", bits, &format!("bits, {} in it at most", grouped(self.stats.peak)));
             if when_full == WhenFull::Stall {
                 let cycles = self.stats.stall_cycles;
                 line("stalls", cycles, &format!("cycles, {:.2} % slower", self.slowdown()));
             } else {
                 let Gaps { losses, instructions, packets, bits, .. } = self.gaps;
-                line("losses", losses, "times the buffer was full: lost are");
-                line("", packets, &format!("packets of {} bits", grouped(bits)));
-                let percent = 100.0 * instructions as f64 / self.instructions.max(1) as f64;
-                line("", instructions, &format!("instructions, {percent:.2} %"));
+                let what = if losses == 0 {
+                    "times the buffer was full"
+                } else {
+                    "times the buffer was full: lost are"
+                };
+                line("losses", losses, what);
+                if losses > 0 {
+                    line("", packets, &format!("packets of {} bits", grouped(bits)));
+                    let percent = 100.0 * instructions as f64 / self.instructions.max(1) as f64;
+                    line("", instructions, &format!("instructions, {percent:.2} %"));
+                }
             }
         }
         for (at, (rate, smallest)) in self.table().into_iter().enumerate() {
             let name = if at == 0 { "smallest buffer" } else { "" };
-            let asked = if rate == self.asked.rate { "  <" } else { "" };
-            line(name, smallest, &format!("bits at {rate} bits a cycle{asked}"));
+            let asked = if rate == self.asked.rate { " (asked for)" } else { "" };
+            line(name, smallest, &format!("bits at rate {rate}{asked}"));
         }
         lines
     }
@@ -167,5 +175,45 @@ impl Report {
             "bits_per_instruction": self.bits as f64 / self.instructions.max(1) as f64,
             "smallest_buffer_bits": self.smallest[0].1, "buffer": limited, "table": table,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long run: all numbers are large, and the text still fits.
+    #[test]
+    fn text_fits() {
+        for when_full in [WhenFull::Stall, WhenFull::Drop] {
+            let rate = Rate::new(333, 1000).unwrap();
+            let limited = Some(Port { rate, bits: 1 << 40, when_full });
+            let mut sizing = Sizing::new(rate);
+            sizing.add(1 << 38, 1 << 44, 1 << 44);
+            let stats = Stats { peak: 1 << 40, stall_cycles: 1 << 44, ..Stats::default() };
+            let mut gaps = Gaps::default();
+            gaps.begin(0);
+            gaps.end(1 << 44);
+            gaps.lose(1 << 40, 1 << 44);
+            let mut report = Report::new(Asked { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
+            report.merge(&report.clone());
+            for line in report.lines() {
+                assert!(line.len() < 80, "{line}");
+            }
+            let table = report.table();
+            assert_eq!(table.len(), 8);
+            assert_eq!(table[1].0, rate);
+            assert!(table.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            assert_eq!(report.json()["table"].as_array().unwrap().len(), 8);
+        }
+    }
+
+    #[test]
+    fn each_rate_is_told_once() {
+        let rate = Rate::new(1, 2).unwrap();
+        let report =
+            Report::new(Asked { rate, limited: None }, &Sizing::new(rate), Stats::default(), Gaps::default());
+        let rates: Vec<_> = report.table().iter().map(|(rate, _)| rate.to_string()).collect();
+        assert_eq!(rates, ["1/4", "1/2", "1", "2", "4", "8", "16"]);
     }
 }

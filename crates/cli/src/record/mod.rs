@@ -57,6 +57,8 @@ Examples:
   tracewright record --protocol etrace --option branch_prediction=off \\
       --option return_stack_size=3 -o run programs/bin/sort.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
+  tracewright record --protocol etrace --timing cva6_like -o run \\
+      --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app

@@ -97,7 +97,7 @@ impl Capture {
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
-                let settings = etm::Settings::new(isa).with(options)?.with_port(port)?;
+                let settings = etm::Settings::new(isa).with(options)?.with_port(port);
                 Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
