@@ -14,6 +14,7 @@ use crate::etm;
 use crate::etrace::{Folder, Settings, Traced};
 use crate::log::Log;
 use crate::output::{Error, Outcome, report, stdout};
+use crate::port::{PortArgs, Report};
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
 use crate::retirement::{self, Asked};
 
@@ -31,6 +32,7 @@ Examples:
   tracewright record --log run.log programs/bin/sort.elf
   tracewright encode run.log --image programs/bin/sort.elf -o run
   tracewright encode spike.log -o run --option branch_prediction=off
+  tracewright encode run.log -o run --port 1/2 --summary port.json
   tracewright encode x.log -o run --option help")]
 pub struct Opts {
     /// The log.
@@ -56,9 +58,16 @@ pub struct Opts {
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
 
+    /// Write what it came to to this file, as a JSON object.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+
     /// Say nothing at the end if all went well.
     #[arg(long, short)]
     quiet: bool,
+
+    #[command(flatten)]
+    port: PortArgs,
 }
 
 /// Runs the verb.
@@ -77,7 +86,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     if retirement::is_log(&opts.log) {
         let (log, options) = (opts.log.as_path(), opts.options.as_slice());
-        return retirement::encode(&Asked { log, dir, options, thread: opts.thread, quiet: opts.quiet });
+        let (port, summary) = (opts.port.asked(), opts.summary.as_deref());
+        let Opts { thread, quiet, .. } = *opts;
+        return retirement::encode(&Asked { log, dir, options, port, thread, summary, quiet });
     }
     if opts.thread.is_some() {
         let path = opts.log.display();
@@ -88,12 +99,31 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if let Some(error) = &error {
         report(&format!("{}: {error}", opts.log.display()));
     }
+    if let Some(path) = &opts.summary {
+        let packets = Some(traced.packets);
+        write_summary(path, instructions, traced.bytes, packets, traced.port.as_ref())?;
+    }
     if !opts.quiet {
         let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
         report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
     Ok(Outcome::from_errors(error.is_some().into()))
+}
+
+/// Writes what a trace came to to a file.
+pub fn write_summary(
+    path: &Path,
+    instructions: u64,
+    bytes: u64,
+    packets: Option<u64>,
+    port: Option<&Report>,
+) -> Result<(), Error> {
+    let object = serde_json::json!({
+        "instructions": instructions, "trace_bytes": bytes, "packets": packets, "port": port.map(Report::json),
+    });
+    std::fs::write(path, format!("{object}\n"))
+        .map_err(|error| Error::Message(format!("{}: {error}", path.display())))
 }
 
 /// What the log came to: trace, instructions, what was wrong with it.
@@ -136,7 +166,7 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
             return Err(Error::Message("--option sijump: the log has no column sijump_0".into()));
         }
     }
-    let settings = settings.with(&opts.options)?;
+    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
     let (mut instructions, mut error) = (0, None);
@@ -203,7 +233,7 @@ fn has_column(text: &[u8], name: &[u8]) -> bool {
 }
 
 fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
-    let settings = Settings::new(isa(xlen)).with(&opts.options)?;
+    let settings = Settings::new(isa(xlen)).with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     Ok(settings)
 }

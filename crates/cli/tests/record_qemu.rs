@@ -278,3 +278,43 @@ fn only_as_many_instructions_as_asked_for() {
     let left_out = u64::from(stderr(&output).contains("branches that are not in the trace: 1;"));
     assert_eq!(decoded(&dir), 5000 - left_out, "{}", stderr(&output));
 }
+
+/// Both protocols go through the trace port, while the program runs and from its log: the smallest buffer is the same, and what a smaller one
+/// loses is what decoders do not find.
+#[test]
+fn traces_go_through_ports() {
+    for guest in [Guest::Aarch64, Guest::Riscv64] {
+        let Some(crash) = program("traces_go_through_ports", guest, "crash") else { return };
+        let folder = Folder::new().unwrap();
+        let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
+        let log = folder.path().join("run.log");
+        let options = ["--port", "1/8", "-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
+        let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(139), "{}", stderr(&output));
+        let recorded = summary(&json)["port"].clone();
+        assert_eq!(recorded["cycles_are_instructions"], true);
+        let encode = |more: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+            command.args(["encode", text(&log), "-o", text(&dir), "--summary", text(&json)]);
+            let output = command.args(["--port", "1/8"]).args(more).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            summary(&json)["port"].clone()
+        };
+        let encoded = encode(&[]);
+        assert_eq!(encoded, recorded);
+        let smallest = encoded["smallest_buffer_bits"].as_u64().unwrap();
+        let limited = |bits: u64, when_full: &str| {
+            encode(&["--buffer", &format!("{bits}bits"), "--when-full", when_full])["buffer"].clone()
+        };
+        for when_full in ["stall", "drop"] {
+            let enough = limited(smallest, when_full);
+            assert_eq!((&enough["losses"], &enough["stall_cycles"]), (&0.into(), &0.into()), "{enough}");
+            let less = limited(smallest - 1, when_full);
+            assert!(less["losses"] != 0 || less["stall_cycles"] != 0, "{less}");
+        }
+        let buffer = limited(768, "drop");
+        let lost = buffer["lost_instructions"].as_u64().unwrap();
+        assert!(lost > 0, "{buffer}");
+        assert_eq!(Some(decoded(&dir) + lost), encoded["instructions"].as_u64(), "{buffer}");
+    }
+}

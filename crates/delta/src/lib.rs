@@ -35,6 +35,7 @@ mod group;
 mod item;
 mod packet;
 mod pairs;
+mod port;
 
 pub use bits::{BitReader, BitWriter, elias_bits, gamma_bits};
 pub use config::{Code, Config, ConfigError, DCode, Format, MAX_WIDTH};
@@ -44,3 +45,4 @@ pub use encode::{Encoder, Out, Packing, Refused};
 pub use group::{Group, NoGroup};
 pub use item::{Item, Lost, Off, Run, Sink, Span, Why};
 pub use packet::{AROUND, Kind, LONGEST, Packet, Read, Sync, overflow};
+pub use port::AtPort;

@@ -5,10 +5,14 @@ mod code;
 mod folder;
 mod kind;
 mod logged;
+mod port;
 mod reader;
 mod seen;
 mod settings;
 mod tracer;
+
+#[cfg(test)]
+mod tests;
 
 pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;

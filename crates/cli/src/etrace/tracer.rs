@@ -4,13 +4,15 @@ use std::io::{self, Write};
 
 use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
-use tracewright_etrace::encode::{BlockEncoder, Encoder, PortStats};
+use tracewright_etrace::encode::{BlockEncoder, Encoder};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet, Support};
-use tracewright_etrace::stream::{Encapsulation, Writer};
+use tracewright_etrace::stream::Writer;
 use tracewright_hart::{Privilege, Sink, Trap};
 
+use super::port::{Step, Watched};
 use super::{Seen, Settings};
+use crate::port::Report;
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 16;
@@ -20,6 +22,8 @@ pub struct Tracer<W> {
     encoder: BlockEncoder,
     /// Data trace, if it is switched on.
     data: Option<Companion>,
+    /// The port, if one is asked for.
+    port: Option<Box<Watched>>,
     out: Out<W>,
     seen: Seen,
     next: Next,
@@ -58,8 +62,8 @@ pub struct Traced {
     pub packets: u64,
     /// Data trace packets.
     pub data_packets: u64,
-    /// What happened at the port.
-    pub port: PortStats,
+    /// What is known of the port, if there is one.
+    pub port: Option<Report>,
 }
 
 /// Where packets go.
@@ -81,11 +85,7 @@ impl<W: Write> Tracer<W> {
     pub fn new(settings: &Settings, to: W) -> Self {
         let config = settings.source.config.clone();
         let executed = Executed::new(settings.itype_width, settings.ctype);
-        let has_timestamps = match config.encapsulation {
-            Encapsulation::Standard { timestamp_bytes, .. } => timestamp_bytes > 0,
-            Encapsulation::Smi => false,
-            Encapsulation::Pulp => true,
-        };
+        let has_timestamps = config.encapsulation.has_timestamps();
         let out = Out {
             writer: Writer::new(config).with_alignment(settings.align),
             source: settings.source.source,
@@ -100,11 +100,15 @@ impl<W: Write> Tracer<W> {
         let encoder = BlockEncoder::new(executed, Encoder::new(settings.encoder()));
         // Data packets go between those of entries.
         let encoder = if data.is_some() { encoder.one_late() } else { encoder };
-        Self { encoder, data, out, seen: Seen::new(), next: Next::ANYWHERE }
+        let port = Watched::new(settings).map(Box::new);
+        Self { encoder, data, port, out, seen: Seen::new(), next: Next::ANYWHERE }
     }
 
     /// What retired, as an encoder is told.
     pub fn entry(&mut self, entry: &Entry) {
+        if self.port.is_some() {
+            return self.retires_at_port(entry, u32::from(entry.iretire > 0));
+        }
         let Self { encoder, data, out, .. } = self;
         encoder.entry(entry, &mut |cycle, packet| out.packet(cycle, packet, data));
         self.entry_is_over(entry.cycle);
@@ -115,6 +119,32 @@ impl<W: Write> Tracer<W> {
         if let Some(data) = &mut self.data {
             data.entry(&mut |packet| self.out.data(cycle, packet));
         }
+    }
+
+    /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
+    #[cold]
+    fn retires_at_port(&mut self, entry: &Entry, count: u32) {
+        let waited = self.encoder.encoder().port_stats().stall_cycles;
+        let later = Entry { time: entry.time.saturating_add(waited), ..*entry };
+        self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
+    }
+
+    /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
+    fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
+        let (packets, bytes) = (self.out.traced.packets, self.bytes());
+        let Self { encoder, data, out, .. } = self;
+        let waited = encoder.encoder().port_stats().stall_cycles;
+        step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
+        let (packets, bits) = (self.out.traced.packets - packets, 8 * (self.bytes() - bytes));
+        if let Some(port) = &mut self.port {
+            port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
+        }
+    }
+
+    /// What was lost at the port so far.
+    #[cfg(test)]
+    pub fn gaps(&self) -> Option<crate::port::Gaps> {
+        self.port.as_ref().map(|port| port.gaps())
     }
 
     /// Whether data is traced.
@@ -137,15 +167,16 @@ impl<W: Write> Tracer<W> {
 
     /// Ends the trace.
     pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
+        self.at_port(Step::Finish, Step::Finish);
         let Self { encoder, data, out, .. } = &mut self;
-        encoder.finish(&mut |cycle, packet| out.packet(cycle, packet, data));
         if let Some(data) = data {
             data.finish(&mut |packet| out.data(encoder.cycle(), packet));
         }
         out.write();
         self.out.failed?;
         self.out.to.flush()?;
-        Ok((self.out.to, Traced { port: self.encoder.encoder().port_stats(), ..self.out.traced }, self.seen))
+        let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
+        Ok((self.out.to, Traced { port, ..self.out.traced }, self.seen))
     }
 
     /// The instruction at `pc`, of the block to come, did this.
@@ -169,6 +200,10 @@ impl<W: Write> Tracer<W> {
             self.lost();
         }
         self.next = Next::after(block);
+        if self.port.is_some() {
+            let entry = self.encoder.entry_of(block);
+            return self.retires_at_port(&entry, block.count);
+        }
         let Self { encoder, data, out, .. } = self;
         encoder.block(block, &mut |cycle, packet| out.packet(cycle, packet, data));
         self.entry_is_over(self.encoder.cycle());
@@ -248,15 +283,16 @@ impl<W: Write> Sink for Tracer<W> {
     fn trap(&mut self, trap: &Trap) {
         let Trap { pc, cause, interrupt, value, .. } = *trap;
         self.next = Next::ANYWHERE;
-        let Self { encoder, data, out, .. } = self;
-        encoder.trap(pc, cause, interrupt, value, &mut |cycle, packet| out.packet(cycle, packet, data));
-        self.entry_is_over(self.encoder.cycle());
+        let entry = self.encoder.executed().trap(pc, cause, interrupt, value);
+        if self.port.is_some() {
+            return self.retires_at_port(&entry, 0);
+        }
+        self.entry(&entry);
     }
 
     fn lost(&mut self) {
         self.next = Next::ANYWHERE;
-        let Self { encoder, data, out, .. } = self;
-        encoder.halt(&mut |cycle, packet| out.packet(cycle, packet, data));
+        self.at_port(Step::Halt, Step::Halt);
     }
 
     fn privilege(&mut self, privilege: Privilege) {

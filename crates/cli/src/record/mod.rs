@@ -35,6 +35,7 @@ pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
+use crate::port::PortArgs;
 
 /// Run a program and record every instruction it executes.
 ///
@@ -56,6 +57,8 @@ Examples:
   tracewright record --protocol etrace --option branch_prediction=off \\
       --option return_stack_size=3 -o run programs/bin/sort.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
+  tracewright record --protocol etrace --timing cva6_like -o run \\
+      --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
@@ -136,6 +139,9 @@ pub struct Opts {
     memory: usize,
 
     #[command(flatten)]
+    port: PortArgs,
+
+    #[command(flatten)]
     qemu: qemu::QemuArgs,
 
     #[command(flatten)]
@@ -185,6 +191,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     }
     if opts.protocol.is_none() && !opts.options.is_empty() {
         return Err(Error::Message("--option is for traces: name a --protocol, too".into()));
+    }
+    if opts.protocol.is_none() && opts.port.asked().is_some() {
+        return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
     }
     if opts.protocol.is_some() {
         if opts.output.is_none() {
@@ -258,7 +267,7 @@ fn timing(name: &str) -> Result<Model, Error> {
 fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>>), Error> {
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    let settings = Settings::new(isa).with(&opts.options)?;
+    let settings = Settings::new(isa).with(&opts.options)?.with_port(opts.port.asked())?;
     if opts.from.is_some() {
         settings.refuse_data()?;
     }

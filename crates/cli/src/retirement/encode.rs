@@ -6,9 +6,11 @@ use tracewright_qemu::format::{Off, Target};
 use tracewright_qemu::read::Log;
 
 use super::{end_words, halfwords, open, process, programs, report_changes, source_name, translated};
+use crate::encode::write_summary;
 use crate::etm;
 use crate::etrace::{self, LogData, Logged};
 use crate::output::{Error, Outcome, report, say};
+use crate::port;
 use crate::record::{grouped, traced_lines, unknown_line};
 
 /// What is asked for.
@@ -19,8 +21,12 @@ pub struct Asked<'a> {
     pub dir: &'a Path,
     /// Options of the encoder.
     pub options: &'a [String],
+    /// The trace port, if one is asked for.
+    pub port: Option<port::Asked>,
     /// One thread, or all.
     pub thread: Option<u32>,
+    /// Where a JSON object with what it came to goes.
+    pub summary: Option<&'a Path>,
     /// Nothing is said if all went well.
     pub quiet: bool,
 }
@@ -81,7 +87,7 @@ impl Threads {
     }
 
     fn etrace(&mut self, log: &mut Log, asked: &Asked<'_>) -> Result<(), Error> {
-        let settings = LogData::of(log.header()).settings(asked.options)?;
+        let settings = LogData::of(log.header()).settings(asked.options)?.with_port(asked.port)?;
         let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
         let mut unknown = 0;
@@ -103,13 +109,17 @@ impl Threads {
         let code = halfwords(log.definitions());
         report_changes(log.definitions(), &code);
         let traced = folder.finish(tracers, &programs, blocks.iter(), |at| code.get(&at).copied())?;
+        let port = port::Report::all(traced.iter().filter_map(|traced| traced.port));
+        let mut all = etrace::Traced { port, ..etrace::Traced::default() };
+        for traced in traced {
+            all.bytes += traced.bytes;
+            all.packets += traced.packets;
+            all.data_packets += traced.data_packets;
+        }
+        if let Some(path) = asked.summary {
+            write_summary(path, self.instructions, all.bytes, Some(all.packets), all.port.as_ref())?;
+        }
         if !self.quiet {
-            let mut all = etrace::Traced::default();
-            for traced in traced {
-                all.bytes += traced.bytes;
-                all.packets += traced.packets;
-                all.data_packets += traced.data_packets;
-            }
             traced_lines(&all, self.instructions, Some(asked.dir));
             unknown_line(unknown);
         }
@@ -117,7 +127,7 @@ impl Threads {
     }
 
     fn etm(&mut self, log: &mut Log, asked: &Asked<'_>, isa: Isa) -> Result<(), Error> {
-        let settings = etm::Settings::new(isa).with(asked.options)?;
+        let settings = etm::Settings::new(isa).with(asked.options)?.with_port(asked.port);
         let mut folder = etm::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
         for index in self.indices.clone() {
@@ -132,6 +142,9 @@ impl Threads {
             definitions.translations().iter().map(|of| (of.start, definitions.code(of))).collect();
         let pieces = code.iter().map(|(start, code)| (*start, code.as_slice()));
         let traced = folder.finish(tracers, process(log.header(), definitions), pieces)?;
+        if let Some(path) = asked.summary {
+            write_summary(path, self.instructions, traced.bytes, None, traced.port.as_ref())?;
+        }
         if !self.quiet {
             let bits = 8.0 * traced.bytes as f64 / traced.instructions.max(1) as f64;
             let dir = asked.dir.display();
@@ -140,6 +153,7 @@ impl Threads {
                 "trace",
                 grouped(traced.bytes)
             ));
+            traced.port.iter().flat_map(port::Report::lines).for_each(|line| say(&line));
         }
         Ok(())
     }

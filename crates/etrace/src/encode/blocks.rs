@@ -42,6 +42,17 @@ impl BlockEncoder {
         &self.encoder
     }
 
+    /// The encoder, which knows all that came.
+    pub fn encoder_mut(&mut self) -> &mut Encoder {
+        self.catch_up();
+        &mut self.encoder
+    }
+
+    /// Whether cycles are told. Otherwise each instruction takes one.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
     /// The cycle of what came last.
     #[inline]
     pub fn cycle(&self) -> u64 {
@@ -103,9 +114,19 @@ impl BlockEncoder {
         self.executed.time(cycle);
     }
 
+    /// A block was executed, as an entry; it is not encoded.
+    pub fn entry_of(&mut self, block: &Block) -> Entry {
+        self.catch_up();
+        if !self.is_timed {
+            self.tick(self.cycle + u64::from(block.count));
+        }
+        self.executed.block(block)
+    }
+
     /// What retired, as an encoder is told, with a cycle of its own.
     pub fn entry(&mut self, entry: &Entry, out: &mut impl FnMut(u64, &Packet)) {
         self.catch_up();
+        self.cycle = entry.cycle;
         self.encoder.entry(entry, &mut |packet| out(entry.cycle, packet));
     }
 

@@ -1,7 +1,8 @@
+use tracewright_core::port::Stats;
 use tracewright_isa::riscv::IType;
 
 use super::branches::Branches;
-use super::port::{Buffer, PortStats};
+use super::port::{Buffer, Reached};
 use super::resync::Counter;
 use super::returns::{Return, Returns};
 use super::step::Awaits;
@@ -93,6 +94,8 @@ pub(super) struct Reason {
     pub(super) updiscon: bool,
     /// A jump led to it.
     pub(super) is_target: bool,
+    /// It is that of an entry's first instruction.
+    pub(super) is_first: bool,
     pub(super) returns: Option<u32>,
 }
 
@@ -134,7 +137,7 @@ impl Encoder {
             targets: targets(params, options),
             resync: Counter::new(config.resync),
             counts_packets: Counter::new(config.resync).counts_packets_at_most(),
-            buffer: config.port.map(Buffer::new),
+            buffer: config.port.as_ref().map(Buffer::new),
             now: 0,
             is_lost: false,
             config,
@@ -146,9 +149,19 @@ impl Encoder {
         &self.config.params
     }
 
-    /// What happened at the port, if there is one.
-    pub fn port_stats(&self) -> PortStats {
-        self.buffer.as_ref().map(|buffer| buffer.stats).unwrap_or_default()
+    /// What happened at the port, if there is one. Each packet that did not fit is the first of a loss.
+    pub fn port_stats(&self) -> Stats {
+        self.buffer.as_ref().map(|buffer| *buffer.stats()).unwrap_or_default()
+    }
+
+    /// Whether packets are being lost at the port.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// How far a reader comes, if it comes further since this was asked last. Only where there is a port.
+    pub fn reached(&mut self) -> Option<Reached> {
+        self.buffer.as_mut()?.reached.take()
     }
 
     /// Takes what retired next.
@@ -269,30 +282,34 @@ impl Encoder {
             },
             None => QualStatus::NoChange,
         };
-        let status = if self.is_lost { QualStatus::TraceLost } else { status };
-        if let Some(buffer) = &mut self.buffer
-            && self.is_lost
-        {
-            buffer.drain();
-        }
-        self.is_lost = false;
-        self.tell_support(ienable, status, out);
         self.before = Before::Nothing;
         self.is_armed = false;
+        self.tell_support(ienable, status, out);
+        if self.is_lost && !ienable {
+            // Otherwise that is told when there is room again; now nothing more comes.
+            if let Some(buffer) = &mut self.buffer {
+                buffer.flush();
+            }
+            self.is_lost = false;
+            self.tell_support(ienable, QualStatus::TraceLost, out);
+        }
     }
 
     /// Packets were lost: goes on with `entry`, if there is room again.
     #[cold]
     fn recovers(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) -> bool {
+        if entry.iretire == 0 {
+            // A trap is told with what comes after it.
+            return false;
+        }
         let support = self.support(true, QualStatus::TraceLost);
         let start =
             Packet::Start(Start { taken: false, context: self.context_of(entry), address: entry.iaddr });
-        let params = &self.config.params;
         let Some(buffer) = &mut self.buffer else { return true };
-        if !buffer.has_room(&[support, start], params, entry.cycle) {
+        if !buffer.has_room(&[support, start], entry.cycle) {
             return false;
         }
-        self.is_lost = false;
+        (self.is_lost, self.is_announced) = (false, true);
         self.before = Before::Nothing;
         self.is_armed = false;
         self.cycle = entry.cycle;
@@ -397,13 +414,13 @@ impl Encoder {
             Before::Jump(returns) => {
                 let updiscon = self.resync.is_due_after_packet()
                     || is_single && next.is_some_and(|next| self.synchronises_after(entry, next));
-                let reason = Reason { notify: false, updiscon, is_target: true, returns };
+                let reason = Reason { notify: false, updiscon, is_target: true, is_first: true, returns };
                 self.tell_address(entry.iaddr, reason, out);
                 Told::Address { is_target: true }
             }
             Before::Return if self.returns.is_counted_out() => {
                 let returns = self.returns.report(true, is_single && entry.taken().is_some());
-                let reason = Reason { returns, ..Reason::default() };
+                let reason = Reason { returns, is_first: true, ..Reason::default() };
                 self.tell_address(entry.iaddr, reason, out);
                 Told::Address { is_target: false }
             }

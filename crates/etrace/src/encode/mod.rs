@@ -53,7 +53,7 @@ pub use blocks::BlockEncoder;
 pub use config::{Config, Quirks};
 pub use encoder::Encoder;
 pub use filter::{Comparator, Filter};
-pub use port::{Port, PortStats};
+pub use port::{Port, Reached};
 pub use resync::{Resync, ResyncMode};
 
 #[cfg(doc)]

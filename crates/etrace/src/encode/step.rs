@@ -195,7 +195,7 @@ impl Encoder {
     /// A jump led to the first instruction.
     #[inline(never)]
     fn tell_target(&mut self, address: u64, returns: Option<u32>, out: &mut impl FnMut(&Packet)) {
-        let reason = Reason { is_target: true, returns, ..Reason::default() };
+        let reason = Reason { is_target: true, is_first: true, returns, ..Reason::default() };
         self.tell_address(address, reason, out);
         self.before = Before::Inferable;
         self.may_step = self.goes_on_stepping();

@@ -3,6 +3,7 @@
 use tracewright_isa::riscv::IType;
 
 use super::encoder::{Encoder, Reason};
+use super::port::Reached;
 use super::{ResyncMode, port};
 use crate::ingress::Entry;
 use crate::packet::{
@@ -38,6 +39,7 @@ impl Encoder {
         let taken = entry.is_single() && entry.taken() == Some(true);
         let address = self.sent(entry.iaddr);
         self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
+        self.reach(Reached::First);
         self.address = address;
         self.restart();
     }
@@ -64,6 +66,7 @@ impl Encoder {
             tval: (!interrupt).then(|| params.address(trap.tval)),
         });
         self.send(&packet, out);
+        self.reach(Reached::First);
         self.address = address.unwrap_or(self.address);
         self.restart();
     }
@@ -81,12 +84,13 @@ impl Encoder {
             None => Packet::Branches(self.branches.map(), None),
         };
         self.send(&packet, out);
+        self.reach(Reached::Last);
         self.branches.clear();
         self.is_unconfirmed = false;
     }
 
     pub(super) fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
-        let Reason { notify, updiscon, is_target, returns } = reason;
+        let Reason { notify, updiscon, is_target, is_first, returns } = reason;
         let address = self.sent(address);
         let value = match self.config.options.full_address {
             true => address,
@@ -116,6 +120,7 @@ impl Encoder {
             }
         }
         self.send(&packet, out);
+        self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
         self.returns.told();
@@ -147,11 +152,20 @@ impl Encoder {
     #[cold]
     fn fits(&mut self, packet: &Packet) -> bool {
         let Some(buffer) = &mut self.buffer else { return true };
-        if !self.is_lost && !buffer.take(packet, &self.config.params, self.now) {
+        if !self.is_lost && !buffer.take(packet, self.now) {
             self.is_lost = true;
-            buffer.stats.losses += 1;
         }
         !self.is_lost
+    }
+
+    /// The packet that was sent last leads a reader there.
+    #[inline]
+    fn reach(&mut self, to: Reached) {
+        if let Some(buffer) = &mut self.buffer
+            && !self.is_lost
+        {
+            buffer.reached = Some(to);
+        }
     }
 
     pub(super) fn context_of(&self, entry: &Entry) -> Context {

@@ -12,7 +12,7 @@ use super::counts::Tally;
 use crate::etrace::LogData;
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
-use crate::{etm, etrace, retirement};
+use crate::{etm, etrace, port, retirement};
 
 /// A capture that is being written.
 pub struct Capture {
@@ -59,12 +59,21 @@ pub enum Tracer {
     EtraceData(Box<Pair<Tally, etrace::Logged<File>>>, PathBuf),
 }
 
+/// What is asked for of the encoder.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'a> {
+    /// Its options, by name.
+    pub options: &'a [String],
+    pub port: Option<port::Asked>,
+}
+
 /// What a trace came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Traced {
     pub bytes: u64,
     /// Accesses that are not in it, since not all is known of them.
     pub unknown: u64,
+    pub port: Option<port::Report>,
 }
 
 /// The protocol for a processor: the one that is asked for, if it can be.
@@ -83,22 +92,23 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 }
 
 impl Capture {
-    /// Makes the folder. `options` are those of the encoder, by name; `data` is what is recorded of accesses to memory.
+    /// Makes the folder. `data` is what is recorded of accesses to memory.
     pub fn create(
         dir: &Path,
         target: Target,
-        options: &[String],
+        encoder: &Encoder<'_>,
         data: LogData,
         description: &str,
     ) -> Result<Self, Error> {
+        let Encoder { options, port } = *encoder;
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
-                let settings = etm::Settings::new(isa).with(options)?;
+                let settings = etm::Settings::new(isa).with(options)?.with_port(port);
                 Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
-                let settings = data.settings(options)?;
+                let settings = data.settings(options)?.with_port(port)?;
                 let folder = etrace::Folder::create(dir, &settings, description)?;
                 Folder::Etrace(Box::new((folder, settings)))
             }
@@ -164,7 +174,7 @@ impl Capture {
                 let code = code.iter().map(|(start, code)| (*start, &code[..]));
                 let traced =
                     folder.finish(tracers.collect(), retirement::process(header, definitions), code)?;
-                Ok(Traced { bytes: traced.bytes, unknown: 0 })
+                Ok(Traced { bytes: traced.bytes, unknown: 0, port: traced.port })
             }
             Folder::Etrace(both) => {
                 let mut unknown = 0;
@@ -183,7 +193,8 @@ impl Capture {
                 retirement::report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
                 let all = both.0.finish(tracers, &programs, blocks.iter(), halfword)?;
-                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum(), unknown })
+                let port = port::Report::all(all.iter().filter_map(|traced| traced.port));
+                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum(), unknown, port })
             }
         }
     }

@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
 use tracewright_qemu::live::{Connection, Receiver, SLOTS};
 
-use self::capture::Capture;
+use self::capture::{Capture, Encoder};
 use self::command::Launch;
 use self::counts::{Counts, Progress};
 use self::keep::Keep;
@@ -108,7 +108,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("name a program to run".into()));
     };
     if opts.output.is_none() {
-        let given = [("--protocol", opts.protocol.is_some()), ("--option", !opts.options.is_empty())];
+        let given = [
+            ("--protocol", opts.protocol.is_some()),
+            ("--option", !opts.options.is_empty()),
+            ("--port", opts.port.asked().is_some()),
+        ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
         }
@@ -130,7 +134,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let capture = match &opts.output {
         Some(dir) => {
-            Some(Capture::create(dir, program.target, &opts.options, args.log_data(), &program.name())?)
+            let data = args.log_data();
+            Some(Capture::create(dir, program.target, &encoder(opts), data, &program.name())?)
         }
         None => None,
     };
@@ -197,6 +202,10 @@ fn places(opts: &Opts) -> Vec<PathBuf> {
     runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
 }
 
+fn encoder(opts: &Opts) -> Encoder<'_> {
+    Encoder { options: &opts.options, port: opts.port.asked() }
+}
+
 fn plugin_arguments(opts: &Opts, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
     let args = &opts.qemu;
     let mut arguments = vec![
@@ -240,7 +249,8 @@ impl Plan<'_> {
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
                 let data = self.opts.qemu.log_data();
-                Some(Capture::create(&dir, header.target, &self.opts.options, data, &self.program.name())?)
+                let encoder = encoder(self.opts);
+                Some(Capture::create(&dir, header.target, &encoder, data, &self.program.name())?)
             }
             (None, None) => None,
         };

@@ -11,6 +11,7 @@ use super::process::Recorded;
 use super::program::Program;
 use super::status::{as_code, describe, signal_name};
 use crate::output::{Error, Outcome, report, say};
+use crate::port;
 use crate::record::{Opts, grouped, on, unknown_line};
 
 /// What a run came to.
@@ -24,6 +25,7 @@ pub struct Summary {
     threads: u64,
     tally: Tally,
     trace_bytes: Option<u64>,
+    port: Option<port::Report>,
     log_bytes: Option<u64>,
     /// Accesses that are not in the trace.
     unknown: u64,
@@ -57,6 +59,7 @@ impl Summary {
             threads: threads.count() as u64,
             tally,
             trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
+            port: port::Report::all(processes.iter().filter_map(|process| process.traced?.port)),
             log_bytes: sum(|process| process.log_bytes),
             unknown: sum(|process| process.traced.map(|traced| traced.unknown)).unwrap_or_default(),
             processes,
@@ -160,6 +163,9 @@ impl Summary {
             line("trace", bytes, &format!("bytes in {}, {}", place(opts.output.as_deref()), bits(bytes)));
         }
         unknown_line(self.unknown);
+        if let Some(port) = &self.port {
+            port.lines().iter().for_each(|line| say(line));
+        }
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
         }
@@ -188,6 +194,7 @@ impl Summary {
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
             "unknown_accesses": self.unknown,
+            "port": self.port.map(|port| port.json()),
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
         format!("{object}\n")
