@@ -1,4 +1,4 @@
-use tracewright_core::{Block, Ended, Flow, Role};
+use tracewright_core::{Block, Flow};
 use tracewright_isa::riscv::IType;
 
 use super::{CType, Entry, ITypeWidth};
@@ -115,22 +115,5 @@ impl Executed {
 /// nothing comes after it, it does not matter which.
 #[inline]
 fn itype_of(block: &Block) -> (IType, bool) {
-    let class = block.class;
-    if !class.is_branch() {
-        return (IType::None, false);
-    }
-    if class.conditional {
-        let is_taken = block.ended == Ended::Taken;
-        return (if is_taken { IType::TakenBranch } else { IType::NotTakenBranch }, false);
-    }
-    let itype = match (class.flow, class.role) {
-        (Flow::Direct, Role::Call) => IType::InferableCall,
-        (Flow::Direct, _) => IType::InferableJump,
-        (_, Role::Call) => IType::UninferableCall,
-        (_, Role::Swap) => IType::CoRoutineSwap,
-        (_, Role::Return) => IType::Return,
-        (_, Role::ExceptionReturn) => IType::TrapReturn,
-        (_, Role::Jump | Role::LoopEnd) => IType::UninferableJump,
-    };
-    (itype, class.flow == Flow::Pair)
+    (IType::of(block), block.class.flow == Flow::Pair)
 }
