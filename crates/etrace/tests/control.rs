@@ -37,6 +37,7 @@ impl Item {
         match step.what {
             Happening::Retired | Happening::Returned => Self::Retired(step.pc, step.privilege),
             Happening::Trap { cause, interrupt, .. } => Self::Trap { cause, interrupt },
+            Happening::Lost => Self::Unknown,
         }
     }
 }
@@ -178,7 +179,7 @@ fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (
         .collect();
     let count = expected.iter().filter(|item| matches!(item, Item::Retired(..))).count() as u64;
     assert_eq!(sink.control().qualified(), count, "{name}: {}", asked.text);
-    assert_eq!(sink.undivided(), 0);
+    assert_eq!(sink.left_out(), 0);
     let found = decoded(execution, &sink.inner.bytes, config, stream);
     if found.contains(&Item::Unknown) {
         // Loops without a branch cannot be counted by any trace.

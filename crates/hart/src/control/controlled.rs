@@ -27,7 +27,7 @@ pub struct Controlled<S> {
     /// The thread has a number of its own; else it is the context.
     has_thread: bool,
     isa: Isa,
-    undivided: u64,
+    left_out: u64,
 }
 
 type Code = Box<dyn FnMut(u64) -> Option<u32> + Send>;
@@ -54,7 +54,7 @@ impl<S: Sink> Controlled<S> {
             cycle: None,
             has_thread: false,
             isa: Isa::Rv64,
-            undivided: 0,
+            left_out: 0,
         }
     }
 
@@ -87,9 +87,10 @@ impl<S: Sink> Controlled<S> {
         &self.events
     }
 
-    /// Instructions that were not traced since nobody knows where in their block they begin: only a part of it qualifies.
-    pub const fn undivided(&self) -> u64 {
-        self.undivided
+    /// Instructions that were left out though they may qualify. Only a part of their block does, and nobody knows where in it
+    /// they begin; or it is a branch of T32 in an IT block that does not qualify as a whole.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Nothing more qualifies for now.
@@ -154,7 +155,7 @@ impl<S: Sink> Controlled<S> {
             if index == from {
                 // Nobody knows where the next instruction is, and so which of them qualify.
                 let rest = block.count - index;
-                self.undivided += u64::from(rest);
+                self.left_out += u64::from(rest);
                 if let Some((first, start)) = run.take().filter(|(first, _)| *first < index) {
                     self.hand_on(block, Part { first, start, behind: index, end: pc, last_len });
                 }
@@ -166,6 +167,15 @@ impl<S: Sink> Controlled<S> {
         }
         match run {
             Some((0, _)) => self.hand_on_all(block),
+            Some((first, start)) if self.told.lacks_it(block, first) => {
+                let behind = index - 1;
+                self.left_out += 1;
+                if first < behind {
+                    let last_len = self.told.len(block, behind - 1, 0, &mut self.code).unwrap_or(2);
+                    self.hand_on(block, Part { first, start, behind, end: block.last(), last_len });
+                }
+                self.off();
+            }
             Some((first, start)) => {
                 self.hand_on(block, Part { first, start, behind: index, end: block.end, last_len });
             }

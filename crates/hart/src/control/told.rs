@@ -1,5 +1,5 @@
 use tracewright_core::{Block, Class, DataAccess, Ended, Flow, Isa};
-use tracewright_isa::riscv;
+use tracewright_isa::{ItState, riscv, t32};
 
 use crate::{Access, Sink};
 
@@ -82,6 +82,21 @@ impl Told {
             (true, _) => (block.class, block.ended),
         };
         sink.block(&Block { start, end, count, isa: block.isa, last_len, class, ended });
+    }
+
+    /// Whether a part that begins with this instruction ends in a branch of T32 that is conditional only by an IT instruction
+    /// before the part: who reads the part alone takes it for unconditional.
+    pub fn lacks_it(&self, block: &Block, first: u32) -> bool {
+        if block.isa != Isa::T32 || !block.class.is_branch() || !block.class.conditional {
+            return false;
+        }
+        // An IT block has four instructions at most, and a branch is its last.
+        let before = block.count.saturating_sub(5).min(first) as usize..first as usize;
+        let is_it = |bits: &u32| bits & 0xffff_ff00 == 0xbf00 && bits & 0xf != 0;
+        let Some(&bits) = self.bits.get(block.count as usize - 1) else { return false };
+        let alone =
+            t32::decode(block.last(), if bits > 0xffff { bits } else { bits << 16 }, &mut ItState::default());
+        self.bits.get(before).is_some_and(|bits| bits.iter().any(is_it)) && !alone.class.conditional
     }
 
     /// The length of an instruction of the block, if that is known. `code` tells the bits at an address.

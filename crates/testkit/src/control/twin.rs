@@ -24,6 +24,8 @@ pub enum Happening {
     Retired,
     /// One retired that returns from a handler.
     Returned,
+    /// Something ran that is not known.
+    Lost,
     /// A trap.
     Trap {
         /// Its number.
@@ -107,6 +109,8 @@ pub fn qualified(asked: &Asked, steps: &[Step]) -> Vec<bool> {
     for step in steps {
         if let Happening::Trap { cause, tval, interrupt, served } = step.what {
             handlers.push((cause, tval, interrupt));
+            // So many are known.
+            handlers.drain(..handlers.len().saturating_sub(32));
             let block = (if interrupt { 2 } else { 1 }, 0, 0);
             // It happens in the cycle of the last instruction.
             let step = Step { cycle, ..*step };
@@ -116,6 +120,11 @@ pub fn qualified(asked: &Asked, steps: &[Step]) -> Vec<bool> {
             if served {
                 handlers.pop();
             }
+            continue;
+        }
+        if step.what == Happening::Lost {
+            handlers.clear();
+            all.push(false);
             continue;
         }
         cycle = step.cycle;
