@@ -3,6 +3,7 @@
 mod code;
 mod folder;
 mod kind;
+mod output;
 mod reader;
 mod seen;
 mod settings;
@@ -11,6 +12,7 @@ mod tracer;
 pub use code::{ExecutedCode, executed_code};
 pub use folder::Folder;
 pub use kind::Kind;
+pub use output::TraceFile;
 pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;

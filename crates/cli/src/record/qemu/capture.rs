@@ -1,14 +1,17 @@
 //! The capture that a process's trace goes to, in either protocol.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Isa;
+use tracewright_core::control::Plan;
+use tracewright_hart::Controlled;
 use tracewright_qemu::format::{Header, Target};
-use tracewright_qemu::read::{Damage, Definitions, Thread};
+use tracewright_qemu::read::{Damage, Definitions, Map, Thread};
 
 use super::counts::Tally;
+use crate::control::{Asked, Qualified};
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
 use crate::{etm, etrace, retirement};
@@ -18,6 +21,9 @@ pub struct Capture {
     folder: Folder,
     dir: PathBuf,
     ballast: Ballast,
+    /// What is traced, if not all; and what that means for the program, once it is known where that is.
+    control: Option<Asked>,
+    plan: Option<Plan>,
 }
 
 /// Where it is written.
@@ -52,7 +58,10 @@ pub enum Tracer {
     None(Tally),
     Etm(Box<Pair<Tally, etm::Tracer>>),
     /// With the file it is written to.
-    Etrace(Box<Pair<Tally, etrace::WithoutCode<File>>>, PathBuf),
+    Etrace(Box<Pair<Tally, etrace::WithoutCode<etrace::TraceFile>>>, PathBuf),
+    /// Those of which not all is traced.
+    ControlledEtm(Box<Pair<Tally, Controlled<etm::Tracer>>>),
+    ControlledEtrace(Box<Pair<Tally, Controlled<etrace::WithoutCode<etrace::TraceFile>>>>, PathBuf),
 }
 
 /// What a trace came to.
@@ -78,7 +87,13 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 
 impl Capture {
     /// Makes the folder. `options` are those of the encoder, by name.
-    pub fn create(dir: &Path, target: Target, options: &[String], description: &str) -> Result<Self, Error> {
+    pub fn create(
+        dir: &Path,
+        target: Target,
+        options: &[String],
+        control: Option<Asked>,
+        description: &str,
+    ) -> Result<Self, Error> {
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
@@ -98,17 +113,31 @@ impl Capture {
                 BALLAST >> 20
             ))
         })?;
-        Ok(Self { folder, dir: dir.to_owned(), ballast })
+        Ok(Self { folder, dir: dir.to_owned(), ballast, control, plan: None })
     }
 
-    /// A thread begins.
-    pub fn thread(&mut self, index: u32, tid: u32, tally: Tally) -> Result<Tracer, Error> {
-        Ok(match &mut self.folder {
-            Folder::Etm(folder) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
-            Folder::Etrace(folder) => {
-                let tracer = folder.thread(&retirement::source_name(index))?;
+    /// A thread begins, in a process that has these files mapped by now.
+    pub fn thread(&mut self, index: u32, tid: u32, tally: Tally, maps: &[Map]) -> Result<Tracer, Error> {
+        if let (Some(asked), None) = (&self.control, &self.plan) {
+            self.plan = Some(asked.plan(&retirement::symbols(maps))?);
+        }
+        let control = self.control.as_ref().zip(self.plan.as_ref());
+        Ok(match (&mut self.folder, control) {
+            (Folder::Etm(folder), None) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
+            (Folder::Etm(folder), Some((asked, plan))) => {
+                let tracer = asked.controlled(plan, folder.thread(index, tid)?).with_thread(index.into());
+                Tracer::ControlledEtm(Box::new(Pair(tally, tracer)))
+            }
+            (Folder::Etrace(folder), control) => {
+                let tracer = etrace::WithoutCode(folder.thread(&retirement::source_name(index))?);
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
-                Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path)
+                match control {
+                    None => Tracer::Etrace(Box::new(Pair(tally, tracer)), path),
+                    Some((asked, plan)) => {
+                        let tracer = asked.controlled(plan, tracer).with_thread(index.into());
+                        Tracer::ControlledEtrace(Box::new(Pair(tally, tracer)), path)
+                    }
+                }
             }
         })
     }
@@ -117,10 +146,8 @@ impl Capture {
     pub fn check(&self, tracer: &Tracer) -> Result<(), Error> {
         match (&self.folder, tracer) {
             (Folder::Etm(folder), _) => folder.check(),
-            (Folder::Etrace(_), Tracer::Etrace(both, path)) => {
-                let written = both.1.0.check();
-                written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
-            }
+            (Folder::Etrace(_), Tracer::Etrace(both, path)) => written(&both.1.0, path),
+            (Folder::Etrace(_), Tracer::ControlledEtrace(both, path)) => written(&both.1.inner.0, path),
             (Folder::Etrace(_), _) => Ok(()),
         }
     }
@@ -132,12 +159,18 @@ impl Capture {
         header: &Header,
         definitions: &Definitions,
     ) -> Result<Traced, Error> {
-        let Self { folder, ballast, .. } = self;
+        let Self { folder, ballast, control, .. } = self;
         drop(ballast);
+        if let Some(asked) = &control {
+            let mut all = Qualified::default();
+            tracers.iter().filter_map(Tracer::qualified).for_each(|qualified| all.add(&qualified));
+            all.warn(asked);
+        }
         match folder {
             Folder::Etm(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etm(both) => Some(both.1),
+                    Tracer::ControlledEtm(both) => Some(both.1.inner),
                     _ => None,
                 });
                 let code: Vec<_> = definitions
@@ -153,6 +186,7 @@ impl Capture {
             Folder::Etrace(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etrace(both, _) => Some(both.1.0),
+                    Tracer::ControlledEtrace(both, _) => Some(both.1.inner.0),
                     _ => None,
                 });
                 let programs = retirement::programs(definitions.maps());
@@ -170,8 +204,10 @@ impl Capture {
 impl Tracer {
     /// What comes next runs at this time, in nanoseconds since the beginning.
     pub fn time(&mut self, nanoseconds: u64) {
-        if let Self::Etm(both) = self {
-            both.1.time(nanoseconds);
+        match self {
+            Self::Etm(both) => both.1.time(nanoseconds),
+            Self::ControlledEtm(both) => both.1.inner.time(nanoseconds),
+            _ => {}
         }
     }
 
@@ -186,6 +222,8 @@ impl Tracer {
             Self::None(tally) => reader.take(bytes, definitions, tally),
             Self::Etm(both) => reader.take(bytes, definitions, &mut **both),
             Self::Etrace(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtm(both) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtrace(both, _) => reader.take(bytes, definitions, &mut **both),
         }
     }
 
@@ -195,6 +233,8 @@ impl Tracer {
             Self::None(tally) => reader.finish(definitions, tally),
             Self::Etm(both) => reader.finish(definitions, &mut **both),
             Self::Etrace(both, _) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtm(both) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtrace(both, _) => reader.finish(definitions, &mut **both),
         }
     }
 
@@ -204,6 +244,8 @@ impl Tracer {
             Self::None(tally) => tally,
             Self::Etm(both) => &both.0,
             Self::Etrace(both, _) => &both.0,
+            Self::ControlledEtm(both) => &both.0,
+            Self::ControlledEtrace(both, _) => &both.0,
         }
     }
 
@@ -213,6 +255,21 @@ impl Tracer {
             Self::None(_) => 0,
             Self::Etm(both) => both.1.bytes(),
             Self::Etrace(both, _) => both.1.0.bytes(),
+            Self::ControlledEtm(both) => both.1.inner.bytes(),
+            Self::ControlledEtrace(both, _) => both.1.inner.0.bytes(),
         }
     }
+
+    /// What of it is traced, if not all.
+    pub fn qualified(&self) -> Option<Qualified> {
+        match self {
+            Self::ControlledEtm(both) => Some(Qualified::of(&both.1)),
+            Self::ControlledEtrace(both, _) => Some(Qualified::of(&both.1)),
+            Self::None(_) | Self::Etm(_) | Self::Etrace(..) => None,
+        }
+    }
+}
+
+fn written(tracer: &etrace::Tracer<etrace::TraceFile>, path: &Path) -> Result<(), Error> {
+    tracer.check().map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
 }

@@ -28,6 +28,7 @@ use self::keep::Keep;
 use self::program::Program;
 use self::summary::Summary;
 use super::{Opts, on};
+use crate::control::Asked;
 use crate::output::{Error, Outcome};
 
 /// Of programs that QEMU runs.
@@ -83,6 +84,7 @@ pub enum Data {
 /// What is made of the program, as the options say.
 struct Plan<'a> {
     opts: &'a Opts,
+    control: Option<Asked>,
     program: Program,
     /// Made before the program runs: it should not run for nothing.
     capture: Mutex<Option<Capture>>,
@@ -95,11 +97,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("name a program to run".into()));
     };
     if opts.output.is_none() {
-        let given = [("--protocol", opts.protocol.is_some()), ("--option", !opts.options.is_empty())];
+        let given = [
+            ("--protocol", opts.protocol.is_some()),
+            ("--option", !opts.options.is_empty()),
+            ("--when", opts.control.is_given()),
+        ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
         }
     }
+    let control = opts.control.asked()?;
     let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
     let sysroot = args.sysroot.clone().or(prefix);
     let program = program::find(named, sysroot.as_deref())?;
@@ -115,10 +122,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         File::create(log).map_err(|error| on(log, &error))?;
     }
     let capture = match &opts.output {
-        Some(dir) => Some(Capture::create(dir, program.target, &opts.options, &program.name())?),
+        Some(dir) => {
+            let control = control.clone();
+            Some(Capture::create(dir, program.target, &opts.options, control, &program.name())?)
+        }
         None => None,
     };
-    let plan = Plan { opts, program, capture: Mutex::new(capture) };
+    let plan = Plan { opts, control, program, capture: Mutex::new(capture) };
     let launch = Launch {
         qemu: &qemu,
         plugin: &plugin,
@@ -205,7 +215,8 @@ impl Plan<'_> {
             (Some(capture), _) => Some(capture),
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
-                Some(Capture::create(&dir, header.target, &self.opts.options, &self.program.name())?)
+                let (options, control) = (&self.opts.options, self.control.clone());
+                Some(Capture::create(&dir, header.target, options, control, &self.program.name())?)
             }
             (None, None) => None,
         };
