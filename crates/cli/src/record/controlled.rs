@@ -62,7 +62,7 @@ pub fn record<M: Machine>(
         && opts.listing.is_none()
         && !tracer.has_data()
         && opts.ring.ring.is_none();
-    let (stop, mut watch, qualified, tracer, stats, log_bytes) = if is_plain {
+    let (stop, mut watch, mut qualified, tracer, stats, log_bytes) = if is_plain {
         let mut sink = Pair(Watch::new(), asked.controlled(plan, tracer));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, controlled) = sink;
@@ -89,7 +89,7 @@ pub fn record<M: Machine>(
     watch.finish();
     let (instructions, pc) = (hart.core.instret, hart.core.pc);
     // After a trigger it does not look any more.
-    let qualified = Qualified { seen: instructions, ..qualified };
+    qualified.seen = instructions;
     qualified.warn(asked);
     let seconds = start.elapsed().as_secs_f64();
     let ran = Ran {
