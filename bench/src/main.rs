@@ -1,11 +1,13 @@
 //! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run; our hart beside QEMU, on
-//! the same programs; E-Trace beside the `riscv-etrace` crate; recording under QEMU beside a plugin that only counts.
+//! the same programs; E-Trace beside the `riscv-etrace` crate; recording under QEMU beside a plugin that only counts;
+//! retirement-delta trace beside zstd.
 //!
 //! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
 //! is wrong has no time. `--check` runs each entry once on little data, as a test.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod answer;
+mod delta;
 mod etrace;
 mod hart;
 mod inputs;
@@ -61,11 +63,12 @@ fn main() -> ExitCode {
     let check = args.iter().any(|arg| arg == "--check");
     let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
     // Making the inputs takes a while: not for a word that means none of them.
-    let is_other =
-        only.is_some_and(|only| hart::is_meant(only) || etrace::is_meant(only) || qemu::is_meant(only));
+    let is_other = only.is_some_and(|only| {
+        hart::is_meant(only) || etrace::is_meant(only) || qemu::is_meant(only) || delta::is_meant(only)
+    });
     let traces = if is_other { Ok(0) } else { traces(only, check) };
     let rest = || {
-        let tables = [hart::tables, etrace::tables, qemu::tables];
+        let tables = [hart::tables, etrace::tables, delta::tables, qemu::tables];
         tables.into_iter().map(|tables| tables(only, check)).sum::<Result<usize, String>>()
     };
     match traces.and_then(|traces| Ok(traces + rest()?)) {

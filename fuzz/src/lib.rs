@@ -7,6 +7,9 @@
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/delta/tests/fuzz_bodies.rs"]
+mod delta;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -56,6 +59,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("decode", etm::decode),
     ("etrace_payloads", etrace_packets::payloads),
     ("etrace_streams", etrace_packets::streams),
+    ("delta_streams", delta::streams),
+    ("delta_encode", delta::encode),
     ("data", etrace_data::data),
     ("etrace_entries", etrace_encode::entries),
     ("etrace_input", etrace_encode::input),

@@ -15,6 +15,7 @@ use crate::etm;
 use crate::etrace::{Folder, Settings, Traced};
 use crate::log::{Log, bits};
 use crate::output::{Error, Outcome, report, stdout};
+use crate::port::{PortArgs, Report};
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
 use crate::retirement::{self, Asked};
 
@@ -22,7 +23,8 @@ use crate::retirement::{self, Asked};
 ///
 /// Logs are tracewright's own (record --log), that of its plugin for QEMU (all threads; of Arm programs the trace is ETMv4), Spike's (-l, --log-commits), CVA6's, QEMU's (-d exec,nochain -singlestep; with --image),
 /// retirements as CSV, and encoder inputs as CSV (itype_0,...), as the reference flow for E-Trace has them. The capture holds the
-/// programs given with --image, and code that only the log tells.
+/// programs given with --image, and code that only the log tells. If a log of the plugin has accesses to memory (record --qemu --data),
+/// E-Trace has data trace of them.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 good; 1 the log had errors (they are printed; what came before them is encoded); 2 bad usage, or nothing could be read.
@@ -33,6 +35,7 @@ Examples:
   tracewright encode run.log --image programs/bin/sort.elf -o run \\
       --when 'start at main; stop at exit'
   tracewright encode spike.log -o run --option branch_prediction=off
+  tracewright encode run.log -o run --port 1/2 --summary port.json
   tracewright encode x.log -o run --option help")]
 pub struct Opts {
     /// The log.
@@ -61,9 +64,16 @@ pub struct Opts {
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
 
+    /// Write what it came to to this file, as a JSON object.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+
     /// Say nothing at the end if all went well.
     #[arg(long, short)]
     quiet: bool,
+
+    #[command(flatten)]
+    port: PortArgs,
 }
 
 /// Runs the verb.
@@ -82,8 +92,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     if retirement::is_log(&opts.log) {
         let (log, options) = (opts.log.as_path(), opts.options.as_slice());
-        let (thread, quiet, control) = (opts.thread, opts.quiet, opts.control.asked()?);
-        return retirement::encode(&Asked { log, dir, options, control, thread, quiet });
+        let (port, summary, control) = (opts.port.asked(), opts.summary.as_deref(), opts.control.asked()?);
+        let Opts { thread, quiet, .. } = *opts;
+        return retirement::encode(&Asked { log, dir, options, port, control, thread, summary, quiet });
     }
     if opts.thread.is_some() {
         let path = opts.log.display();
@@ -100,12 +111,31 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if let Some(error) = &error {
         report(&format!("{}: {error}", opts.log.display()));
     }
+    if let Some(path) = &opts.summary {
+        let packets = Some(traced.packets);
+        write_summary(path, instructions, traced.bytes, packets, traced.port.as_ref())?;
+    }
     if !opts.quiet {
         let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
         report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
     Ok(Outcome::from_errors(error.is_some().into()))
+}
+
+/// Writes what a trace came to to a file.
+pub fn write_summary(
+    path: &Path,
+    instructions: u64,
+    bytes: u64,
+    packets: Option<u64>,
+    port: Option<&Report>,
+) -> Result<(), Error> {
+    let object = serde_json::json!({
+        "instructions": instructions, "trace_bytes": bytes, "packets": packets, "port": port.map(Report::json),
+    });
+    std::fs::write(path, format!("{object}\n"))
+        .map_err(|error| Error::Message(format!("{}: {error}", path.display())))
 }
 
 /// What the log came to: trace, instructions, what was wrong with it.
@@ -166,14 +196,18 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
             return Err(Error::Message("--option sijump: the log has no column sijump_0".into()));
         }
     }
-    let settings = settings.with(&opts.options)?;
+    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
-    let (mut retired, mut error) = (0, None);
+    let (mut instructions, mut error) = (0, None);
     for entry in reader {
         match entry {
             Ok(entry) => {
-                retired += u64::from(entry.iretire > 0);
+                // Of a block it is not known how many instructions it has: its half-words are counted.
+                instructions += match retirement {
+                    Retirement::Instruction => u64::from(entry.iretire > 0),
+                    Retirement::Block => entry.iretire.into(),
+                };
                 tracer.entry(&entry);
             }
             // What follows would not follow.
@@ -188,8 +222,6 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     }
     let traced = folder.finish(vec![tracer], &opts.images, std::iter::empty(), |_| None)?;
     let traced = traced.first().copied().unwrap_or_default();
-    // Of a block it is not known how many instructions it has.
-    let instructions = if retirement == Retirement::Instruction { retired } else { traced.half_words };
     Ok((traced, instructions, error))
 }
 
@@ -231,7 +263,7 @@ fn has_column(text: &[u8], name: &[u8]) -> bool {
 }
 
 fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
-    let settings = Settings::new(isa(xlen)).with(&opts.options)?;
+    let settings = Settings::new(isa(xlen)).with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     Ok(settings)
 }

@@ -15,6 +15,7 @@ mod log;
 mod options;
 mod output;
 mod packets;
+mod port;
 mod progress;
 mod reader;
 mod record;

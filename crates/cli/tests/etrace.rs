@@ -69,7 +69,6 @@ const MIXES: &[&[&str]] = &[
     &["encapsulation=pulp"],
     &["source_bits=11", "id=5", "timestamp_bytes=3", "type_bits=2", "align=0"],
     &["bpred_size=1", "cache_size=1", "return_stack_size=1", "call_counter_size=0"],
-    &["port_rate=1", "port_buffer=64"],
     &["data=address,value"],
     &["data=value", "full_data=true"],
     &["data=address", "resync_max=1"],
@@ -277,8 +276,8 @@ fn losses_are_gaps() {
     let place = Place::new();
     let dir = place.path("run");
     let mut arguments = vec!["record", "--protocol", "etrace", "-o", &dir, "programs/bin/args.elf"];
-    let options =
-        ["port_rate=1", "port_buffer=16", "port_lossless=false", "branch_prediction=off", "full_address=on"];
+    arguments.extend(["--port", "2", "--buffer", "512bits", "--when-full", "drop"]);
+    let options = ["branch_prediction=off", "full_address=on"];
     arguments.extend(options.iter().flat_map(|option| ["--option", option]));
     let output = tracewright(&arguments);
     assert_eq!(output.status.code(), Some(0));

@@ -71,6 +71,14 @@ fn what_cannot_run_is_refused_with_a_reason() {
         &["--protocol etm4 is for Arm programs; this one is for RISC-V: etrace"],
     );
     refused(record(&["--protocol", "etm4", text(&arm)]), &["say where the capture goes, with -o DIR"]);
+    refused(
+        record(&["--data", "addresses", text(&riscv)]),
+        &["--data: say where it goes, with -o DIR or --log FILE"],
+    );
+    refused(
+        record(&["--data", "addresses", "-o", text(&out), text(&arm)]),
+        &["--data: ETMv4 of Arm's application processors has no data trace; add --log FILE"],
+    );
     refused(record(&["--machine", "linux", text(&arm)]), &["--machine", "cannot be used with"]);
     refused(record(&["--timing", "tiny", text(&arm)]), &["--timing", "cannot be used with"]);
 }
@@ -170,7 +178,9 @@ fn a_killed_qemu_leaves_a_capture() {
     let Some(forever) = program("a_killed_qemu_leaves_a_capture", Guest::Aarch64, "crash") else { return };
     let folder = Folder::new().unwrap();
     let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-    let options = ["-o", text(&dir), "--summary", text(&json), text(&forever), "--", "forever"];
+    let log = folder.path().join("run.log");
+    let options =
+        ["-o", text(&dir), "--log", text(&log), "--summary", text(&json), text(&forever), "--", "forever"];
     let child = record(&options).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(1));
     // QEMU is the only child.
@@ -182,7 +192,48 @@ fn a_killed_qemu_leaves_a_capture() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(137), "{told}");
     assert!(told.contains("killed by SIGKILL: "), "{told}");
-    assert_eq!(decoded(&dir), summary(&json)["instructions"].as_u64().unwrap());
+    let instructions = summary(&json)["instructions"].as_u64().unwrap();
+    assert_eq!(decoded(&dir), instructions);
+    let check = ["decode", text(&dir), "--check", text(&log)];
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(check).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}{}", stderr(&output));
+    assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
+}
+
+/// Code of a stripped program is shown with the program's name, and the offset in it.
+#[test]
+fn stripped_programs_are_named() {
+    const TEST: &str = "stripped_programs_are_named";
+    let guest = Guest::Aarch64;
+    let Some(elf) = build(TEST, guest, "unwind", Variant::Stripped).filter(|_| guest.available(TEST)) else {
+        return;
+    };
+    let folder = Folder::new().unwrap();
+    let dir = folder.path().join("run");
+    let options = ["-q", "--sysroot", text(guest.libraries()), "-o", text(&dir), text(&elf)];
+    let output = record(&options).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["decode", text(&dir)]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains(" unwind-stripped[0x"), "{}", &told[..told.len().min(2000)]);
+    assert!(told.contains(" ld-linux-aarch64.so.1[0x"));
+    assert!(!told.contains("memory_"));
+}
+
+#[test]
+fn a_symbol_that_is_nowhere_is_told_once() {
+    let Some(unwind) = program("a_symbol_that_is_nowhere_is_told_once", Guest::Riscv64, "unwind") else {
+        return;
+    };
+    let output = record(&["--start", "no_such_symbol", text(&unwind)]).output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(
+        told.matches("start=no_such_symbol: no program or library that ran has a symbol").count(),
+        1,
+        "{told}"
+    );
 }
 
 /// Whoever only has our number can stop it: what was recorded is kept.
@@ -226,4 +277,44 @@ fn only_as_many_instructions_as_asked_for() {
     // If the last is a branch, nobody knows where it led, and the trace leaves it out.
     let left_out = u64::from(stderr(&output).contains("branches that are not in the trace: 1;"));
     assert_eq!(decoded(&dir), 5000 - left_out, "{}", stderr(&output));
+}
+
+/// Both protocols go through the trace port, while the program runs and from its log: the smallest buffer is the same, and what a smaller one
+/// loses is what decoders do not find.
+#[test]
+fn traces_go_through_ports() {
+    for guest in [Guest::Aarch64, Guest::Riscv64] {
+        let Some(crash) = program("traces_go_through_ports", guest, "crash") else { return };
+        let folder = Folder::new().unwrap();
+        let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
+        let log = folder.path().join("run.log");
+        let options = ["--port", "1/8", "-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
+        let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(139), "{}", stderr(&output));
+        let recorded = summary(&json)["port"].clone();
+        assert_eq!(recorded["cycles_are_instructions"], true);
+        let encode = |more: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+            command.args(["encode", text(&log), "-o", text(&dir), "--summary", text(&json)]);
+            let output = command.args(["--port", "1/8"]).args(more).output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            summary(&json)["port"].clone()
+        };
+        let encoded = encode(&[]);
+        assert_eq!(encoded, recorded);
+        let smallest = encoded["smallest_buffer_bits"].as_u64().unwrap();
+        let limited = |bits: u64, when_full: &str| {
+            encode(&["--buffer", &format!("{bits}bits"), "--when-full", when_full])["buffer"].clone()
+        };
+        for when_full in ["stall", "drop"] {
+            let enough = limited(smallest, when_full);
+            assert_eq!((&enough["losses"], &enough["stall_cycles"]), (&0.into(), &0.into()), "{enough}");
+            let less = limited(smallest - 1, when_full);
+            assert!(less["losses"] != 0 || less["stall_cycles"] != 0, "{less}");
+        }
+        let buffer = limited(768, "drop");
+        let lost = buffer["lost_instructions"].as_u64().unwrap();
+        assert!(lost > 0, "{buffer}");
+        assert_eq!(Some(decoded(&dir) + lost), encoded["instructions"].as_u64(), "{buffer}");
+    }
 }

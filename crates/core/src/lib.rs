@@ -1,7 +1,7 @@
 //! The vocabulary every tracewright crate shares.
 //!
 //! A [`Block`] is a run of instructions that were executed; an [`Element`] is anything a decoder tells, blocks among
-//! them. Encoders take what decoders give.
+//! them. Encoders take what decoders give. [`port`] is what their packets leave through.
 #![no_std]
 
 mod block;
@@ -10,6 +10,7 @@ pub mod control;
 mod data;
 mod element;
 mod isa;
+pub mod port;
 mod space;
 mod trace_id;
 

@@ -1,13 +1,15 @@
 //! The encoder and the readers of its input fed with anything. Each body is a plain function, for `cargo test` and for a
 //! fuzzer.
 
-use tracewright_etrace::Options;
+use tracewright_core::port::{self, Rate, WhenFull};
 use tracewright_etrace::encode::{Comparator, Config, Encoder, Filter, Port, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::csv::{self, Reader, Retirement};
 use tracewright_etrace::ingress::{
     CType, Commit, Common, Connector, Entry, ITypeWidth, MAX_PORTS, Operation, TrapSignals,
 };
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use tracewright_etrace::stream::{self, Encapsulation};
+use tracewright_etrace::{Options, data};
 use tracewright_isa::riscv::{IType, Xlen, decode};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_options, any_params};
@@ -22,11 +24,21 @@ fn any_encoder(rng: &mut Rng) -> Config {
         filter.privilege = Comparator::Range(0, rng.below(4));
         filter.itype = if rng.one_in(2) { Comparator::Off } else { Comparator::Range(0, rng.below(16)) };
     }
-    let port = rng.one_in(3).then(|| Port {
-        bytes_per_cycle: rng.below(3) as u32,
-        capacity: rng.below(100) as u32,
-        lossless: rng.one_in(2),
-        overhead: rng.below(3) as u32,
+    let port = rng.one_in(3).then(|| {
+        let rate = Rate::new(1 + rng.below(24) as u32, 1 + rng.below(3) as u32).unwrap();
+        let when_full = *rng.pick(&[WhenFull::Stall, WhenFull::Drop]);
+        let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
+        Port {
+            port: port::Port { rate, bits: rng.below(800), when_full },
+            stream: stream::Config {
+                params: params.clone(),
+                encapsulation,
+                options,
+                data: data::Options::default(),
+            },
+            source: 0,
+            align: rng.below(5) as u32,
+        }
     });
     let quirks = *rng.pick(&[Quirks::default(), Quirks::default(), Quirks::REFERENCE, Quirks::C_CODEC]);
     Config { params, options, resync, filter, port, shallow: rng.one_in(4), data: None, quirks }
@@ -61,6 +73,7 @@ pub fn entries(data: &[u8]) {
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
     let config = any_encoder(&mut rng);
     let params = config.params.clone();
+    let has_room = config.port.as_ref().is_none_or(|port| port.port.bits >= port.least());
     let mut encoder = Encoder::new(config);
     let mut options = Options::default();
     let mut payload = PayloadBytes::default();
@@ -86,7 +99,8 @@ pub fn entries(data: &[u8]) {
     }
     encoder.finish(&mut out);
     let stats = encoder.port_stats();
-    assert!(stats.lost_packets >= stats.losses);
+    assert!(stats.stall_cycles == 0 || stats.refused == 0);
+    assert!(!(has_room && encoder.is_lost()), "{stats:?}");
 }
 
 /// Any text as encoder input: reading ends, and what was read is written and read again. The first byte chooses the form.

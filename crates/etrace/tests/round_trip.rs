@@ -7,7 +7,7 @@ use support::Feed;
 use support::happened::{Happened, difference};
 use tracewright_core::{Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Handler, HandlerPlace};
-use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
+use tracewright_etrace::encode::{self, BlockEncoder, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Encapsulation, Parser, Writer};
@@ -91,12 +91,22 @@ impl Case {
         let (mut happened, mut bytes) = (Vec::new(), Vec::new());
         let (mut privilege, mut context, mut cycle) = (0, 0, 0);
         let mut walk = Walk::new(&self.program, Rng::new(rng.next_u64())).with(self.happenings);
-        let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
+        let mut packets = Vec::new();
+        let mut out = |packet: &Packet| {
+            writer.instruction(0, None, packet, &mut bytes).unwrap();
+            packets.push(*packet);
+        };
+        // The same without a thought for single entries, which has to give the same packets.
+        let (twin, mut twins) = (Encoder::new(self.encoder.clone()), Vec::new());
+        let mut twin = BlockEncoder::new(Executed::new(self.itype_width, self.ctype), twin);
+        let mut twin_out = |_: u64, packet: &Packet| twins.push(*packet);
         walk.run(self.instructions, &mut |event| {
             match *event {
                 Event::Block(block) => {
                     cycle += u64::from(block.count);
                     executed.cycle(cycle);
+                    executed.time(cycle);
+                    twin.block(&block, &mut twin_out);
                     happened.push(Happened::Block(block, privilege, context));
                     encoder.entry(&executed.block(&block), &mut out);
                 }
@@ -106,20 +116,27 @@ impl Case {
                     let told = (!interrupt).then_some(value);
                     happened.push(Happened::Trap { pc: Some(pc), cause, interrupt, value: told });
                     encoder.entry(&executed.trap(pc, cause, interrupt, value), &mut out);
+                    twin.trap(pc, cause, interrupt, value, &mut twin_out);
                 }
                 Event::Privilege(now) => {
                     privilege = now;
                     executed.privilege(now);
+                    twin.executed().privilege(now);
                 }
                 Event::Context { id, elsewhere } => {
                     context = if self.stream.params.nocontext { 0 } else { u64::from(id) };
                     // Where execution goes on elsewhere, there is a discontinuity.
-                    executed.ctype(if elsewhere { CType::Discontinuity } else { self.ctype });
-                    executed.context(context);
+                    let ctype = if elsewhere { CType::Discontinuity } else { self.ctype };
+                    for executed in [&mut executed, twin.executed()] {
+                        executed.ctype(ctype);
+                        executed.context(context);
+                    }
                 }
             }
         });
         encoder.finish(&mut out);
+        twin.finish(&mut twin_out);
+        assert!(packets == twins, "counted blocks give other packets: {:#x?}", self.encoder);
         (happened, bytes)
     }
 

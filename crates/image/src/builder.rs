@@ -31,6 +31,25 @@ impl Builder {
         Ok(())
     }
 
+    /// As [`raw`](Self::raw), of memory that the file `mapped` was mapped to, from this offset in it on.
+    ///
+    /// # Errors
+    /// If there are no bytes.
+    pub fn raw_mapped(
+        &mut self,
+        name: &str,
+        bytes: Bytes,
+        address: u64,
+        space: MemorySpace,
+        (mapped, offset): (&str, u64),
+    ) -> Result<(), Error> {
+        self.raw(name, bytes, address, space)?;
+        if let Some(file) = self.files.last_mut() {
+            file.mapped = Some((mapped.into(), offset));
+        }
+        Ok(())
+    }
+
     /// Adds an ELF file: what is loaded when it runs, and its symbols and lines. `at` is where it was, see [`Place`]:
     /// the address of its first mapping, or `None` for where it was linked to be. `name` is for people.
     ///

@@ -11,13 +11,15 @@ pub(crate) struct File {
     pub name: Box<str>,
     pub bytes: Bytes,
     pub elf: Option<Elf>,
+    /// The file that the bytes were mapped from, and where in it they begin.
+    pub mapped: Option<(Box<str>, u64)>,
     symbols: OnceLock<Table>,
     lines: OnceLock<Lines>,
 }
 
 impl File {
     pub fn new(name: &str, bytes: Bytes, elf: Option<Elf>) -> Self {
-        Self { name: name.into(), bytes, elf, symbols: OnceLock::new(), lines: OnceLock::new() }
+        Self { name: name.into(), bytes, elf, mapped: None, symbols: OnceLock::new(), lines: OnceLock::new() }
     }
 
     /// Its symbols, read when they are first asked for.

@@ -60,6 +60,12 @@ impl<'a> RegionRef<'a> {
         &self.file.name
     }
 
+    /// The file that was mapped there, and what is at the region's start in it, if the region is a dump of that
+    /// ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
+    pub fn mapped(&self) -> Option<(&'a str, u64)> {
+        self.file.mapped.as_ref().map(|(file, offset)| (&**file, *offset))
+    }
+
     /// What it was made from.
     pub fn kind(&self) -> Kind {
         if self.file.elf.is_some() { Kind::Elf } else { Kind::Raw }

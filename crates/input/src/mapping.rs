@@ -32,6 +32,27 @@ pub struct Mapping {
     pub build_id: Option<String>,
 }
 
+/// The file that was mapped to all of these bytes, and the offset of the first of them in it; `None` if processes differ in that.
+pub(crate) fn mapped(processes: &[Process], address: u64, length: u64) -> Option<(&Path, u64)> {
+    let end = address.checked_add(length)?;
+    let mut found = None;
+    for process in processes {
+        // The last that is there counts.
+        let mut mappings = process.mappings.iter().rev();
+        let Some(last) = mappings.find(|mapping| mapping.start < end && address < mapping.end) else {
+            continue;
+        };
+        if address < last.start || last.end < end {
+            return None;
+        }
+        let this = (last.path.as_deref()?, last.offset.checked_add(address - last.start)?);
+        if *found.get_or_insert(this) != this {
+            return None;
+        }
+    }
+    found
+}
+
 /// The files of mappings. They tell symbols and lines; memory dumps tell code.
 pub(crate) fn programs(dir: &Path, processes: &[Process]) -> Vec<Program> {
     let mut places = HashSet::new();

@@ -9,7 +9,7 @@ use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, Image, Place};
 
 use crate::capture::Program;
-use crate::{Capture, Problem};
+use crate::{Capture, Problem, mapping};
 
 /// A program file named by people: `FILE` or `FILE@ADDRESS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +63,14 @@ impl Capture {
                 .and_then(|(offset, len)| file.slice(offset, len));
             let name = dump.path.display().to_string();
             let added = match part {
-                Some(part) => {
-                    builder.raw(&name, part, dump.address, dump.space).map_err(|e| e.reason.to_string())
+                Some(part) => match mapping::mapped(&self.processes, dump.address, dump.length) {
+                    Some((path, offset)) => {
+                        let mapped = path.to_string_lossy();
+                        builder.raw_mapped(&name, part, dump.address, dump.space, (&mapped, offset))
+                    }
+                    None => builder.raw(&name, part, dump.address, dump.space),
                 }
+                .map_err(|e| e.reason.to_string()),
                 None => Err(format!("has no {:#x} bytes at offset {:#x}", dump.length, dump.offset)),
             };
             if let Err(message) = added {

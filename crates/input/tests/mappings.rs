@@ -50,6 +50,34 @@ fn files_that_were_mapped_give_symbols() {
     assert_eq!(bytes, [0; 4]);
 }
 
+/// Code without symbols is known by the file that was mapped there, whether the file is still there or not.
+#[test]
+fn memory_dumps_know_their_file() {
+    let folder = folder(None);
+    fs::remove_file(folder.path().join("x.elf")).unwrap();
+    let mapped = |mappings: &[(u64, u64, u64, &str)]| {
+        let mut text = String::from("format = 1\n");
+        for (start, end, offset, path) in mappings {
+            text += &format!(
+                "[[process]]\npid = 1\n[[process.mapping]]\nstart = {start}\nend = {end}\noffset = {offset}\n{path}\n"
+            );
+        }
+        fs::write(folder.path().join("mappings.toml"), text).unwrap();
+        let (image, _) = Capture::open(folder.path()).unwrap().image(&[]);
+        let region = image.region(0x1004, MemorySpace::ANY).unwrap();
+        region.mapped().map(|(file, offset)| (file.to_owned(), offset))
+    };
+    let x = "path = \"x.elf\"";
+    assert_eq!(mapped(&[(0x800, 0x2000, 0x10, x)]), Some(("x.elf".into(), 0x810)));
+    assert_eq!(mapped(&[(0x800, 0x2000, 0x10, x), (0x800, 0x2000, 0x10, x)]), Some(("x.elf".into(), 0x810)));
+    assert_eq!(mapped(&[(0x800, 0x2000, 0x10, x), (0x800, 0x2000, 0x20, x)]), None);
+    assert_eq!(mapped(&[(0x800, 0x2000, 0x10, "")]), None);
+    // Only a part is of the file.
+    assert_eq!(mapped(&[(0x1004, 0x2000, 0x10, x)]), None);
+    assert_eq!(mapped(&[(0x800, 0x1008, 0x10, x)]), None);
+    assert_eq!(mapped(&[(0x800, 0x2000, u64::MAX >> 1, x)]), Some(("x.elf".into(), (u64::MAX >> 1) + 0x800)));
+}
+
 #[test]
 fn a_file_that_is_another_by_now_is_not_used() {
     let folder = folder(Some("12AB"));

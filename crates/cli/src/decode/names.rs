@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 
-/// `main+0x10`; without symbols, the file and the offset in its region; else nothing. The name is cut so that all fits into
+/// `main+0x10`; without symbols, the file and the offset in its region, or in the file that was mapped there; else nothing. The name is cut so that all fits into
 /// `width` columns.
 pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> String {
     let mut offset = String::new();
@@ -16,8 +16,11 @@ pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> S
         }
         None => match image.region(address, space) {
             Some(region) => {
-                let _ = write!(offset, "[{:#x}]", address.wrapping_sub(region.range().start));
-                file_name(region.name()).to_owned()
+                // A dump of a file is known by the file's name.
+                let (name, start) = region.mapped().unwrap_or((region.name(), 0));
+                let within = address.wrapping_sub(region.range().start);
+                let _ = write!(offset, "[{:#x}]", start.wrapping_add(within));
+                file_name(name).to_owned()
             }
             None => return String::new(),
         },

@@ -16,6 +16,7 @@ use super::output::Output;
 use super::tracer::LeftOut;
 use super::{Settings, Tracer};
 use crate::output::{Error, report};
+use crate::port;
 
 /// A snapshot folder that is being written.
 pub struct Folder {
@@ -31,7 +32,7 @@ pub struct Folder {
 }
 
 /// What a trace came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     /// Bytes of the trace buffer.
     pub bytes: u64,
@@ -43,6 +44,8 @@ pub struct Traced {
     pub not_traced: u64,
     /// What else is not in it.
     pub left_out: LeftOut,
+    /// What is known of the ports, if there are any.
+    pub port: Option<port::Report>,
 }
 
 /// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
@@ -101,7 +104,7 @@ impl Folder {
             vmid: None,
             context_id: Some(tid),
         };
-        Ok(Tracer::new(encoder, id, context, Arc::clone(&self.output)))
+        Ok(Tracer::new(encoder, self.settings.port, id, context, Arc::clone(&self.output)))
     }
 
     /// Fails if trace could not be written: what comes would be lost.
@@ -140,6 +143,7 @@ impl Folder {
             traced.not_traced += tracer.not_traced();
             traced.left_out.branches += branches;
             traced.left_out.nonsense += nonsense;
+            traced.port = port::Report::all(traced.port.into_iter().chain(tracer.port()));
         }
         // If the disk is full, what is there should be readable.
         let written = {

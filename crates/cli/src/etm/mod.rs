@@ -7,6 +7,7 @@
 mod folder;
 mod memory;
 mod output;
+mod port;
 mod settings;
 mod tracer;
 

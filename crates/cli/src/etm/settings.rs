@@ -9,6 +9,7 @@ use tracewright_input::CoreKind;
 
 use crate::options::{self, wrong};
 use crate::output::Error;
+use crate::port::Asked;
 
 /// How a trace is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Settings {
     pub timestamps: bool,
     /// Bytes from one synchronisation point to the next; 0: only at the start.
     pub sync: u32,
+    /// The port that packets go through, if one is asked for.
+    pub port: Option<Asked>,
 }
 
 /// What can be set: name, default, meaning.
@@ -52,6 +55,7 @@ impl Settings {
             branch_broadcast: false,
             timestamps: false,
             sync: 4096,
+            port: None,
         }
     }
 
@@ -61,6 +65,15 @@ impl Settings {
             self.put(name, value)?;
         }
         Ok(self)
+    }
+
+    /// These with a port, if one is asked for.
+    #[must_use]
+    pub fn with_port(self, asked: Option<Asked>) -> Self {
+        if let Some(asked) = asked {
+            asked.warn(encode::AtPort::LEAST);
+        }
+        Self { port: asked, ..self }
     }
 
     fn put(&mut self, name: &str, value: &str) -> Result<(), Error> {

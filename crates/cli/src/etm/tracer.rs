@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
 use tracewright_etm::encode::Encoder;
+use tracewright_etm::packet::EmitError;
 use tracewright_hart::{Sink, Trap};
 
 use super::output::Output;
+use super::port::Watched;
+use crate::port::{Asked, Report};
 
 /// Bytes of trace that are gathered before they go to the buffer.
 const GATHER: usize = 1 << 16;
@@ -18,6 +21,8 @@ const DEBUG_HALT: u16 = 1;
 /// is not; tracing is switched on again where the thread goes on.
 pub struct Tracer {
     encoder: Encoder,
+    /// What takes everything instead, if there is a port.
+    port: Option<Box<Watched>>,
     /// The trace ID; `None`: there are more threads than IDs, and instructions are only counted.
     id: Option<TraceId>,
     context: Context,
@@ -52,11 +57,13 @@ impl Tracer {
     /// Traces in `context`, which says which thread it is, to `to`.
     pub(super) fn new(
         encoder: Encoder,
+        port: Option<Asked>,
         id: Option<TraceId>,
         context: Context,
         to: Arc<Mutex<Output>>,
     ) -> Self {
         Self {
+            port: port.filter(|_| id.is_some()).map(|asked| Box::new(Watched::new(&encoder, asked))),
             encoder,
             id,
             context,
@@ -113,6 +120,11 @@ impl Tracer {
         self.left_out
     }
 
+    /// What is known of the port, if there is one.
+    pub fn port(&self) -> Option<Report> {
+        self.port.as_ref().map(|port| port.report())
+    }
+
     /// Ends the trace.
     pub(super) fn finish(&mut self) {
         if self.id.is_some() {
@@ -127,8 +139,26 @@ impl Tracer {
     }
 
     fn tell(&mut self, element: &Element) {
-        if self.encoder.element(element, &mut self.bytes).is_err() {
+        let told = match &mut self.port {
+            Some(port) => port.element(element, &mut self.bytes),
+            None => self.encoder.element(element, &mut self.bytes),
+        };
+        if told.is_err() {
             self.nonsense();
+        }
+    }
+
+    /// Whether instructions ran of which nothing is told if tracing ends here.
+    fn in_run(&self) -> bool {
+        self.port.as_ref().map_or(self.encoder.in_run(), |port| port.in_run())
+    }
+
+    /// What a block makes, where there is a port.
+    #[cold]
+    fn block_at_port(&mut self, block: &Block) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.element(&Element::Block(*block), &mut self.bytes),
+            None => Ok(()),
         }
     }
 
@@ -155,7 +185,7 @@ impl Tracer {
             self.start();
         }
         // Between instructions that only the next branch tells of there is no place for it.
-        if !self.encoder.in_run()
+        if !self.in_run()
             && let Some(value) = self.time.take()
         {
             self.tell(&Element::Timestamp { value, cycles: None });
@@ -186,7 +216,7 @@ impl Tracer {
 
     /// Switches tracing off. What ran since the last branch would be lost, so it ends as when a debugger stops the core.
     fn stop(&mut self) {
-        if self.is_on && self.encoder.in_run() {
+        if self.is_on && self.in_run() {
             self.exception(DEBUG_HALT, self.end, false);
         }
         self.is_on = false;
@@ -217,7 +247,11 @@ impl Sink for Tracer {
         self.end = block.end;
         self.jumped = block.ended == Ended::Taken;
         self.isa = block.isa;
-        if self.encoder.block(block, &mut self.bytes).is_err() {
+        let told = match self.port {
+            None => self.encoder.block(block, &mut self.bytes),
+            Some(_) => self.block_at_port(block),
+        };
+        if told.is_err() {
             return self.nonsense();
         }
         self.instructions += u64::from(block.count);

@@ -1,7 +1,7 @@
 //! How a trace is made: every parameter and option of the encoder by its name.
 
 use tracewright_core::Isa;
-use tracewright_etrace::encode::{self, Port, Resync, ResyncMode};
+use tracewright_etrace::encode::{self, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, ITypeWidth};
 use tracewright_etrace::stream::Encapsulation;
 use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
@@ -10,6 +10,7 @@ use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
 
 use crate::options::{self, flag, wrong};
 use crate::output::Error;
+use crate::port::Asked;
 
 /// How a trace is made.
 #[derive(Clone, Debug)]
@@ -26,8 +27,8 @@ pub struct Settings {
     pub itype_width: ITypeWidth,
     /// Every packet empties the branch map.
     pub shallow: bool,
-    /// What packets go through, if that can be too slow for them.
-    pub port: Option<Port>,
+    /// The port that packets go through, if one is asked for.
+    pub port: Option<Asked>,
     /// How data is traced, if it is.
     pub data: Option<data::Options>,
     /// Messages from one alignment sequence to the next; 0: there are none.
@@ -52,9 +53,6 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("itype_width", "4", "bits of an instruction's type at the encoder's input: 3 or 4"),
     ("data", "off", "data trace: off, address, value, or address,value"),
     ("shallow", "false", "every packet empties the branch map"),
-    ("port_rate", "0", "bytes a cycle that packets leave with; 0 at once"),
-    ("port_buffer", "256", "bytes of the buffer before that port"),
-    ("port_lossless", "true", "the hart waits when the buffer is full; otherwise packets are lost"),
 ];
 
 impl Settings {
@@ -177,16 +175,6 @@ impl Settings {
                 }
             }
             "shallow" => self.shallow = flag(value).ok_or_else(|| expected("true or false"))?,
-            "port_rate" => {
-                let rate = number(u32::MAX)?;
-                let port = self.port();
-                self.port = (rate > 0).then_some(Port { bytes_per_cycle: rate, ..port });
-            }
-            "port_buffer" => self.port = Some(Port { capacity: number(u32::MAX)?, ..self.port() }),
-            "port_lossless" => {
-                let lossless = flag(value).ok_or_else(|| expected("true or false"))?;
-                self.port = Some(Port { lossless, ..self.port() });
-            }
             _ => {
                 let message = format!("there is no option {name:?}: `--option help` lists all");
                 return Err(Error::Message(message));
@@ -195,9 +183,26 @@ impl Settings {
         Ok(())
     }
 
-    fn port(&self) -> Port {
-        // A header byte for each packet.
-        self.port.unwrap_or(Port { bytes_per_cycle: 1, capacity: 256, lossless: true, overhead: 1 })
+    /// These with a port, if one is asked for.
+    pub fn with_port(mut self, asked: Option<Asked>) -> Result<Self, Error> {
+        self.port = asked;
+        if self.data.is_some() && asked.is_some() {
+            return Err(Error::Message("--port is for instruction trace: leave out --option data".into()));
+        }
+        if let (Some(asked), Some(port)) = (asked, self.limited()) {
+            asked.warn(port.least());
+        }
+        Ok(self)
+    }
+
+    fn limited(&self) -> Option<encode::Port> {
+        let port = self.port.and_then(|asked| asked.limited)?;
+        Some(encode::Port {
+            port,
+            stream: self.source.config.clone(),
+            source: self.source.source,
+            align: self.align,
+        })
     }
 
     fn encapsulation(&mut self, given: &[(&str, &str)]) -> Result<(), Error> {
@@ -217,6 +222,9 @@ impl Settings {
         self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
             "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
             "smi" => Encapsulation::Smi,
+            "pulp" if self.data.is_some() => {
+                return Err(wrong("encapsulation=pulp has no place for data trace: add --option data=off"));
+            }
             "pulp" => Encapsulation::Pulp,
             other => {
                 let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
@@ -259,20 +267,20 @@ impl Settings {
             params: self.source.config.params.clone(),
             options: self.source.config.options,
             resync: self.resync,
-            port: self.port,
+            port: self.limited(),
             shallow: self.shallow,
             data: self.data,
             ..encode::Config::default()
         }
     }
 
-    /// Logs do not tell all that data trace needs.
+    /// These logs do not tell what data trace needs.
     pub fn refuse_data(&self) -> Result<(), Error> {
         match self.data {
             None => Ok(()),
-            Some(_) => {
-                Err(wrong("data: logs do not tell all that data trace needs; record the program instead"))
-            }
+            Some(_) => Err(wrong(
+                "data: such logs do not tell all that data trace needs; record the program instead",
+            )),
         }
     }
 
@@ -342,13 +350,9 @@ mod tests {
     #[test]
     fn the_help_tells_the_defaults() {
         let default = format!("{:?}", Settings::new(Isa::Rv64));
-        for (name, value, _) in OTHERS.iter().filter(|(name, ..)| !name.starts_with("port_")) {
+        for (name, value, _) in OTHERS {
             assert_eq!(format!("{:?}", with(&[&format!("{name}={value}")]).unwrap()), default, "{name}");
         }
-        assert_eq!(with(&["port_rate=0"]).unwrap().port, None);
-        let port = Port { bytes_per_cycle: 1, capacity: 256, lossless: true, overhead: 1 };
-        assert_eq!(with(&["port_buffer=256"]).unwrap().port, Some(port));
-        assert_eq!(with(&["port_lossless=true"]).unwrap().port, Some(port));
         for line in Settings::help().lines() {
             assert!(line.len() < 80, "{line}");
         }
@@ -377,6 +381,9 @@ mod tests {
             Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 }
         );
         assert!(with(&["full_data=1"]).unwrap_err().contains("data trace is off"));
+        let nowhere = with(&["data=address", "encapsulation=pulp"]).unwrap_err();
+        assert!(nowhere.contains("no place for data trace"), "{nowhere}");
+        assert!(with(&["data=off", "encapsulation=pulp"]).is_ok());
     }
 
     #[test]

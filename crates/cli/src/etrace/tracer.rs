@@ -4,42 +4,53 @@ use std::io::{self, Write};
 
 use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
-use tracewright_etrace::encode::{Encoder, PortStats};
+use tracewright_etrace::encode::{BlockEncoder, Encoder};
 use tracewright_etrace::ingress::{Entry, Executed};
-use tracewright_etrace::packet::{NoPayload, Packet};
-use tracewright_etrace::stream::{Content, Encapsulation, Message, Writer};
+use tracewright_etrace::packet::{NoPayload, Packet, Support};
+use tracewright_etrace::stream::Writer;
 use tracewright_hart::{Privilege, Sink, Trap};
 
+use super::port::{Step, Watched};
 use super::{Seen, Settings};
+use crate::port::Report;
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 16;
 
 /// Encodes what a hart executes, and writes it.
 pub struct Tracer<W> {
-    executed: Executed,
-    encoder: Encoder,
+    encoder: BlockEncoder,
     /// Data trace, if it is switched on.
     data: Option<Companion>,
+    /// The port, if one is asked for.
+    port: Option<Box<Watched>>,
     out: Out<W>,
     seen: Seen,
     next: Next,
-    /// Whether the context changed since the last block.
-    switched: bool,
-    /// Whether cycles are told; otherwise each instruction takes one.
-    is_timed: bool,
-    cycle: u64,
 }
 
 /// Where execution goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// Nobody knows: a jump led there, or nothing came before.
+    is_open: bool,
+    /// The last block jumped there: in the same context, of course.
+    is_jump: bool,
+    /// Otherwise here.
+    address: u64,
+}
+
+impl Next {
     /// Anywhere: nothing came before, or a trap.
-    Anywhere,
-    /// At the target of a jump.
-    Jumped,
-    /// At this address.
-    At(u64),
+    const ANYWHERE: Self = Self { is_open: true, is_jump: false, address: 0 };
+    /// Where no instruction can be.
+    const NOWHERE: Self = Self { is_open: false, is_jump: false, address: u64::MAX };
+
+    #[inline(always)]
+    fn after(block: &Block) -> Self {
+        let is_jump = block.ended == Ended::Taken;
+        Self { is_open: is_jump, is_jump, address: block.end }
+    }
 }
 
 /// What a trace came to.
@@ -53,10 +64,8 @@ pub struct Traced {
     pub packets: u64,
     /// Data trace packets.
     pub data_packets: u64,
-    /// Half-words of instructions that retired.
-    pub half_words: u64,
-    /// What happened at the port.
-    pub port: PortStats,
+    /// What is known of the port, if there is one.
+    pub port: Option<Report>,
 }
 
 /// Where packets go.
@@ -65,7 +74,8 @@ struct Out<W> {
     source: u16,
     /// Whether messages have a timestamp.
     has_timestamps: bool,
-    cycle: u64,
+    /// The next support packet says that accesses are missing.
+    is_data_lost: bool,
     bytes: Vec<u8>,
     to: W,
     traced: Traced,
@@ -77,50 +87,66 @@ impl<W: Write> Tracer<W> {
     pub fn new(settings: &Settings, to: W) -> Self {
         let config = settings.source.config.clone();
         let executed = Executed::new(settings.itype_width, settings.ctype);
-        let has_timestamps = match config.encapsulation {
-            Encapsulation::Standard { timestamp_bytes, .. } => timestamp_bytes > 0,
-            Encapsulation::Smi => false,
-            Encapsulation::Pulp => true,
-        };
+        let has_timestamps = config.encapsulation.has_timestamps();
         let out = Out {
             writer: Writer::new(config).with_alignment(settings.align),
             source: settings.source.source,
             has_timestamps,
-            cycle: 0,
+            is_data_lost: false,
             bytes: Vec::with_capacity(2 * GATHER),
             to,
             traced: Traced::default(),
             failed: Ok(()),
         };
         let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
-        let encoder = Encoder::new(settings.encoder());
-        let next = Next::Anywhere;
-        Self {
-            executed,
-            encoder,
-            data,
-            out,
-            seen: Seen::new(),
-            next,
-            switched: false,
-            is_timed: false,
-            cycle: 0,
-        }
+        let encoder = BlockEncoder::new(executed, Encoder::new(settings.encoder()));
+        // Data packets go between those of entries.
+        let encoder = if data.is_some() { encoder.one_late() } else { encoder };
+        let port = Watched::new(settings).map(Box::new);
+        Self { encoder, data, port, out, seen: Seen::new(), next: Next::ANYWHERE }
     }
 
     /// What retired, as an encoder is told.
-    #[inline]
     pub fn entry(&mut self, entry: &Entry) {
-        self.out.cycle = entry.cycle;
-        self.out.traced.half_words += u64::from(entry.iretire);
+        if self.port.is_some() {
+            return self.retires_at_port(entry, u32::from(entry.iretire > 0));
+        }
         let Self { encoder, data, out, .. } = self;
-        encoder.entry(entry, &mut |packet| out.packet(packet, data));
-        if let Some(data) = data {
-            data.entry(&mut |packet| out.data(packet));
+        encoder.entry(entry, &mut |cycle, packet| out.packet(cycle, packet, data));
+        self.entry_is_over(entry.cycle);
+    }
+
+    #[inline]
+    fn entry_is_over(&mut self, cycle: u64) {
+        if let Some(data) = &mut self.data {
+            data.entry(&mut |packet| self.out.data(cycle, packet));
         }
-        if self.out.bytes.len() >= GATHER {
-            self.out.write();
+    }
+
+    /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
+    #[cold]
+    fn retires_at_port(&mut self, entry: &Entry, count: u32) {
+        let waited = self.encoder.encoder().port_stats().stall_cycles;
+        let later = Entry { time: entry.time.saturating_add(waited), ..*entry };
+        self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
+    }
+
+    /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
+    fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
+        let (packets, bytes) = (self.out.traced.packets, self.bytes());
+        let Self { encoder, data, out, .. } = self;
+        let waited = encoder.encoder().port_stats().stall_cycles;
+        step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
+        let (packets, bits) = (self.out.traced.packets - packets, 8 * (self.bytes() - bytes));
+        if let Some(port) = &mut self.port {
+            port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
         }
+    }
+
+    /// What was lost at the port so far.
+    #[cfg(test)]
+    pub fn gaps(&self) -> Option<crate::port::Gaps> {
+        self.port.as_ref().map(|port| port.gaps())
     }
 
     /// Whether data is traced.
@@ -143,69 +169,85 @@ impl<W: Write> Tracer<W> {
 
     /// Ends the trace.
     pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
+        self.at_port(Step::Finish, Step::Finish);
         let Self { encoder, data, out, .. } = &mut self;
-        encoder.finish(&mut |packet| out.packet(packet, data));
         if let Some(data) = data {
-            data.finish(&mut |packet| out.data(packet));
+            data.finish(&mut |packet| out.data(encoder.cycle(), packet));
         }
         out.write();
         self.out.failed?;
         self.out.to.flush()?;
-        Ok((self.out.to, Traced { port: self.encoder.port_stats(), ..self.out.traced }, self.seen))
+        let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
+        Ok((self.out.to, Traced { port, ..self.out.traced }, self.seen))
+    }
+
+    /// The instruction at `pc`, of the block to come, did this.
+    pub(super) fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(data) = &mut self.data {
+            data.access(pc, access);
+        }
+    }
+
+    /// The last instruction did something that cannot be told. The trace says so: it ends here, and begins anew.
+    pub(super) fn data_lost(&mut self) {
+        self.out.is_data_lost = true;
+        self.lost();
     }
 
     /// A block was executed, of which the code is known.
-    #[inline]
-    fn runs(&mut self, block: &Block) {
-        let goes_on = match self.next {
-            Next::Anywhere => true,
-            Next::Jumped => !self.switched,
-            Next::At(address) => address == block.start,
-        };
-        if !goes_on {
+    #[inline(always)]
+    pub(super) fn runs(&mut self, block: &Block) {
+        if !self.next.is_open && self.next.address != block.start {
             // Another thread took over, or a log leaves something out.
             self.lost();
         }
-        self.next = if block.ended == Ended::Taken { Next::Jumped } else { Next::At(block.end) };
-        self.switched = false;
-        if !self.is_timed {
-            self.tick(self.cycle + u64::from(block.count));
+        self.next = Next::after(block);
+        if self.port.is_some() {
+            let entry = self.encoder.entry_of(block);
+            return self.retires_at_port(&entry, block.count);
         }
-        let entry = self.executed.block(block);
-        self.entry(&entry);
-    }
-
-    fn tick(&mut self, cycle: u64) {
-        self.cycle = cycle;
-        self.executed.cycle(cycle);
-        self.executed.time(cycle);
+        let Self { encoder, data, out, .. } = self;
+        encoder.block(block, &mut |cycle, packet| out.packet(cycle, packet, data));
+        self.entry_is_over(self.encoder.cycle());
     }
 }
 
 impl<W: Write> Out<W> {
-    #[inline]
-    fn packet(&mut self, packet: &Packet, data: &mut Option<Companion>) {
+    #[inline(never)]
+    fn packet(&mut self, cycle: u64, packet: &Packet, data: &mut Option<Companion>) {
         if let Some(data) = data {
-            data.packet(packet, &mut |packet| self.data(packet));
+            data.packet(packet, &mut |packet| self.data(cycle, packet));
         }
         self.traced.packets += 1;
-        self.message(Content::Instruction(*packet));
+        let timestamp = self.has_timestamps.then_some(cycle);
+        let written = match packet {
+            Packet::Support(support) if core::mem::take(&mut self.is_data_lost) => {
+                let packet = Packet::Support(Support { dloss: true, ..*support });
+                self.writer.instruction(self.source, timestamp, &packet, &mut self.bytes)
+            }
+            _ => self.writer.instruction(self.source, timestamp, packet, &mut self.bytes),
+        };
+        self.check(written);
     }
 
-    fn data(&mut self, packet: &data::Packet) {
+    fn data(&mut self, cycle: u64, packet: &data::Packet) {
         self.traced.data_packets += 1;
-        self.message(Content::Data(*packet));
+        let timestamp = self.has_timestamps.then_some(cycle);
+        let written = self.writer.data(self.source, timestamp, packet, &mut self.bytes);
+        self.check(written);
     }
 
+    /// After a message.
     #[inline]
-    fn message(&mut self, content: Content) {
-        let timestamp = self.has_timestamps.then_some(self.cycle);
-        let message = Message { source: self.source, flow: 0, timestamp, content };
-        if let Err(NoPayload(why)) = self.writer.message(&message, &mut self.bytes)
+    fn check(&mut self, written: Result<(), NoPayload>) {
+        if let Err(NoPayload(why)) = written
             && self.failed.is_ok()
         {
             let message = format!("a packet cannot be written with these parameters: {why}");
             self.failed = Err(io::Error::other(message));
+        }
+        if self.bytes.len() >= GATHER {
+            self.write();
         }
     }
 
@@ -236,31 +278,34 @@ impl<W: Write> Sink for Tracer<W> {
 
     fn cycles(&mut self, cycles: &[u64]) {
         if let Some(&last) = cycles.last() {
-            self.is_timed = true;
-            self.tick(last);
+            self.encoder.set_cycle(last);
         }
     }
 
     fn trap(&mut self, trap: &Trap) {
         let Trap { pc, cause, interrupt, value, .. } = *trap;
-        self.next = Next::Anywhere;
-        let entry = self.executed.trap(pc, cause, interrupt, value);
+        self.next = Next::ANYWHERE;
+        let entry = self.encoder.executed().trap(pc, cause, interrupt, value);
+        if self.port.is_some() {
+            return self.retires_at_port(&entry, 0);
+        }
         self.entry(&entry);
     }
 
     fn lost(&mut self) {
-        self.next = Next::Anywhere;
-        let Self { encoder, data, out, .. } = self;
-        encoder.halt(&mut |packet| out.packet(packet, data));
+        self.next = Next::ANYWHERE;
+        self.at_port(Step::Halt, Step::Halt);
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        self.executed.privilege(privilege as u8);
+        self.encoder.executed().privilege(privilege as u8);
     }
 
     fn context(&mut self, context: u64) {
-        self.executed.context(context);
-        self.switched = true;
+        self.encoder.executed().context(context);
+        if self.next.is_jump {
+            self.next = Next::NOWHERE;
+        }
     }
 }
 
@@ -270,7 +315,7 @@ pub struct WithoutCode<W>(pub Tracer<W>);
 impl<W: Write> Sink for WithoutCode<W> {
     const CYCLES: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn block(&mut self, block: &Block) {
         self.0.runs(block);
     }
@@ -313,9 +358,7 @@ impl<W: Write> Sink for WithData<W> {
     }
 
     fn data(&mut self, pc: u64, access: &DataAccess) {
-        if let Some(data) = &mut self.0.data {
-            data.access(pc, access);
-        }
+        self.0.data(pc, access);
     }
 
     fn cycles(&mut self, cycles: &[u64]) {

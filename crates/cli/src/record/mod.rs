@@ -34,11 +34,12 @@ use self::pair::Maybe;
 pub use self::pair::Pair;
 use self::places::Places;
 use self::summary::Summary;
-pub use self::summary::{grouped, traced_lines};
+pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::control::{ControlArgs, Qualified};
 use crate::etrace::{Folder, Settings, TraceFile, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
+use crate::port::PortArgs;
 
 /// Run a program and record every instruction it executes.
 ///
@@ -67,11 +68,14 @@ Examples:
   tracewright record --protocol etrace -o run --ring 64K \\
       --trigger 'cause = 2' --position 75 programs/bin/traps.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
+  tracewright record --protocol etrace --timing cva6_like -o run \\
+      --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
   tracewright record --qemu --start main -o run app -- one two
-  tracewright record --qemu --when 'pc in compute' -o run app")]
+  tracewright record --qemu --when 'pc in compute' -o run app
+  tracewright record --qemu --data addresses -o run riscv-app")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
     #[arg(required_unless_present_any = ["from", "timing", "options"])]
@@ -153,6 +157,9 @@ pub struct Opts {
     ring: ring::RingArgs,
 
     #[command(flatten)]
+    port: PortArgs,
+
+    #[command(flatten)]
     qemu: qemu::QemuArgs,
 
     #[command(flatten)]
@@ -209,6 +216,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         && let Some((option, _)) = for_traces.iter().find(|(_, given)| *given)
     {
         return Err(Error::Message(format!("{option} is for traces: name a --protocol, too")));
+    }
+    if opts.protocol.is_none() && opts.port.asked().is_some() {
+        return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
     }
     if opts.protocol.is_some() {
         if opts.output.is_none() {
@@ -289,7 +299,7 @@ fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<Trace
         settings.resync.max = max;
     }
     settings.ring = opts.ring.ring;
-    let settings = settings.with(&opts.options)?;
+    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     if opts.from.is_some() {
         settings.refuse_data()?;
     }

@@ -181,6 +181,7 @@ impl Summary {
             "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
             "traced_instructions": ran.qualified.map(|qualified| qualified.qualified),
             "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
+            "port": ran.traced.and_then(|traced| traced.port).map(|port| port.json()),
         });
         format!("{object}\n")
     }
@@ -207,12 +208,16 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
         data => format!(", {} of them data", grouped(data)),
     };
     line("packets", packets, &format!("{bytes:.2} bytes each{data}"));
-    if traced.port.stall_cycles > 0 {
-        line("stall cycles", traced.port.stall_cycles, "the hart waited for the port");
+    if let Some(port) = &traced.port {
+        port.lines().iter().for_each(|line| say(line));
     }
-    if traced.port.losses > 0 {
-        let lost = grouped(traced.port.lost_packets);
-        line("losses", traced.port.losses, &format!("times the buffer was full, {lost} packets lost"));
+}
+
+/// Accesses that data trace of a log leaves out, if there are any.
+pub fn unknown_line(unknown: u64) {
+    if unknown > 0 {
+        let more = "accesses are missing, and marked: the log tells too little of them";
+        say(&format!("  {:<16} {:>16}  {more}", "data trace", grouped(unknown)));
     }
 }
 

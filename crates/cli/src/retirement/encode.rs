@@ -10,10 +10,12 @@ use super::{
     end_words, halfwords, open, process, programs, report_changes, source_name, symbols, translated,
 };
 use crate::control::{self, Qualified};
+use crate::encode::write_summary;
 use crate::etm;
-use crate::etrace;
+use crate::etrace::{self, LogData, Logged};
 use crate::output::{Error, Outcome, report, say};
-use crate::record::{grouped, traced_lines};
+use crate::port;
+use crate::record::{grouped, traced_lines, unknown_line};
 
 /// What is asked for.
 pub struct Asked<'a> {
@@ -25,8 +27,12 @@ pub struct Asked<'a> {
     pub options: &'a [String],
     /// What is traced, if not all.
     pub control: Option<control::Asked>,
+    /// The trace port, if one is asked for.
+    pub port: Option<port::Asked>,
     /// One thread, or all.
     pub thread: Option<u32>,
+    /// Where a JSON object with what it came to goes.
+    pub summary: Option<&'a Path>,
     /// Nothing is said if all went well.
     pub quiet: bool,
 }
@@ -114,33 +120,44 @@ impl Threads {
     }
 
     fn etrace(&mut self, log: &mut Log, asked: &Asked<'_>) -> Result<(), Error> {
-        let settings = etrace::Settings::new(Isa::Rv64).with(asked.options)?;
-        settings.refuse_data()?;
+        let settings = LogData::of(log.header()).settings(asked.options)?.with_port(asked.port)?;
         let mut folder = etrace::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
+        let mut unknown = 0;
         for index in self.indices.clone() {
-            let tracer = etrace::WithoutCode(folder.thread(&source_name(index))?);
-            tracers.push(self.read_into(log, index, asked, tracer).0);
+            let tracer = folder.thread(&source_name(index))?;
+            if tracer.has_data() {
+                let tracer = self.read_into(log, index, asked, Logged::new(&settings, tracer));
+                unknown += tracer.unknown();
+                tracers.push(tracer.tracer);
+            } else {
+                tracers.push(self.read_into(log, index, asked, etrace::WithoutCode(tracer)).0);
+            }
         }
         let programs = programs(log.definitions().maps());
         let blocks: Vec<_> = translated(log.definitions()).collect();
         let code = halfwords(log.definitions());
         report_changes(log.definitions(), &code);
         let traced = folder.finish(tracers, &programs, blocks.iter(), |at| code.get(&at).copied())?;
+        let port = port::Report::all(traced.iter().filter_map(|traced| traced.port));
+        let mut all = etrace::Traced { port, ..etrace::Traced::default() };
+        for traced in traced {
+            all.bytes += traced.bytes;
+            all.packets += traced.packets;
+            all.data_packets += traced.data_packets;
+        }
+        if let Some(path) = asked.summary {
+            write_summary(path, self.instructions, all.bytes, Some(all.packets), all.port.as_ref())?;
+        }
         if !self.quiet {
-            let mut all = etrace::Traced::default();
-            for traced in traced {
-                all.bytes += traced.bytes;
-                all.packets += traced.packets;
-                all.half_words += traced.half_words;
-            }
             traced_lines(&all, self.encoded(), Some(asked.dir));
+            unknown_line(unknown);
         }
         Ok(())
     }
 
     fn etm(&mut self, log: &mut Log, asked: &Asked<'_>, isa: Isa) -> Result<(), Error> {
-        let settings = etm::Settings::new(isa).with(asked.options)?;
+        let settings = etm::Settings::new(isa).with(asked.options)?.with_port(asked.port);
         let mut folder = etm::Folder::create(asked.dir, &settings, &super::command(log.definitions()))?;
         let mut tracers = Vec::new();
         for index in self.indices.clone() {
@@ -155,6 +172,9 @@ impl Threads {
             definitions.translations().iter().map(|of| (of.start, definitions.code(of))).collect();
         let pieces = code.iter().map(|(start, code)| (*start, code.as_slice()));
         let traced = folder.finish(tracers, process(log.header(), definitions), pieces)?;
+        if let Some(path) = asked.summary {
+            write_summary(path, self.instructions, traced.bytes, None, traced.port.as_ref())?;
+        }
         if !self.quiet {
             let bits = 8.0 * traced.bytes as f64 / traced.instructions.max(1) as f64;
             let dir = asked.dir.display();
@@ -163,6 +183,7 @@ impl Threads {
                 "trace",
                 grouped(traced.bytes)
             ));
+            traced.port.iter().flat_map(port::Report::lines).for_each(|line| say(&line));
         }
         Ok(())
     }

@@ -5,11 +5,19 @@ use crate::packet::Atoms;
 /// Packets are made greedily, each as long as can be, which is optimal: every end piece of what an atom packet can say
 /// can be said by an atom packet too, so a packet that starts later never gets further than one that starts earlier
 /// and is as long as can be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct AtomQueue {
     /// Bit 0 is the oldest; 1 is E. Bits from `count` on are 0.
     bits: u64,
     count: u32,
+    /// So many are gathered.
+    most: u32,
+}
+
+impl Default for AtomQueue {
+    fn default() -> Self {
+        Self { bits: 0, count: 0, most: u64::BITS }
+    }
 }
 
 impl AtomQueue {
@@ -21,10 +29,25 @@ impl AtomQueue {
         self.count == 0
     }
 
+    /// A queue that is full as soon as what comes later cannot make the next packet longer.
+    pub(super) fn early() -> Self {
+        Self { most: Self::LONGEST, ..Self::default() }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
     /// Whether packets must be taken out before the next [`push`](Self::push).
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.count == u64::BITS
+        self.count >= self.most
+    }
+
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        (self.bits, self.count) = (0, 0);
     }
 
     #[inline]
@@ -96,7 +119,7 @@ mod tests {
     use super::*;
 
     fn headers(bits: u32, count: u32) -> Vec<u8> {
-        let mut queue = AtomQueue { bits: bits.into(), count };
+        let mut queue = AtomQueue { bits: bits.into(), count, ..AtomQueue::default() };
         core::iter::from_fn(|| queue.next()).collect()
     }
 

@@ -64,6 +64,8 @@ pub struct Encoder {
     /// Bytes since the last synchronisation point, and how many there may be.
     since_sync: u64,
     sync_every: u64,
+    /// Packets so far.
+    packets: u64,
     /// The context at this point.
     context: Context,
     isa: Isa,
@@ -112,6 +114,7 @@ impl Encoder {
             sources: options.source_addresses.filter(|_| config.ete).map(Random::new),
             lost: true,
             since_sync: 0,
+            packets: 0,
             sync_every: options.sync_every.map_or(u64::MAX, |every: NonZero<u32>| every.get().into()),
             context: Context {
                 level: 0,
@@ -152,6 +155,30 @@ impl Encoder {
     #[inline]
     pub fn in_run(&self) -> bool {
         self.in_run
+    }
+
+    /// Packets so far.
+    pub(super) fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Atoms that have not been written.
+    pub(super) fn waiting_atoms(&self) -> usize {
+        self.atoms.len()
+    }
+
+    /// Atoms are written as soon as can be, in the same packets.
+    pub(super) fn write_atoms_early(&mut self) {
+        self.atoms = AtomQueue::early();
+    }
+
+    /// What was made last is lost. Nothing may be told before [`TraceOn::Overflow`].
+    pub(super) fn abandon(&mut self) {
+        self.atoms.clear();
+        self.speculation.abandon();
+        self.stack.flush();
+        (self.in_run, self.quiet, self.popped) = (false, false, false);
+        self.target = Target::Known;
     }
 
     /// The same for a block, which nearly all elements are.
@@ -496,6 +523,7 @@ impl Encoder {
             bytes[len] = header;
             len += 1;
         }
+        self.packets += len as u64;
         self.count(len);
         out.extend(&bytes[..len]);
     }
@@ -608,6 +636,7 @@ impl Encoder {
             self.write_atoms(AtomQueue::next, out);
         }
         let bytes = self.emitter.emit_address(address, instruction_set(isa))?;
+        self.packets += 1;
         self.count(bytes.len());
         out.extend(&*bytes);
         Ok(())
@@ -626,6 +655,7 @@ impl Encoder {
             self.write_atoms(AtomQueue::next, out);
         }
         let bytes = self.emitter.emit(packet)?;
+        self.packets += 1;
         self.count(bytes.len());
         out.extend(&*bytes);
         Ok(())

@@ -16,6 +16,8 @@
 //! Of the packets that say the same, those that take the fewest bytes are chosen, one decision at a time: atoms are
 //! packed optimally (see `atoms.rs`), addresses in their shortest form, Address and Context in one packet where that is shorter.
 //!
+//! [`AtPort`] is an encoder whose packets go through a port that may be too slow for them.
+//!
 //! With TRCIDR8.MAXSPEC above 0 the stream is speculative: [`Options`] say how often elements are committed and whether
 //! some of them are first told wrong.
 //!
@@ -26,6 +28,7 @@ mod atoms;
 mod config;
 mod encoder;
 mod options;
+mod port;
 mod random;
 mod return_stack;
 mod speculation;
@@ -35,5 +38,6 @@ mod tests;
 
 pub use encoder::{Bytes, Encoder};
 pub use options::{Commits, Options};
+pub use port::AtPort;
 #[cfg(doc)]
 use tracewright_core::Element;

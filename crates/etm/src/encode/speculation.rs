@@ -73,6 +73,11 @@ impl Speculation {
         self.depth = (self.depth + 1).min(self.max);
     }
 
+    /// Nothing that is not committed will be.
+    pub(super) fn abandon(&mut self) {
+        self.depth = 0;
+    }
+
     pub(super) fn commit(&mut self, count: u32) {
         self.depth -= count;
     }

@@ -40,7 +40,7 @@ pub use decoder::Decoder;
 pub use emit::emit;
 pub(crate) use emit::emit_into;
 pub use encoder::Encoder;
-pub use pairing::Pairing;
+pub use pairing::{Pairing, atomic_op, csr_op};
 pub use parse::parse;
 pub(crate) use parse::read;
 pub use types::{

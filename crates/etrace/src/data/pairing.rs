@@ -276,7 +276,8 @@ impl Does {
     }
 }
 
-const fn csr_op(op: Op) -> Option<CsrOp> {
+/// What an instruction does to a control register, if it does.
+pub const fn csr_op(op: Op) -> Option<CsrOp> {
     match op {
         Op::Csrrw | Op::Csrrwi => Some(CsrOp::Write),
         Op::Csrrs | Op::Csrrsi => Some(CsrOp::Set),
@@ -285,7 +286,8 @@ const fn csr_op(op: Op) -> Option<CsrOp> {
     }
 }
 
-const fn atomic_op(op: Op) -> Option<AtomicOp> {
+/// What an atomic operation does, if it is one; a load-reserved or a store-conditional is none.
+pub const fn atomic_op(op: Op) -> Option<AtomicOp> {
     Some(match op {
         Op::AmoswapW | Op::AmoswapD => AtomicOp::Swap,
         Op::AmoaddW | Op::AmoaddD => AtomicOp::Add,

@@ -292,9 +292,7 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
-        if self.data.instruction(packet) {
-            sink.element(offset, &Element::DataLost);
-        }
+        let is_data_lost = self.data.instruction(packet);
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
             Packet::Trap(trap) => self.trap(offset, trap, sink),
@@ -308,6 +306,10 @@ impl<'i> Decoder<'i> {
                 State::Trapped { .. } => self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
                 State::Waiting { .. } => self.pass_over(offset, packet, sink),
             },
+        }
+        // Accesses that came before are of what the packet ends.
+        if is_data_lost {
+            sink.element(offset, &Element::DataLost);
         }
     }
 

@@ -35,18 +35,12 @@ impl Branches {
     #[inline(always)]
     pub(super) fn push(&mut self, address: u64, taken: bool) {
         let is_foretold = match &mut self.predictor {
-            Some(predictor) => {
-                let foretells = predictor.foretells(address);
-                predictor.update(address, taken);
-                foretells == taken
-            }
+            Some(predictor) => predictor.learn(address, taken) == taken,
             None => false,
         };
         self.foretold += u64::from(is_foretold);
-        if self.map.is_full() {
+        if !self.map.try_push(taken) {
             self.failed = !is_foretold;
-        } else {
-            self.map.push(taken);
         }
     }
 
@@ -58,10 +52,10 @@ impl Branches {
             return true;
         }
         // The predictor may go on foretelling.
-        match &self.predictor {
+        match &mut self.predictor {
             Some(predictor)
                 if self.foretold >= u64::from(self.map.count())
-                    && self.foretold < MOST_COUNT - 1
+                    && self.foretold < MOST_COUNT - 2
                     && predictor.foretells(address) == taken =>
             {
                 self.push(address, taken);

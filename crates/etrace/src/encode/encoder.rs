@@ -1,9 +1,11 @@
+use tracewright_core::port::Stats;
 use tracewright_isa::riscv::IType;
 
 use super::branches::Branches;
-use super::port::{Buffer, PortStats};
+use super::port::{Buffer, Reached};
 use super::resync::Counter;
 use super::returns::{Return, Returns};
+use super::step::Awaits;
 use super::{Config, Filter};
 use crate::ingress::{CType, Entry};
 use crate::packet::{Packet, QualStatus, Start};
@@ -15,22 +17,31 @@ use crate::{JumpTargets, Options, Params};
 #[derive(Clone, Debug)]
 pub struct Encoder {
     pub(super) config: Config,
-    filters: bool,
+    pub(super) filters: bool,
     is_enabled: bool,
     /// The support packet that comes first was sent.
     is_announced: bool,
-    /// The entry that waits for the next.
-    current: Option<Entry>,
+    /// The entry that waits for the next, if there is one.
+    pub(super) current: Entry,
+    pub(super) has_current: bool,
+    /// Its branch or call is counted already: of that, only what comes next can make it necessary to tell anything.
+    pub(super) is_settled: bool,
+    /// But this is not known.
+    pub(super) awaits: Awaits,
+    /// More may come by the [shortest way](Self::go).
+    pub(super) may_go: bool,
+    /// Returns that were left out before that, of which a packet may have to tell.
+    pub(super) returns_before: u32,
     /// How the one before it ended.
-    before: Before,
+    pub(super) before: Before,
     /// The trap that it ended with.
     trap: Entry,
     /// Privilege, context and cycle of the one before.
-    privilege: u8,
-    context: u64,
+    pub(super) privilege: u8,
+    pub(super) context: u64,
     pub(super) cycle: u64,
-    /// Nothing that came before the current entry makes it necessary to tell it.
-    is_quiet: bool,
+    /// Whether an ordinary entry may come next by the [short way](Self::steps_to).
+    pub(super) may_step: bool,
     /// A synchronisation packet comes with the next instruction.
     pub(super) is_armed: bool,
     /// The last address told was a jump's target, and nothing told since says so.
@@ -41,6 +52,8 @@ pub struct Encoder {
     pub(super) returns: Returns,
     pub(super) targets: Option<JumpTargets>,
     pub(super) resync: Counter,
+    /// Nothing but packets counts up to the next synchronisation.
+    pub(super) counts_packets: bool,
     pub(super) buffer: Option<Buffer>,
     /// The cycle of the newest entry: when packets go to the port.
     pub(super) now: u64,
@@ -50,7 +63,7 @@ pub struct Encoder {
 
 /// How an entry ended, as far as the next instruction is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Before {
+pub(super) enum Before {
     /// It was not traced.
     Nothing,
     /// Where execution went is known.
@@ -61,14 +74,6 @@ enum Before {
     Jump(Option<u32>),
     /// By a trap; and whether that is told already.
     Trap { is_told: bool },
-}
-
-impl Before {
-    /// Whether the next instruction is not told for that.
-    #[inline]
-    const fn is_silent(self) -> bool {
-        matches!(self, Self::Inferable | Self::Return)
-    }
 }
 
 /// What was told of an instruction.
@@ -89,6 +94,8 @@ pub(super) struct Reason {
     pub(super) updiscon: bool,
     /// A jump led to it.
     pub(super) is_target: bool,
+    /// It is that of an entry's first instruction.
+    pub(super) is_first: bool,
     pub(super) returns: Option<u32>,
 }
 
@@ -110,13 +117,18 @@ impl Encoder {
             filters: config.filter != Filter::ALL,
             is_enabled: true,
             is_announced: false,
-            current: None,
+            current: Entry::NOTHING,
+            has_current: false,
+            is_settled: false,
+            awaits: Awaits::Nothing,
+            may_go: false,
+            returns_before: 0,
             before: Before::Nothing,
             trap: Entry::NOTHING,
             privilege: 0,
             context: 0,
             cycle: 0,
-            is_quiet: false,
+            may_step: false,
             is_armed: false,
             is_unconfirmed: false,
             address: 0,
@@ -124,7 +136,8 @@ impl Encoder {
             returns: Returns::new(params, options, quirks),
             targets: targets(params, options),
             resync: Counter::new(config.resync),
-            buffer: config.port.map(Buffer::new),
+            counts_packets: Counter::new(config.resync).counts_packets_at_most(),
+            buffer: config.port.as_ref().map(Buffer::new),
             now: 0,
             is_lost: false,
             config,
@@ -136,14 +149,32 @@ impl Encoder {
         &self.config.params
     }
 
-    /// What happened at the port, if there is one.
-    pub fn port_stats(&self) -> PortStats {
-        self.buffer.as_ref().map(|buffer| buffer.stats).unwrap_or_default()
+    /// What happened at the port, if there is one. Each packet that did not fit is the first of a loss.
+    pub fn port_stats(&self) -> Stats {
+        self.buffer.as_ref().map(|buffer| *buffer.stats()).unwrap_or_default()
+    }
+
+    /// Whether packets are being lost at the port.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// How far a reader comes, if it comes further since this was asked last. Only where there is a port.
+    pub fn reached(&mut self) -> Option<Reached> {
+        self.buffer.as_mut()?.reached.take()
     }
 
     /// Takes what retired next.
     #[inline]
     pub fn entry(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+        match self.as_step(entry) {
+            Some(step) if self.step(&step, out) => {}
+            _ => self.any_entry(entry, out),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn any_entry(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         if !self.is_enabled {
             return;
         }
@@ -179,7 +210,7 @@ impl Encoder {
 
     /// The hart was halted or reset: tracing ends, and begins anew with what it retires next.
     pub fn halt(&mut self, out: &mut impl FnMut(&Packet)) {
-        if self.is_enabled && (self.current.is_some() || self.is_lost) {
+        if self.is_enabled && (self.has_current || self.is_lost) {
             self.end(true, out);
         }
     }
@@ -197,90 +228,36 @@ impl Encoder {
 
     /// Sets what is traced from the next entry on.
     pub fn set_filter(&mut self, filter: Filter) {
-        self.is_quiet = false;
+        (self.may_step, self.may_go) = (false, false);
         self.filters = filter != Filter::ALL;
         self.config.filter = filter;
     }
 
-    #[inline]
     fn take(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
-        if self.settles_silently(entry) {
-            self.current = Some(*entry);
-        } else {
-            self.take_slowly(entry, out);
-        }
-    }
-
-    /// Settles the current entry if nothing is told of it, as of nearly all. Otherwise nothing is done.
-    #[inline(always)]
-    fn settles_silently(&mut self, next: &Entry) -> bool {
-        let Some(current) = &self.current else { return false };
-        let is_ordinary = self.is_quiet
-            && next.iretire > 0
-            && (current.privilege, current.context) == (next.privilege, next.context)
-            && !self.returns.is_counted_out()
-            && !self.resync.is_due_now_or_after(current.iretire, current.cycle);
-        if !is_ordinary {
-            return false;
-        }
-        let (half_words, cycle) = (current.iretire, current.cycle);
-        match current.itype {
-            IType::None => self.before = Before::Inferable,
-            IType::TakenBranch | IType::NotTakenBranch => {
-                if !self.branches.push_silently(current.last(), current.itype == IType::TakenBranch) {
-                    return false;
-                }
-                self.returns.branch();
-                self.before = Before::Inferable;
-            }
-            _ => {
-                let after = self.foresee(current, Some(next));
-                if !after.is_silent() {
-                    return false;
-                }
-                let current = *current;
-                self.leave(&current, after);
-            }
-        }
-        self.resync.advance(half_words, cycle);
-        self.cycle = cycle;
-        self.is_quiet = !next.notify;
-        true
-    }
-
-    /// Whether nothing is to be told of the current entry, as far as what came before it decides that.
-    fn is_quiet(&self) -> bool {
-        self.current.is_some_and(|current| {
-            !self.filters
-                && self.buffer.is_none()
-                && !self.is_armed
-                && !current.notify
-                && current.iretire > 0
-                && (current.privilege, current.context) == (self.privilege, self.context)
-                && self.before.is_silent()
-        })
-    }
-
-    #[inline(never)]
-    fn take_slowly(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         self.now = entry.cycle;
         if self.is_lost && !self.recovers(entry, out) {
             return;
         }
         if self.filters && !self.config.filter.qualifies(entry) {
-            if self.current.is_some() {
+            if self.has_current {
                 self.end(true, out);
             }
             return;
         }
-        match self.current.take() {
+        match self.take_current() {
             Some(current) => _ = self.settle(&current, Some(entry), out),
             None => self.announce(out),
         }
         if !self.is_lost {
-            self.current = Some(*entry);
+            (self.current, self.has_current) = (*entry, true);
         }
-        self.is_quiet = self.is_quiet();
+        self.may_step = self.may_step();
+    }
+
+    /// The entry that waits for the next, if there is one. It does not wait any more.
+    fn take_current(&mut self) -> Option<Entry> {
+        (self.may_step, self.may_go) = (false, false);
+        core::mem::take(&mut self.has_current).then_some(self.current)
     }
 
     /// The support packet that says what is switched on, once.
@@ -293,7 +270,7 @@ impl Encoder {
 
     /// Tracing ends after the current entry.
     fn end(&mut self, ienable: bool, out: &mut impl FnMut(&Packet)) {
-        let status = match self.current.take() {
+        let status = match self.take_current() {
             Some(current) if self.config.quirks.always_ends_with_address => {
                 self.settle(&current, Some(&current), out);
                 self.tell_address(current.last(), Reason::default(), out);
@@ -305,30 +282,34 @@ impl Encoder {
             },
             None => QualStatus::NoChange,
         };
-        let status = if self.is_lost { QualStatus::TraceLost } else { status };
-        if let Some(buffer) = &mut self.buffer
-            && self.is_lost
-        {
-            buffer.drain();
-        }
-        self.is_lost = false;
-        self.tell_support(ienable, status, out);
         self.before = Before::Nothing;
         self.is_armed = false;
+        self.tell_support(ienable, status, out);
+        if self.is_lost && !ienable {
+            // Otherwise that is told when there is room again; now nothing more comes.
+            if let Some(buffer) = &mut self.buffer {
+                buffer.flush();
+            }
+            self.is_lost = false;
+            self.tell_support(ienable, QualStatus::TraceLost, out);
+        }
     }
 
     /// Packets were lost: goes on with `entry`, if there is room again.
     #[cold]
     fn recovers(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) -> bool {
+        if entry.iretire == 0 {
+            // A trap is told with what comes after it.
+            return false;
+        }
         let support = self.support(true, QualStatus::TraceLost);
         let start =
             Packet::Start(Start { taken: false, context: self.context_of(entry), address: entry.iaddr });
-        let params = &self.config.params;
         let Some(buffer) = &mut self.buffer else { return true };
-        if !buffer.has_room(&[support, start], params, entry.cycle) {
+        if !buffer.has_room(&[support, start], entry.cycle) {
             return false;
         }
-        self.is_lost = false;
+        (self.is_lost, self.is_announced) = (false, true);
         self.before = Before::Nothing;
         self.is_armed = false;
         self.cycle = entry.cycle;
@@ -338,64 +319,10 @@ impl Encoder {
 
     /// Decides what is told of `entry`, now that the `next` one is known; `None`: tracing ends. Says what was told of
     /// its last instruction.
-    #[inline]
     fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
-        if let Some(next) = next
-            && self.is_plain(entry, next)
-        {
-            self.settle_plain(entry, next, out);
-            return Told::Nothing;
+        if self.is_settled {
+            self.returns.restore(self.returns_before);
         }
-        self.settle_any(entry, next, out)
-    }
-
-    /// Whether nothing but branches can have to be told of `entry`: nearly always.
-    #[inline(always)]
-    fn is_plain(&self, entry: &Entry, next: &Entry) -> bool {
-        let is_inferable = matches!(
-            entry.itype,
-            IType::None
-                | IType::TakenBranch
-                | IType::NotTakenBranch
-                | IType::InferableCall
-                | IType::InferableJump
-                | IType::OtherInferableJump
-        );
-        is_inferable
-            && self.before == Before::Inferable
-            && entry.iretire > 0
-            && next.iretire > 0
-            && (entry.privilege, entry.context) == (self.privilege, self.context)
-            && (entry.privilege, entry.context) == (next.privilege, next.context)
-            && !(self.is_armed || entry.notify)
-            && !self.resync.is_due()
-            && !self.resync.is_due_after(entry.iretire, entry.cycle)
-            && !self.branches.is_nearly_counted_out()
-    }
-
-    /// What [`settle_any`](Self::settle_any) does of such an entry.
-    #[inline(always)]
-    fn settle_plain(&mut self, entry: &Entry, next: &Entry, out: &mut impl FnMut(&Packet)) {
-        self.resync.advance(entry.iretire, entry.cycle);
-        match entry.itype {
-            IType::TakenBranch | IType::NotTakenBranch => {
-                self.branches.push(entry.last(), entry.itype == IType::TakenBranch);
-                if self.branches.is_full() {
-                    self.tell_branches(out);
-                    self.is_armed = self.resync.is_due()
-                        && !self.resync.counts_packets_anywhere()
-                        && self.may_synchronise(entry, next, Before::Inferable);
-                }
-                self.returns.branch();
-            }
-            IType::InferableCall => self.returns.call(self.config.params.address(entry.end())),
-            _ => {}
-        }
-        self.cycle = entry.cycle;
-    }
-
-    #[inline(never)]
-    fn settle_any(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
         let told = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
             Told::Nothing
@@ -406,13 +333,14 @@ impl Encoder {
                 self.tell_context(entry, out);
             }
             if !is_single {
-                self.branch(entry);
+                self.push_branch(entry);
                 told = Told::Nothing;
             }
-            let after = self.foresee(entry, next);
+            let target = next.map(|next| next.iaddr);
+            let after = self.foresee(entry, target);
             let told = self.settle_last(entry, is_single, told, next, after, out);
             // What was told just now is not told again.
-            let after = if told == Told::Nothing { after } else { self.foresee(entry, next) };
+            let after = if told == Told::Nothing { after } else { self.foresee(entry, target) };
             let is_break = next.is_some_and(|next| self.is_break(entry, next, after));
             self.leave(entry, after);
             if is_break {
@@ -424,6 +352,7 @@ impl Encoder {
         self.privilege = entry.privilege;
         self.context = entry.context;
         self.cycle = entry.cycle;
+        (self.is_settled, self.awaits) = (false, Awaits::Nothing);
         told
     }
 
@@ -479,19 +408,19 @@ impl Encoder {
             return self.synchronised(entry, is_single);
         }
         if is_single {
-            self.branch(entry);
+            self.push_branch(entry);
         }
         match self.before {
             Before::Jump(returns) => {
                 let updiscon = self.resync.is_due_after_packet()
                     || is_single && next.is_some_and(|next| self.synchronises_after(entry, next));
-                let reason = Reason { notify: false, updiscon, is_target: true, returns };
+                let reason = Reason { notify: false, updiscon, is_target: true, is_first: true, returns };
                 self.tell_address(entry.iaddr, reason, out);
                 Told::Address { is_target: true }
             }
             Before::Return if self.returns.is_counted_out() => {
                 let returns = self.returns.report(true, is_single && entry.taken().is_some());
-                let reason = Reason { returns, ..Reason::default() };
+                let reason = Reason { returns, is_first: true, ..Reason::default() };
                 self.tell_address(entry.iaddr, reason, out);
                 Told::Address { is_target: false }
             }
@@ -573,9 +502,9 @@ impl Encoder {
         matches!(after, Before::Jump(Some(_))) && self.returns.is_open()
     }
 
-    /// How `entry` ends, now that the next one is known.
+    /// How `entry` ends, now that it is known where execution went on.
     #[inline]
-    fn foresee(&self, entry: &Entry, next: Option<&Entry>) -> Before {
+    pub(super) fn foresee(&self, entry: &Entry, next: Option<u64>) -> Before {
         match entry.itype {
             IType::None
             | IType::TakenBranch
@@ -588,7 +517,7 @@ impl Encoder {
             IType::TrapReturn => Before::Jump(None),
             _ if entry.sijump && self.config.options.sijump => Before::Inferable,
             IType::Return => {
-                let target = next.map_or(0, |next| self.config.params.address(next.iaddr));
+                let target = next.map_or(0, |next| self.config.params.address(next));
                 match self.returns.foresee(target) {
                     Return::Implicit => Before::Return,
                     Return::Uninferable(returns) => Before::Jump(returns),
@@ -600,10 +529,11 @@ impl Encoder {
 
     /// `entry` ended so.
     #[inline]
-    fn leave(&mut self, entry: &Entry, after: Before) {
+    pub(super) fn leave(&mut self, entry: &Entry, after: Before) {
         match (entry.itype, after) {
             (IType::None, _) => {}
-            (IType::TakenBranch | IType::NotTakenBranch, _) => self.returns.branch(),
+            (IType::TakenBranch | IType::NotTakenBranch, _) => _ = self.returns.branch(),
+            (IType::InferableCall | IType::UninferableCall, _) if self.is_settled => {}
             (IType::InferableCall | IType::UninferableCall, _) => {
                 self.returns.call(self.config.params.address(entry.end()));
             }
@@ -617,8 +547,10 @@ impl Encoder {
 
     /// The last instruction of `entry` is a branch, perhaps.
     #[inline]
-    fn branch(&mut self, entry: &Entry) {
-        if let Some(taken) = entry.taken() {
+    fn push_branch(&mut self, entry: &Entry) {
+        if let Some(taken) = entry.taken()
+            && !self.is_settled
+        {
             self.branches.push(entry.last(), taken);
         }
     }
@@ -635,7 +567,7 @@ impl Encoder {
     fn synchronises_after(&self, entry: &Entry, next: &Entry) -> bool {
         next.iretire == 0
             || self.change(entry.privilege, entry.context, next) != Change::Nothing
-            || self.may_synchronise(entry, next, self.foresee(entry, Some(next)))
+            || self.may_synchronise(entry, next, self.foresee(entry, Some(next.iaddr)))
                 && self.resync.is_due_after(entry.iretire, entry.cycle)
     }
 

@@ -35,6 +35,7 @@
 //! * Synchronisation happens where blocks start, so that the packets do not depend on how many instructions an entry
 //!   has ([`Resync::anywhere`]).
 
+mod blocks;
 mod branches;
 mod config;
 mod encoder;
@@ -42,15 +43,17 @@ mod filter;
 mod port;
 mod resync;
 mod returns;
+mod step;
 mod tell;
 
 #[cfg(test)]
 mod tests;
 
+pub use blocks::BlockEncoder;
 pub use config::{Config, Quirks};
 pub use encoder::Encoder;
 pub use filter::Filter;
-pub use port::{Port, PortStats};
+pub use port::{Port, Reached};
 pub use resync::{Resync, ResyncMode};
 pub use tracewright_core::control::Comparator;
 

@@ -1,95 +1,128 @@
+use tracewright_core::port::{self, Stats};
+
 use crate::Params;
 use crate::packet::{self, Packet, PayloadBytes, Short};
+use crate::stream::{self, Content, Message, Writer};
 
 /// Where packets go: a buffer that empties at some rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Bytes that leave the buffer in a cycle.
-    pub bytes_per_cycle: u32,
-    /// Bytes that the buffer holds.
-    pub capacity: u32,
-    /// The hart waits when a packet does not fit. Otherwise packets are lost, up to a synchronisation.
-    pub lossless: bool,
-    /// Bytes that each packet takes besides its payload.
-    pub overhead: u32,
+    /// The buffer, and how it empties. When a packet does not fit and the hart does not wait, packets are lost up to a synchronisation.
+    pub port: port::Port,
+    /// What packets lie in, which takes room, too.
+    pub stream: stream::Config,
+    /// The source's ID there.
+    pub source: u16,
+    /// Messages from one alignment sequence to the next, which take room, too; 0: there are none.
+    pub align: u32,
 }
 
-/// What happened at the port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortStats {
-    /// Packets that were sent.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Cycles that the hart waited.
-    pub stall_cycles: u64,
-    /// How often packets were lost.
-    pub losses: u64,
-    /// Packets that were lost. What would have come up to the next synchronisation is not known.
-    pub lost_packets: u64,
+impl Port {
+    /// Bits that the buffer must hold at least, so that tracing can begin anew after a loss.
+    pub fn least(&self) -> u64 {
+        let full = u64::MAX >> 1;
+        let context = packet::Context { privilege: 0, time: full, context: full };
+        let support = packet::Support {
+            ienable: true,
+            encoder_mode: 0,
+            qual_status: packet::QualStatus::TraceLost,
+            ioptions: self.stream.options,
+            resync_disabled: false,
+            denable: false,
+            dloss: false,
+            doptions: self.stream.data,
+        };
+        // Alternating bits: no field is cut short.
+        let start = packet::Start { taken: true, context, address: 0x5555_5555_5555_5555 };
+        let packets = [Packet::Support(support), Packet::Start(start)];
+        // A support packet with other options may be a byte longer.
+        Writing::new(self).bits(&packets) + 8
+    }
+}
+
+/// How far a reader comes with the packets that the port took: to which instruction of the entry that was taken before the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Its first.
+    First,
+    /// Its last.
+    Last,
 }
 
 /// The port at work.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    port: Port,
-    /// Bytes in the buffer.
-    level: u64,
-    /// When that was so.
-    cycle: u64,
-    pub(super) stats: PortStats,
+    buffer: port::Buffer,
+    writing: Writing,
+    pub(super) reached: Option<Reached>,
 }
 
 impl Buffer {
-    pub(super) fn new(port: Port) -> Self {
-        Self { port, level: 0, cycle: 0, stats: PortStats::default() }
+    pub(super) fn new(port: &Port) -> Self {
+        Self { buffer: port::Buffer::new(port.port), writing: Writing::new(port), reached: None }
     }
 
-    /// Whether these packets fit at this cycle; a cycle that is over counts as the last.
-    pub(super) fn has_room(&mut self, packets: &[Packet], params: &Params, cycle: u64) -> bool {
-        let bytes = packets.iter().map(|packet| self.size(packet, params)).sum();
-        self.is_room(bytes, cycle)
+    pub(super) fn stats(&self) -> &Stats {
+        self.buffer.stats()
+    }
+
+    /// Whether these packets fit at this cycle.
+    pub(super) fn has_room(&mut self, packets: &[Packet], cycle: u64) -> bool {
+        let bits = self.writing.bits(packets);
+        self.buffer.has_room(bits, cycle)
     }
 
     /// Takes a packet, if it fits or the hart waits.
-    pub(super) fn take(&mut self, packet: &Packet, params: &Params, cycle: u64) -> bool {
-        let bytes = self.size(packet, params);
-        if !self.is_room(bytes, cycle) {
-            let rate = u64::from(self.port.bytes_per_cycle);
-            if !self.port.lossless || rate == 0 {
-                self.stats.lost_packets += 1;
-                return false;
-            }
-            let over = (self.level + bytes).saturating_sub(u64::from(self.port.capacity)).min(self.level);
-            let wait = over.div_ceil(rate);
-            self.stats.stall_cycles += wait;
-            self.cycle += wait;
-            self.level = self.level.saturating_sub(wait.saturating_mul(rate));
+    pub(super) fn take(&mut self, packet: &Packet, cycle: u64) -> bool {
+        let bits = self.writing.bits(std::slice::from_ref(packet));
+        let takes = self.buffer.take(bits, cycle);
+        if takes {
+            self.writing.write(packet);
         }
-        self.level += bytes;
-        self.stats.packets += 1;
-        self.stats.bytes += bytes;
-        true
+        takes
     }
 
     /// The buffer has all the time it needs.
-    pub(super) fn drain(&mut self) {
-        self.level = 0;
+    pub(super) fn flush(&mut self) {
+        self.buffer.flush();
     }
+}
 
-    fn is_room(&mut self, bytes: u64, cycle: u64) -> bool {
-        // The hart's clock stands still while it waits.
-        let now = cycle.saturating_add(self.stats.stall_cycles);
-        if now > self.cycle {
-            let left = u64::from(self.port.bytes_per_cycle).saturating_mul(now - self.cycle);
-            (self.level, self.cycle) = (self.level.saturating_sub(left), now);
+/// How long messages are.
+#[derive(Clone, Debug)]
+struct Writing {
+    writer: Writer,
+    source: u16,
+    has_timestamps: bool,
+    bytes: Vec<u8>,
+}
+
+impl Writing {
+    fn new(port: &Port) -> Self {
+        Self {
+            writer: Writer::new(port.stream.clone()).with_alignment(port.align),
+            source: port.source,
+            has_timestamps: port.stream.encapsulation.has_timestamps(),
+            bytes: Vec::new(),
         }
-        // A packet that is larger than the buffer goes through when that is empty.
-        self.level + bytes <= u64::from(self.port.capacity) || self.level == 0
     }
 
-    fn size(&self, packet: &Packet, params: &Params) -> u64 {
-        payload_len(packet, params) as u64 + u64::from(self.port.overhead)
+    /// What packets would take that came now.
+    fn bits(&mut self, packets: &[Packet]) -> u64 {
+        let writer = self.writer.clone();
+        self.bytes.clear();
+        packets.iter().for_each(|packet| self.write(packet));
+        self.writer = writer;
+        8 * self.bytes.len() as u64
+    }
+
+    fn write(&mut self, packet: &Packet) {
+        // How long a message is does not depend on when it is.
+        let timestamp = self.has_timestamps.then_some(0);
+        let message =
+            Message { source: self.source, flow: 0, timestamp, content: Content::Instruction(*packet) };
+        // What cannot be written takes no room.
+        let _ = self.writer.message(&message, &mut self.bytes);
     }
 }
 

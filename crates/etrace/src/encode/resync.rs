@@ -86,16 +86,18 @@ impl Counter {
         count >= self.limit
     }
 
-    /// Whether it is due, or will be when an entry with so many half-words is settled, up to this cycle.
-    #[inline(always)]
-    pub(super) fn is_due_now_or_after(&self, half_words: u32, cycle: u64) -> bool {
+    /// Whether it is not due, and two packets more do not make it so.
+    pub(super) fn is_far(&self) -> bool {
         match self.resync.mode {
-            ResyncMode::Off => false,
-            ResyncMode::Packets => self.count >= self.limit,
-            ResyncMode::Cycles | ResyncMode::HalfWords => {
-                self.is_due_after(half_words, cycle) || self.is_due()
-            }
+            ResyncMode::Off => true,
+            ResyncMode::Packets => self.count + 2 < self.limit,
+            ResyncMode::Cycles | ResyncMode::HalfWords => !self.is_due(),
         }
+    }
+
+    /// Whether nothing but packets counts.
+    pub(super) fn counts_packets_at_most(&self) -> bool {
+        matches!(self.resync.mode, ResyncMode::Off | ResyncMode::Packets)
     }
 
     /// Whether the reference model, which counts packets, synchronises at this very instruction.

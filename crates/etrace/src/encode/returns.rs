@@ -82,10 +82,33 @@ impl Returns {
         }
     }
 
-    /// A branch retired.
+    /// A branch retired. Says how many returns had been left out.
     #[inline]
-    pub(super) fn branch(&mut self) {
-        self.count = 0;
+    pub(super) fn branch(&mut self) -> u32 {
+        core::mem::take(&mut self.count)
+    }
+
+    /// Returns that were left out since the last branch or address that was told.
+    #[inline]
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// So many were left out.
+    pub(super) fn restore(&mut self, count: u32) {
+        self.count = count;
+    }
+
+    /// Whether packets have the number of returns that were left out, for which calls do not matter.
+    #[inline]
+    pub(super) fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// Whether nothing has to be told of a return to `target`, nor of what comes after it.
+    #[inline]
+    pub(super) fn leads_to(&self, target: u64) -> bool {
+        self.foresee(target) == Return::Implicit && self.count + 1 < MOST_RETURNS
     }
 
     /// Whether the address after a return has to be told since no more can be counted.

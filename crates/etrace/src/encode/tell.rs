@@ -3,9 +3,12 @@
 use tracewright_isa::riscv::IType;
 
 use super::encoder::{Encoder, Reason};
+use super::port::Reached;
 use super::{ResyncMode, port};
 use crate::ingress::Entry;
-use crate::packet::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, Trap};
+use crate::packet::{
+    Address, BranchCount, BranchMap, Context, Packet, QualStatus, Short, Start, Support, Trap,
+};
 use crate::{Params, SupportLayout};
 
 impl Encoder {
@@ -36,6 +39,7 @@ impl Encoder {
         let taken = entry.is_single() && entry.taken() == Some(true);
         let address = self.sent(entry.iaddr);
         self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
+        self.reach(Reached::First);
         self.address = address;
         self.restart();
     }
@@ -62,6 +66,7 @@ impl Encoder {
             tval: (!interrupt).then(|| params.address(trap.tval)),
         });
         self.send(&packet, out);
+        self.reach(Reached::First);
         self.address = address.unwrap_or(self.address);
         self.restart();
     }
@@ -79,12 +84,13 @@ impl Encoder {
             None => Packet::Branches(self.branches.map(), None),
         };
         self.send(&packet, out);
+        self.reach(Reached::Last);
         self.branches.clear();
         self.is_unconfirmed = false;
     }
 
     pub(super) fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
-        let Reason { notify, updiscon, is_target, returns } = reason;
+        let Reason { notify, updiscon, is_target, is_first, returns } = reason;
         let address = self.sent(address);
         let value = match self.config.options.full_address {
             true => address,
@@ -103,14 +109,18 @@ impl Encoder {
         {
             match targets.find(address) {
                 Some(index) if is_target && !updiscon && !matches!(packet, Packet::BranchCount(_)) => {
-                    let indexed = Packet::JumpTarget { index: index as u32, branches: map, returns };
-                    packet = shorter(indexed, packet, quirks.always_prefers_index, &self.config.params);
+                    let index = index as u32;
+                    let params = &self.config.params;
+                    if quirks.always_prefers_index || !is_shorter(&told, index, map, params) {
+                        packet = Packet::JumpTarget { index, branches: map, returns };
+                    }
                 }
                 Some(_) => {}
                 None => targets.insert(address),
             }
         }
         self.send(&packet, out);
+        self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
         self.returns.told();
@@ -142,11 +152,20 @@ impl Encoder {
     #[cold]
     fn fits(&mut self, packet: &Packet) -> bool {
         let Some(buffer) = &mut self.buffer else { return true };
-        if !self.is_lost && !buffer.take(packet, &self.config.params, self.now) {
+        if !self.is_lost && !buffer.take(packet, self.now) {
             self.is_lost = true;
-            buffer.stats.losses += 1;
         }
         !self.is_lost
+    }
+
+    /// The packet that was sent last leads a reader there.
+    #[inline]
+    fn reach(&mut self, to: Reached) {
+        if let Some(buffer) = &mut self.buffer
+            && !self.is_lost
+        {
+            buffer.reached = Some(to);
+        }
     }
 
     pub(super) fn context_of(&self, entry: &Entry) -> Context {
@@ -178,8 +197,17 @@ const fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The packet with an index, unless the other one is shorter.
-fn shorter(indexed: Packet, other: Packet, always: bool, params: &Params) -> Packet {
-    let is_longer = !always && port::payload_len(&other, params) < port::payload_len(&indexed, params);
-    if is_longer { other } else { indexed }
+/// Whether a packet with an address is shorter than one with its index in the jump target cache.
+#[inline]
+fn is_shorter(address: &Address, index: u32, map: BranchMap, params: &Params) -> bool {
+    if Short::suits(params, 0) && !map.is_empty() {
+        let indexed = Short::jump_target(index, map, address.returns, params, 0, 0);
+        return Short::branches_and_address(map, address, params, 0, 0).len() < indexed.len();
+    }
+    let indexed = Packet::JumpTarget { index, branches: map, returns: address.returns };
+    let other = match map.is_empty() {
+        true => Packet::Address(*address),
+        false => Packet::Branches(map, Some(*address)),
+    };
+    port::payload_len(&other, params) < port::payload_len(&indexed, params)
 }

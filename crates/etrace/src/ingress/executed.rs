@@ -1,7 +1,7 @@
-use tracewright_core::{Block, Flow};
+use tracewright_core::{Block, Ended, Flow, Role};
 use tracewright_isa::riscv::IType;
 
-use super::{CType, Entry, ITypeWidth};
+use super::{CType, Entry, ITypeWidth, Step};
 
 /// Makes entries of blocks that were executed: one for each block, and one for each trap.
 ///
@@ -30,6 +30,8 @@ pub struct Executed {
     time: u64,
     cycle: u64,
     notify: bool,
+    /// Nothing but the time has changed since the last block.
+    is_steady: bool,
 }
 
 impl Default for Executed {
@@ -42,56 +44,84 @@ impl Default for Executed {
 impl Executed {
     /// Types have so many bits, and changes of context are to be reported so. The privilege is 3 (machine mode) at first.
     pub const fn new(itype_width: ITypeWidth, ctype: CType) -> Self {
-        Self { itype_width, ctype, privilege: 3, context: 0, time: 0, cycle: 0, notify: false }
+        Self {
+            itype_width,
+            ctype,
+            privilege: 3,
+            context: 0,
+            time: 0,
+            cycle: 0,
+            notify: false,
+            is_steady: false,
+        }
     }
 
     /// Changes of context are to be reported so from now on.
     pub fn ctype(&mut self, ctype: CType) {
-        self.ctype = ctype;
+        (self.ctype, self.is_steady) = (ctype, false);
     }
 
     /// From now on this is the privilege.
     pub fn privilege(&mut self, privilege: u8) {
-        self.privilege = privilege;
+        (self.privilege, self.is_steady) = (privilege, false);
     }
 
     /// From now on this is the context.
     pub fn context(&mut self, context: u64) {
-        self.context = context;
+        (self.context, self.is_steady) = (context, false);
     }
 
     /// It is this cycle now.
+    #[inline]
     pub fn cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
 
     /// It is this time now.
+    #[inline]
     pub fn time(&mut self, time: u64) {
         self.time = time;
     }
 
     /// Asks for a notification of the last instruction of the next block.
     pub fn notify(&mut self) {
-        self.notify = true;
+        (self.notify, self.is_steady) = (true, false);
     }
 
     /// A block retired.
     #[inline]
     pub fn block(&mut self, block: &Block) -> Entry {
+        let Step { itype, iaddr, iretire, ilastsize, sijump, .. } = self.step(block);
+        self.is_steady = true;
+        let notify = core::mem::take(&mut self.notify);
+        Entry { itype, iaddr, iretire, ilastsize, sijump, notify, ..self.now() }
+    }
+
+    /// A block retired, as [`block`](Self::block), if all circumstances are those of the block before, after which nothing else happened. Otherwise nothing
+    /// is done.
+    #[inline(always)]
+    pub fn next_block(&self, block: &Block) -> Option<Step> {
+        self.is_steady.then(|| self.step(block)).filter(|step| step.iretire > 0)
+    }
+
+    #[inline(always)]
+    fn step(&self, block: &Block) -> Step {
         let (itype, sijump) = itype_of(block);
-        Entry {
+        Step {
             itype: self.itype_width.narrow(itype),
             iaddr: block.start,
             iretire: (block.end.wrapping_sub(block.start) / 2) as u32,
-            ilastsize: (block.last_len / 2).checked_ilog2().unwrap_or(0) as u8,
+            // Instructions have 2, 4, 6 or 8 bytes.
+            ilastsize: block.last_len >> 2 & 3,
             sijump,
-            notify: core::mem::take(&mut self.notify),
-            ..self.now()
+            time: self.time,
+            cycle: self.cycle,
         }
     }
 
     /// A trap was taken: `pc` is the instruction that did not retire, or that would have been next.
     pub fn trap(&mut self, pc: u64, cause: u64, interrupt: bool, value: u64) -> Entry {
+        self.is_steady = false;
         let itype = if interrupt { IType::Interrupt } else { IType::Exception };
         Entry { itype, cause, tval: value, iaddr: pc, ..self.now() }
     }
@@ -115,5 +145,23 @@ impl Executed {
 /// nothing comes after it, it does not matter which.
 #[inline]
 fn itype_of(block: &Block) -> (IType, bool) {
-    (IType::of(block), block.class.flow == Flow::Pair)
+    let class = block.class;
+    // Nearly all, so they come first.
+    if class.conditional {
+        let is_taken = block.ended == Ended::Taken;
+        return (if is_taken { IType::TakenBranch } else { IType::NotTakenBranch }, false);
+    }
+    if !class.is_branch() {
+        return (IType::None, false);
+    }
+    let itype = match (class.flow, class.role) {
+        (Flow::Direct, Role::Call) => IType::InferableCall,
+        (Flow::Direct, _) => IType::InferableJump,
+        (_, Role::Call) => IType::UninferableCall,
+        (_, Role::Swap) => IType::CoRoutineSwap,
+        (_, Role::Return) => IType::Return,
+        (_, Role::ExceptionReturn) => IType::TrapReturn,
+        (_, Role::Jump | Role::LoopEnd) => IType::UninferableJump,
+    };
+    (itype, class.flow == Flow::Pair)
 }

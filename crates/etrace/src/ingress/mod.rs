@@ -48,6 +48,25 @@ pub struct Entry {
     pub notify: bool,
 }
 
+/// An entry without a trap, under the circumstances of the one before: what nearly all are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// As [`Entry::itype`].
+    pub itype: IType,
+    /// As [`Entry::iaddr`].
+    pub iaddr: u64,
+    /// As [`Entry::iretire`]; not 0.
+    pub iretire: u32,
+    /// As [`Entry::ilastsize`].
+    pub ilastsize: u8,
+    /// As [`Entry::sijump`].
+    pub sijump: bool,
+    /// As [`Entry::time`].
+    pub time: u64,
+    /// As [`Entry::cycle`].
+    pub cycle: u64,
+}
+
 /// How a change of context is to be reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -61,6 +80,26 @@ pub enum CType {
     Precise = 2,
     /// Like an exception: the last instruction before and the first one after.
     Discontinuity = 3,
+}
+
+impl Step {
+    /// Address of the last instruction.
+    #[inline]
+    pub const fn last(&self) -> u64 {
+        self.end().wrapping_sub(2 << (self.ilastsize & 3))
+    }
+
+    /// Address after the last instruction.
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.iaddr.wrapping_add(2 * self.iretire as u64)
+    }
+
+    /// Whether one instruction retired.
+    #[inline]
+    pub const fn is_single(&self) -> bool {
+        self.iretire == 1 << (self.ilastsize & 3)
+    }
 }
 
 impl CType {

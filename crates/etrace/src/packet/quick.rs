@@ -7,7 +7,8 @@ use crate::Params;
 /// A string of at most 128 bits, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    bits: u128,
+    /// Bits above the string are as its last one: what repeats it need not be put.
+    whole: i128,
     width: u32,
 }
 
@@ -18,61 +19,101 @@ impl Short {
     /// A string that has `bits` first, and then the packet's payload; `None` if it is one of the others, or may be too long.
     #[inline]
     pub(crate) fn of(packet: &Packet, params: &Params, bits: u64, width: u32) -> Option<Self> {
-        let most = width + OTHERS + params.address_bits() + params.returns_bits();
-        if most > 128 || params.address_bytes {
+        if !Self::suits(params, width) {
             return None;
         }
-        let mut short = Self { bits: bits.into(), width };
-        match packet {
-            Packet::JumpTarget { index, branches, returns } => {
-                let fields = u32::from(params.f0s_width) + u32::from(params.cache_size);
-                if most + fields > 128 {
-                    return None;
-                }
-                short.put(0, 2);
-                short.put(1, params.f0s_width.into());
-                short.put((*index).into(), params.cache_size.into());
-                short.branches(*branches);
-                short.returns(*returns, params);
-            }
-            Packet::Branches(branches, Some(address)) if !branches.is_empty() => {
-                short.put(1, 2);
-                short.branches(*branches);
-                short.address(address, params);
-            }
-            Packet::Address(address) => {
-                short.put(2, 2);
-                short.address(address, params);
-            }
-            _ => return None,
+        // Not `match`: what comes next is hard to foretell by one jump alone.
+        if let Packet::Branches(map, Some(address)) = packet
+            && !map.is_empty()
+        {
+            return Some(Self::branches_and_address(*map, address, params, bits, width));
         }
-        Some(short)
+        if let Packet::Branches(map, None) = packet
+            && map.is_full()
+        {
+            let (bits, width) = (bits | 1 << width | u64::from(map.bits()) << (width + 7), width + 7 + 31);
+            return Some(Self { whole: sign_extended(bits, width).into(), width });
+        }
+        if let Packet::JumpTarget { index, branches, returns } = packet {
+            return Some(Self::jump_target(*index, *branches, *returns, params, bits, width));
+        }
+        if let Packet::Address(address) = packet {
+            let mut short = Self { whole: (bits | 2 << width).into(), width: width + 2 };
+            short.address(address, params);
+            return Some(short);
+        }
+        None
+    }
+
+    /// Whether all such packets with these parameters are short enough, after so many bits.
+    #[inline]
+    pub(crate) fn suits(params: &Params, width: u32) -> bool {
+        let most = width + indices(params) + OTHERS;
+        most <= 64 && most + params.address_bits() + params.returns_bits() <= 127 && !params.address_bytes
     }
 
     #[inline]
-    fn put(&mut self, value: u64, width: u32) {
-        let value = if width == 0 { 0 } else { value & (u64::MAX >> (64 - width)) };
-        self.bits |= u128::from(value) << self.width;
-        self.width += width;
-    }
-
-    /// A bit that differs from the one before it if `asserted`.
-    #[inline]
-    fn change(&mut self, asserted: bool) -> bool {
-        let bit = (self.bits >> (self.width - 1) & 1 != 0) != asserted;
-        self.put(bit.into(), 1);
-        bit
+    pub(crate) fn branches_and_address(
+        map: BranchMap,
+        address: &Address,
+        params: &Params,
+        bits: u64,
+        width: u32,
+    ) -> Self {
+        let mut short = Self::branches(bits | 1 << width, width + 2, map);
+        short.address(address, params);
+        short
     }
 
     #[inline]
-    fn branches(&mut self, map: BranchMap) {
-        let (count, bits) = (map.count(), u64::from(map.bits()));
-        self.put(u64::from(count) | bits << 5, 5 + map_width(count as u8));
+    pub(crate) fn jump_target(
+        index: u32,
+        map: BranchMap,
+        returns: Option<u32>,
+        params: &Params,
+        bits: u64,
+        width: u32,
+    ) -> Self {
+        let (index, mask) = (u64::from(index), (1 << params.cache_size) - 1);
+        let at = width + 2;
+        let subformat = u64::from(params.f0s_width > 0) << at;
+        let bits = bits | subformat | (index & mask) << (at + u32::from(params.f0s_width));
+        let mut short = Self::branches(bits, at + indices(params), map);
+        short.returns(returns, params);
+        short
+    }
+
+    /// Bits, and branches behind them; at most 64 together.
+    #[inline]
+    fn branches(bits: u64, width: u32, map: BranchMap) -> Self {
+        let count = map.count();
+        let bits = bits | (u64::from(count) | u64::from(map.bits()) << 5) << width;
+        let width = width + 5 + map_width(count as u8);
+        let whole = sign_extended(bits, width).into();
+        Self { whole, width }
+    }
+
+    /// The next bit differs from the one before it if `asserted`.
+    #[inline]
+    fn change(&mut self, asserted: bool) {
+        if asserted {
+            self.whole ^= -1 << self.width;
+        }
+        self.width += 1;
+    }
+
+    #[inline]
+    fn field(&mut self, value: u64, width: u32) {
+        if width > 0 {
+            let below = (1 << self.width) - 1;
+            self.whole = self.whole & below | i128::from(sign_extended(value, width)) << self.width;
+            self.width += width;
+        }
     }
 
     #[inline]
     fn address(&mut self, address: &Address, params: &Params) {
-        self.put(address.value >> params.iaddress_lsb, params.address_bits());
+        self.field(address.value >> params.iaddress_lsb, params.address_bits());
         self.change(address.notify);
         self.change(address.updiscon);
         self.returns(address.returns, params);
@@ -80,24 +121,39 @@ impl Short {
 
     #[inline]
     fn returns(&mut self, reported: Option<u32>, params: &Params) {
-        let bit = self.change(reported.is_some());
-        let value = match reported {
-            Some(value) => value.into(),
-            None if bit || params.irdepth_ones => u64::MAX,
-            None => 0,
-        };
-        self.put(value, params.returns_bits());
+        self.change(reported.is_some());
+        match reported {
+            Some(value) => self.field(value.into(), params.returns_bits()),
+            None if params.irdepth_ones => self.field(u64::MAX, params.returns_bits()),
+            // They repeat the bit before them.
+            None => self.width += params.returns_bits(),
+        }
     }
 
     /// The string with what repeats its last bit left out: its bytes, of which so many count, `least` at least.
     #[inline]
     pub(crate) fn bytes(self, least: usize) -> ([u8; 16], usize) {
-        // All bits above the string are as its last one.
-        let unused = 128 - self.width;
-        let whole = (self.bits << unused) as i128 >> unused;
-        let repeated = if whole < 0 { whole.leading_ones() } else { whole.leading_zeros() };
-        // One bit more, for the sign.
-        let len = (129 - repeated).div_ceil(8) as usize;
-        (whole.to_le_bytes(), len.max(least))
+        (self.whole.to_le_bytes(), self.len().max(least))
     }
+
+    /// How many bytes are left when what repeats the last bit is left out.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        let repeated = (self.whole ^ self.whole >> 127).leading_zeros();
+        // One bit more, for the sign.
+        (129 - repeated).div_ceil(8) as usize
+    }
+}
+
+/// Bits of what a jump target has besides.
+#[inline]
+fn indices(params: &Params) -> u32 {
+    u32::from(params.f0s_width) + u32::from(params.cache_size)
+}
+
+/// The lowest bits of a value, 1 at least, the last of them repeated.
+#[inline]
+const fn sign_extended(value: u64, width: u32) -> i64 {
+    let unused = 64 - width;
+    (value << unused) as i64 >> unused
 }

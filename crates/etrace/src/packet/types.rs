@@ -180,9 +180,18 @@ impl BranchMap {
     /// If it is full.
     #[inline]
     pub const fn push(&mut self, taken: bool) {
-        assert!(self.count < 31, "a branch map has 31 bits");
+        assert!(self.try_push(taken), "a branch map has 31 bits");
+    }
+
+    /// Adds a branch, if it is not full. Says whether it did.
+    #[inline(always)]
+    pub(crate) const fn try_push(&mut self, taken: bool) -> bool {
+        if self.count >= 31 {
+            return false;
+        }
         self.bits |= (!taken as u32) << self.count;
         self.count += 1;
+        true
     }
 }
 

@@ -34,6 +34,17 @@ pub enum Encapsulation {
     Pulp,
 }
 
+impl Encapsulation {
+    /// Whether messages can have a timestamp that tells cycles.
+    pub const fn has_timestamps(&self) -> bool {
+        match self {
+            Self::Standard { timestamp_bytes, .. } => *timestamp_bytes > 0,
+            Self::Smi => false,
+            Self::Pulp => true,
+        }
+    }
+}
+
 /// All that one must know to read a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {

@@ -45,6 +45,10 @@ impl Writer {
         packet: &Packet,
         out: &mut Vec<u8>,
     ) -> Result<(), NoPayload> {
+        if !self.is_alignment_due() && self.quick(source, 0, timestamp, packet, out) {
+            self.since = self.since.saturating_add(1);
+            return Ok(());
+        }
         let content = Content::Instruction(*packet);
         self.message(&Message { source, flow: 0, timestamp, content }, out)
     }
@@ -70,10 +74,12 @@ impl Writer {
     /// As [`Writer::instruction`]; and for a message that only a reader tells.
     pub fn message(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), NoPayload> {
         let (before, since) = (out.len(), self.since);
-        if self.every > 0 && self.since >= self.every {
+        if self.is_alignment_due() {
             self.alignment(out);
         }
-        if self.quick(message, out) {
+        if let Content::Instruction(packet) = &message.content
+            && self.quick(message.source, message.flow, message.timestamp, packet, out)
+        {
             self.since = self.since.saturating_add(1);
             return Ok(());
         }
@@ -121,18 +127,28 @@ impl Writer {
         self.since = 0;
     }
 
+    #[inline]
+    fn is_alignment_due(&self) -> bool {
+        self.every > 0 && self.since >= self.every
+    }
+
     /// Appends a message of the usual kind, if it is one.
     #[inline]
-    fn quick(&self, message: &Message, out: &mut Vec<u8>) -> bool {
-        let (Encapsulation::Standard { source_bits, type_bits, .. }, Content::Instruction(packet)) =
-            (self.config.encapsulation, &message.content)
-        else {
+    fn quick(
+        &self,
+        source: u16,
+        flow: u8,
+        timestamp: Option<u64>,
+        packet: &Packet,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Encapsulation::Standard { source_bits, type_bits, .. } = self.config.encapsulation else {
             return false;
         };
-        if message.timestamp.is_some() || source_bits > 16 {
+        if timestamp.is_some() || source_bits > 16 {
             return false;
         }
-        let source = u64::from(message.source) & ((1 << source_bits) - 1);
+        let source = u64::from(source) & ((1 << source_bits) - 1);
         let width = u32::from(source_bits) + u32::from(type_bits);
         let Some(short) = Short::of(packet, &self.config.params, source, width) else { return false };
         let apart = usize::from(source_bits / 8);
@@ -142,7 +158,7 @@ impl Writer {
             return false;
         }
         let mut bytes = [0; 17];
-        bytes[0] = (message.flow & 3) << 5 | length as u8;
+        bytes[0] = (flow & 3) << 5 | length as u8;
         bytes[1..].copy_from_slice(&payload);
         // Of a length that is known, which is quicker; what is too much is taken back.
         let end = out.len() + 1 + len;

@@ -168,7 +168,10 @@ impl State {
             }
         }
         for note in self.places.unresolved() {
-            complain(&note);
+            // Who listens reads the notes, and says it.
+            if self.arguments.socket.is_none() {
+                complain(&note);
+            }
             self.note(&note);
         }
         self.definitions().finish(&self.output);

@@ -1,6 +1,7 @@
 //! What threads do, traced, is what decoders tell: ours, and OpenCSD's.
 
 mod control;
+mod port;
 mod program;
 mod sample;
 mod walk;
@@ -134,6 +135,23 @@ fn expected(events: &[Event]) -> Vec<Element> {
 /// What our decoder tells of a source, less what is no matter of the program; also whether the context is always the same.
 fn decoded(dir: &Path, source: usize) -> (Vec<Element>, bool) {
     let capture = Capture::open(dir).unwrap();
+    let (mut elements, mut same) = (Vec::new(), true);
+    for element in all(dir, source) {
+        match element {
+            Element::Context(context, _) => {
+                let tid = params_tid(&capture, source).then_some(FIRST_TID + source as u32);
+                same &= context.level == 0 && context.context_id == tid;
+            }
+            Element::TraceOn(_) | Element::End | Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
+            element => elements.push(element),
+        }
+    }
+    (elements, same)
+}
+
+/// All that our decoder tells of a source.
+fn all(dir: &Path, source: usize) -> Vec<Element> {
+    let capture = Capture::open(dir).unwrap();
     assert_eq!(capture.problems, []);
     let (image, problems) = capture.image(&[]);
     assert_eq!(problems, []);
@@ -143,21 +161,14 @@ fn decoded(dir: &Path, source: usize) -> (Vec<Element>, bool) {
     deframer.feed(&fs::read(&capture.buffers[0].path).unwrap(), &mut demux);
     deframer.finish(&mut demux);
     let bytes = demux.streams().find(|(id, _)| *id == params.id()).map(|(_, stream)| &stream.bytes[..]);
-    let (mut elements, mut same) = (Vec::new(), true);
-    let sink = |_: u64, element: &Element| match element {
-        Element::Context(context, _) => {
-            let tid = params_tid(&capture, source).then_some(FIRST_TID + source as u32);
-            same &= context.level == 0 && context.context_id == tid;
-        }
-        Element::TraceOn(_) | Element::End | Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
-        element => elements.push(*element),
-    };
+    let mut elements = Vec::new();
+    let sink = |_: u64, element: &Element| elements.push(*element);
     let mut feed = Feed { decoder: Decoder::new(params, &image, Options::default()).unwrap(), sink };
     let mut parser = Parser::new((**params).clone());
     parser.feed(bytes.unwrap(), &mut feed);
     parser.finish(&mut feed);
     feed.decoder.finish(parser.position(), &mut feed.sink);
-    (elements, same)
+    elements
 }
 
 /// Whether the context ID is traced.

@@ -12,9 +12,10 @@ use tracewright_qemu::read::{Damage, Definitions, Map, Thread};
 
 use super::counts::Tally;
 use crate::control::{Asked, Qualified};
+use crate::etrace::{LogData, TraceFile};
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
-use crate::{etm, etrace, retirement};
+use crate::{etm, etrace, port, retirement};
 
 /// A capture that is being written.
 pub struct Capture {
@@ -29,7 +30,8 @@ pub struct Capture {
 /// Where it is written.
 enum Folder {
     Etm(Box<etm::Folder>),
-    Etrace(Box<etrace::Folder>),
+    /// With how traces are made.
+    Etrace(Box<(etrace::Folder, etrace::Settings)>),
 }
 
 /// A file that only takes up room: when the disk is full, it makes way for what a capture needs besides the trace.
@@ -58,16 +60,32 @@ pub enum Tracer {
     None(Tally),
     Etm(Box<Pair<Tally, etm::Tracer>>),
     /// With the file it is written to.
-    Etrace(Box<Pair<Tally, etrace::WithoutCode<etrace::TraceFile>>>, PathBuf),
+    Etrace(Box<Pair<Tally, etrace::WithoutCode<TraceFile>>>, PathBuf),
+    /// The same, with data.
+    EtraceData(Box<Pair<Tally, etrace::Logged<TraceFile>>>, PathBuf),
     /// Those of which not all is traced.
     ControlledEtm(Box<Pair<Tally, Controlled<etm::Tracer>>>),
-    ControlledEtrace(Box<Pair<Tally, Controlled<etrace::WithoutCode<etrace::TraceFile>>>>, PathBuf),
+    ControlledEtrace(Box<Pair<Tally, Controlled<etrace::WithoutCode<TraceFile>>>>, PathBuf),
+    ControlledEtraceData(Box<Pair<Tally, Controlled<etrace::Logged<TraceFile>>>>, PathBuf),
+}
+
+/// What is asked for of the encoder.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder<'a> {
+    /// Its options, by name.
+    pub options: &'a [String],
+    pub port: Option<port::Asked>,
+    /// What is traced, if not all.
+    pub control: Option<&'a Asked>,
 }
 
 /// What a trace came to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Traced {
     pub bytes: u64,
+    /// Accesses that are not in it, since not all is known of them.
+    pub unknown: u64,
+    pub port: Option<port::Report>,
 }
 
 /// The protocol for a processor: the one that is asked for, if it can be.
@@ -86,24 +104,25 @@ pub fn protocol(asked: Option<Protocol>, target: Target) -> Result<Protocol, Err
 }
 
 impl Capture {
-    /// Makes the folder. `options` are those of the encoder, by name.
+    /// Makes the folder. `data` is what is recorded of accesses to memory.
     pub fn create(
         dir: &Path,
         target: Target,
-        options: &[String],
-        control: Option<Asked>,
+        encoder: &Encoder<'_>,
+        data: LogData,
         description: &str,
     ) -> Result<Self, Error> {
+        let Encoder { options, port, control } = *encoder;
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
-                let settings = etm::Settings::new(isa).with(options)?;
+                let settings = etm::Settings::new(isa).with(options)?.with_port(port);
                 Folder::Etm(Box::new(etm::Folder::create(dir, &settings, description)?))
             }
             Target::Riscv64 => {
-                let settings = etrace::Settings::new(Isa::Rv64).with(options)?;
-                settings.refuse_data()?;
-                Folder::Etrace(Box::new(etrace::Folder::create(dir, &settings, description)?))
+                let settings = data.settings(options)?.with_port(port)?;
+                let folder = etrace::Folder::create(dir, &settings, description)?;
+                Folder::Etrace(Box::new((folder, settings)))
             }
         };
         let ballast = Ballast::new(dir).map_err(|error| {
@@ -113,7 +132,7 @@ impl Capture {
                 BALLAST >> 20
             ))
         })?;
-        Ok(Self { folder, dir: dir.to_owned(), ballast, control, plan: None })
+        Ok(Self { folder, dir: dir.to_owned(), ballast, control: control.cloned(), plan: None })
     }
 
     /// A thread begins, in a process that has these files mapped by now.
@@ -128,14 +147,25 @@ impl Capture {
                 let tracer = asked.controlled(plan, folder.thread(index, tid)?).with_thread(index.into());
                 Tracer::ControlledEtm(Box::new(Pair(tally, tracer)))
             }
-            (Folder::Etrace(folder), control) => {
-                let tracer = etrace::WithoutCode(folder.thread(&retirement::source_name(index))?);
+            (Folder::Etrace(both), control) => {
+                let (folder, settings) = &mut **both;
+                let tracer = folder.thread(&retirement::source_name(index))?;
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
-                match control {
-                    None => Tracer::Etrace(Box::new(Pair(tally, tracer)), path),
-                    Some((asked, plan)) => {
-                        let tracer = asked.controlled(plan, tracer).with_thread(index.into());
+                match (tracer.has_data(), control) {
+                    (false, None) => Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path),
+                    (false, Some((asked, plan))) => {
+                        let tracer = asked.controlled(plan, etrace::WithoutCode(tracer));
+                        let tracer = tracer.with_thread(index.into());
                         Tracer::ControlledEtrace(Box::new(Pair(tally, tracer)), path)
+                    }
+                    (true, None) => {
+                        let tracer = etrace::Logged::new(settings, tracer);
+                        Tracer::EtraceData(Box::new(Pair(tally, tracer)), path)
+                    }
+                    (true, Some((asked, plan))) => {
+                        let tracer = asked.controlled(plan, etrace::Logged::new(settings, tracer));
+                        let tracer = tracer.with_thread(index.into());
+                        Tracer::ControlledEtraceData(Box::new(Pair(tally, tracer)), path)
                     }
                 }
             }
@@ -144,12 +174,17 @@ impl Capture {
 
     /// Fails if the trace of a thread could not be written: what comes would be lost.
     pub fn check(&self, tracer: &Tracer) -> Result<(), Error> {
-        match (&self.folder, tracer) {
-            (Folder::Etm(folder), _) => folder.check(),
-            (Folder::Etrace(_), Tracer::Etrace(both, path)) => written(&both.1.0, path),
-            (Folder::Etrace(_), Tracer::ControlledEtrace(both, path)) => written(&both.1.inner.0, path),
-            (Folder::Etrace(_), _) => Ok(()),
-        }
+        let (written, path) = match (&self.folder, tracer) {
+            (Folder::Etm(folder), _) => return folder.check(),
+            (Folder::Etrace(_), Tracer::Etrace(both, path)) => (both.1.0.check(), path),
+            (Folder::Etrace(_), Tracer::EtraceData(both, path)) => (both.1.tracer.check(), path),
+            (Folder::Etrace(_), Tracer::ControlledEtrace(both, path)) => (both.1.inner.0.check(), path),
+            (Folder::Etrace(_), Tracer::ControlledEtraceData(both, path)) => {
+                (both.1.inner.tracer.check(), path)
+            }
+            (Folder::Etrace(_), _) => return Ok(()),
+        };
+        written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
     }
 
     /// Ends the traces, and adds what was in memory.
@@ -181,21 +216,32 @@ impl Capture {
                 let code = code.iter().map(|(start, code)| (*start, &code[..]));
                 let traced =
                     folder.finish(tracers.collect(), retirement::process(header, definitions), code)?;
-                Ok(Traced { bytes: traced.bytes })
+                Ok(Traced { bytes: traced.bytes, unknown: 0, port: traced.port })
             }
-            Folder::Etrace(folder) => {
+            Folder::Etrace(both) => {
+                let mut unknown = 0;
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etrace(both, _) => Some(both.1.0),
+                    Tracer::EtraceData(both, _) => {
+                        unknown += both.1.unknown();
+                        Some(both.1.tracer)
+                    }
                     Tracer::ControlledEtrace(both, _) => Some(both.1.inner.0),
+                    Tracer::ControlledEtraceData(both, _) => {
+                        unknown += both.1.inner.unknown();
+                        Some(both.1.inner.tracer)
+                    }
                     _ => None,
                 });
+                let tracers = tracers.collect();
                 let programs = retirement::programs(definitions.maps());
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
                 let code = retirement::halfwords(definitions);
                 retirement::report_changes(definitions, &code);
                 let halfword = |at| code.get(&at).copied();
-                let all = folder.finish(tracers.collect(), &programs, blocks.iter(), halfword)?;
-                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum() })
+                let all = both.0.finish(tracers, &programs, blocks.iter(), halfword)?;
+                let port = port::Report::all(all.iter().filter_map(|traced| traced.port));
+                Ok(Traced { bytes: all.iter().map(|traced| traced.bytes).sum(), unknown, port })
             }
         }
     }
@@ -222,8 +268,10 @@ impl Tracer {
             Self::None(tally) => reader.take(bytes, definitions, tally),
             Self::Etm(both) => reader.take(bytes, definitions, &mut **both),
             Self::Etrace(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::EtraceData(both, _) => reader.take(bytes, definitions, &mut **both),
             Self::ControlledEtm(both) => reader.take(bytes, definitions, &mut **both),
             Self::ControlledEtrace(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtraceData(both, _) => reader.take(bytes, definitions, &mut **both),
         }
     }
 
@@ -233,8 +281,10 @@ impl Tracer {
             Self::None(tally) => reader.finish(definitions, tally),
             Self::Etm(both) => reader.finish(definitions, &mut **both),
             Self::Etrace(both, _) => reader.finish(definitions, &mut **both),
+            Self::EtraceData(both, _) => reader.finish(definitions, &mut **both),
             Self::ControlledEtm(both) => reader.finish(definitions, &mut **both),
             Self::ControlledEtrace(both, _) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtraceData(both, _) => reader.finish(definitions, &mut **both),
         }
     }
 
@@ -244,8 +294,10 @@ impl Tracer {
             Self::None(tally) => tally,
             Self::Etm(both) => &both.0,
             Self::Etrace(both, _) => &both.0,
+            Self::EtraceData(both, _) => &both.0,
             Self::ControlledEtm(both) => &both.0,
             Self::ControlledEtrace(both, _) => &both.0,
+            Self::ControlledEtraceData(both, _) => &both.0,
         }
     }
 
@@ -255,8 +307,10 @@ impl Tracer {
             Self::None(_) => 0,
             Self::Etm(both) => both.1.bytes(),
             Self::Etrace(both, _) => both.1.0.bytes(),
+            Self::EtraceData(both, _) => both.1.tracer.bytes(),
             Self::ControlledEtm(both) => both.1.inner.bytes(),
             Self::ControlledEtrace(both, _) => both.1.inner.0.bytes(),
+            Self::ControlledEtraceData(both, _) => both.1.inner.tracer.bytes(),
         }
     }
 
@@ -265,11 +319,8 @@ impl Tracer {
         match self {
             Self::ControlledEtm(both) => Some(Qualified::of(&both.1)),
             Self::ControlledEtrace(both, _) => Some(Qualified::of(&both.1)),
-            Self::None(_) | Self::Etm(_) | Self::Etrace(..) => None,
+            Self::ControlledEtraceData(both, _) => Some(Qualified::of(&both.1)),
+            Self::None(_) | Self::Etm(_) | Self::Etrace(..) | Self::EtraceData(..) => None,
         }
     }
-}
-
-fn written(tracer: &etrace::Tracer<etrace::TraceFile>, path: &Path) -> Result<(), Error> {
-    tracer.check().map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
 }

@@ -21,15 +21,16 @@ use clap::{Args, ValueEnum};
 use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
 use tracewright_qemu::live::{Connection, Receiver, SLOTS};
 
-use self::capture::Capture;
+use self::capture::{Capture, Encoder};
 use self::command::Launch;
 use self::counts::{Counts, Progress};
 use self::keep::Keep;
 use self::program::Program;
 use self::summary::Summary;
-use super::{Opts, on};
+use super::{Opts, Protocol, on};
 use crate::control::Asked;
-use crate::output::{Error, Outcome};
+use crate::etrace::LogData;
+use crate::output::{Error, Outcome, report};
 
 /// Of programs that QEMU runs.
 #[derive(Args)]
@@ -45,8 +46,9 @@ pub struct QemuArgs {
     #[arg(long, value_name = "DIR", requires = "qemu")]
     pub sysroot: Option<PathBuf>,
 
-    /// What the --log tells of accesses to memory. (Captures have none.)
-    #[arg(long, value_enum, requires_all = ["qemu", "log"])]
+    /// What is recorded of accesses to memory, in the --log, and as data trace in E-Trace captures. (ETMv4 of Arm's application processors
+    /// has no data trace.)
+    #[arg(long, value_enum, requires = "qemu")]
     pub data: Option<Data>,
 
     /// Begin to record here: an address (0x...), or a symbol of the program or its libraries.
@@ -81,6 +83,17 @@ pub enum Data {
     Values,
 }
 
+impl QemuArgs {
+    /// The same, as those see it who make a trace.
+    fn log_data(&self) -> LogData {
+        match self.data {
+            None | Some(Data::None) => LogData::Nothing,
+            Some(Data::Addresses) => LogData::Addresses,
+            Some(Data::Values) => LogData::Values,
+        }
+    }
+}
+
 /// What is made of the program, as the options say.
 struct Plan<'a> {
     opts: &'a Opts,
@@ -101,6 +114,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             ("--protocol", opts.protocol.is_some()),
             ("--option", !opts.options.is_empty()),
             ("--when", opts.control.is_given()),
+            ("--port", opts.port.asked().is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
@@ -110,7 +124,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
     let sysroot = args.sysroot.clone().or(prefix);
     let program = program::find(named, sysroot.as_deref())?;
-    capture::protocol(opts.protocol, program.target)?;
+    let protocol = capture::protocol(opts.protocol, program.target)?;
+    check_data(opts, protocol)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let qemu = tools::qemu(program.target, args.qemu_path.as_deref(), &path)?;
     let plugin = tools::plugin()?;
@@ -123,8 +138,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let capture = match &opts.output {
         Some(dir) => {
-            let control = control.clone();
-            Some(Capture::create(dir, program.target, &opts.options, control, &program.name())?)
+            let (encoder, data) = (encoder(opts, control.as_ref()), args.log_data());
+            Some(Capture::create(dir, program.target, &encoder, data, &program.name())?)
         }
         None => None,
     };
@@ -166,11 +181,33 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Summary::new(&plan.program, status, ended.interrupts, seconds, work).end(opts)
 }
 
+/// Data that is asked for has to go somewhere.
+fn check_data(opts: &Opts, protocol: Protocol) -> Result<(), Error> {
+    if opts.qemu.log_data() == LogData::Nothing {
+        return Ok(());
+    }
+    match (&opts.output, &opts.log, protocol) {
+        (None, None, _) => Err(Error::Message("--data: say where it goes, with -o DIR or --log FILE".into())),
+        (Some(_), None, Protocol::Etm4) => Err(Error::Message(
+            "--data: ETMv4 of Arm's application processors has no data trace; add --log FILE, which has accesses to memory".into(),
+        )),
+        (Some(_), Some(_), Protocol::Etm4) => {
+            report("the capture has no data trace, as ETMv4 of Arm's application processors has none; the log has it");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where the socket and what the plugin records can be: in memory, if there is a place for files in it.
 fn places(opts: &Opts) -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let output = opts.output.as_deref().and_then(Path::parent).map(|parent| Path::new(".").join(parent));
     runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
+}
+
+fn encoder<'a>(opts: &'a Opts, control: Option<&'a Asked>) -> Encoder<'a> {
+    Encoder { options: &opts.options, port: opts.port.asked(), control }
 }
 
 fn plugin_arguments(opts: &Opts, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
@@ -215,8 +252,9 @@ impl Plan<'_> {
             (Some(capture), _) => Some(capture),
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
-                let (options, control) = (&self.opts.options, self.control.clone());
-                Some(Capture::create(&dir, header.target, options, control, &self.program.name())?)
+                let data = self.opts.qemu.log_data();
+                let encoder = encoder(self.opts, self.control.as_ref());
+                Some(Capture::create(&dir, header.target, &encoder, data, &self.program.name())?)
             }
             (None, None) => None,
         };

@@ -11,7 +11,8 @@ use super::process::Recorded;
 use super::program::Program;
 use super::status::{as_code, describe, signal_name};
 use crate::output::{Error, Outcome, report, say};
-use crate::record::{Opts, grouped, on};
+use crate::port;
+use crate::record::{Opts, grouped, on, unknown_line};
 
 /// What a run came to.
 pub struct Summary {
@@ -24,7 +25,10 @@ pub struct Summary {
     threads: u64,
     tally: Tally,
     trace_bytes: Option<u64>,
+    port: Option<port::Report>,
     log_bytes: Option<u64>,
+    /// Accesses that are not in the trace.
+    unknown: u64,
 }
 
 /// Notes of a log that are told: more are the same again, most likely.
@@ -55,7 +59,9 @@ impl Summary {
             threads: threads.count() as u64,
             tally,
             trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
+            port: port::Report::all(processes.iter().filter_map(|process| process.traced?.port)),
             log_bytes: sum(|process| process.log_bytes),
+            unknown: sum(|process| process.traced.map(|traced| traced.unknown)).unwrap_or_default(),
             processes,
         }
     }
@@ -156,6 +162,10 @@ impl Summary {
         if let Some(bytes) = self.trace_bytes {
             line("trace", bytes, &format!("bytes in {}, {}", place(opts.output.as_deref()), bits(bytes)));
         }
+        unknown_line(self.unknown);
+        if let Some(port) = &self.port {
+            port.lines().iter().for_each(|line| say(line));
+        }
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
         }
@@ -183,6 +193,8 @@ impl Summary {
             "seconds": self.seconds, "instructions": self.instructions, "blocks": self.tally.blocks,
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
+            "unknown_accesses": self.unknown,
+            "port": self.port.map(|port| port.json()),
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
         format!("{object}\n")

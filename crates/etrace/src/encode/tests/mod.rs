@@ -4,3 +4,4 @@ mod flow;
 mod options;
 mod run;
 mod tracing;
+mod ways;

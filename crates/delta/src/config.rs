@@ -1,0 +1,239 @@
+//! What a stream is made with: group format, retire width, codes, amortisation.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which tokens make a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// {A, C}: cycles that retire, cycles that stall. Exact; one instruction a cycle.
+    Ac,
+    /// {A, B, C}: the same with missed retirement opportunities. Where in the A cycles they are is not told.
+    Abc,
+    /// {D, E}: how many retire in a cycle, and how far the next such cycle is. Exact.
+    De,
+}
+
+/// How counts are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// Elias gamma: shorter below 32, which is what counts.
+    #[default]
+    Gamma,
+    /// Elias delta: shorter for large counts.
+    Delta,
+}
+
+/// How D is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DCode {
+    /// D - 1 in as many bits as the retire width needs.
+    #[default]
+    Binary,
+    /// D in the code of the other tokens.
+    Elias,
+}
+
+/// The widest retirement.
+pub const MAX_WIDTH: u8 = 8;
+
+/// What a stream is made with. Every sync packet carries it, so that a reader needs nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// Which tokens make a group.
+    pub format: Format,
+    /// How many instructions can retire in a cycle: 1 to [`MAX_WIDTH`].
+    pub width: u8,
+    /// How counts are written.
+    pub code: Code,
+    /// How D is written.
+    pub d: DCode,
+    /// Stalls of up to so many cycles are amortised: counted in A, their place forgotten. 0: none.
+    pub amortise: u32,
+}
+
+/// What is wrong with a [`Config`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The width is not 1 to [`MAX_WIDTH`].
+    Width(u8),
+    /// {A, C} cannot say how many instructions retire in a cycle.
+    AcWidth(u8),
+    /// Only {A, B, C} can amortise.
+    Amortise(Format),
+    /// A word of the text form that is none.
+    Word(String),
+}
+
+impl Config {
+    /// {A, C} in Elias gamma.
+    #[must_use]
+    pub const fn ac() -> Self {
+        Self { format: Format::Ac, width: 1, code: Code::Gamma, d: DCode::Binary, amortise: 0 }
+    }
+
+    /// {A, B, C} in Elias gamma, nothing amortised.
+    #[must_use]
+    pub const fn abc(width: u8) -> Self {
+        Self { format: Format::Abc, width, ..Self::ac() }
+    }
+
+    /// {D, E} in binary and Elias gamma.
+    #[must_use]
+    pub const fn de(width: u8) -> Self {
+        Self { format: Format::De, width, ..Self::ac() }
+    }
+
+    /// The same with stalls of up to `cycles` amortised.
+    #[must_use]
+    pub const fn amortising(self, cycles: u32) -> Self {
+        Self { amortise: cycles, ..self }
+    }
+
+    /// Whether such a stream can be.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !(1..=MAX_WIDTH).contains(&self.width) {
+            return Err(ConfigError::Width(self.width));
+        }
+        match self.format {
+            Format::Ac if self.width > 1 => Err(ConfigError::AcWidth(self.width)),
+            Format::Ac | Format::De if self.amortise > 0 => Err(ConfigError::Amortise(self.format)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the cycle of every instruction can be told, whatever ran.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.format != Format::Abc || (self.width == 1 && self.amortise == 0)
+    }
+
+    /// Bits of a binary D.
+    #[must_use]
+    pub(crate) fn d_bits(&self) -> u32 {
+        u32::from(self.width.max(1)).next_power_of_two().trailing_zeros()
+    }
+
+    /// As in sync packets: a byte, and the threshold after it.
+    pub(crate) fn to_byte(self) -> u8 {
+        let format = match self.format {
+            Format::Ac => 0,
+            Format::Abc => 1,
+            Format::De => 2,
+        };
+        let width = self.width.wrapping_sub(1) & 7;
+        format | width << 2 | u8::from(self.code == Code::Delta) << 5 | u8::from(self.d == DCode::Elias) << 6
+    }
+
+    /// From a sync packet; `None` for what no encoder writes.
+    pub(crate) fn from_byte(byte: u8, amortise: u32) -> Option<Self> {
+        let config = Self {
+            format: match byte & 3 {
+                0 => Format::Ac,
+                1 => Format::Abc,
+                2 => Format::De,
+                _ => return None,
+            },
+            width: (byte >> 2 & 7) + 1,
+            code: if byte & 0x20 == 0 { Code::Gamma } else { Code::Delta },
+            d: if byte & 0x40 == 0 { DCode::Binary } else { DCode::Elias },
+            amortise,
+        };
+        (byte & 0x80 == 0 && config.check().is_ok()).then_some(config)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::ac()
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ac => "{A,C}",
+            Self::Abc => "{A,B,C}",
+            Self::De => "{D,E}",
+        })
+    }
+}
+
+/// The text form: `ac`, `abc,width=4,amortise=1`, `de,width=2,d=elias`, `ac,code=delta`.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.format {
+            Format::Ac => "ac",
+            Format::Abc => "abc",
+            Format::De => "de",
+        })?;
+        if self.width != 1 {
+            write!(f, ",width={}", self.width)?;
+        }
+        if self.amortise != 0 {
+            write!(f, ",amortise={}", self.amortise)?;
+        }
+        if self.code == Code::Delta {
+            f.write_str(",code=delta")?;
+        }
+        if self.d == DCode::Elias {
+            f.write_str(",d=elias")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Config {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let mut config = Self::ac();
+        for (at, word) in text.split(',').map(str::trim).enumerate() {
+            let wrong = || ConfigError::Word(word.to_owned());
+            if at == 0 {
+                config.format = match word {
+                    "ac" => Format::Ac,
+                    "abc" => Format::Abc,
+                    "de" => Format::De,
+                    _ => return Err(wrong()),
+                };
+                continue;
+            }
+            let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+            match (name, value) {
+                ("width", _) => config.width = value.parse().map_err(|_| wrong())?,
+                ("amortise", _) => config.amortise = value.parse().map_err(|_| wrong())?,
+                ("code", "gamma") => config.code = Code::Gamma,
+                ("code", "delta") => config.code = Code::Delta,
+                ("d", "binary") => config.d = DCode::Binary,
+                ("d", "elias") => config.d = DCode::Elias,
+                _ => return Err(wrong()),
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Width(width) => write!(f, "a retire width of {width}: 1 to {MAX_WIDTH} are possible"),
+            Self::AcWidth(width) => {
+                write!(f, "{{A,C}} tells one instruction a cycle, not {width}: take `abc` or `de`")
+            }
+            Self::Amortise(format) => write!(f, "{format} cannot amortise stalls: take `abc`"),
+            Self::Word(word) => write!(
+                f,
+                "`{word}` in a delta format: expected `ac`, `abc` or `de` first, then `width=N`, `amortise=N`, \
+                 `code=gamma`, `code=delta`, `d=binary` or `d=elias`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
