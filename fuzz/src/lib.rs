@@ -4,6 +4,9 @@
 //! At length: `FUZZ=packets cargo +nightly fuzz run any --features libfuzzer`.
 
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/core/tests/fuzz_bodies.rs"]
+mod core;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
 mod delta;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -51,6 +54,7 @@ pub type Body = fn(&[u8]);
 
 /// All bodies by name.
 pub const BODIES: &[(&str, Body)] = &[
+    ("control", core::control),
     ("packets", etm::packets),
     ("decode", etm::decode),
     ("etrace_payloads", etrace_packets::payloads),

@@ -10,9 +10,10 @@ use tracewright_image::Image;
 use tracewright_input::{ImageFile, map_file};
 use tracewright_isa::riscv::{IType, Xlen};
 
+use crate::control::{ControlArgs, Qualified};
 use crate::etm;
 use crate::etrace::{Folder, Settings, Traced};
-use crate::log::Log;
+use crate::log::{Log, bits};
 use crate::output::{Error, Outcome, report, stdout};
 use crate::port::{PortArgs, Report};
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
@@ -31,6 +32,8 @@ Exit status: 0 good; 1 the log had errors (they are printed; what came before th
 Examples:
   tracewright record --log run.log programs/bin/sort.elf
   tracewright encode run.log --image programs/bin/sort.elf -o run
+  tracewright encode run.log --image programs/bin/sort.elf -o run \\
+      --when 'start at main; stop at exit'
   tracewright encode spike.log -o run --option branch_prediction=off
   tracewright encode run.log -o run --port 1/2 --summary port.json
   tracewright encode x.log -o run --option help")]
@@ -53,6 +56,9 @@ pub struct Opts {
     /// The log is of an RV32 program (tracewright's own logs and ELF files given with --image say so themselves).
     #[arg(long)]
     rv32: bool,
+
+    #[command(flatten)]
+    control: ControlArgs,
 
     /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
     #[arg(long, value_name = "N")]
@@ -86,16 +92,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     if retirement::is_log(&opts.log) {
         let (log, options) = (opts.log.as_path(), opts.options.as_slice());
-        let (port, summary) = (opts.port.asked(), opts.summary.as_deref());
+        let (port, summary, control) = (opts.port.asked(), opts.summary.as_deref(), opts.control.asked()?);
         let Opts { thread, quiet, .. } = *opts;
-        return retirement::encode(&Asked { log, dir, options, port, thread, summary, quiet });
+        return retirement::encode(&Asked { log, dir, options, port, control, thread, summary, quiet });
     }
     if opts.thread.is_some() {
         let path = opts.log.display();
         return Err(Error::Message(format!("{path}: --thread: the log does not tell threads apart")));
     }
-    let (traced, instructions, error) =
-        if is_encoder_input(&opts.log)? { encoder_input(opts, dir)? } else { log(opts, dir)? };
+    let (traced, instructions, error) = if !is_encoder_input(&opts.log)? {
+        log(opts, dir)?
+    } else if opts.control.is_given() {
+        let path = opts.log.display();
+        return Err(Error::Message(format!("{path}: --when: encoder inputs go to the encoder as they are")));
+    } else {
+        encoder_input(opts, dir)?
+    };
     if let Some(error) = &error {
         report(&format!("{}: {error}", opts.log.display()));
     }
@@ -134,11 +146,29 @@ fn log(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     log.check_program(!opts.images.is_empty())?;
     let image = image(&opts.images)?;
     let xlen = log.xlen().unwrap_or(if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 });
+    let asked = opts.control.asked()?;
+    let plan = asked.as_ref().map(|asked| asked.plan(&image)).transpose()?;
     let (folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen)?, &name(&opts.log))?;
-    let sinks = Pair(Watch::new(), Pair(Code::default(), tracer));
-    let (Pair(mut watch, Pair(code, tracer)), error) = log.read(xlen, &image, sinks);
+    let sinks = Pair(Watch::new(), Code::default());
+    let mut qualified = None;
+    let (Pair(mut watch, code), tracer, error) = match (&asked, &plan) {
+        (Some(asked), Some(plan)) => {
+            let program = self::image(&opts.images)?;
+            let tracer = asked.controlled(plan, tracer).with_code(move |pc| bits(&program, pc));
+            let (Pair(sinks, tracer), error) = log.read(xlen, &image, Pair(sinks, tracer));
+            let of = Qualified::of(&tracer);
+            of.warn(asked);
+            qualified = Some(of.qualified);
+            (sinks, tracer.inner, error)
+        }
+        _ => {
+            let (Pair(sinks, tracer), error) = log.read(xlen, &image, Pair(sinks, tracer));
+            (sinks, tracer, error)
+        }
+    };
     watch.finish();
-    let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
+    let all = || watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
+    let instructions = qualified.unwrap_or_else(all);
     let blocks = watch.blocks.iter().map(|(block, _)| block);
     let traced = folder.finish(vec![tracer], &opts.images, blocks, |at| code.halfword(at))?;
     let traced = traced.first().copied().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod control;
 mod decode;
 mod demo;
 mod encode;

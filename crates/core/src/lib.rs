@@ -6,6 +6,7 @@
 
 mod block;
 mod context;
+pub mod control;
 mod data;
 mod element;
 mod isa;

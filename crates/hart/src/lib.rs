@@ -32,6 +32,7 @@ mod access;
 pub mod bare;
 mod blocks;
 mod cache;
+mod control;
 mod csr;
 mod execute;
 mod float;
@@ -49,6 +50,7 @@ pub mod timing;
 mod tlb;
 
 pub use blocks::Blocks;
+pub use control::{Controlled, Events, Moment};
 pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;

@@ -3,6 +3,7 @@
 
 pub mod broadcast;
 mod captures;
+pub mod control;
 pub mod debian;
 pub mod etm;
 pub mod etrace;

@@ -1,13 +1,12 @@
 //! The capture folder that a trace goes to.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{ExecutedCode, Seen, Settings, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
 use crate::output::{Error, report};
 
 /// A capture folder that is being written: one source and one buffer for each hart, or thread.
@@ -37,29 +36,29 @@ impl Folder {
         dir: &Path,
         settings: &Settings,
         description: &str,
-    ) -> Result<(Self, Tracer<File>), Error> {
+    ) -> Result<(Self, Tracer<TraceFile>), Error> {
         let mut folder = Self::create(dir, settings, description)?;
         let tracer = folder.source("hart0", "trace")?;
         Ok((folder, tracer))
     }
 
     /// Adds a thread, which is a source with this name: what writes its trace into a file of its own.
-    pub fn thread(&mut self, name: &str) -> Result<Tracer<File>, Error> {
+    pub fn thread(&mut self, name: &str) -> Result<Tracer<TraceFile>, Error> {
         self.source(name, name)
     }
 
-    fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<File>, Error> {
+    fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
         let source = self.writer.source(name, self.settings.source.clone());
         let (path, file) = self.writer.buffer(buffer, &[source])?;
         self.paths.push(path);
-        Ok(Tracer::new(&self.settings, file))
+        Ok(Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring)))
     }
 
     /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
     /// `halfword` tells what is at an address, where nothing was seen that ran there. Says what each trace came to.
     pub fn finish<'a>(
         mut self,
-        tracers: Vec<Tracer<File>>,
+        tracers: Vec<Tracer<TraceFile>>,
         programs: &[ImageFile],
         blocks: impl Iterator<Item = &'a Block>,
         mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
@@ -68,9 +67,10 @@ impl Folder {
         let mut seen = Seen::new();
         let mut failed = None;
         for (tracer, path) in tracers.into_iter().zip(&self.paths) {
-            match tracer.finish() {
-                Ok((_, traced, by_this)) => {
-                    all.push(traced);
+            let finished = tracer.finish().and_then(|(file, traced, seen)| Ok((file.close()?, traced, seen)));
+            match finished {
+                Ok((kept, traced, by_this)) => {
+                    all.push(Traced { kept, ..traced });
                     seen.merge(by_this);
                 }
                 // If the disk is full, what is there should be readable.

@@ -19,6 +19,8 @@ pub struct Settings {
     pub source: EtraceSource,
     /// When the encoder synchronises anew.
     pub resync: Resync,
+    /// Only so many bytes are kept, the newest.
+    pub ring: Option<u64>,
     /// How changes of context are reported.
     pub ctype: CType,
     /// How many bits the types of instructions have.
@@ -84,6 +86,7 @@ impl Settings {
         Self {
             source: EtraceSource { config, source: 0, isa },
             resync: Resync::default(),
+            ring: None,
             ctype: CType::Precise,
             itype_width: ITypeWidth::Four,
             shallow: false,

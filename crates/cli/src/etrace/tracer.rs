@@ -58,6 +58,8 @@ impl Next {
 pub struct Traced {
     /// Bytes that were written.
     pub bytes: u64,
+    /// How many of them are in the file.
+    pub kept: u64,
     /// Instruction trace packets.
     pub packets: u64,
     /// Data trace packets.

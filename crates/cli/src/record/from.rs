@@ -13,7 +13,7 @@ use super::keep::Keep;
 use super::pair::{Maybe, Pair};
 use super::places::{self, Places};
 use super::watch::Watch;
-use super::{Opts, Ran};
+use super::{Controls, Opts, Qualified, Ran};
 use crate::log::{Log, bits};
 use crate::output::{Error, Outcome, report};
 
@@ -73,11 +73,24 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     }
     let places = opts.program.as_deref().map_or_else(Places::none, places::file);
     let xlen = log.xlen().unwrap_or(if opts.rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
+    let controls = Controls::new(opts, places.image())?;
     let (folder, tracer) = super::trace(opts, xlen)?;
-    let sinks = Pair(Watch::new(), Pair(Code::default(), Pair(Keep::new(opts, xlen)?, Maybe(tracer))));
+    let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?));
     let start = Instant::now();
-    let (Pair(mut watch, Pair(code, Pair(keep, Maybe(tracer)))), error) =
-        log.read(xlen, places.image(), sinks);
+    let mut qualified = None;
+    let (Pair(mut watch, Pair(code, keep)), tracer, error) = match (tracer, &controls) {
+        (Some(tracer), Some(Controls { asked, plan, .. })) => {
+            let tracer = asked.controlled(plan, tracer).with_code(code_of(opts));
+            let (Pair(sinks, tracer), error) = log.read(xlen, places.image(), Pair(sinks, tracer));
+            qualified = Some(Qualified::of(&tracer)).inspect(|qualified| qualified.warn(asked));
+            (sinks, Some(tracer.inner), error)
+        }
+        (tracer, _) => {
+            let (Pair(sinks, Maybe(tracer)), error) =
+                log.read(xlen, places.image(), Pair(sinks, Maybe(tracer)));
+            (sinks, tracer, error)
+        }
+    };
     watch.finish();
     if let Some(error) = &error {
         report(&format!("{}: {error}", path.display()));
@@ -95,9 +108,16 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
         }
         _ => None,
     };
-    let ran = Ran { stop, watch, seconds, timing: None, log_bytes, traced, instructions, pc: 0 };
+    let timing = None;
+    let ran = Ran { stop, watch, seconds, timing, log_bytes, traced, qualified, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);
     ran.end(opts, xlen, error.is_none(), |pc| {
         code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc))
     })
+}
+
+/// The program's instructions, for logs that do not tell them.
+fn code_of(opts: &Opts) -> impl FnMut(u64) -> Option<u32> + Send + 'static {
+    let places = opts.program.as_deref().map_or_else(Places::none, places::file);
+    move |pc| bits(places.image(), pc)
 }

@@ -1,11 +1,13 @@
 //! `tracewright record`: runs a program and records what it executes.
 
+mod controlled;
 mod from;
 mod keep;
 mod machine;
 mod pair;
 mod places;
 mod qemu;
+mod ring;
 mod summary;
 mod watch;
 
@@ -24,6 +26,7 @@ use tracewright_hart::{Core, Hart, Machine, Sink, Stop};
 use tracewright_input::ImageFile;
 use tracewright_isa::riscv::Xlen;
 
+use self::controlled::Controls;
 pub use self::from::Code;
 use self::keep::Keep;
 use self::machine::{Kind, Loaded};
@@ -33,7 +36,8 @@ use self::places::Places;
 use self::summary::Summary;
 pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
-use crate::etrace::{Folder, Settings, Traced, Tracer, WithData};
+use crate::control::{ControlArgs, Qualified};
+use crate::etrace::{Folder, Settings, TraceFile, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
 use crate::port::PortArgs;
 
@@ -56,6 +60,13 @@ Examples:
   tracewright record --protocol etrace -o run programs/bin/sort.elf
   tracewright record --protocol etrace --option branch_prediction=off \\
       --option return_stack_size=3 -o run programs/bin/sort.elf
+  tracewright record --protocol etrace -o run \\
+      --when 'priv = u & pc in main..main_end' programs/bin/tasks.elf
+  tracewright record --protocol etrace -o run --when isr programs/bin/timer.elf
+  tracewright record --protocol etrace -o run \\
+      --when 'start at main for 1000 instructions' programs/bin/sort.elf
+  tracewright record --protocol etrace -o run --ring 64K \\
+      --trigger 'cause = 2' --position 75 programs/bin/traps.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
   tracewright record --protocol etrace --timing cva6_like -o run \\
       --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
@@ -63,6 +74,7 @@ Examples:
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
   tracewright record --qemu --start main -o run app -- one two
+  tracewright record --qemu --when 'pc in compute' -o run app
   tracewright record --qemu --data addresses -o run riscv-app")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
@@ -139,6 +151,12 @@ pub struct Opts {
     memory: usize,
 
     #[command(flatten)]
+    control: ControlArgs,
+
+    #[command(flatten)]
+    ring: ring::RingArgs,
+
+    #[command(flatten)]
     port: PortArgs,
 
     #[command(flatten)]
@@ -189,8 +207,15 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
             "--protocol etm4 is for Arm programs, which run under QEMU: add --qemu".into(),
         ));
     }
-    if opts.protocol.is_none() && !opts.options.is_empty() {
-        return Err(Error::Message("--option is for traces: name a --protocol, too".into()));
+    let for_traces = [
+        ("--option", !opts.options.is_empty()),
+        ("--when", opts.control.is_given()),
+        ("--ring", opts.ring.ring.is_some()),
+    ];
+    if opts.protocol.is_none()
+        && let Some((option, _)) = for_traces.iter().find(|(_, given)| *given)
+    {
+        return Err(Error::Message(format!("{option} is for traces: name a --protocol, too")));
     }
     if opts.protocol.is_none() && opts.port.asked().is_some() {
         return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
@@ -226,8 +251,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     let timing = opts.timing.as_deref().map(timing).transpose()?;
     match machine::load(opts, program)? {
         Loaded::Linux(mut hart) => {
+            let controls = Controls::new(opts, places::linux(hart.machine.mapped()).image())?;
             let (folder, tracer) = trace(opts, xlen(&hart.core))?;
-            let (mut ran, tracer) = record(opts, timing, &mut hart, tracer)?;
+            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             ran.end_trace(folder, tracer, &places::programs(hart.machine.mapped()), &mut hart.core)?;
             for warning in hart.machine.warnings() {
                 report(warning);
@@ -236,8 +262,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
             ran.end_of_hart(opts, &mut hart.core, &places)
         }
         Loaded::Bare(mut hart) => {
+            let controls = Controls::new(opts, places::file(program).image())?;
             let (folder, tracer) = trace(opts, xlen(&hart.core))?;
-            let (mut ran, tracer) = record(opts, timing, &mut hart, tracer)?;
+            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             let programs = [ImageFile { path: program.clone(), at: None }];
             ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
             ran.end_of_hart(opts, &mut hart.core, &places::file(program))
@@ -264,10 +291,15 @@ fn timing(name: &str) -> Result<Model, Error> {
 }
 
 /// Where a trace goes, and what makes it, if one is asked for.
-fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<File>>), Error> {
+fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    let settings = Settings::new(isa).with(&opts.options)?.with_port(opts.port.asked())?;
+    let mut settings = Settings::new(isa);
+    if let Some(max) = opts.ring.resync_max() {
+        settings.resync.max = max;
+    }
+    settings.ring = opts.ring.ring;
+    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     if opts.from.is_some() {
         settings.refuse_data()?;
     }
@@ -283,6 +315,8 @@ struct Ran {
     timing: Option<Stats>,
     log_bytes: Option<u64>,
     traced: Option<Traced>,
+    /// What of it is traced, if not all.
+    qualified: Option<Qualified>,
     instructions: u64,
     /// Where execution was at the end.
     pc: u64,
@@ -291,12 +325,20 @@ struct Ran {
 /// Runs the program. What is not asked for does not slow it down.
 fn record<M: Machine>(
     opts: &Opts,
+    controls: Option<&Controls>,
     timing: Option<Model>,
     hart: &mut Hart<M>,
-    tracer: Option<Tracer<File>>,
-) -> Result<(Ran, Option<Tracer<File>>), Error> {
+    tracer: Option<Tracer<TraceFile>>,
+) -> Result<(Ran, Option<Tracer<TraceFile>>), Error> {
     let xlen = xlen(&hart.core);
     hart.stop_when(ctrl_c());
+    let tracer = match (controls, tracer) {
+        (Some(controls), Some(tracer)) => {
+            let (ran, tracer) = controlled::record(opts, controls, timing, hart, tracer)?;
+            return Ok((ran, Some(tracer)));
+        }
+        (_, tracer) => tracer,
+    };
     let start = Instant::now();
     let watch = Watch::new();
     let limit = opts.max_instructions;
@@ -331,7 +373,8 @@ fn record<M: Machine>(
     watch.finish();
     let (instructions, pc) = (hart.core.instret, hart.core.pc);
     let seconds = start.elapsed().as_secs_f64();
-    let ran = Ran { stop, watch, seconds, timing: stats, log_bytes, traced: None, instructions, pc };
+    let (traced, qualified) = (None, None);
+    let ran = Ran { stop, watch, seconds, timing: stats, log_bytes, traced, qualified, instructions, pc };
     Ok((ran, tracer))
 }
 
@@ -340,8 +383,8 @@ fn run_traced<M: Machine, S: Sink>(
     hart: &mut Hart<M>,
     limit: u64,
     mut sink: S,
-    tracer: Option<Tracer<File>>,
-) -> (Stop, S, Option<Tracer<File>>) {
+    tracer: Option<Tracer<TraceFile>>,
+) -> (Stop, S, Option<Tracer<TraceFile>>) {
     match tracer {
         None => (hart.run(limit, &mut sink), sink, None),
         Some(tracer) => {
@@ -378,7 +421,7 @@ impl Ran {
     fn end_trace(
         &mut self,
         folder: Option<Folder>,
-        tracer: Option<Tracer<File>>,
+        tracer: Option<Tracer<TraceFile>>,
         programs: &[ImageFile],
         core: &mut Core,
     ) -> Result<(), Error> {

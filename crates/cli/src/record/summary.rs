@@ -151,7 +151,11 @@ impl Summary {
             }
         }
         if let Some(traced) = &ran.traced {
-            traced_lines(traced, self.instructions, opts.output.as_deref());
+            if let Some((count, part)) = ran.qualified.map(|qualified| qualified.line()) {
+                line("traced", count, &part);
+            }
+            let instructions = ran.qualified.map_or(self.instructions, |qualified| qualified.qualified);
+            traced_lines(traced, instructions, opts.output.as_deref());
         }
         if let (Some(bytes), Some(path)) = (ran.log_bytes, &opts.log) {
             let bits = 8.0 * bytes as f64 / self.instructions.max(1) as f64;
@@ -175,6 +179,7 @@ impl Summary {
             "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
             "contexts": ran.watch.contexts.len(),
             "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
+            "traced_instructions": ran.qualified.map(|qualified| qualified.qualified),
             "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
             "port": ran.traced.and_then(|traced| traced.port).map(|port| port.json()),
         });
@@ -193,6 +198,9 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
         more => format!(", {:.4} bits an instruction", 8.0 * traced.bytes as f64 / more as f64),
     };
     line("trace", traced.bytes, &format!("bytes{place}{bits}"));
+    if traced.kept < traced.bytes {
+        line("kept", traced.kept, "bytes: the newest, in a ring");
+    }
     let packets = traced.packets + traced.data_packets;
     let bytes = traced.bytes as f64 / packets.max(1) as f64;
     let data = match traced.data_packets {

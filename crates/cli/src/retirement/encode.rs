@@ -1,11 +1,15 @@
 use std::path::Path;
 
 use tracewright_core::Isa;
+use tracewright_core::control::Plan;
 use tracewright_hart::Sink;
 use tracewright_qemu::format::{Off, Target};
 use tracewright_qemu::read::Log;
 
-use super::{end_words, halfwords, open, process, programs, report_changes, source_name, translated};
+use super::{
+    end_words, halfwords, open, process, programs, report_changes, source_name, symbols, translated,
+};
+use crate::control::{self, Qualified};
 use crate::encode::write_summary;
 use crate::etm;
 use crate::etrace::{self, LogData, Logged};
@@ -21,6 +25,8 @@ pub struct Asked<'a> {
     pub dir: &'a Path,
     /// Options of the encoder.
     pub options: &'a [String],
+    /// What is traced, if not all.
+    pub control: Option<control::Asked>,
     /// The trace port, if one is asked for.
     pub port: Option<port::Asked>,
     /// One thread, or all.
@@ -34,6 +40,8 @@ pub struct Asked<'a> {
 /// What threads came to.
 struct Threads {
     indices: Vec<u32>,
+    plan: Option<Plan>,
+    qualified: Qualified,
     errors: u64,
     instructions: u64,
     quiet: bool,
@@ -48,7 +56,12 @@ pub fn encode(asked: &Asked<'_>) -> Result<Outcome, Error> {
         let what = asked.thread.map_or("no thread".into(), |thread| format!("no thread {thread}"));
         return Err(Error::Message(format!("{}: the log has {what}", asked.log.display())));
     }
-    let mut threads = Threads { indices, errors: 0, instructions: 0, quiet: asked.quiet };
+    let plan = match &asked.control {
+        Some(control) => Some(control.plan(&symbols(log.definitions().maps()))?),
+        None => None,
+    };
+    let qualified = Qualified::default();
+    let mut threads = Threads { indices, plan, qualified, errors: 0, instructions: 0, quiet: asked.quiet };
     if let Some(damage) = log.damage() {
         report(&format!("{}: {damage}", asked.log.display()));
         threads.errors += 1;
@@ -63,10 +76,30 @@ pub fn encode(asked: &Asked<'_>) -> Result<Outcome, Error> {
         Target::Aarch64 => threads.etm(&mut log, asked, Isa::A64)?,
         Target::Arm => threads.etm(&mut log, asked, Isa::A32)?,
     }
+    if let Some(control) = &asked.control {
+        threads.qualified.warn(control);
+    }
     Ok(Outcome::from_errors(threads.errors))
 }
 
 impl Threads {
+    /// Gives what qualifies of a thread to a sink.
+    fn read_into<S: Sink>(&mut self, log: &mut Log, index: u32, asked: &Asked<'_>, mut sink: S) -> S {
+        let (Some(control), Some(plan)) = (&asked.control, &self.plan) else {
+            self.read(log, index, asked, &mut sink);
+            return sink;
+        };
+        let mut controlled = control.controlled(plan, sink).with_thread(index.into());
+        self.read(log, index, asked, &mut controlled);
+        self.qualified.add(&Qualified::of(&controlled));
+        controlled.inner
+    }
+
+    /// Instructions that were encoded.
+    fn encoded(&self) -> u64 {
+        if self.plan.is_some() { self.qualified.qualified } else { self.instructions }
+    }
+
     /// Gives a thread to a sink, and says what it came to.
     fn read(&mut self, log: &mut Log, index: u32, asked: &Asked<'_>, sink: &mut impl Sink) {
         let result = log.read(index, sink);
@@ -94,14 +127,11 @@ impl Threads {
         for index in self.indices.clone() {
             let tracer = folder.thread(&source_name(index))?;
             if tracer.has_data() {
-                let mut tracer = Logged::new(&settings, tracer);
-                self.read(log, index, asked, &mut tracer);
+                let tracer = self.read_into(log, index, asked, Logged::new(&settings, tracer));
                 unknown += tracer.unknown();
                 tracers.push(tracer.tracer);
             } else {
-                let mut tracer = etrace::WithoutCode(tracer);
-                self.read(log, index, asked, &mut tracer);
-                tracers.push(tracer.0);
+                tracers.push(self.read_into(log, index, asked, etrace::WithoutCode(tracer)).0);
             }
         }
         let programs = programs(log.definitions().maps());
@@ -120,7 +150,7 @@ impl Threads {
             write_summary(path, self.instructions, all.bytes, Some(all.packets), all.port.as_ref())?;
         }
         if !self.quiet {
-            traced_lines(&all, self.instructions, Some(asked.dir));
+            traced_lines(&all, self.encoded(), Some(asked.dir));
             unknown_line(unknown);
         }
         Ok(())
@@ -132,8 +162,8 @@ impl Threads {
         let mut tracers = Vec::new();
         for index in self.indices.clone() {
             let tid = log.definitions().tid(index).unwrap_or_default();
-            let mut tracer = folder.thread(index, tid)?;
-            self.read(log, index, asked, &mut tracer);
+            let tracer = folder.thread(index, tid)?;
+            let tracer = self.read_into(log, index, asked, tracer);
             folder.check()?;
             tracers.push(tracer);
         }

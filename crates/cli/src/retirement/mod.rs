@@ -17,7 +17,7 @@ use tracewright_qemu::read::{Definitions, Log, Map, Translation};
 
 pub use self::encode::{Asked, encode};
 pub use self::info::info;
-pub use self::programs::programs;
+pub use self::programs::{programs, symbols};
 pub use self::stats::stats;
 use crate::output::{Error, report};
 

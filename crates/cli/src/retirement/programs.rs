@@ -49,3 +49,20 @@ fn program(map: &Map) -> Result<Option<ImageFile>, String> {
     // Where its first page is, as /proc/PID/maps has it.
     Ok(lowest.map(|lowest| ImageFile { path: path.into(), at: Some(lowest & !0xfff) }))
 }
+
+/// The symbols of the files that were mapped. What cannot be read has none, and [`programs`] says so.
+pub fn symbols(maps: &[Map]) -> Image {
+    let mut builder = Image::builder();
+    let mut found: Vec<ImageFile> = Vec::new();
+    for map in maps.iter().filter(|map| !map.path.is_empty()) {
+        if let Ok(Some(file)) = program(map)
+            && !found.contains(&file)
+        {
+            if let Ok(bytes) = map_file(&file.path) {
+                let _ = builder.elf("", bytes, file.at, MemorySpace::ANY);
+            }
+            found.push(file);
+        }
+    }
+    builder.build()
+}

@@ -1,3 +1,5 @@
+use tracewright_core::control::Comparator;
+
 use crate::ingress::Entry;
 
 /// Which entries are traced: a comparator for each input. All of them have to agree; without any, everything is
@@ -27,30 +29,6 @@ pub struct Filter {
     pub iretire: Comparator,
     /// On the size of the last instruction.
     pub ilastsize: Comparator,
-}
-
-/// What a comparator looks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Comparator {
-    /// It is off: anything will do.
-    #[default]
-    Off,
-    /// This value.
-    Match(u64),
-    /// A value in this range, both ends among them.
-    Range(u64, u64),
-}
-
-impl Comparator {
-    /// Whether it agrees.
-    #[inline]
-    pub const fn agrees(self, value: u64) -> bool {
-        match self {
-            Self::Off => true,
-            Self::Match(wanted) => value == wanted,
-            Self::Range(least, most) => least <= value && value <= most,
-        }
-    }
 }
 
 impl Filter {

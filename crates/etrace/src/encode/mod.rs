@@ -52,9 +52,10 @@ mod tests;
 pub use blocks::BlockEncoder;
 pub use config::{Config, Quirks};
 pub use encoder::Encoder;
-pub use filter::{Comparator, Filter};
+pub use filter::Filter;
 pub use port::{Port, Reached};
 pub use resync::{Resync, ResyncMode};
+pub use tracewright_core::control::Comparator;
 
 #[cfg(doc)]
 use crate::ingress::{CType, Entry};

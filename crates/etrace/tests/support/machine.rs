@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Block, Flow, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
-use tracewright_hart::{Hart, Machine, Privilege, Sink, Trap};
+use tracewright_hart::{Hart, Privilege, Sink, Trap};
 use tracewright_image::{Bytes, Image};
 
 use super::happened::Happened;
@@ -100,11 +100,13 @@ impl Record {
 
 /// Runs a program, for Linux or on a bare machine, whichever it is for.
 pub fn run(path: &Path, instructions: u64) -> Record {
-    fn to_end<M: Machine>(mut hart: Hart<M>, instructions: u64) -> Record {
-        let mut record = Record::default();
-        hart.run(instructions, &mut record);
-        record
-    }
+    let mut record = Record::default();
+    run_into(path, instructions, &mut record);
+    record
+}
+
+/// The same, for any sink.
+pub fn run_into(path: &Path, instructions: u64, sink: &mut impl Sink) {
     let elf = std::fs::read(path).unwrap();
     if bare::is_for_it(&elf) {
         // The proxy kernel runs a program.
@@ -112,12 +114,12 @@ pub fn run(path: &Path, instructions: u64) -> Record {
         let arguments = if path.ends_with("pk.riscv") { vec!["pk".into(), program] } else { Vec::new() };
         let options = bare::Options { arguments, ..bare::Options::default() };
         let (core, machine) = Bare::new(&elf, &options, Box::new(io::sink())).unwrap();
-        to_end(Hart::new(core, machine), instructions)
+        Hart::new(core, machine).run(instructions, sink);
     } else {
         let arguments = vec![path.as_os_str().to_owned()];
         let options = linux::Options { arguments, streams: Streams::none(), ..linux::Options::default() };
         let (core, machine) = Linux::load(path, options).unwrap();
-        to_end(Hart::new(core, machine), instructions)
+        Hart::new(core, machine).run(instructions, sink);
     }
 }
 

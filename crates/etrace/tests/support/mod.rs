@@ -1,6 +1,7 @@
 //! What the tests of decoding share.
 #![allow(dead_code)]
 
+pub mod executions;
 pub mod happened;
 pub mod machine;
 pub mod twin;

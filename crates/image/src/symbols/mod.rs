@@ -92,6 +92,12 @@ impl<'a> Symbols<'a> {
         })
     }
 
+    /// The names of all symbols, demangled, in no order; a name may come more than once.
+    pub fn names(self) -> impl Iterator<Item = &'a str> {
+        let files = self.image.files.iter().filter(|file| file.elf.is_some());
+        files.flat_map(|file| file.symbols().names(file.bytes.as_slice()))
+    }
+
     /// The ELF file at `address`, the address it was linked for, and what lies between.
     fn program(self, address: u64, space: MemorySpace) -> Option<(&'a File, u64, u64)> {
         let (_, region) = self.image.programs.find(address, space)?;

@@ -63,6 +63,11 @@ impl Table {
         Some((entry.shown(file), entry.symbol.start..entry.end))
     }
 
+    /// The names of all symbols.
+    pub fn names<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = &'a str> {
+        self.entries.iter().map(|entry| entry.shown(file))
+    }
+
     /// The addresses of the symbol called `name`; of several the first function others can see.
     pub fn resolve(&self, file: &[u8], name: &str) -> Option<Range<u64>> {
         let is_called: [&dyn Fn(&Entry) -> bool; 3] = [

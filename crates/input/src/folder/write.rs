@@ -91,7 +91,13 @@ impl CaptureWriter {
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
         let path = self.dir.join(&file);
-        let made = File::create(&path).map_err(|error| cannot_write(&path, &error))?;
+        let made = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|error| cannot_write(&path, &error))?;
         self.description.buffers.push((name.to_owned(), file, sources.to_vec()));
         Ok((path, made))
     }

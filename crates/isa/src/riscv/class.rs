@@ -1,6 +1,6 @@
 //! What an instruction does to the flow, in our words and in those of E-Trace; and to memory.
 
-use tracewright_core::{Class, Flow, Role};
+use tracewright_core::{Block, Class, Ended, Flow, Role};
 
 use super::Instruction;
 use super::op::Op::*;
@@ -43,6 +43,25 @@ pub enum IType {
 }
 
 impl IType {
+    /// That of a block's last instruction. Where nobody knows whether a branch was taken, it was not. Jumps with other links
+    /// than those of calls are not told apart from those without.
+    #[inline]
+    pub const fn of(block: &Block) -> Self {
+        let class = block.class;
+        match (class.flow, class.role) {
+            _ if !class.is_branch() => Self::None,
+            _ if class.conditional && matches!(block.ended, Ended::Taken) => Self::TakenBranch,
+            _ if class.conditional => Self::NotTakenBranch,
+            (Flow::Direct, Role::Call) => Self::InferableCall,
+            (Flow::Direct, _) => Self::InferableJump,
+            (_, Role::Call) => Self::UninferableCall,
+            (_, Role::Swap) => Self::CoRoutineSwap,
+            (_, Role::Return) => Self::Return,
+            (_, Role::ExceptionReturn) => Self::TrapReturn,
+            (_, Role::Jump | Role::LoopEnd) => Self::UninferableJump,
+        }
+    }
+
     /// That with this number; 7 is reserved.
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {

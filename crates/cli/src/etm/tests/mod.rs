@@ -1,5 +1,6 @@
 //! What threads do, traced, is what decoders tell: ours, and OpenCSD's.
 
+mod control;
 mod port;
 mod program;
 mod sample;

@@ -1,15 +1,18 @@
 //! The capture that a process's trace goes to, in either protocol.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Isa;
+use tracewright_core::control::Plan;
+use tracewright_hart::Controlled;
 use tracewright_qemu::format::{Header, Target};
-use tracewright_qemu::read::{Damage, Definitions, Thread};
+use tracewright_qemu::read::{Damage, Definitions, Map, Thread};
 
 use super::counts::Tally;
-use crate::etrace::LogData;
+use crate::control::{Asked, Qualified};
+use crate::etrace::{LogData, TraceFile};
 use crate::output::Error;
 use crate::record::{Pair, Protocol};
 use crate::{etm, etrace, port, retirement};
@@ -19,6 +22,9 @@ pub struct Capture {
     folder: Folder,
     dir: PathBuf,
     ballast: Ballast,
+    /// What is traced, if not all; and what that means for the program, once it is known where that is.
+    control: Option<Asked>,
+    plan: Option<Plan>,
 }
 
 /// Where it is written.
@@ -54,9 +60,13 @@ pub enum Tracer {
     None(Tally),
     Etm(Box<Pair<Tally, etm::Tracer>>),
     /// With the file it is written to.
-    Etrace(Box<Pair<Tally, etrace::WithoutCode<File>>>, PathBuf),
+    Etrace(Box<Pair<Tally, etrace::WithoutCode<TraceFile>>>, PathBuf),
     /// The same, with data.
-    EtraceData(Box<Pair<Tally, etrace::Logged<File>>>, PathBuf),
+    EtraceData(Box<Pair<Tally, etrace::Logged<TraceFile>>>, PathBuf),
+    /// Those of which not all is traced.
+    ControlledEtm(Box<Pair<Tally, Controlled<etm::Tracer>>>),
+    ControlledEtrace(Box<Pair<Tally, Controlled<etrace::WithoutCode<TraceFile>>>>, PathBuf),
+    ControlledEtraceData(Box<Pair<Tally, Controlled<etrace::Logged<TraceFile>>>>, PathBuf),
 }
 
 /// What is asked for of the encoder.
@@ -65,6 +75,8 @@ pub struct Encoder<'a> {
     /// Its options, by name.
     pub options: &'a [String],
     pub port: Option<port::Asked>,
+    /// What is traced, if not all.
+    pub control: Option<&'a Asked>,
 }
 
 /// What a trace came to.
@@ -100,7 +112,7 @@ impl Capture {
         data: LogData,
         description: &str,
     ) -> Result<Self, Error> {
-        let Encoder { options, port } = *encoder;
+        let Encoder { options, port, control } = *encoder;
         let folder = match target {
             Target::Aarch64 | Target::Arm => {
                 let isa = if target == Target::Aarch64 { Isa::A64 } else { Isa::A32 };
@@ -120,22 +132,42 @@ impl Capture {
                 BALLAST >> 20
             ))
         })?;
-        Ok(Self { folder, dir: dir.to_owned(), ballast })
+        Ok(Self { folder, dir: dir.to_owned(), ballast, control: control.cloned(), plan: None })
     }
 
-    /// A thread begins.
-    pub fn thread(&mut self, index: u32, tid: u32, tally: Tally) -> Result<Tracer, Error> {
-        Ok(match &mut self.folder {
-            Folder::Etm(folder) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
-            Folder::Etrace(both) => {
+    /// A thread begins, in a process that has these files mapped by now.
+    pub fn thread(&mut self, index: u32, tid: u32, tally: Tally, maps: &[Map]) -> Result<Tracer, Error> {
+        if let (Some(asked), None) = (&self.control, &self.plan) {
+            self.plan = Some(asked.plan(&retirement::symbols(maps))?);
+        }
+        let control = self.control.as_ref().zip(self.plan.as_ref());
+        Ok(match (&mut self.folder, control) {
+            (Folder::Etm(folder), None) => Tracer::Etm(Box::new(Pair(tally, folder.thread(index, tid)?))),
+            (Folder::Etm(folder), Some((asked, plan))) => {
+                let tracer = asked.controlled(plan, folder.thread(index, tid)?).with_thread(index.into());
+                Tracer::ControlledEtm(Box::new(Pair(tally, tracer)))
+            }
+            (Folder::Etrace(both), control) => {
                 let (folder, settings) = &mut **both;
                 let tracer = folder.thread(&retirement::source_name(index))?;
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
-                if tracer.has_data() {
-                    let tracer = etrace::Logged::new(settings, tracer);
-                    return Ok(Tracer::EtraceData(Box::new(Pair(tally, tracer)), path));
+                match (tracer.has_data(), control) {
+                    (false, None) => Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path),
+                    (false, Some((asked, plan))) => {
+                        let tracer = asked.controlled(plan, etrace::WithoutCode(tracer));
+                        let tracer = tracer.with_thread(index.into());
+                        Tracer::ControlledEtrace(Box::new(Pair(tally, tracer)), path)
+                    }
+                    (true, None) => {
+                        let tracer = etrace::Logged::new(settings, tracer);
+                        Tracer::EtraceData(Box::new(Pair(tally, tracer)), path)
+                    }
+                    (true, Some((asked, plan))) => {
+                        let tracer = asked.controlled(plan, etrace::Logged::new(settings, tracer));
+                        let tracer = tracer.with_thread(index.into());
+                        Tracer::ControlledEtraceData(Box::new(Pair(tally, tracer)), path)
+                    }
                 }
-                Tracer::Etrace(Box::new(Pair(tally, etrace::WithoutCode(tracer))), path)
             }
         })
     }
@@ -146,6 +178,10 @@ impl Capture {
             (Folder::Etm(folder), _) => return folder.check(),
             (Folder::Etrace(_), Tracer::Etrace(both, path)) => (both.1.0.check(), path),
             (Folder::Etrace(_), Tracer::EtraceData(both, path)) => (both.1.tracer.check(), path),
+            (Folder::Etrace(_), Tracer::ControlledEtrace(both, path)) => (both.1.inner.0.check(), path),
+            (Folder::Etrace(_), Tracer::ControlledEtraceData(both, path)) => {
+                (both.1.inner.tracer.check(), path)
+            }
             (Folder::Etrace(_), _) => return Ok(()),
         };
         written.map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
@@ -158,12 +194,18 @@ impl Capture {
         header: &Header,
         definitions: &Definitions,
     ) -> Result<Traced, Error> {
-        let Self { folder, ballast, .. } = self;
+        let Self { folder, ballast, control, .. } = self;
         drop(ballast);
+        if let Some(asked) = &control {
+            let mut all = Qualified::default();
+            tracers.iter().filter_map(Tracer::qualified).for_each(|qualified| all.add(&qualified));
+            all.warn(asked);
+        }
         match folder {
             Folder::Etm(folder) => {
                 let tracers = tracers.into_iter().filter_map(|tracer| match tracer {
                     Tracer::Etm(both) => Some(both.1),
+                    Tracer::ControlledEtm(both) => Some(both.1.inner),
                     _ => None,
                 });
                 let code: Vec<_> = definitions
@@ -184,6 +226,11 @@ impl Capture {
                         unknown += both.1.unknown();
                         Some(both.1.tracer)
                     }
+                    Tracer::ControlledEtrace(both, _) => Some(both.1.inner.0),
+                    Tracer::ControlledEtraceData(both, _) => {
+                        unknown += both.1.inner.unknown();
+                        Some(both.1.inner.tracer)
+                    }
                     _ => None,
                 });
                 let tracers = tracers.collect();
@@ -203,8 +250,10 @@ impl Capture {
 impl Tracer {
     /// What comes next runs at this time, in nanoseconds since the beginning.
     pub fn time(&mut self, nanoseconds: u64) {
-        if let Self::Etm(both) = self {
-            both.1.time(nanoseconds);
+        match self {
+            Self::Etm(both) => both.1.time(nanoseconds),
+            Self::ControlledEtm(both) => both.1.inner.time(nanoseconds),
+            _ => {}
         }
     }
 
@@ -220,6 +269,9 @@ impl Tracer {
             Self::Etm(both) => reader.take(bytes, definitions, &mut **both),
             Self::Etrace(both, _) => reader.take(bytes, definitions, &mut **both),
             Self::EtraceData(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtm(both) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtrace(both, _) => reader.take(bytes, definitions, &mut **both),
+            Self::ControlledEtraceData(both, _) => reader.take(bytes, definitions, &mut **both),
         }
     }
 
@@ -230,6 +282,9 @@ impl Tracer {
             Self::Etm(both) => reader.finish(definitions, &mut **both),
             Self::Etrace(both, _) => reader.finish(definitions, &mut **both),
             Self::EtraceData(both, _) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtm(both) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtrace(both, _) => reader.finish(definitions, &mut **both),
+            Self::ControlledEtraceData(both, _) => reader.finish(definitions, &mut **both),
         }
     }
 
@@ -240,6 +295,9 @@ impl Tracer {
             Self::Etm(both) => &both.0,
             Self::Etrace(both, _) => &both.0,
             Self::EtraceData(both, _) => &both.0,
+            Self::ControlledEtm(both) => &both.0,
+            Self::ControlledEtrace(both, _) => &both.0,
+            Self::ControlledEtraceData(both, _) => &both.0,
         }
     }
 
@@ -250,6 +308,19 @@ impl Tracer {
             Self::Etm(both) => both.1.bytes(),
             Self::Etrace(both, _) => both.1.0.bytes(),
             Self::EtraceData(both, _) => both.1.tracer.bytes(),
+            Self::ControlledEtm(both) => both.1.inner.bytes(),
+            Self::ControlledEtrace(both, _) => both.1.inner.0.bytes(),
+            Self::ControlledEtraceData(both, _) => both.1.inner.tracer.bytes(),
+        }
+    }
+
+    /// What of it is traced, if not all.
+    pub fn qualified(&self) -> Option<Qualified> {
+        match self {
+            Self::ControlledEtm(both) => Some(Qualified::of(&both.1)),
+            Self::ControlledEtrace(both, _) => Some(Qualified::of(&both.1)),
+            Self::ControlledEtraceData(both, _) => Some(Qualified::of(&both.1)),
+            Self::None(_) | Self::Etm(_) | Self::Etrace(..) | Self::EtraceData(..) => None,
         }
     }
 }

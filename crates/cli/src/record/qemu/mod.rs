@@ -28,6 +28,7 @@ use self::keep::Keep;
 use self::program::Program;
 use self::summary::Summary;
 use super::{Opts, Protocol, on};
+use crate::control::Asked;
 use crate::etrace::LogData;
 use crate::output::{Error, Outcome, report};
 
@@ -96,6 +97,7 @@ impl QemuArgs {
 /// What is made of the program, as the options say.
 struct Plan<'a> {
     opts: &'a Opts,
+    control: Option<Asked>,
     program: Program,
     /// Made before the program runs: it should not run for nothing.
     capture: Mutex<Option<Capture>>,
@@ -111,12 +113,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let given = [
             ("--protocol", opts.protocol.is_some()),
             ("--option", !opts.options.is_empty()),
+            ("--when", opts.control.is_given()),
             ("--port", opts.port.asked().is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
         }
     }
+    let control = opts.control.asked()?;
     let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
     let sysroot = args.sysroot.clone().or(prefix);
     let program = program::find(named, sysroot.as_deref())?;
@@ -134,12 +138,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let capture = match &opts.output {
         Some(dir) => {
-            let data = args.log_data();
-            Some(Capture::create(dir, program.target, &encoder(opts), data, &program.name())?)
+            let (encoder, data) = (encoder(opts, control.as_ref()), args.log_data());
+            Some(Capture::create(dir, program.target, &encoder, data, &program.name())?)
         }
         None => None,
     };
-    let plan = Plan { opts, program, capture: Mutex::new(capture) };
+    let plan = Plan { opts, control, program, capture: Mutex::new(capture) };
     let launch = Launch {
         qemu: &qemu,
         plugin: &plugin,
@@ -202,8 +206,8 @@ fn places(opts: &Opts) -> Vec<PathBuf> {
     runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
 }
 
-fn encoder(opts: &Opts) -> Encoder<'_> {
-    Encoder { options: &opts.options, port: opts.port.asked() }
+fn encoder<'a>(opts: &'a Opts, control: Option<&'a Asked>) -> Encoder<'a> {
+    Encoder { options: &opts.options, port: opts.port.asked(), control }
 }
 
 fn plugin_arguments(opts: &Opts, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
@@ -249,7 +253,7 @@ impl Plan<'_> {
             (None, Some(dir)) => {
                 let dir = dir.join(format!("pid{pid}"));
                 let data = self.opts.qemu.log_data();
-                let encoder = encoder(self.opts);
+                let encoder = encoder(self.opts, self.control.as_ref());
                 Some(Capture::create(&dir, header.target, &encoder, data, &self.program.name())?)
             }
             (None, None) => None,

@@ -172,7 +172,7 @@ impl<'a> Process<'a> {
                 let tid = definitions.tid(index).unwrap_or(header.pid);
                 let tally = Tally::new(header.target);
                 let tracer = match capture {
-                    Some(capture) => capture.thread(index, tid, tally)?,
+                    Some(capture) => capture.thread(index, tid, tally, definitions.maps())?,
                     None => Tracer::None(tally),
                 };
                 entry.insert(Track { reader: Thread::new(index, header), tracer, last: head })

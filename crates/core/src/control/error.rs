@@ -1,0 +1,152 @@
+use core::fmt;
+
+use super::Field;
+
+/// Why a text is no [`Plan`](super::Plan).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error<'t> {
+    /// Where in the text, in bytes.
+    pub at: usize,
+    /// How many bytes are wrong; 0 at the end of the text.
+    pub len: usize,
+    /// What.
+    pub problem: Problem<'t>,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem<'t> {
+    /// This is not what can be here.
+    Unexpected {
+        /// What is here; empty at the end.
+        found: &'t str,
+        /// What can be here.
+        expected: Expected,
+    },
+    /// These digits are no number, or one with more than 64 bits.
+    Number(&'t str),
+    /// A quoted name does not end.
+    Quote,
+    /// There is no symbol with this name.
+    Symbol(&'t str),
+    /// There is no event with this name.
+    Event(&'t str),
+    /// The value is too great for this field, or the range has nothing that it can be.
+    Value(Field),
+    /// A range ends before it begins.
+    Empty,
+    /// An address is beyond all addresses.
+    Overflow,
+    /// There is one of these already: `for`, or `test`.
+    Twice(&'static str),
+    /// Nothing is asked for.
+    Nothing,
+    /// More tests than there are comparators.
+    TooMany,
+    /// More parentheses in one another than anybody needs.
+    TooDeep,
+}
+
+/// What can be at a place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// A sign, a number or a name.
+    Any,
+    /// A test, or a clause.
+    Clause,
+    /// A test.
+    Test,
+    /// What combines tests, or the end.
+    Combination,
+    /// A closing parenthesis.
+    Close,
+    /// An opening parenthesis.
+    Open,
+    /// How a field is compared.
+    Comparison(Field),
+    /// A value of a field.
+    Value(Field),
+    /// A number.
+    Number,
+    /// A symbol.
+    Symbol,
+    /// The name of an event.
+    Event,
+    /// `at`, `on` or `when`.
+    Point,
+    /// What is counted.
+    Unit,
+}
+
+impl Error<'_> {
+    /// The text with the place marked, in two lines, without the message.
+    pub fn shown<'a>(&self, text: &'a str) -> impl fmt::Display + use<'a> {
+        let (at, len) = (self.at, self.len);
+        fmt::from_fn(move |f| {
+            // A caret for each character, not for each byte.
+            let columns =
+                |range: core::ops::Range<usize>| text.get(range).map_or(0, |part| part.chars().count());
+            let (before, width) = (columns(0..at), columns(at..at + len).max(1));
+            // What is no space would move the caret.
+            let line = |c: char| if c.is_control() { ' ' } else { c };
+            f.write_str("  ")?;
+            text.chars().try_for_each(|c| write!(f, "{}", line(c)))?;
+            write!(f, "\n  {:before$}{:^<width$}", "", "^")
+        })
+    }
+}
+
+impl core::error::Error for Error<'_> {}
+
+impl fmt::Display for Error<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem {
+            Problem::Unexpected { found: "", expected } => write!(f, "expected {expected}, found the end"),
+            Problem::Unexpected { found, expected } => write!(f, "expected {expected}, found `{found}`"),
+            Problem::Number(digits) => {
+                write!(f, "`{digits}` is no number of 64 bits (decimal, 0x..., 0b...)")
+            }
+            Problem::Quote => f.write_str("the name does not end: a \" is missing"),
+            Problem::Symbol(name) => write!(f, "there is no symbol `{name}`"),
+            Problem::Event(name) => write!(f, "there is no event `{name}`"),
+            Problem::Value(field) => {
+                write!(f, "`{}` is never so: it is {} at most", field.name(), field.most())
+            }
+            Problem::Empty => {
+                f.write_str("the range ends before it begins (A..B is without B, A..=B with it)")
+            }
+            Problem::Overflow => f.write_str("there is no such address"),
+            Problem::Twice("for") => f.write_str("there is a `for` already"),
+            Problem::Twice(what) => write!(f, "there is a {what} already: join both with `&` or `|`"),
+            Problem::Nothing => f.write_str("nothing is asked for"),
+            Problem::TooMany => write!(f, "more than {} tests and operators", super::expression::MOST),
+            Problem::TooDeep => f.write_str("too many parentheses in one another"),
+        }
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Any => f.write_str("a test, a number or a name"),
+            Self::Clause => write!(f, "start, stop, for, or a test of {}", Field::LISTED),
+            Self::Test => write!(f, "a test of {}", Field::LISTED),
+            Self::Combination => f.write_str("`&`, `|`, `;` or the end"),
+            Self::Close => f.write_str("`)`, `&` or `|`"),
+            Self::Open => f.write_str("`(`"),
+            Self::Comparison(field) => {
+                write!(f, "`in`, `=`, `!=`, `<`, `<=`, `>` or `>=` after `{}`", field.name())
+            }
+            Self::Value(Field::Pc) => f.write_str("an address or a symbol"),
+            Self::Value(Field::Privilege) => f.write_str("u, s, m or a number"),
+            Self::Value(Field::Itype) => {
+                f.write_str("a type such as taken, return or uninferable_call, or a number")
+            }
+            Self::Value(_) | Self::Number => f.write_str("a number"),
+            Self::Symbol => f.write_str("a symbol"),
+            Self::Event => f.write_str("the name of an event"),
+            Self::Point => f.write_str("`at` ADDRESS, `on` EVENT or `when` TEST"),
+            Self::Unit => f.write_str("`instructions` or `cycles`"),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+use std::fmt;
+
+use tracewright_core::control::{Control, Handler, Verdict};
+use tracewright_core::{Block, DataAccess, Ended, Isa, Role};
+use tracewright_isa::riscv::IType;
+
+use super::Events;
+use super::told::{Part, Told, behind};
+use crate::{Access, Privilege, Sink, Trap};
+
+/// Hands on only what qualifies to another sink, and tells it that something is missing ([`Sink::lost`]) where that ends.
+///
+/// What qualifies is decided for each instruction, so a block may be handed on in parts; and for each trap, as if its handler
+/// ran already at the address where it was taken. Privilege and context are always handed on.
+pub struct Controlled<S> {
+    /// What takes what qualifies.
+    pub inner: S,
+    control: Control,
+    events: Events,
+    told: Told,
+    /// The bits of instructions that nobody tells.
+    code: Option<Code>,
+    /// Where the last thing that was handed on leads to what comes next.
+    is_telling: bool,
+    /// The cycle of the last instruction, if somebody tells cycles; else each instruction takes one.
+    cycle: Option<u64>,
+    /// The thread has a number of its own; else it is the context.
+    has_thread: bool,
+    isa: Isa,
+    left_out: u64,
+}
+
+type Code = Box<dyn FnMut(u64) -> Option<u32> + Send>;
+
+/// The most instructions of a block of which anything is kept: a log could have any number without a branch.
+const MOST: usize = 1 << 22;
+
+impl<S> fmt::Debug for Controlled<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controlled").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+impl<S: Sink> Controlled<S> {
+    /// Hands on to `inner` what qualifies.
+    pub fn new(control: Control, inner: S) -> Self {
+        Self {
+            inner,
+            control,
+            events: Events::new(),
+            told: Told::default(),
+            code: None,
+            is_telling: false,
+            cycle: None,
+            has_thread: false,
+            isa: Isa::Rv64,
+            left_out: 0,
+        }
+    }
+
+    /// With events from outside.
+    pub fn with_events(mut self, events: Events) -> Self {
+        self.events = events;
+        self
+    }
+
+    /// Of the thread with this number; otherwise the context is the thread.
+    pub fn with_thread(mut self, thread: u64) -> Self {
+        self.control.thread(thread);
+        self.has_thread = true;
+        self
+    }
+
+    /// With the bits at each address, for executions that do not tell instructions: it has to be known where they begin.
+    pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + Send + 'static) -> Self {
+        self.code = Some(Box::new(code));
+        self
+    }
+
+    /// What was decided so far.
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Events that did not happen yet.
+    pub const fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Instructions that were left out though they may qualify. Only a part of their block does, and nobody knows where in it
+    /// they begin; or it is a branch of T32 in an IT block that does not qualify as a whole.
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Nothing more qualifies for now.
+    fn off(&mut self) {
+        if std::mem::take(&mut self.is_telling) {
+            self.inner.lost();
+        }
+    }
+
+    /// The cycle of an instruction of the block to come, by its place there and its number.
+    #[inline]
+    fn cycle_of(&self, index: u32, number: u64) -> u64 {
+        match self.told.cycles.get(index as usize) {
+            Some(&cycle) => cycle,
+            None => self.cycle.unwrap_or(number + 1),
+        }
+    }
+
+    /// Decides of stretches of the block, and hands on what qualifies.
+    #[inline(never)]
+    fn parts(&mut self, block: &Block) {
+        let last = self.control.seen() + u64::from(block.count) - 1;
+        let last_cycle = self.cycle_of(block.count - 1, last);
+        let (mut index, mut pc, mut last_len) = (0, block.start, 0);
+        // The number of the first instruction that is to be handed on, and its address.
+        let mut run: Option<(u32, u64)> = None;
+        while index < block.count {
+            let number = self.control.seen();
+            let cycle = self.cycle_of(index, number);
+            if self.events.is_due(number, cycle) {
+                self.control.events(self.events.take(number, cycle));
+            }
+            self.control.cycle(cycle);
+            let Verdict { qualifies, window } = self.control.decide(pc);
+            if !qualifies {
+                if let Some((first, start)) = run.take() {
+                    self.hand_on(block, Part { first, start, behind: index, end: pc, last_len });
+                }
+                self.off();
+            } else if run.is_none() {
+                run = Some((index, pc));
+            }
+            let is_rest = window.holds(pc, number, cycle)
+                && pc <= block.last()
+                && window.holds(block.last(), last, last_cycle)
+                && !self.events.is_due(last, last_cycle);
+            let from = index;
+            if is_rest {
+                (index, pc, last_len) = (block.count, block.end, block.last_len);
+            }
+            while index < block.count {
+                let Some(len) = self.told.len(block, index, pc, &mut self.code) else { break };
+                (index, pc, last_len) = (index + 1, behind(block.isa, pc, len), len);
+                let number = number + u64::from(index - from);
+                let cycle = self.cycle_of(index, number);
+                if index < block.count
+                    && (!window.holds(pc, number, cycle) || self.events.is_due(number, cycle))
+                {
+                    break;
+                }
+            }
+            if index == from {
+                // Nobody knows where the next instruction is, and so which of them qualify.
+                let rest = block.count - index;
+                self.left_out += u64::from(rest);
+                if let Some((first, start)) = run.take().filter(|(first, _)| *first < index) {
+                    self.hand_on(block, Part { first, start, behind: index, end: pc, last_len });
+                }
+                self.off();
+                self.control.advance(rest, false);
+                return;
+            }
+            self.control.advance(index - from, qualifies);
+        }
+        match run {
+            Some((0, _)) => self.hand_on_all(block),
+            Some((first, start)) if self.told.lacks_it(block, first) => {
+                let behind = index - 1;
+                self.left_out += 1;
+                if first < behind {
+                    let last_len = self.told.len(block, behind - 1, 0, &mut self.code).unwrap_or(2);
+                    self.hand_on(block, Part { first, start, behind, end: block.last(), last_len });
+                }
+                self.off();
+            }
+            Some((first, start)) => {
+                self.hand_on(block, Part { first, start, behind: index, end: block.end, last_len });
+            }
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn hand_on_all(&mut self, block: &Block) {
+        self.told.all(block, &mut self.inner);
+        self.is_telling = true;
+    }
+
+    fn hand_on(&mut self, block: &Block, part: Part) {
+        self.told.part(block, part, &mut self.inner);
+        self.is_telling = true;
+    }
+
+    /// What comes after the block.
+    #[inline]
+    fn leave(&mut self, block: &Block) {
+        if let Some(&cycle) = self.told.cycles.last() {
+            self.cycle = Some(cycle);
+        }
+        self.told.clear();
+        if block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken {
+            self.control.handled_back();
+        }
+        self.isa = block.isa;
+    }
+
+    /// Whether a system call goes on neither behind its instruction nor with it again: it returns from a signal's handler.
+    fn is_sigreturn(&self, trap: &Trap) -> bool {
+        let behind = if self.isa.is_arm() { trap.pc } else { trap.pc.wrapping_add(4) };
+        trap.served
+            && !trap.interrupt
+            && trap.next != behind
+            && trap.next != trap.pc
+            && self.control.handler().is_some_and(|handler| handler.interrupt)
+    }
+}
+
+impl<S: Sink> Sink for Controlled<S> {
+    const ACCESSES: bool = S::ACCESSES;
+    const DATA: bool = S::DATA;
+    const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
+
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        if block.count == 0 {
+            return self.told.clear();
+        }
+        if self.control.asks_block() {
+            let iretire = (block.end.wrapping_sub(block.start) / 2) as u32;
+            self.control.block(IType::of(block) as u8, iretire, u8::from(block.last_len > 2));
+        }
+        let number = self.control.seen() + u64::from(block.count) - 1;
+        let cycle = self.cycle_of(block.count - 1, number);
+        let known = self.control.known(block.start, block.last(), block.count, cycle);
+        match known.filter(|_| !self.events.is_due(number, cycle)) {
+            Some(qualifies) => {
+                self.control.advance(block.count, qualifies);
+                if qualifies {
+                    self.hand_on_all(block);
+                }
+            }
+            None => self.parts(block),
+        }
+        self.leave(block);
+    }
+
+    fn access(&mut self, access: &Access) {
+        if self.told.accesses.len() < MOST {
+            self.told.accesses.push(*access);
+        }
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if self.told.data.len() < MOST {
+            self.told.data.push((pc, *access));
+        }
+    }
+
+    #[inline]
+    fn instructions(&mut self, bits: &[u32]) {
+        if self.told.bits.len() < MOST {
+            self.told.bits.extend_from_slice(bits);
+        }
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.told.cycles.extend_from_slice(cycles);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.told.clear();
+        let is_sigreturn = self.is_sigreturn(trap);
+        let handler = Handler { cause: trap.cause, tval: trap.value, interrupt: trap.interrupt };
+        if self.control.trap(trap.pc, handler, trap.served) {
+            self.inner.trap(trap);
+            self.is_telling = true;
+        } else {
+            self.off();
+        }
+        if is_sigreturn {
+            self.control.handled_back();
+        }
+    }
+
+    fn lost(&mut self) {
+        self.told.clear();
+        self.control.lost();
+        self.off();
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.control.privilege(privilege as u8);
+        self.inner.privilege(privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.control.context(context);
+        if !self.has_thread {
+            self.control.thread(context);
+        }
+        self.inner.context(context);
+    }
+}
