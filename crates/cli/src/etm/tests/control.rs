@@ -139,7 +139,7 @@ fn check(seed: u64, run: &Run, asked: &Asked, steps: &[Step], can_tell: &[bool])
     for element in decoded(&scratch.0, 0).0 {
         match element {
             Element::Block(block) => {
-                found.extend(addresses(&run.program, &block).into_iter().map(Item::Retired))
+                found.extend(addresses(&run.program, &block).into_iter().map(Item::Retired));
             }
             Element::Exception(exception) if exception.number == OFF => {}
             Element::Exception(exception) => found.push(Item::Exception(exception.number.into())),
