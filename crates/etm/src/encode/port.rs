@@ -40,7 +40,7 @@ const MOST: usize = 64;
 const LEAST: u64 = 8 * (1 + 12 + 2 + 1);
 
 impl AtPort {
-    /// Bits that the buffer must hold at least, so that tracing can begin anew after a loss: [what comes first](LEAST), with the longest Trace
+    /// Bits that the buffer must hold at least, so that tracing can begin anew after a loss: what comes first, with the longest Trace
     /// Info, context and address.
     pub const LEAST: u64 = LEAST + 8 * (12 + 18);
 
