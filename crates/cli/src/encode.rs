@@ -57,9 +57,6 @@ pub struct Opts {
     #[arg(long)]
     rv32: bool,
 
-    #[command(flatten)]
-    control: ControlArgs,
-
     /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
@@ -71,6 +68,9 @@ pub struct Opts {
     /// Say nothing at the end if all went well.
     #[arg(long, short)]
     quiet: bool,
+
+    #[command(flatten)]
+    control: ControlArgs,
 
     #[command(flatten)]
     port: PortArgs,
