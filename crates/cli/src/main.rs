@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod clocks;
 mod control;
 mod decode;
 mod demo;

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod check;
+mod cycles;
 pub mod disassembly;
 mod engine;
 mod etm;
@@ -43,6 +44,7 @@ use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, SelectArgs};
+use crate::clocks::Clocks;
 use crate::images;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
@@ -186,9 +188,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     images::report_remarks(&image, &opts.images);
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
+    let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
-        _ if opts.no_image => 1,
+        _ if opts.no_image || clocks.is_some() => 1,
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         jobs => jobs.into(),
     };
@@ -206,6 +209,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             image: &image,
             wants: &wants,
             jobs,
+            clocks: clocks.as_ref(),
             range,
             checked: &checked,
         };
@@ -228,6 +232,8 @@ struct All<'a> {
     image: &'a Arc<Image>,
     wants: &'a (dyn Fn(u16) -> bool + Sync),
     jobs: usize,
+    /// What tells the cycles of instructions, if these are shown.
+    clocks: Option<&'a Clocks>,
     range: Range,
     /// Threads of the log that were compared.
     checked: &'a Mutex<Vec<u32>>,
@@ -301,9 +307,10 @@ impl All<'_> {
             what.decode(&Totals { json: opts.json }, "")
         } else if opts.json {
             let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
-            what.decode(&Json { buffer, detail }, "")
+            what.decode(&Json { buffer, detail, clocks: self.clocks }, "")
         } else {
-            what.decode(&Text { detail }, Text::columns(detail))
+            let text = Text { detail, clocks: self.clocks };
+            what.decode(&text, text.columns())
         }
     }
 }
@@ -338,8 +345,8 @@ impl<T: Protocol> What<'_, T> {
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
         // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let counts =
-            matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace) || no_image;
+        let counts = matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace)
+            || print.needs_all();
         let skips = start > 0 && !counts && input.go_to(start);
         let start = if skips { start } else { 0 };
         let mut lanes = Lanes::<T>::new(capture, buffer, wants, start);

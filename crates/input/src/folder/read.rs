@@ -84,7 +84,7 @@ fn source(document: &mut Document<'_>, mut table: Table<'_>, before: &[Source]) 
             return Err(Wrong);
         }
     };
-    Ok(Source { name, core: None, protocol, registers: Vec::new() })
+    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta: None })
 }
 
 fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<EtraceSource, Wrong> {
