@@ -53,7 +53,9 @@ impl Timing {
         if let Some(path) = &source.delta {
             match map_file(path) {
                 Ok(bytes) => return Some(Self::Delta(bytes)),
-                Err(problem) => report(&format!("{}: no cycles from its delta trace: {problem}", source.name)),
+                Err(problem) => {
+                    report(&format!("{}: no cycles from its delta trace: {problem}", source.name))
+                }
             }
         }
         match &source.protocol {

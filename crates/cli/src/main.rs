@@ -21,9 +21,8 @@ mod progress;
 mod reader;
 mod record;
 mod retirement;
+mod stalls;
 mod stats;
-// Its caller, `stalls`, is not there yet; tests use it.
-#[cfg_attr(not(test), expect(dead_code, reason = "drawn by `tracewright stalls`"))]
 mod svg;
 
 use std::process::ExitCode;
@@ -55,6 +54,7 @@ enum Verb {
     Info(info::Opts),
     Packets(packets::Opts),
     Record(Box<record::Opts>),
+    Stalls(stalls::Opts),
     Stats(stats::Opts),
 }
 
@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Record(opts) => record::run(*opts),
+        Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {

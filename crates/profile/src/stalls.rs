@@ -31,6 +31,8 @@ pub struct Stalls {
     /// Instructions since, whose cycles are not known yet.
     pending: Vec<Pending>,
     waiting: u64,
+    /// How many had retired at the last loss.
+    retired_at_loss: u64,
     /// What is added to cycles for the timeline: counts begin anew after each gap.
     base: u64,
 }
@@ -113,6 +115,7 @@ impl Stalls {
             before_loss: None,
             pending: Vec::new(),
             waiting: 0,
+            retired_at_loss: 0,
             base: 0,
         }
     }
@@ -165,7 +168,8 @@ impl Stalls {
         self.account.stalled += stalled;
         if stalled > 0 {
             self.histogram.add(stalled);
-            if self.longest.len() < LONGEST || self.longest.last().is_some_and(|least| stalled > least.length) {
+            if self.longest.len() < LONGEST || self.longest.last().is_some_and(|least| stalled > least.length)
+            {
                 self.longest(Longest { length: stalled, cycle, block: *block, space, at });
             }
         }
@@ -191,6 +195,7 @@ impl Stalls {
             }
             Some(last) => {
                 self.account.lost += before.saturating_sub(last);
+                self.timeline.add(Timeline::LOST, self.base + last, self.base + before, 0);
                 u64::from(cycle > last)
             }
         };
@@ -227,7 +232,10 @@ impl Stalls {
             self.give_up();
             match self.before_loss.take() {
                 None => self.account.before += cycle,
-                Some(last) => self.account.lost += cycle.saturating_sub(last),
+                Some(last) => {
+                    self.account.lost += cycle.saturating_sub(last);
+                    self.timeline.add(Timeline::LOST, self.base + last, self.base + cycle, 0);
+                }
             }
             self.last = Some(cycle);
             return;
@@ -265,8 +273,10 @@ impl Stalls {
     /// How long what comes took is not known.
     fn lose(&mut self) {
         self.give_up();
-        if self.account.retired > 0 {
+        // A gap is told by several elements.
+        if self.account.retired > self.retired_at_loss {
             self.account.losses += 1;
+            self.retired_at_loss = self.account.retired;
         }
         if self.kind == Kind::Counts {
             self.base += self.last.unwrap_or(0);

@@ -26,18 +26,14 @@ pub struct Cell {
 }
 
 impl Timeline {
+    /// The function of cycles of which nothing is known.
+    pub const LOST: u32 = u32::MAX;
+
     /// A timeline of at most `most` pieces.
     #[must_use]
     pub fn new(most: u32) -> Self {
         let most = u64::from(most.max(2));
-        Self {
-            most,
-            start: None,
-            width: 1,
-            cells: HashMap::new(),
-            now: (0, 0),
-            cell: Cell::default(),
-        }
+        Self { most, start: None, width: 1, cells: HashMap::new(), now: (0, 0), cell: Cell::default() }
     }
 
     /// A function had the cycles after `from` up to `to`, the last `busy` of which retired something.
@@ -123,7 +119,8 @@ impl Timeline {
     #[must_use]
     pub fn cells(&mut self) -> Vec<(u32, u32, Cell)> {
         self.keep();
-        let mut cells: Vec<_> = self.cells.iter().map(|(&(function, bin), &cell)| (function, bin, cell)).collect();
+        let mut cells: Vec<_> =
+            self.cells.iter().map(|(&(function, bin), &cell)| (function, bin, cell)).collect();
         cells.sort_unstable_by_key(|&(function, bin, _)| (function, bin));
         cells
     }

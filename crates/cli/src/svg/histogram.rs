@@ -1,22 +1,11 @@
 //! How long stalls are: two bars for each range of lengths, the part of all stalls and the part of all their cycles. Both are
 //! parts of a whole, so that one axis holds both, and rare stalls that cost much are seen to.
 
+use tracewright_profile::Bucket;
+
 use super::number::{range, short};
 use super::{Anchor, MARGIN, Svg, text};
 use crate::record::grouped;
-
-/// Stalls of some lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bucket {
-    /// The shortest, in cycles.
-    pub from: u64,
-    /// The longest; `u64::MAX`: any.
-    pub to: u64,
-    /// How many there are.
-    pub count: u64,
-    /// How many cycles they take, all together.
-    pub cycles: u64,
-}
 
 /// A picture of stalls by their length.
 #[derive(Clone, Copy, Debug)]

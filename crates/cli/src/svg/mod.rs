@@ -14,7 +14,7 @@ mod tests;
 
 use std::fmt::Write;
 
-pub use self::histogram::{Bucket, Histogram};
+pub use self::histogram::Histogram;
 pub use self::lanes::{Bin, Lane, Lanes};
 use self::text::{cut, escaped};
 
