@@ -277,8 +277,10 @@ impl<W: Write> Sink for Tracer<W> {
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
-        if let Some(&last) = cycles.last() {
-            self.encoder.set_cycle(last);
+        if let [first, ..] = *cycles
+            && let [.., last] = *cycles
+        {
+            self.encoder.set_cycles(first, last);
         }
     }
 
