@@ -56,7 +56,7 @@ pub struct Source {
     pub protocol: Protocol,
     /// Its registers as the capture gives them.
     pub registers: Vec<(String, u64)>,
-    /// The file with the retirement-delta trace of the same run, if there is one.
+    /// The file with its retirement-delta trace: the cycle of each instruction.
     pub delta: Option<PathBuf>,
 }
 
