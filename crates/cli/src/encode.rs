@@ -58,15 +58,9 @@ pub struct Opts {
     #[arg(long)]
     rv32: bool,
 
-<<<<<<< HEAD
-=======
     #[command(flatten)]
     delta: DeltaArgs,
 
-    #[command(flatten)]
-    control: ControlArgs,
-
->>>>>>> origin/delta-record
     /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
