@@ -86,14 +86,19 @@ fn account(text: &mut String, name: &str, stalls: &Stalls) {
         line(losses, "times trace or its cycles are missing: waits there are not seen");
     }
     if shares > 0 {
-        let _ = writeln!(
-            text,
-            "{:18}Cycles are known of {} instructions together, on average: each of them\n\
-             {:18}gets the same part, and what is above a cycle each is called stalled.",
-            "",
-            ratio(shared, shares),
-            ""
-        );
+        let each = shared as f64 / shares as f64;
+        let each = if each < 100.0 { format!("{each:.1}") } else { grouped(each as u64) };
+        let mut lines = vec![
+            format!("Cycles are known of {each} instructions together, on average: each"),
+            "of them gets the same part; stalled is what is above a cycle each.".to_owned(),
+        ];
+        if stalls.kind() == Kind::Times && shared / shares > 100 {
+            lines.push("More times tell more: --option timestamp_bytes=8, a lower".to_owned());
+            lines.push("resync_max; record --delta tells the cycle of each.".to_owned());
+        }
+        for line in lines {
+            let _ = writeln!(text, "{:18}{line}", "");
+        }
     }
 }
 
