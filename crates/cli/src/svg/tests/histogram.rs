@@ -38,7 +38,7 @@ fn bars_are_parts_of_all() {
     let tags = check("histogram", &svg);
     let all = texts(&tags);
     assert!(
-        all.contains(&"part of 56 244 stalls") && all.contains(&"part of their 943 854 cycles"),
+        all.contains(&"part of all 56 244 stalls") && all.contains(&"part of their 943 854 cycles"),
         "{all:?}"
     );
     for name in ["1", "2", "3–4", "17–32", "33–64", "30 212", "574 028", "80 %"] {
@@ -86,7 +86,7 @@ fn large_numbers_and_left_out_lengths_are_shown() {
     let all = texts(&tags);
     assert_eq!(all.iter().filter(|&&text| text == "…").count(), 2);
     assert!(all.contains(&"over 8 Ei") && all.contains(&"512 Pi–1 Ei"), "{all:?}");
-    assert!(all.contains(&"part of 31 128 880 624 384 868 352 stalls"), "{all:?}");
+    assert!(all.contains(&"part of all 31 128 880 624 384 868 352 stalls"), "{all:?}");
     check_by_others(&svg);
 }
 
