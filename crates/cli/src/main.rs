@@ -22,7 +22,7 @@ mod record;
 mod retirement;
 mod stats;
 // Its caller, `stalls`, is not there yet; tests use it.
-#[cfg_attr(not(test), expect(dead_code, reason = "drawn by `tracewright stalls`"))]
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "drawn by `tracewright stalls`"))]
 mod svg;
 
 use std::process::ExitCode;

@@ -184,8 +184,8 @@ impl Lanes {
     fn axis(&self, svg: &mut Svg, bottom: f64) {
         let span = self.end.saturating_sub(self.start);
         let room = |step| (width(&tick_label(self.end, step), 12.0) + 24.0) * (span / step) as f64 <= PLOT;
-        let steps = (1..=10).rev().map(|most| round_step(span, most));
-        let step = steps.clone().find(|&step| room(step)).or_else(|| steps.last()).unwrap_or(1);
+        let mut steps = (1..=10).rev().map(|most| round_step(span, most));
+        let step = steps.find(|&step| room(step)).unwrap_or_else(|| round_step(span, 1));
         for at in ticks(self.start, self.end, step) {
             let x = LEFT + PLOT * part(at - self.start, span.max(1));
             svg.line("grid", (x, TOP - 4.0), (x, bottom));

@@ -14,7 +14,7 @@ pub fn escaped(text: &str) -> String {
             '\n' => out.push('\n'),
             c if c.is_control() => out.push('\u{fffd}'),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push('\u{fffd}')
+                out.push('\u{fffd}');
             }
             c => out.push(c),
         }

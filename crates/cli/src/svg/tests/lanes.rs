@@ -10,12 +10,12 @@ fn lane(name: &str, bins: usize, bin: impl Fn(usize) -> (u64, u64)) -> Lane {
 }
 
 fn lanes(lanes: Vec<Lane>, end: u64, unknown: Vec<u64>) -> Lanes {
-    let (title, subtitle) = ("Functions along the run".into(), "misses.elf, rocket_like".into());
+    let (title, subtitle) = ("Functions along the run".into(), "an example".into());
     Lanes { title, subtitle, start: 0, end, bin_width: WIDTH, lanes, unknown }
 }
 
 /// A run of some loops, one after another in each of twelve rounds.
-fn misses() -> Vec<Lane> {
+fn example() -> Vec<Lane> {
     let phase = |from: usize, to: usize, busy: u64| {
         move |i: usize| {
             let at = i.saturating_sub(30) % 62;
@@ -61,7 +61,7 @@ fn areas(tags: &[Tag], class: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn lanes_are_in_the_order_of_their_cycles() {
-    let svg = lanes(misses(), 774 * WIDTH - 400, vec![]).svg(20);
+    let svg = lanes(example(), 774 * WIDTH - 400, vec![]).svg(20);
     let tags = check("lanes", &svg);
     let all = texts(&tags);
     let at = |name: &str| {
@@ -85,10 +85,10 @@ fn lanes_are_in_the_order_of_their_cycles() {
 
 #[test]
 fn functions_beyond_the_most_are_one_lane() {
-    let all = misses();
+    let all = example();
     let sum: u64 = all.iter().map(Lane::total).map(|total| total.busy + total.stalled).sum();
     for most in [0, 1, 3, 8, 9, 10, usize::MAX] {
-        let svg = lanes(misses(), 774 * WIDTH, vec![]).svg(most);
+        let svg = lanes(example(), 774 * WIDTH, vec![]).svg(most);
         let tags = check("lanes-most", &svg);
         let totals = told(&tags);
         let totals: Vec<_> = totals.iter().filter_map(|text| text.split_once(" cycles: ")).collect();
@@ -125,7 +125,7 @@ fn strength_is_the_part_of_the_time_and_height_the_part_stalled() {
 
 #[test]
 fn lost_time_is_hatched() {
-    let mut all = misses();
+    let mut all = example();
     let mut unknown = vec![0; 774];
     unknown[200..320].fill(WIDTH);
     unknown[500..640].iter_mut().step_by(5).for_each(|cycles| *cycles = 700);
