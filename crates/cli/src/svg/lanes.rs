@@ -88,7 +88,7 @@ impl Lane {
 /// A lane, as it is drawn.
 struct Row {
     name: String,
-    /// The whole name.
+    /// The whole name. It can be very long, and is told beside the lane only.
     told: String,
     /// Not a function: cycles of which nothing is known.
     is_lost: bool,
@@ -252,7 +252,7 @@ fn cells(svg: &mut Svg, row: &Row, top: f64, columns: &Columns) {
         }
         let mut told = format!(
             "{}\nfrom cycle {} to {}: {:.1} % of the time",
-            row.told,
+            row.name,
             grouped(columns.at(from)),
             grouped(columns.at(to)),
             100.0 * part(sum.cycles(), columns.span(from..to)),

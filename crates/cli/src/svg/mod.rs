@@ -65,7 +65,8 @@ impl Svg {
         ));
         svg.rect("page", (0.0, 0.0), (width, height));
         let room = width - 2.0 * MARGIN;
-        svg.text("title", Anchor::Start, (MARGIN, 30.0), &cut(title, room, 17.0));
+        // Letters of the title are bold, and wider.
+        svg.text("title", Anchor::Start, (MARGIN, 30.0), &cut(title, room, 17.0 * 1.12));
         svg.text("quiet", Anchor::Start, (MARGIN, 50.0), &cut(subtitle, room, 12.0));
         svg
     }

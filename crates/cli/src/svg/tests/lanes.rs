@@ -161,6 +161,11 @@ fn nothing_and_nonsense_are_drawn() {
     // More bins than pixels; bins behind the end; an end before the start; no width; the largest numbers.
     let many = |bins| lane(NAME, bins, |i| (i as u64 % 3, 1));
     check("lanes-many", &lanes(vec![many(100_000)], 100_000 * WIDTH, vec![1; 100_000]).svg(10));
+    let huge = lane(&"x".repeat(1 << 20), 800, |_| (1, 1));
+    assert!(
+        lanes(vec![huge], 800 * WIDTH, vec![]).svg(10).len() < 3 << 20,
+        "a long name is not told at every place"
+    );
     check("lanes-behind", &lanes(vec![many(1000)], 10 * WIDTH, vec![5; 3000]).svg(10));
     let largest = || lane(NAME, 900, |_| (u64::MAX, u64::MAX));
     for (start, end, bin_width) in [
