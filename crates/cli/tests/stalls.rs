@@ -319,7 +319,7 @@ fn pictures_are_drawn() {
 /// An ETM's cycle counts: their sum is the one of OpenCSD's cycle count elements.
 #[test]
 fn counts_are_those_that_opencsd_tells() {
-    let Some(folder) = captures() else { return skip("no captures") };
+    let Some(folder) = captures() else { return skip("counts_are_those_that_opencsd_tells", "no captures") };
     let mut checked = 0;
     for name in ["maxspec0_commopt1", "src_addr", "texit-poe2"] {
         let dir = folder.join("coresight").join(name);
@@ -327,7 +327,7 @@ fn counts_are_those_that_opencsd_tells() {
             .args(["-decode_only", "-no_time_print", "-logstdout", "-multi_session", "-ss_dir"])
             .arg(&dir)
             .output();
-        let Ok(lister) = lister else { return skip("no trc_pkt_lister") };
+        let Ok(lister) = lister else { return skip("counts_are_those_that_opencsd_tells", "no trc_pkt_lister") };
         let text = String::from_utf8_lossy(&lister.stdout).into_owned();
         let count = |line: &str| {
             let (_, count) = line.split_once("OCSD_GEN_TRC_ELEM_CYCLE_COUNT( [CC=")?;

@@ -49,9 +49,9 @@ impl Columns {
         (self.at(columns.end) - self.at(columns.start)).max(1)
     }
 
-    /// Where a column begins in the picture.
+    /// Where a column begins in the picture: between two pixels, so that there is no seam between columns.
     pub fn x(&self, column: usize) -> f64 {
-        LEFT + PLOT * part(self.at(column) - self.start, (self.end - self.start).max(1))
+        LEFT + (PLOT * part(self.at(column) - self.start, (self.end - self.start).max(1))).round()
     }
 }
 

@@ -22,7 +22,18 @@ pub struct Histogram<'a> {
 const TOP: f64 = 138.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = MARGIN + 52.0;
-/// Names of this many buckets and less are not turned, if they are short enough.
+/// How far the axis goes, and from line to line, in percent.
+const SCALES: [(f64, f64); 8] = [
+    (5.0, 1.0),
+    (10.0, 2.0),
+    (20.0, 5.0),
+    (30.0, 10.0),
+    (40.0, 10.0),
+    (50.0, 10.0),
+    (60.0, 20.0),
+    (80.0, 20.0),
+];
+/// How wide the place of a bucket can be.
 const SLOT: std::ops::RangeInclusive<f64> = 27.0..=110.0;
 
 impl Histogram<'_> {
@@ -42,15 +53,15 @@ impl Histogram<'_> {
 
         let count: u128 = self.buckets.iter().map(|bucket| u128::from(bucket.count)).sum();
         let cycles: u128 = self.buckets.iter().map(|bucket| u128::from(bucket.cycles)).sum();
-        let stalls = format!("part of {} stalls", grouped(count));
+        let stalls = format!("part of all {} stalls", grouped(count));
         let cost = format!("part of their {} cycles", grouped(cycles));
         svg.legend(&[("busy", &stalls), ("stalled", &cost)], (MARGIN, 80.0));
 
         let shares: Vec<_> = self.buckets.iter().map(|bucket| shares(bucket, count, cycles)).collect();
         let highest = shares.iter().flatten().copied().fold(0.0, f64::max);
-        let top =
-            [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8].into_iter().find(|&top| highest <= top).unwrap_or(1.0);
-        axis(&mut svg, top, plot);
+        let (top, step) =
+            SCALES.into_iter().find(|scale| highest * 100.0 <= scale.0).unwrap_or((100.0, 20.0));
+        axis(&mut svg, top, step, plot);
 
         let mut x = LEFT + (plot - units * slot) / 2.0;
         for (i, bucket) in self.buckets.iter().enumerate() {
@@ -58,7 +69,7 @@ impl Histogram<'_> {
                 svg.text("quiet", Anchor::Middle, (x + slot / 4.0, TOP + HEIGHT + 18.0), "…");
                 x += slot / 2.0;
             }
-            bars(&mut svg, x, slot, shares[i].map(|share| share / top), bucket);
+            bars(&mut svg, x, slot, shares[i].map(|share| share * 100.0 / top), bucket);
             let at = (x + slot / 2.0, TOP + HEIGHT + 18.0);
             if turned {
                 svg.turned_text("", Anchor::End, (at.0 + 4.0, at.1 - 3.0), -45, &names[i]);
@@ -100,18 +111,13 @@ fn shares(bucket: &Bucket, count: u128, cycles: u128) -> [f64; 2] {
     [part(bucket.count, count), part(bucket.cycles, cycles)]
 }
 
-/// Lines across the plot, with what they mean.
-fn axis(svg: &mut Svg, top: f64, plot: f64) {
-    for i in 0..=5 {
-        let part = f64::from(i) / 5.0;
-        let y = TOP + HEIGHT * (1.0 - part);
+/// Lines across the plot, with what they mean in percent.
+fn axis(svg: &mut Svg, top: f64, step: f64, plot: f64) {
+    for i in 0..=(top / step) as u32 {
+        let percent = step * f64::from(i);
+        let y = TOP + HEIGHT * (1.0 - percent / top);
         svg.line("grid", (LEFT, y), (LEFT + plot, y));
-        svg.text(
-            "quiet",
-            Anchor::End,
-            (LEFT - 8.0, y + 4.0),
-            &format!("{} %", super::Coord(part * top * 100.0)),
-        );
+        svg.text("quiet", Anchor::End, (LEFT - 8.0, y + 4.0), &format!("{percent} %"));
     }
 }
 
@@ -140,10 +146,13 @@ fn bars(svg: &mut Svg, x: f64, slot: f64, heights: [f64; 2], bucket: &Bucket) {
         if upright {
             svg.turned_text("quiet small", Anchor::Start, (at + wide / 2.0 + 3.5, y), -90, &labels[i]);
         } else {
-            // Labels share the slot, not only the width of the bars.
-            let middle = x + slot * (0.25 + 0.5 * i as f64);
-            let middle = if text::width(&labels[i], 10.5) <= wide { at + wide / 2.0 } else { middle };
-            svg.text("quiet small", Anchor::Middle, (middle, y), &labels[i]);
+            // A label that is wider than its bar goes to the outside, not over the other bar.
+            let place = match (text::width(&labels[i], 10.5) <= wide, i) {
+                (true, _) => (Anchor::Middle, at + wide / 2.0),
+                (_, 0) => (Anchor::End, at + wide - 2.0),
+                _ => (Anchor::Start, at + 2.0),
+            };
+            svg.text("quiet small", place.0, (place.1, y), &labels[i]);
         }
     }
 }

@@ -59,6 +59,8 @@ const RIGHT: [f64; 3] = [LEFT + PLOT + 112.0, LEFT + PLOT + 168.0, LEFT + PLOT +
 const WIDTH: f64 = RIGHT[2] + MARGIN;
 /// So many strengths of colour: columns that look the same are drawn at once.
 const LEVELS: usize = 10;
+/// The name of the lane for trace that was lost.
+const UNKNOWN: &str = "(trace was lost)";
 /// Places in a lane that tell their numbers.
 const CELLS: usize = 50;
 
@@ -86,7 +88,10 @@ impl Lane {
 /// A lane, as it is drawn.
 struct Row {
     name: String,
+    /// The whole name. It can be very long, and is told beside the lane only.
     told: String,
+    /// Not a function: cycles of which nothing is known.
+    is_lost: bool,
     total: Bin,
     columns: Vec<Bin>,
 }
@@ -104,7 +109,7 @@ impl Lanes {
         let mut svg = Svg::new(WIDTH, bottom + 46.0 + MARGIN, &self.title, &self.subtitle);
         let mut legend = vec![("busy", "busy: instructions retired"), ("stalled", "stalled: none did")];
         if lost > 0 {
-            legend.push(("unknown", "nothing is known: trace was lost"));
+            legend.push(("unknown", "trace was lost for most of the time"));
         }
         let x = svg.legend(&legend, (MARGIN, 80.0));
         svg.text("quiet", Anchor::Start, (x, 80.0), "the stronger the colour, the more of the time");
@@ -116,16 +121,18 @@ impl Lanes {
             svg.rect("track", (LEFT, lane_top(i)), (PLOT, HEIGHT));
         }
         self.axis(&mut svg, bottom);
-        let all: u128 = rows.iter().map(|row| u128::from(row.total.cycles())).sum();
+        let all = rows.iter().map(|row| u128::from(row.total.cycles())).sum::<u128>() + u128::from(lost);
         for (i, row) in rows.iter().enumerate() {
             draw(&mut svg, row, lane_top(i), &columns);
             side(&mut svg, row, lane_top(i), all);
         }
         if lost > 0 {
-            hatch(&mut svg, &unknown, &columns, lane_top(rows.len()));
-            let y = lane_top(rows.len()) + HEIGHT - 6.0;
-            svg.text("quiet", Anchor::End, (LEFT - 10.0, y), "nothing is known");
-            svg.text("quiet", Anchor::End, (RIGHT[0], y), &number(lost));
+            let (name, total) = (String::from(UNKNOWN), Bin { busy: lost, stalled: 0 });
+            let row = Row { told: name.clone(), name, is_lost: true, total, columns: unknown };
+            let top = lane_top(rows.len());
+            draw(&mut svg, &row, top, &columns);
+            side(&mut svg, &row, top, all);
+            hatch(&mut svg, &row.columns, &columns, top);
         }
         if count == 0 {
             let at = (LEFT + PLOT / 2.0, TOP + HEIGHT - 6.0);
@@ -149,6 +156,7 @@ impl Lanes {
             .map(|&(total, lane)| Row {
                 name: cut(&lane.name, LEFT - MARGIN - 10.0, 12.0),
                 told: lane.name.clone(),
+                is_lost: false,
                 total,
                 columns: columns.fold(lane.bins.iter().copied()),
             })
@@ -158,8 +166,9 @@ impl Lanes {
             let mut row = Row {
                 told: name.clone(),
                 name,
+                is_lost: false,
                 total: Bin::default(),
-                columns: columns.fold([].into_iter()),
+                columns: columns.fold(std::iter::empty()),
             };
             for (total, lane) in others {
                 row.total.add(*total);
@@ -175,8 +184,8 @@ impl Lanes {
     fn axis(&self, svg: &mut Svg, bottom: f64) {
         let span = self.end.saturating_sub(self.start);
         let room = |step| (width(&tick_label(self.end, step), 12.0) + 24.0) * (span / step) as f64 <= PLOT;
-        let steps = (1..=10).rev().map(|most| round_step(span, most));
-        let step = steps.clone().find(|&step| room(step)).or_else(|| steps.last()).unwrap_or(1);
+        let mut steps = (1..=10).rev().map(|most| round_step(span, most));
+        let step = steps.find(|&step| room(step)).unwrap_or_else(|| round_step(span, 1));
         for at in ticks(self.start, self.end, step) {
             let x = LEFT + PLOT * part(at - self.start, span.max(1));
             svg.line("grid", (x, TOP - 4.0), (x, bottom));
@@ -220,10 +229,11 @@ fn draw(svg: &mut Svg, row: &Row, top: f64, columns: &Columns) {
         }
         from = to;
     }
+    let classes = if row.is_lost { ["lost", ""] } else { ["busy", "stalled"] };
     for (level, path) in paths.iter().enumerate() {
         // The weakest is still seen.
         let opacity = Coord(0.12 + 0.88 * level as f64 / LEVELS as f64);
-        for (class, d) in ["busy", "stalled"].into_iter().zip(path).filter(|(_, d)| !d.is_empty()) {
+        for (class, d) in classes.into_iter().zip(path).filter(|(_, d)| !d.is_empty()) {
             svg.write(format_args!("<path class=\"{class}\" fill-opacity=\"{opacity}\" d=\"{d}\"/>\n"));
         }
     }
@@ -240,14 +250,16 @@ fn cells(svg: &mut Svg, row: &Row, top: f64, columns: &Columns) {
         if sum.cycles() == 0 {
             continue;
         }
-        let told = format!(
-            "{}\nfrom cycle {} to {}: {:.1} % of the time, {:.1} % of that stalled",
-            row.told,
+        let mut told = format!(
+            "{}\nfrom cycle {} to {}: {:.1} % of the time",
+            row.name,
             grouped(columns.at(from)),
             grouped(columns.at(to)),
             100.0 * part(sum.cycles(), columns.span(from..to)),
-            100.0 * part(sum.stalled, sum.cycles())
         );
+        if !row.is_lost {
+            let _ = write!(told, ", {:.1} % of that stalled", 100.0 * part(sum.stalled, sum.cycles()));
+        }
         let x = columns.x(from);
         svg.tooltip((x, top), (columns.x(to) - x, HEIGHT), &told);
     }
@@ -258,39 +270,30 @@ fn side(svg: &mut Svg, row: &Row, top: f64, all: u128) {
     let y = top + HEIGHT - 6.0;
     let Bin { busy, stalled } = row.total;
     let cycles = row.total.cycles();
-    svg.text("", Anchor::End, (LEFT - 10.0, y), &row.name);
-    svg.text("", Anchor::End, (RIGHT[0], y), &number(cycles));
+    let class = if row.is_lost { "quiet" } else { "" };
+    svg.text(class, Anchor::End, (LEFT - 10.0, y), &row.name);
+    svg.text(class, Anchor::End, (RIGHT[0], y), &number(cycles));
     let of_all = if all == 0 { 0.0 } else { 100.0 * cycles as f64 / all as f64 };
-    svg.text("", Anchor::End, (RIGHT[1], y), &format!("{of_all:.1} %"));
-    svg.text("", Anchor::End, (RIGHT[2], y), &format!("{:.1} %", 100.0 * part(stalled, cycles)));
-    let told = format!(
-        "{}\n{} cycles: {} busy, {} stalled",
-        row.told,
-        grouped(cycles),
-        grouped(busy),
-        grouped(stalled)
-    );
+    svg.text(class, Anchor::End, (RIGHT[1], y), &format!("{of_all:.1} %"));
+    let mut told = format!("{}\n{} cycles", row.told, grouped(cycles));
+    if !row.is_lost {
+        svg.text("", Anchor::End, (RIGHT[2], y), &format!("{:.1} %", 100.0 * part(stalled, cycles)));
+        let _ = write!(told, ": {} busy, {} stalled", grouped(busy), grouped(stalled));
+    }
     svg.tooltip((MARGIN, top), (LEFT - MARGIN, HEIGHT), &told);
     svg.tooltip((LEFT + PLOT, top), (RIGHT[2] - LEFT - PLOT, HEIGHT), &told);
 }
 
-/// Time of which nothing is known: a lane of its own says how much of each column; where that is more than half, all lanes
-/// are hatched.
-fn hatch(svg: &mut Svg, unknown: &[Bin], columns: &Columns, top: f64) {
-    let look = |i: usize| {
-        let share = part(unknown[i].busy, columns.span(i..i + 1));
-        ((share * 4.0).ceil(), share > 0.5)
-    };
+/// Over all lanes above `bottom`: most of this time is unknown.
+fn hatch(svg: &mut Svg, unknown: &[Bin], columns: &Columns, bottom: f64) {
+    let most = |i: usize| part(unknown[i].busy, columns.span(i..i + 1)) > 0.5;
     let mut from = 0;
     while from < columns.count {
-        let seen = look(from);
-        let to = (from + 1..columns.count).find(|&i| look(i) != seen).unwrap_or(columns.count);
-        let (x, w) = (columns.x(from), columns.x(to) - columns.x(from));
-        if seen.0 > 0.0 {
-            svg.hatched((x, top), (w, HEIGHT), seen.0 / 4.0);
-        }
-        if seen.1 {
-            svg.hatched((x, TOP), (w, top - TOP), 0.55);
+        let is_unknown = most(from);
+        let to = (from + 1..columns.count).find(|&i| most(i) != is_unknown).unwrap_or(columns.count);
+        if is_unknown {
+            let x = columns.x(from);
+            svg.hatched((x, TOP), (columns.x(to) - x, bottom - TOP));
         }
         from = to;
     }

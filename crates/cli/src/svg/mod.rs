@@ -27,11 +27,11 @@ text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Aria
 font-size:12px;font-variant-numeric:tabular-nums;fill:#1f2430}\
 .title{font-size:17px;font-weight:600}.quiet{fill:#5b6472}.small{font-size:10.5px}\
 .page{fill:#ffffff}.track{fill:#f2f4f7}.grid{stroke:#dfe3e8}.axis{stroke:#8a93a0}\
-.busy{fill:#2f6fb3}.stalled{fill:#d8571d}.ink{stroke:#8a93a0;stroke-width:1.4}\
+.busy{fill:#2f6fb3}.stalled{fill:#d8571d}.lost{fill:#8a93a0}.ink{stroke:#8a93a0;stroke-width:2}\
 path{shape-rendering:crispEdges}.point{fill:none;pointer-events:all}\
 @media(prefers-color-scheme:dark){\
 text{fill:#e6e8ec}.quiet{fill:#9aa3b0}.page{fill:#16181d}.track{fill:#1f2229}.grid{stroke:#30353f}\
-.axis{stroke:#6d7683}.busy{fill:#66a5ea}.stalled{fill:#f2854a}.ink{stroke:#7b8492}}";
+.axis{stroke:#6d7683}.busy{fill:#66a5ea}.stalled{fill:#f2854a}.lost{fill:#7b8492}.ink{stroke:#7b8492}}";
 
 /// Where a text is, seen from its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,8 @@ impl Svg {
         ));
         svg.rect("page", (0.0, 0.0), (width, height));
         let room = width - 2.0 * MARGIN;
-        svg.text("title", Anchor::Start, (MARGIN, 30.0), &cut(title, room, 17.0));
+        // Letters of the title are bold, and wider.
+        svg.text("title", Anchor::Start, (MARGIN, 30.0), &cut(title, room, 17.0 * 1.12));
         svg.text("quiet", Anchor::Start, (MARGIN, 50.0), &cut(subtitle, room, 12.0));
         svg
     }
@@ -121,10 +122,9 @@ impl Svg {
     fn legend(&mut self, entries: &[(&str, &str)], (mut x, y): (f64, f64)) -> f64 {
         for &(look, meaning) in entries {
             let place = ((x, y - 10.0), (12.0, 12.0));
-            if look == "unknown" {
-                self.hatched(place.0, place.1, 1.0);
-            } else {
-                self.rect(look, place.0, place.1);
+            match look {
+                "unknown" => self.hatched(place.0, place.1),
+                _ => self.rect(look, place.0, place.1),
             }
             self.text("", Anchor::Start, (x + 18.0, y), meaning);
             x += 18.0 + text::width(meaning, 12.0) + 22.0;
@@ -132,11 +132,11 @@ impl Svg {
         x
     }
 
-    fn hatched(&mut self, (x, y): (f64, f64), (w, h): (f64, f64), opacity: f64) {
-        let (x, y, w, h, opacity) = (Coord(x), Coord(y), Coord(w), Coord(h), Coord(opacity));
+    /// Slanted lines.
+    fn hatched(&mut self, (x, y): (f64, f64), (w, h): (f64, f64)) {
+        let (x, y, w, h) = (Coord(x), Coord(y), Coord(w), Coord(h));
         self.write(format_args!(
-            "<rect fill=\"url(#unknown)\" fill-opacity=\"{opacity}\" x=\"{x}\" y=\"{y}\" width=\"{w}\" \
-             height=\"{h}\"/>\n"
+            "<rect fill=\"url(#unknown)\" pointer-events=\"none\" x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\"/>\n"
         ));
     }
 

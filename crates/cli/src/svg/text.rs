@@ -14,7 +14,7 @@ pub fn escaped(text: &str) -> String {
             '\n' => out.push('\n'),
             c if c.is_control() => out.push('\u{fffd}'),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push('\u{fffd}')
+                out.push('\u{fffd}');
             }
             c => out.push(c),
         }
@@ -22,15 +22,16 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// About how wide a character is, in parts of the font's size. Fonts differ: this is on the wide side.
+/// About how wide a character is, in parts of the font's size. Fonts differ: these are of a wide one.
 fn width_of(c: char) -> f64 {
     match c {
-        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.29,
-        ' ' | 'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.37,
-        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 0.9,
-        'A'..='Z' | '<' | '>' | '=' | '+' | '&' | '~' => 0.68,
-        '\u{1100}'.. => 1.05,
-        _ => 0.57,
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.34,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.41,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 0.98,
+        '<' | '>' | '=' | '+' | '&' | '~' => 0.84,
+        'A'..='Z' => 0.72,
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{1100}'.. => 1.05,
+        _ => 0.62,
     }
 }
 
@@ -43,7 +44,7 @@ pub fn width(text: &str, size: f64) -> f64 {
 /// ends tell most.
 pub fn cut(text: &str, room: f64, size: f64) -> String {
     // Of a text that is too long for any room, no more is looked at than could matter.
-    let most = (room.max(0.0) / (0.29 * size)) as usize + 1;
+    let most = (room.max(0.0) / (0.34 * size)) as usize + 1;
     if text.chars().nth(most).is_none() && width(text, size) <= room {
         return text.to_owned();
     }
