@@ -2,7 +2,7 @@
 
 use tracewright_image::Bytes;
 use tracewright_input::{Capture, Protocol, Source, map_file};
-use tracewright_profile::{Clock, Kind};
+use tracewright_profile::{Clock, End, Kind};
 
 use crate::output::report;
 
@@ -67,5 +67,25 @@ impl Timing {
             }
             Protocol::Unsupported(..) => None,
         }
+    }
+}
+
+/// Says if the delta trace of the source with this ID does not fit.
+pub fn report_end(id: u16, end: End) {
+    let End { unknown, left, .. } = end;
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    if unknown > 0 {
+        report(&format!(
+            "source {id:#04x}: its delta trace lacks the cycle{} of {unknown} instruction{}",
+            plural(unknown),
+            plural(unknown)
+        ));
+    }
+    if left > 0 {
+        report(&format!(
+            "source {id:#04x}: its delta trace tells of {left} instruction{} that the trace does not{}",
+            plural(left),
+            if unknown > 0 { ": are they of the same run?" } else { "" }
+        ));
     }
 }

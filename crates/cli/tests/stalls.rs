@@ -52,7 +52,11 @@ impl Place {
         arguments.extend(["--summary", &summary, "--listing", &listing]);
         arguments.extend(more);
         arguments.push(&program);
-        good(&arguments);
+        let output = tracewright(&arguments);
+        // A program that was stopped has not failed.
+        let stopped = more.contains(&"--max-instructions");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(stopped.into()), "{arguments:?}\n{stderr}");
         Machine {
             summary: serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap(),
             listing: fs::read_to_string(&listing).unwrap(),
@@ -78,7 +82,7 @@ struct Machine {
 
 impl Machine {
     fn cycles(&self) -> u64 {
-        self.summary["timing"]["cycles"].as_u64().expect("cycles in the summary")
+        self.summary["cycles"].as_u64().expect("cycles in the summary")
     }
 
     fn instructions(&self) -> u64 {
@@ -106,24 +110,31 @@ const MODELS: [&str; 4] = ["rocket_like", "cva6_like", "dual_issue", "tiny"];
 #[test]
 fn cycles_are_the_machines() {
     let place = Place::new();
-    for (program, model) in ["args", "calls", "traps", "tasks"].into_iter().zip(MODELS) {
+    for (program, model) in ["args", "divides", "traps", "tasks"].into_iter().zip(MODELS) {
         let machine = place.record(program, model, &["--delta"]);
         let ran = machine.ran();
         assert_eq!(ran.len() as u64, machine.instructions(), "{program}");
-        // decode: each instruction has its cycle.
-        let decoded: Vec<_> = place
-            .decoded()
-            .iter()
-            .map(|row| {
-                let pc = row["pc"].as_str().unwrap().trim_start_matches("0x");
-                (row["cycle"].as_u64().expect("an exact cycle"), u64::from_str_radix(pc, 16).unwrap())
-            })
-            .collect();
-        assert!(decoded == ran, "{program} {model}: cycles of instructions differ from the machine's");
+        // decode: each instruction has its cycle. The last one of a program without an operating system jumps to itself, and
+        // E-Trace does not tell how often: that one may be unknown.
+        let decoded = place.decoded();
+        assert_eq!(decoded.len(), ran.len(), "{program} {model}");
+        let mut unknown = 0;
+        for (at, (row, &(cycle, pc))) in decoded.iter().zip(&ran).enumerate() {
+            assert_eq!(row["pc"], format!("{pc:#x}"), "{program} {model} {at}");
+            match row["cycle"].as_u64() {
+                Some(told) => assert_eq!(told, cycle, "{program} {model} {at}"),
+                None => unknown += 1,
+            }
+        }
+        assert!(
+            unknown == 0 || unknown == 1 && decoded.last().unwrap()["cycle"].is_null(),
+            "{program} {model}"
+        );
+        let ran = &ran[..ran.len() - unknown];
         // stalls: the sums are those of a naive sum over the listing.
         let mut expected: HashMap<u64, (u64, u64, u64)> = HashMap::new();
         let mut last = ran[0].0 - 1;
-        for &(cycle, pc) in &ran {
+        for &(cycle, pc) in ran {
             let cost = expected.entry(pc).or_default();
             cost.0 += 1;
             cost.1 += cycle - last;
@@ -132,10 +143,13 @@ fn cycles_are_the_machines() {
         }
         let stalls = place.stalls();
         for row in stalls["instructions"].as_array().unwrap() {
-            let pc = u64::from_str_radix(row["address"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+            let pc =
+                u64::from_str_radix(row["address"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
             let number = |field: &str| row[field].as_u64().unwrap();
             let told = (number("instructions"), number("cycles"), number("stall_cycles"));
-            assert_eq!(Some(told), expected.remove(&pc), "{program} {model} {pc:#x}");
+            let untimed = u64::from(unknown == 1 && format!("{pc:#x}") == decoded.last().unwrap()["pc"]);
+            let (retired, cycles, stalled) = expected.remove(&pc).unwrap_or_default();
+            assert_eq!(told, (retired + untimed, cycles, stalled), "{program} {model} {pc:#x}");
         }
         assert!(expected.is_empty(), "{program}: instructions that stalls does not tell of");
         let source = &stalls["sources"][0];
@@ -151,14 +165,16 @@ fn sums_are_the_machines_counter() {
     let bin = root().join("programs/bin");
     let mut programs: Vec<_> = fs::read_dir(bin)
         .unwrap()
-        .filter_map(|entry| entry.unwrap().path().file_name()?.to_str()?.strip_suffix(".elf").map(str::to_owned))
+        .filter_map(|entry| {
+            entry.unwrap().path().file_name()?.to_str()?.strip_suffix(".elf").map(str::to_owned)
+        })
         .collect();
     programs.sort();
     let clocks: [&[&str]; 5] = [
         &["--delta"],
         &["--delta=abc"],
         &["--delta=abc,amortise=4"],
-        &["--option", "notime=0", "--option", "resync_max=2"],
+        &["--option", "notime=0", "--option", "resync_mode=cycles", "--option", "resync_max=4"],
         &["--option", "timestamp_bytes=8"],
     ];
     let mut checked = 0;
@@ -179,11 +195,21 @@ fn sums_are_the_machines_counter() {
         let machine: Value = serde_json::from_str(&text).unwrap();
         let stalls = place.stalls();
         let source = &stalls["sources"][0];
-        let cycles = machine["timing"]["cycles"].as_u64().unwrap();
-        assert_eq!(source["cycles"].as_u64(), Some(cycles), "{program} {model} {clock:?}");
+        let cycles = machine["cycles"].as_u64().unwrap();
+        let told = source["cycles"].as_u64().unwrap();
+        // What ran after the last time took nobody knows how long.
+        let is_whole = source["clock"] == "delta" || source["instructions_without_cycles"] == 0;
+        assert!(
+            told <= cycles && (told == cycles || !is_whole),
+            "{program} {model} {clock:?}: {told} of {cycles}"
+        );
         for rows in ["functions", "instructions"] {
             let sum = sum(&stalls[rows], "cycles");
-            assert_eq!(Some(sum), source["instruction_cycles"].as_u64(), "{program} {model} {clock:?} {rows}");
+            assert_eq!(
+                Some(sum),
+                source["instruction_cycles"].as_u64(),
+                "{program} {model} {clock:?} {rows}"
+            );
         }
         checked += 1;
     }
@@ -195,8 +221,11 @@ fn sums_are_the_machines_counter() {
 fn planted_waits_are_found() {
     let place = Place::new();
     let planted = [("misses", "walk_scattered_list"), ("divides", "digits_by_division")];
-    let clocks: [&[&str]; 3] =
-        [&["--delta"], &["--option", "timestamp_bytes=8"], &["--option", "notime=0", "--option", "resync_max=1"]];
+    let clocks: [&[&str]; 3] = [
+        &["--delta"],
+        &["--option", "timestamp_bytes=8"],
+        &["--option", "notime=0", "--option", "resync_mode=cycles", "--option", "resync_max=4"],
+    ];
     for (program, function) in planted {
         for model in ["rocket_like", "cva6_like"] {
             for clock in clocks {
@@ -217,7 +246,7 @@ fn planted_waits_are_found() {
 #[test]
 fn what_is_not_traced_is_a_loss() {
     let place = Place::new();
-    let machine = place.record("calls", "rocket_like", &["--delta", "--when", "pc in main"]);
+    let machine = place.record("recursion", "rocket_like", &["--delta", "--when", "pc in main"]);
     let ran = machine.ran();
     let decoded = place.decoded();
     let mut all = ran.iter();
@@ -269,18 +298,21 @@ fn damage_costs_its_own_part() {
     }
 }
 
-/// The delta trace of another run is found out.
+/// The delta trace of another run is found out where its next sync is.
 #[test]
-fn another_runs_delta_trace_gives_no_cycles() {
+fn another_runs_delta_trace_is_found_out() {
     let place = Place::new();
-    place.record("calls", "rocket_like", &["--delta"]);
+    place.record("recursion", "rocket_like", &["--delta"]);
     let other = fs::read(Path::new(&place.path("run")).join("delta.bin")).unwrap();
     let machine = place.record("sort", "rocket_like", &["--delta", "--max-instructions", "60000"]);
     fs::write(Path::new(&place.path("run")).join("delta.bin"), other).unwrap();
-    let ran = machine.ran();
-    let decoded = place.decoded();
-    let wrong = decoded.iter().zip(&ran).filter(|(row, ran)| row["cycle"].as_u64().is_some_and(|cycle| cycle != ran.0));
-    assert_eq!(wrong.count(), 0);
+    let output = tracewright(&["stalls", &place.path("run"), "--json"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("its delta trace lacks the cycles of"), "{stderr}");
+    assert!(stderr.contains("that the trace does not: are they of the same run?"), "{stderr}");
+    let stalls: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let untimed = stalls["sources"][0]["instructions_without_cycles"].as_u64().unwrap();
+    assert!(untimed > machine.instructions() / 2, "{untimed} of {}", machine.instructions());
 }
 
 /// Of a capture that tells no cycles, that is said, and what to do.
@@ -305,12 +337,9 @@ fn pictures_are_drawn() {
     let source = &place.stalls()["sources"][0];
     let histogram = fs::read_to_string(histogram).unwrap();
     let stalls = sum(&source["histogram"], "stalls");
-    let grouped = |number: u64| {
-        let digits: Vec<_> = number.to_string().into_bytes().into_iter().rev().collect();
-        let groups: Vec<_> = digits.chunks(3).map(|group| String::from_utf8(group.to_vec()).unwrap()).collect();
-        groups.join(" ").chars().rev().collect::<String>()
-    };
-    assert!(histogram.contains(&format!("part of {} stalls", grouped(stalls))), "{histogram}");
+    let (_, told) = histogram.split_once("part of ").unwrap();
+    let told: String = told.split_once(" stalls").unwrap().0.chars().filter(char::is_ascii_digit).collect();
+    assert_eq!(told, stalls.to_string());
     assert_eq!(sum(&source["histogram"], "cycles"), source["stall_cycles"].as_u64().unwrap());
     let timeline = fs::read_to_string(timeline).unwrap();
     assert!(timeline.contains("walk_scattered_list"), "{timeline}");
@@ -327,7 +356,9 @@ fn counts_are_those_that_opencsd_tells() {
             .args(["-decode_only", "-no_time_print", "-logstdout", "-multi_session", "-ss_dir"])
             .arg(&dir)
             .output();
-        let Ok(lister) = lister else { return skip("counts_are_those_that_opencsd_tells", "no trc_pkt_lister") };
+        let Ok(lister) = lister else {
+            return skip("counts_are_those_that_opencsd_tells", "no trc_pkt_lister");
+        };
         let text = String::from_utf8_lossy(&lister.stdout).into_owned();
         let count = |line: &str| {
             let (_, count) = line.split_once("OCSD_GEN_TRC_ELEM_CYCLE_COUNT( [CC=")?;
@@ -335,7 +366,8 @@ fn counts_are_those_that_opencsd_tells() {
         };
         let expected: u64 = text.lines().filter_map(count).sum();
         let stalls: Value =
-            serde_json::from_slice(&tracewright(&["stalls", dir.to_str().unwrap(), "--json"]).stdout).unwrap();
+            serde_json::from_slice(&tracewright(&["stalls", dir.to_str().unwrap(), "--json"]).stdout)
+                .unwrap();
         let told: u64 = sum(&stalls["sources"], "cycles");
         assert!(expected > 0, "{name}");
         assert_eq!(told, expected, "{name}");

@@ -28,6 +28,10 @@ pub struct Cycles<'a> {
     /// A seek found nothing: what is in front belongs to other instructions.
     astray: bool,
     ended: bool,
+    /// The cycle of the last item, if the trace was switched off there.
+    off: Option<u64>,
+    /// Instructions that nobody asked for.
+    passed: u64,
 }
 
 /// What was decoded and not used.
@@ -61,7 +65,7 @@ impl<'a> Cycles<'a> {
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         let (decoder, queue) = (Decoder::new(), Queue::default());
-        Self { bytes, decoder, queue, given: 0, astray: false, ended: false }
+        Self { bytes, decoder, queue, given: 0, astray: false, ended: false, off: None, passed: 0 }
     }
 
     /// The cycle of the next instruction.
@@ -130,12 +134,18 @@ impl<'a> Cycles<'a> {
             }
     }
 
-    /// The cycle up to which everything was told, if the trace was switched off after the last instruction.
-    pub fn off(&mut self) -> Option<u64> {
-        match self.front() {
-            Some(Item::Off { off, .. }) if !self.astray => Some(off.cycle),
-            _ => None,
+    /// Passes all that is left. The cycle up to which everything was told, if the trace was switched off at its end.
+    pub fn end(&mut self) -> Option<u64> {
+        while self.front().is_some() {
+            self.pop();
         }
+        self.off
+    }
+
+    /// How many instructions were passed that nobody asked for, up to now.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// The cycles of the next `count` instructions, added to `to`.
@@ -200,7 +210,18 @@ impl<'a> Cycles<'a> {
     }
 
     fn pop(&mut self) {
-        self.queue.0.pop_front();
+        let item = self.queue.0.pop_front();
+        self.off = None;
+        let all = match item {
+            Some(Item::Run(run)) => run.retired(),
+            Some(Item::Span(span)) => span.retired,
+            Some(Item::Off { off, .. }) => {
+                self.off = Some(off.cycle);
+                0
+            }
+            Some(Item::Sync { .. } | Item::Lost(_)) | None => 0,
+        };
+        self.passed = self.passed.saturating_add(all.saturating_sub(self.given));
         self.given = 0;
     }
 }

@@ -26,7 +26,7 @@ pub struct Clock<'a> {
 #[derive(Debug)]
 enum Source<'a> {
     Delta(Box<Beside<'a>>),
-    /// The sum of all counts; `None` where nothing was counted yet.
+    /// The sum of all counts.
     Counts(u64),
     Times(Option<u64>),
 }
@@ -39,6 +39,8 @@ struct Beside<'a> {
     is_open: bool,
     /// The cycle of what comes next, if the trace tells it.
     time: Option<u64>,
+    /// Instructions that were not found in it.
+    unknown: u64,
 }
 
 /// What an element says of time.
@@ -58,7 +60,7 @@ impl<'a> Clock<'a> {
     /// A clock that reads a delta trace.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
-        let beside = Beside { cycles: Cycles::new(bytes), is_open: true, time: None };
+        let beside = Beside { cycles: Cycles::new(bytes), is_open: true, time: None, unknown: 0 };
         Self { source: Source::Delta(Box::new(beside)), stamps: Vec::new() }
     }
 
@@ -135,13 +137,27 @@ impl<'a> Clock<'a> {
         self.stamps.resize(block.count as usize, stamp);
     }
 
-    /// The cycle up to which the delta trace told everything, if it says so and all before was used; the end of the trace.
-    pub fn end(&mut self) -> Option<u64> {
+    /// Nothing more comes.
+    pub fn end(&mut self) -> End {
         match &mut self.source {
-            Source::Delta(beside) => beside.cycles.off(),
-            Source::Counts(_) | Source::Times(_) => None,
+            Source::Delta(beside) => {
+                let cycle = beside.cycles.end();
+                End { cycle, unknown: beside.unknown, left: beside.cycles.passed() }
+            }
+            Source::Counts(_) | Source::Times(_) => End::default(),
         }
     }
+}
+
+/// How a delta trace ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// The cycle after the last one that it tells of, if it is whole.
+    pub cycle: Option<u64>,
+    /// Instructions whose cycles it does not tell.
+    pub unknown: u64,
+    /// Instructions that it tells of and the other trace does not.
+    pub left: u64,
 }
 
 /// Whether what comes next does not follow what came.
@@ -184,5 +200,8 @@ impl Beside<'_> {
         }
         self.is_open = false;
         self.cycles.block(block.start, block.count, stamps);
+        if let Some(Stamp::Unknown) = stamps.last() {
+            self.unknown += stamps.iter().filter(|&&stamp| stamp == Stamp::Unknown).count() as u64;
+        }
     }
 }

@@ -8,7 +8,7 @@ mod histogram;
 mod stalls;
 mod timeline;
 
-pub use clock::{Clock, Kind, Told};
+pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
 pub use histogram::{Bucket, Histogram};
 pub use stalls::{Account, Longest, Stalls};

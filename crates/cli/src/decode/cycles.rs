@@ -3,7 +3,7 @@
 use tracewright_core::{Element, Stamp};
 use tracewright_profile::{Clock, Told};
 
-use crate::clocks::Clocks;
+use crate::clocks::{Clocks, report_end};
 use crate::line::Line;
 
 /// Columns of a cycle, the blank before it and the mark behind it among them.
@@ -32,6 +32,15 @@ impl<'a> State<'a> {
                 _ => None,
             },
             _ => None,
+        }
+    }
+}
+
+impl State<'_> {
+    /// The source's trace ends.
+    pub fn end(&mut self, id: u16) {
+        if let Self::On(clock) = self {
+            report_end(id, clock.end());
         }
     }
 }

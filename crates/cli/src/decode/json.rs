@@ -57,6 +57,10 @@ impl<'a> Print for Json<'a> {
         state.take(self.clocks, source.index, element);
     }
 
+    fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+        state.end(at.source.id);
+    }
+
     fn needs_all(&self) -> bool {
         self.clocks.is_some()
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tracewright_core::{Block, Element};
 use tracewright_profile::{Clock, Stalls, Told};
 
-use crate::clocks::Clocks;
+use crate::clocks::{self, Clocks};
 use crate::decode::names;
 use crate::decode::part::{At, Print};
 use crate::line::Line;
@@ -87,7 +87,9 @@ impl<'a> Print for Gather<'a> {
         let of = match std::mem::take(state) {
             State::On(timed) => {
                 let Timed { mut clock, mut stalls, functions } = *timed;
-                stalls.finish(clock.end());
+                let end = clock.end();
+                clocks::report_end(at.source.id, end);
+                stalls.finish(end.cycle);
                 OfSource { index, stalls: Some(stalls), functions: functions.names }
             }
             State::New | State::Off => OfSource { index, stalls: None, functions: Vec::new() },
