@@ -228,6 +228,70 @@ fn rings_keep_the_newest() {
     }
 }
 
+/// Each trace has a port, both of the same rate and size, and each is told of.
+#[test]
+fn delta_trace_has_a_port_of_its_own() {
+    let place = Place::new();
+    let run = |more: &[&str]| {
+        place.record("jumps", &[&["--timing", "dual_issue", "--delta", "--port", "2"], more].concat())
+    };
+    let whole = run(&[]);
+    let bytes = place.delta();
+    let port = &whole["delta"]["port"];
+    assert_eq!(number(port, "bits"), 8 * bytes.len() as u64);
+    assert_eq!(number(port, "cycles"), number(&whole, "cycles"));
+    assert_eq!(number(port, "instructions"), number(&whole, "instructions"));
+    let smallest = number(port, "smallest_buffer_bits");
+    assert!(number(&whole["port"], "smallest_buffer_bits") < smallest, "E-Trace is smaller");
+    let sized =
+        |bits: u64, when_full: &str| run(&["--buffer", &format!("{bits}bits"), "--when-full", when_full]);
+    for when_full in ["drop", "stall"] {
+        let enough = sized(smallest, when_full);
+        let buffer = &enough["delta"]["port"]["buffer"];
+        assert_eq!((number(buffer, "losses"), number(buffer, "stall_cycles")), (0, 0), "{when_full}");
+        assert!(place.delta() == bytes, "{when_full}");
+        let less = sized(smallest - 1, when_full);
+        let buffer = &less["delta"]["port"]["buffer"];
+        assert!(number(buffer, "losses") + number(buffer, "stall_cycles") > 0, "{when_full}");
+        assert_eq!(number(&less["delta"]["port"], "smallest_buffer_bits"), smallest, "{when_full}");
+    }
+
+    let lost = sized(1000, "drop");
+    let buffer = &lost["delta"]["port"]["buffer"];
+    let (mut told, mut losses) = (0, 0);
+    for item in support::told(&place.delta()) {
+        match item {
+            Item::Run(run) => told += run.retired(),
+            Item::Lost(lost) if lost.why == Why::Overflow => losses += 1,
+            Item::Sync { .. } | Item::Off { .. } => {}
+            other => panic!("{other}"),
+        }
+    }
+    assert!(losses > 10, "{losses}");
+    assert_eq!(number(buffer, "losses"), losses);
+    assert_eq!(number(buffer, "lost_instructions") + told, number(&lost, "instructions"));
+
+    let waited = sized(1000, "stall");
+    let stalls = number(&waited["delta"]["port"]["buffer"], "stall_cycles");
+    let Some(Item::Off { off, .. }) = support::told(&place.delta()).last().copied() else { panic!("no end") };
+    assert!(stalls > 1000 && off.cycle > number(&waited, "cycles") + stalls / 2, "{off:?} {stalls}");
+    check_starts(&place, 4);
+
+    let (dir, program) = (place.path("run"), "programs/bin/args.elf");
+    let how =
+        ["record", "--protocol", "etrace", "--timing", "tiny", "--delta", "--port", "1/4", "--buffer", "60B"];
+    let output = tracewright(&[&how[..], &["--when-full", "drop", "-o", &dir, program]].concat());
+    let text = stderr(&output);
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("  ") && !line.contains(&dir)).collect();
+    for name in ["  port ", "  delta ", "  delta port "] {
+        assert_eq!(
+            lines.iter().filter(|line| line.starts_with(name)).count(),
+            if name == "  delta " { 2 } else { 1 }
+        );
+    }
+    assert!(lines.iter().all(|line| line.len() < 80), "{text}");
+}
+
 /// What is encoded from a log is what was written while the program ran.
 #[test]
 fn logs_give_the_same_delta_trace() {
