@@ -6,6 +6,7 @@ mod support;
 use support::{Listed, Place, listed, number, starts, stderr, told, tracewright};
 use tracewright_delta::{Cycles, Item, Stamp, Why};
 use tracewright_input::Capture;
+use tracewright_testkit::qemu::{Guest, Variant, build};
 
 /// The cycles of all instructions, if all are known.
 fn cycles(items: &[Item]) -> Vec<u64> {
@@ -46,7 +47,7 @@ fn check_starts(place: &Place, least: usize) {
     }
 }
 
-/// Programs with system calls, traps, interrupts, threads and contexts, for Linux and without, RV64 and RV32; on models that retire one and two instructions a
+/// Programs with system calls, traps, interrupts and contexts, for Linux and without, RV64 and RV32; on models that retire one and two instructions a
 /// cycle.
 #[test]
 fn every_instruction_has_the_cycle_of_the_listing() {
@@ -62,27 +63,43 @@ fn every_instruction_has_the_cycle_of_the_listing() {
         ("semihosting32", "tiny", "ac"),
         ("tasks", "cva6_like", "de,width=2"),
     ] {
-        let place = Place::new();
-        let listing = place.path("listing");
-        let summary = place.record(program, &["--timing", model, "--delta", "--listing", &listing]);
-        let items = told(&place.delta());
-        let listed = listed(&listing);
-        assert_eq!(number(&summary, "instructions"), listed.cycles.len() as u64, "{program}");
-        assert_eq!(cycles(&items), listed.cycles, "{program} {model}");
-        check_syncs(&items, &listed);
-        let [.., Item::Off { off, .. }] = items[..] else { panic!("{program}: it does not end") };
-        assert_eq!(off.cycle - 1, number(&summary, "cycles"), "{program} {model}");
-        assert_eq!(off.retired, number(&summary, "instructions"), "{program} {model}");
-        // No thread is missing: it is off at the end only.
-        assert_eq!(items.iter().filter(|item| matches!(item, Item::Off { .. })).count(), 1, "{program}");
-        let delta = &summary["delta"];
-        assert_eq!(delta["format"], format, "{program} {model}");
-        assert_eq!(number(delta, "bytes"), place.delta().len() as u64);
-        assert_eq!(number(delta, "instructions"), off.retired);
-        let bits = 8.0 * number(delta, "bytes") as f64 / off.retired as f64;
-        assert!((delta["bits_per_instruction"].as_f64().unwrap() - bits).abs() < 1e-9);
-        check_starts(&place, 1);
+        check_whole(program, model, format);
     }
+}
+
+/// Threads take turns: what the one does after the other is no gap.
+#[test]
+fn threads_are_one_stream() {
+    let Some(program) = build("threads_are_one_stream", Guest::Riscv64, "threads", Variant::Static) else {
+        return;
+    };
+    let summary = check_whole(program.to_str().unwrap(), "dual_issue", "de,width=2");
+    assert!(number(&summary, "contexts") > 3, "{summary}");
+}
+
+/// Records a program; the delta trace has all that the listing has.
+fn check_whole(program: &str, model: &str, format: &str) -> serde_json::Value {
+    let place = Place::new();
+    let listing = place.path("listing");
+    let summary = place.record(program, &["--timing", model, "--delta", "--listing", &listing]);
+    let items = told(&place.delta());
+    let listed = listed(&listing);
+    assert_eq!(number(&summary, "instructions"), listed.cycles.len() as u64, "{program}");
+    assert_eq!(cycles(&items), listed.cycles, "{program} {model}");
+    check_syncs(&items, &listed);
+    let [.., Item::Off { off, .. }] = items[..] else { panic!("{program}: it does not end") };
+    assert_eq!(off.cycle - 1, number(&summary, "cycles"), "{program} {model}");
+    assert_eq!(off.retired, number(&summary, "instructions"), "{program} {model}");
+    // No thread is missing: it is off at the end only.
+    assert_eq!(items.iter().filter(|item| matches!(item, Item::Off { .. })).count(), 1, "{program}");
+    let delta = &summary["delta"];
+    assert_eq!(delta["format"], format, "{program} {model}");
+    assert_eq!(number(delta, "bytes"), place.delta().len() as u64);
+    assert_eq!(number(delta, "instructions"), off.retired);
+    let bits = 8.0 * number(delta, "bytes") as f64 / off.retired as f64;
+    assert!((delta["bits_per_instruction"].as_f64().unwrap() - bits).abs() < 1e-9);
+    check_starts(&place, 1);
+    summary
 }
 
 /// Whatever decides when E-Trace synchronises, and whatever its packets lie in.

@@ -41,13 +41,14 @@ impl Place {
         self.dir.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Records a sample program into the folder `run`; what it came to.
+    /// Records a sample program, or the one with this path, into the folder `run`; what it came to.
     pub fn record(&self, program: &str, more: &[&str]) -> Value {
         let (dir, summary) = (self.path("run"), self.path("summary.json"));
-        let program = format!("programs/bin/{program}.elf");
+        let sample = format!("programs/bin/{program}.elf");
+        let program = if program.contains('/') { program } else { &sample };
         let mut arguments = vec!["record", "-q", "--protocol", "etrace", "-o", &dir, "--summary", &summary];
         arguments.extend(more);
-        arguments.push(&program);
+        arguments.push(program);
         let output = tracewright(&arguments);
         // Programs end with a status of their own.
         assert_ne!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
