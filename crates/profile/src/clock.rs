@@ -37,11 +37,14 @@ struct Beside<'a> {
     cycles: Cycles<'a>,
     /// What comes next does not follow: its place in the delta trace must be found.
     is_open: bool,
-    /// The cycle of what comes next, if the trace tells it.
-    time: Option<u64>,
+    /// Times that were told since the last block: one of them may be the cycle of what comes next.
+    times: Vec<u64>,
     /// Instructions that were not found in it.
     unknown: u64,
 }
+
+/// More times than these between two blocks are not of one packet.
+const MOST_TIMES: usize = 4;
 
 /// What an element says of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,7 @@ impl<'a> Clock<'a> {
     /// A clock that reads a delta trace.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
-        let beside = Beside { cycles: Cycles::new(bytes), is_open: true, time: None, unknown: 0 };
+        let beside = Beside { cycles: Cycles::new(bytes), is_open: true, times: Vec::new(), unknown: 0 };
         Self { source: Source::Delta(Box::new(beside)), stamps: Vec::new() }
     }
 
@@ -96,11 +99,14 @@ impl<'a> Clock<'a> {
         let breaks = is_break(element);
         match (&mut self.source, element) {
             (Source::Delta(beside), Element::Timestamp { value, .. }) => {
-                beside.time = Some(*value);
+                if beside.times.len() < MOST_TIMES {
+                    beside.times.push(*value);
+                }
                 Told::Nothing
             }
             (Source::Delta(beside), _) if breaks => {
-                (beside.is_open, beside.time) = (true, None);
+                beside.is_open = true;
+                beside.times.clear();
                 Told::Lost
             }
             (Source::Counts(now), Element::Cycles(Some(cycles))) => {
@@ -188,16 +194,15 @@ fn is_break(element: &Element) -> bool {
 
 impl Beside<'_> {
     fn block(&mut self, block: &Block, stamps: &mut Vec<Stamp>) {
-        let time = self.time.take();
-        match time {
-            Some(time) if self.is_open || self.cycles.is_waiting() => {
-                self.cycles.seek(time, block.start);
-            }
-            None if self.is_open => {
+        if self.times.is_empty() {
+            if self.is_open {
                 self.cycles.resume(block.start);
             }
-            _ => {}
+        } else if self.is_open || self.cycles.is_waiting() {
+            // A packet has a time, and so may have its message: only the packet's is that of an instruction.
+            self.times.iter().any(|&time| self.cycles.seek(time, block.start));
         }
+        self.times.clear();
         self.is_open = false;
         self.cycles.block(block.start, block.count, stamps);
         if let Some(Stamp::Unknown) = stamps.last() {

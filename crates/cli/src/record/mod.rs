@@ -334,8 +334,8 @@ fn trace(
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let mut settings = Settings::new(isa);
-    if let Some(max) = opts.ring.resync_max() {
-        settings.resync.max = max;
+    if let Some(resync) = opts.ring.resync(delta.is_some()) {
+        settings.resync = resync;
     }
     settings.ring = opts.ring.ring;
     let settings = settings.with_delta(delta).with(&opts.options)?.with_port(opts.port.asked())?;

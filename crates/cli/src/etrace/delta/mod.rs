@@ -6,6 +6,8 @@
 
 mod port;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Write};
 

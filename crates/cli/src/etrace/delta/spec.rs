@@ -32,21 +32,22 @@ pub struct DeltaArgs {
 
 /// What is said of formats, in 80 columns.
 const HELP: &str = "\
-Formats of retirement-delta trace (--delta=FORMAT, or --delta=FORMAT,NAME=VALUE...)
+Formats of retirement-delta trace (--delta=FORMAT[,NAME=VALUE]...)
 
-  ac          {A,C}: cycles that retire an instruction, cycles that stall. Exact,
-              for up to one instruction a cycle; the default there
-  de          {D,E}: how many retire in a cycle, and when the next do. Exact; the
-              default where more than one can retire in a cycle
-  abc         {A,B,C}: as ac, and how many more could have retired. Smaller with
-              amortise; where in the A cycles instructions retired is not told
+  ac          {A,C}: cycles that retire an instruction, cycles that stall.
+              Exact; for one instruction a cycle, and the default there
+  de          {D,E}: how many retire in a cycle, and when the next do. Exact;
+              the default where several can retire in a cycle
+  abc         {A,B,C}: as ac, and how many more could have retired. Where in
+              the A cycles instructions retired is not told
 
 Options (NAME=VALUE; default; meaning)
 
   amortise=N  0       stalls of up to N cycles are counted in A (abc)
   code=NAME   gamma   how counts are written: Elias gamma or delta
   d=NAME      binary  how D is written: binary, or elias as the others (de)
-  width=N     as is   the most instructions that retire in a cycle, 1 to 8
+  width=N             the most instructions that retire in a cycle, 1 to 8; if
+                      not given, that of the model, or what the log has
 ";
 
 impl DeltaArgs {
