@@ -54,7 +54,7 @@ impl Timing {
             match map_file(path) {
                 Ok(bytes) => return Some(Self::Delta(bytes)),
                 Err(problem) => {
-                    report(&format!("{}: no cycles from its delta trace: {problem}", source.name))
+                    report(&format!("{}: no cycles from its delta trace: {problem}", source.name));
                 }
             }
         }

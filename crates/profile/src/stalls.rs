@@ -201,7 +201,7 @@ impl Stalls {
         };
         self.costs.add(id, at, own, 0);
         self.account.cycles += own;
-        self.timeline.add(self.costs.function(id), self.base + before, self.base + cycle, own);
+        self.timeline.add(self.costs.function(id), self.base + cycle - own, self.base + cycle, own);
         self.last = Some(cycle);
     }
 

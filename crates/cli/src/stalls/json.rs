@@ -1,23 +1,25 @@
 //! Where the cycles went, for programs.
 
 use serde_json::{Value, json};
+use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
 use super::gather::OfSource;
 use super::table::Tables;
+use crate::decode::names;
 
 /// One object.
-pub fn object(names: &[&str], sources: &[OfSource], tables: &Tables) -> String {
-    let of =
-        names.iter().zip(sources).filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?)));
+pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image) -> String {
+    let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
     let lines = tables.lines.iter().map(|(place, cost)| {
         row(json!({ "file": place.file, "line": place.line, "function": place.function }), cost)
     });
-    let instructions = tables
-        .instructions
-        .iter()
-        .map(|(instruction, cost)| row(json!({ "address": format!("{:#x}", instruction.at.address) }), cost));
+    let instructions = tables.instructions.iter().map(|(instruction, cost)| {
+        let address = instruction.at.address;
+        let function = names::function(image, address, instruction.space);
+        row(json!({ "address": format!("{address:#x}"), "function": function }), cost)
+    });
     let object = json!({
         "sources": of.collect::<Vec<_>>(),
         "functions": functions.collect::<Vec<_>>(),

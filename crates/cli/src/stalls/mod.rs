@@ -125,7 +125,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         write(path, &pictures::timeline(&title, source, opts.top))?;
     }
     let text = match opts.json {
-        true => json::object(&names, &sources, &tables),
+        true => {
+            let named: Vec<_> = names.iter().copied().zip(&sources).collect();
+            json::object(&named, &tables, &image)
+        }
         false => text::all(opts, &names, &sources, &tables, &image),
     };
     let mut out = stdout();

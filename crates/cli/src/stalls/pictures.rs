@@ -20,7 +20,8 @@ pub fn histogram(title: &str, sources: &[OfSource]) -> String {
         for bucket in stalls.histogram.buckets() {
             match buckets.iter_mut().find(|known| known.from == bucket.from) {
                 Some(known) => {
-                    (known.count, known.cycles) = (known.count + bucket.count, known.cycles + bucket.cycles)
+                    known.count += bucket.count;
+                    known.cycles += bucket.cycles;
                 }
                 None => buckets.push(bucket),
             }

@@ -83,7 +83,7 @@ fn account(text: &mut String, name: &str, stalls: &Stalls) {
         line(untimed, "instructions of which no cycles are known");
     }
     if losses > 0 {
-        line(losses, "times trace or its cycles are missing: waits there are not seen");
+        line(losses, "gaps in the trace or its cycles: waits there are not seen");
     }
     if shares > 0 {
         let each = shared as f64 / shares as f64;
