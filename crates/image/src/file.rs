@@ -11,6 +11,10 @@ pub(crate) struct File {
     pub name: Box<str>,
     pub bytes: Bytes,
     pub elf: Option<Elf>,
+    /// What to add to the addresses it was linked for, where it was put first.
+    pub bias: Option<u64>,
+    /// Why there are no bytes of what was mapped.
+    pub absent: Option<Box<str>>,
     /// The file that the bytes were mapped from, and where in it they begin.
     pub mapped: Option<(Box<str>, u64)>,
     symbols: OnceLock<Table>,
@@ -19,7 +23,16 @@ pub(crate) struct File {
 
 impl File {
     pub fn new(name: &str, bytes: Bytes, elf: Option<Elf>) -> Self {
-        Self { name: name.into(), bytes, elf, mapped: None, symbols: OnceLock::new(), lines: OnceLock::new() }
+        Self {
+            name: name.into(),
+            bytes,
+            elf,
+            bias: None,
+            absent: None,
+            mapped: None,
+            symbols: OnceLock::new(),
+            lines: OnceLock::new(),
+        }
     }
 
     /// Its symbols, read when they are first asked for.

@@ -11,6 +11,8 @@ pub enum Place {
     /// At the addresses it was linked for.
     #[default]
     AsLinked,
+    /// This much further on than it was linked for; wraps around.
+    Bias(u64),
     /// The lowest byte that is loaded is in the page (of 4 KiB) at this address; that is what the first line of the file
     /// in `/proc/PID/maps` says. Of a relocatable file (a kernel module), `.text` is at this address.
     Base(u64),
@@ -37,9 +39,10 @@ impl From<Option<u64>> for Place {
 
 impl Place {
     /// What to add to the addresses `elf` was linked for.
-    pub(super) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
+    pub(crate) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
         Ok(match self {
             Self::AsLinked => 0,
+            Self::Bias(bias) => bias,
             Self::Base(base) => {
                 let lowest = elf.segments.iter().map(|segment| segment.address).min().unwrap_or_default();
                 base.wrapping_sub(lowest - lowest % PAGE)
