@@ -5,15 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, BufferFormat, Capture, RawSource, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, RawSource, Source, perf};
 
 use crate::output::Error;
 
 /// Which capture.
 #[derive(Args)]
 pub struct CaptureArgs {
-    /// A capture folder (tracewright's own, or an Arm trace snapshot), or a raw trace file (- for standard input).
+    /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), or a raw
+    /// trace file (- for standard input).
     pub capture: PathBuf,
+
+    /// Where programs are that a recording of perf or simpleperf names: a copy of the machine's folders, or just the files (repeat
+    /// for more).
+    #[arg(long, value_name = "FOLDER", help_heading = "Recordings of perf")]
+    pub symfs: Vec<PathBuf>,
 
     /// How a raw trace file is packed.
     #[arg(long, value_enum, help_heading = "Raw trace files")]
@@ -69,8 +75,22 @@ impl From<RawFormat> for BufferFormat {
 impl CaptureArgs {
     /// Opens the capture.
     pub fn open(&self) -> Result<Capture, Error> {
+        let describes = self.format.is_some() || !self.sources.is_empty();
+        if perf::is_recording(&self.capture) {
+            if describes {
+                let message =
+                    "--format and --source describe raw trace files; a recording of perf describes itself";
+                return Err(Error::Message(message.into()));
+            }
+            return Ok(perf::open(&self.capture, &self.symfs)?);
+        }
+        if !self.symfs.is_empty() {
+            let path = self.capture.display();
+            let message = format!("{path} is no recording of perf: --symfs says where programs of one are");
+            return Err(Error::Message(message));
+        }
         if self.capture.is_dir() {
-            if self.format.is_some() || !self.sources.is_empty() {
+            if describes {
                 let message =
                     "--format and --source describe raw trace files; a capture folder describes itself";
                 return Err(Error::Message(message.into()));

@@ -10,6 +10,7 @@ mod etm;
 mod etrace;
 mod images;
 mod info;
+mod input;
 mod line;
 mod log;
 mod options;

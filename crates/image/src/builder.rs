@@ -89,7 +89,9 @@ impl Builder {
     /// A file of which parts are [`map`](Self::map)ped, an ELF file or not. `name` is for people.
     pub fn file(&mut self, name: &str, bytes: Bytes) -> FileId {
         let elf = Elf::new(bytes.as_slice()).ok();
-        self.files.push(File::new(name, bytes, elf));
+        let mut file = File::new(name, bytes, elf);
+        file.in_parts = true;
+        self.files.push(file);
         FileId(self.files.len() as u32 - 1)
     }
 

@@ -13,6 +13,8 @@ pub(crate) struct File {
     pub elf: Option<Elf>,
     /// What to add to the addresses it was linked for, where it was put first.
     pub bias: Option<u64>,
+    /// Whether parts of it are mapped, and not all that its headers say.
+    pub in_parts: bool,
     /// Why there are no bytes of what was mapped.
     pub absent: Option<Box<str>>,
     /// The file that the bytes were mapped from, and where in it they begin.
@@ -28,6 +30,7 @@ impl File {
             bytes,
             elf,
             bias: None,
+            in_parts: false,
             absent: None,
             mapped: None,
             symbols: OnceLock::new(),

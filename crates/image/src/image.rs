@@ -154,6 +154,11 @@ impl Image {
         file.absent.as_ref().map(|why| (&*file.name, &**why))
     }
 
+    /// All files of which there are no bytes, with the reason.
+    pub fn absences(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|file| Some((&*file.name, file.absent.as_deref()?)))
+    }
+
     /// All regions in the order they were added.
     pub fn regions(&self) -> impl Iterator<Item = RegionRef<'_>> + Clone {
         let regions = self.regions.iter().map(|region| self.region_ref(region));

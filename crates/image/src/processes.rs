@@ -26,6 +26,8 @@ pub struct Processes {
     threads: HashMap<u32, Vec<(u64, u32)>>,
     /// By process: since when its memory had which number.
     memories: Vec<Vec<(u64, u32)>>,
+    /// The number of the kernel's memory; 0 if nothing is known of it.
+    kernel: u32,
 }
 
 impl Processes {
@@ -50,9 +52,14 @@ impl Processes {
         }
     }
 
+    /// The memory of the kernel, which runs at a higher exception level than processes, has this number.
+    pub fn kernel(&mut self, number: u32) {
+        self.kernel = number;
+    }
+
     /// Whether nothing is known of any.
     pub fn is_empty(&self) -> bool {
-        self.threads.is_empty()
+        self.threads.is_empty() && self.kernel == 0
     }
 
     /// The number of the memory that a thread has at a time; 0 if nothing is known of it. Of a time before all that is known the
@@ -63,10 +70,10 @@ impl Processes {
         memories.and_then(|memories| at(memories, time)).unwrap_or(0)
     }
 
-    /// The number of the memory that user code has in a context; 0 if it is not known.
+    /// The number of the memory that code in a context is in; 0 if it is not known.
     pub(crate) fn number_in(&self, context: &Context, moment: &Moment) -> u32 {
         if context.level != 0 {
-            return 0;
+            return self.kernel;
         }
         // Linux puts the thread into one of them; the other is 0, or nobody's.
         let told = [context.vmid, context.context_id];
@@ -99,6 +106,7 @@ mod tests {
         // The number of a thread is used again.
         let second = processes.add(3);
         processes.thread(100, 20, second);
+        processes.kernel(4);
         processes
     }
 
@@ -126,6 +134,6 @@ mod tests {
         assert_eq!(number(&context(Some(0), Some(100))), 2);
         assert_eq!(number(&context(None, Some(7))), 0, "who is told of and not known is not somebody else");
         assert_eq!(number(&context(None, None)), 2, "the thread that is said to have run");
-        assert_eq!(number(&Context { level: 1, ..context(None, Some(100)) }), 0);
+        assert_eq!(number(&Context { level: 1, ..context(None, Some(100)) }), 4, "the kernel is everybody's");
     }
 }

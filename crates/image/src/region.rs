@@ -62,10 +62,12 @@ impl<'a> RegionRef<'a> {
         &self.file.name
     }
 
-    /// The file that was mapped there, and what is at the region's start in it, if the region is a dump of that
-    /// ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
+    /// The file that was mapped there, and what is at the region's start in it, if the region is that
+    /// ([`Builder::map`](crate::Builder::map)) or a dump of it ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
     pub fn mapped(&self) -> Option<(&'a str, u64)> {
-        self.file.mapped.as_ref().map(|(file, offset)| (&**file, *offset))
+        let Self { file, region } = self;
+        let whole = file.in_parts.then_some((&*file.name, region.offset as u64));
+        whole.or_else(|| file.mapped.as_ref().map(|(file, offset)| (&**file, *offset)))
     }
 
     /// What it was made from.

@@ -131,6 +131,6 @@ fn contexts_tell_whose_memory_it_is() {
     builder.processes().thread(7, 0, process);
     let image = builder.build();
     assert_eq!(image.space(&context(0, 7), &Moment::LAST), MemorySpace::EL1N.of_process(number));
-    assert_eq!(image.space(&context(1, 7), &Moment::LAST), MemorySpace::EL1N, "the kernel is everybody's");
+    assert_eq!(image.space(&context(1, 7), &Moment::LAST), MemorySpace::EL1N, "no kernel");
     assert_eq!(image.space(&context(0, 8), &Moment::LAST), MemorySpace::EL1N);
 }

@@ -126,10 +126,13 @@ impl<'i> Decoder<'i> {
         })
     }
 
-    /// What is decoded from the next context on ran at this moment: it decides what was mapped, where the image knows that of
-    /// processes.
-    pub fn set_moment(&mut self, moment: Moment) {
+    /// What follows begins at stream position `offset`. It ran at this moment: that decides what was mapped, where the image
+    /// knows that of processes.
+    pub fn resume(&mut self, offset: u64, moment: Moment) {
         self.moment = moment;
+        if let State::Lost { from, .. } = &mut self.state {
+            *from = offset;
+        }
     }
 
     /// The source's parameters.
