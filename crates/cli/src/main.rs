@@ -11,12 +11,14 @@ mod etm;
 mod etrace;
 mod images;
 mod info;
+mod input;
 mod line;
 mod log;
 mod options;
 mod output;
 mod packets;
 mod port;
+mod profile;
 mod progress;
 mod reader;
 mod record;
@@ -35,7 +37,7 @@ use crate::output::{Outcome, report};
 ///
 /// Today: what Arm cores with ETMv4 and ETE ran, from CoreSight captures; what RISC-V harts with E-Trace ran; and what RISC-V
 /// programs run, on a machine of its own, and any Linux program for Arm or RISC-V, under QEMU (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
-/// raw trace file described with --source (and --format).
+/// raw trace file described with --source (and --packing).
 #[derive(Parser)]
 #[command(version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {
@@ -53,6 +55,7 @@ enum Verb {
     Encode(encode::Opts),
     Info(info::Opts),
     Packets(packets::Opts),
+    Profile(profile::Opts),
     Record(Box<record::Opts>),
     Stalls(stalls::Opts),
     Stats(stats::Opts),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
+        Verb::Profile(opts) => profile::run(&opts),
         Verb::Record(opts) => record::run(*opts),
         Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),

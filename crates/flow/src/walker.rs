@@ -389,8 +389,8 @@ impl<'i> Walker<'i> {
             if distance == 0 {
                 return Ok(());
             }
-            if distance < u64::from(node.len)
-                || distance == u64::from(node.len) && node.class() == Class::NEXT
+            if distance < u64::from(node.len())
+                || distance == u64::from(node.len()) && node.class() == Class::NEXT
             {
                 let Some(block) = self.cut(node, address) else {
                     let start = node.start();
@@ -420,7 +420,7 @@ impl<'i> Walker<'i> {
         let mut here = self.here;
         loop {
             let node = self.graph.node(here);
-            if address.wrapping_sub(node.start()) < u64::from(node.len).max(1) {
+            if address.wrapping_sub(node.start()) < u64::from(node.len()).max(1) {
                 return None;
             }
             match node.class().flow {

@@ -199,6 +199,28 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         merge(&parts, out).map(|()| text)
     }
 
+    /// A part of the file begins that does not continue what came before: its bytes are those of `lanes` from now on.
+    pub fn begin(&mut self, lanes: &Lanes<'_, T>) {
+        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
+            if let Some(warm) = warm {
+                warm.parser = T::first(lane.params, self.plan.options, lane.start);
+                warm.decoder.resume(lane.start, lane.moment);
+            }
+        }
+    }
+
+    /// A part of the file has ended: all of `lanes` was decoded.
+    pub fn interrupt(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
+        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
+            if let Some(warm) = warm {
+                let part = warm.interrupt(lane, self.print, self.plan.range);
+                self.tally += &part.tally;
+                out.write_all(part.line.bytes())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends all streams.
     pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
@@ -212,12 +234,11 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     }
 
     /// Lanes that never came to a synchronisation point, with how many bytes they had.
-    pub fn unsynchronised(&self) -> impl Iterator<Item = (usize, u64)> {
-        let lanes = self.warm.iter().enumerate().filter_map(|(i, warm)| Some((i, warm.as_ref()?)));
-        lanes
-            .map(|(i, warm)| (i, warm.synchronised, T::position(&warm.parser)))
-            .filter(|&(_, synchronised, position)| !synchronised && position > 0)
-            .map(|(i, _, position)| (i, position))
+    pub fn unsynchronised(&self, lanes: &Lanes<'_, T>) -> impl Iterator<Item = (usize, u64)> {
+        let lanes = lanes.lanes.iter().zip(&self.warm).enumerate();
+        lanes.filter_map(|(i, (lane, warm))| {
+            (!warm.as_ref()?.synchronised && lane.taken > 0).then_some((i, lane.taken))
+        })
     }
 
     fn job<'a>(&self, lane: &'a Lane<'a, T>, from: usize, cold: bool, next: Option<usize>) -> Job<'a, T, P>
@@ -254,6 +275,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let decoder = spare.or_else(|| T::decoder(params, self.plan.options, self.image).ok());
         let mut decoder = decoder.expect("its lane's first segment has one");
         T::restart(&mut decoder, knows, position);
+        decoder.resume(position, job.lane.moment);
         Segment::new(parser, decoder)
     }
 

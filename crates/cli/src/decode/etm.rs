@@ -5,7 +5,7 @@ use tracewright_etm::Params;
 use tracewright_etm::decode::{self, Snapshot};
 use tracewright_etm::packet::{self, Packet, Parser, Resync};
 use tracewright_flow::Sink;
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
 use super::part::Print;
@@ -86,10 +86,6 @@ impl Protocol for Etm {
         parser
     }
 
-    fn position(parser: &Parser) -> u64 {
-        parser.position()
-    }
-
     fn unfinished(parser: &Parser) -> u64 {
         parser.unfinished()
     }
@@ -154,6 +150,10 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
 
     fn overflowed(&self) -> bool {
         self.overflowed()
+    }
+
+    fn resume(&mut self, offset: u64, moment: Moment) {
+        self.resume(offset, moment);
     }
 
     fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {

@@ -96,10 +96,6 @@ impl Protocol for Etrace {
         parser
     }
 
-    fn position(parser: &Parser) -> u64 {
-        parser.position()
-    }
-
     fn unfinished(parser: &Parser) -> u64 {
         parser.unfinished()
     }

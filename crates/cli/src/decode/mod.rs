@@ -68,7 +68,7 @@ const LEAD: u64 = 1 << 20;
   tracewright decode run/ --instructions | less
   tracewright decode run/ --check run.log
   tracewright decode juno/ --no-image --event 0=L1D_CACHE_REFILL
-  tracewright decode broadcast.bin --no-image --format source \\
+  tracewright decode broadcast.bin --no-image --packing source \\
       --source etm4,TRCCONFIGR=0x19,TRCIDR0=0x20000ea1")]
 pub struct Opts {
     #[command(flatten)]
@@ -360,40 +360,54 @@ impl<T: Protocol> What<'_, T> {
         stopped: &mut Tally,
     ) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan, no_image } = *self;
-        let mut input = Input::open(&buffer.path)?;
+        let mut input = Input::open(buffer)?;
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
         // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
         let counts = matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace)
             || print.needs_all();
-        let skips = start > 0 && !counts && input.go_to(start);
-        let start = if skips { start } else { 0 };
-        let mut lanes = Lanes::<T>::new(capture, buffer, wants, start);
+        if start > 0 && !counts {
+            input.skip_to(start);
+        }
+        let mut lanes = Lanes::<T>::new(capture, buffer, wants);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
-        let mut deframer = format(buffer.format).map(|format| Deframer::starting_at(format, start));
-        let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
-        let mut bytes = start;
-        loop {
-            chunk.resize(engine.window(), 0);
-            let len = input.fill(&mut chunk)?;
-            bytes += len as u64;
-            match (&mut deframer, &mut blocks) {
-                (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
-                (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
-                (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
+        let mut bytes = 0;
+        let mut is_first = true;
+        while let Some(piece) = input.next_piece()? {
+            if !std::mem::replace(&mut is_first, false) {
+                engine.interrupt(&lanes, out)?;
             }
-            if let (0, Some(deframer)) = (len, &mut deframer) {
-                deframer.finish(&mut lanes);
-            }
-            if let Err(error) = engine.window_done(&mut lanes, out) {
-                *stopped = engine.tally;
-                return Err(error.into());
-            }
-            lanes.advance();
-            if len == 0 || bytes >= plan.range.to.saturating_add(LEAD) {
+            if piece.offset >= plan.range.to.saturating_add(LEAD) {
                 break;
+            }
+            lanes.begin(piece.offset, piece.moment);
+            engine.begin(&lanes);
+            let mut deframer =
+                format(buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
+            let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
+            let mut at = piece.offset;
+            loop {
+                chunk.resize(engine.window(), 0);
+                let len = input.fill(&mut chunk)?;
+                (bytes, at) = (bytes + len as u64, at + len as u64);
+                match (&mut deframer, &mut blocks) {
+                    (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
+                    (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
+                    (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
+                }
+                if let (0, Some(deframer)) = (len, &mut deframer) {
+                    deframer.finish(&mut lanes);
+                }
+                if let Err(error) = engine.window_done(&mut lanes, out) {
+                    *stopped = engine.tally;
+                    return Err(error.into());
+                }
+                lanes.advance();
+                if len == 0 || at >= plan.range.to.saturating_add(LEAD) {
+                    break;
+                }
             }
         }
         engine.finish(&lanes, out)?;
@@ -406,15 +420,15 @@ impl<T: Protocol> What<'_, T> {
         }
         if bytes == 0 {
             failures.push("is empty".into());
-        } else if deframer.is_some() && !lanes.any_frame {
+        } else if format(buffer.format).is_some() && !lanes.any_frame {
             failures.push(match buffer.format {
                 BufferFormat::CoreSight => "holds no data of any source".into(),
                 _ => format!(
-                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--packing coresight)?"
                 ),
             });
         }
-        for (lane, bytes) in engine.unsynchronised() {
+        for (lane, bytes) in engine.unsynchronised(&lanes) {
             let source = self.source(&lanes.lanes[lane]);
             let what = T::SYNCHRONISATION;
             let plural = if bytes == 1 { "" } else { "s" };

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::packet::Malformed;
 use tracewright_flow::Sink;
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use super::lane::Places;
 use super::source::Source;
@@ -191,6 +191,7 @@ pub struct Out<'o, P: Print> {
     pub places: &'o Places,
     pub cursor: usize,
     pub space: MemorySpace,
+    pub moment: Moment,
     pub range: Range,
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
@@ -283,8 +284,11 @@ impl<P: Print> Sink for Out<'_, P> {
     fn element(&mut self, offset: u64, element: &Element) {
         if let Element::Context(context, isa) = element {
             // RISC-V's privileges are no memory spaces.
-            self.space =
-                if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { context.space() };
+            self.space = if matches!(isa, Isa::Rv32 | Isa::Rv64) {
+                MemorySpace::ANY
+            } else {
+                self.image.space(context, &self.moment)
+            };
         }
         if !self.wants(offset) {
             return self.print.passed(self.state, self.source, element);

@@ -89,6 +89,16 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         Ran { part, began, handed_over }
     }
 
+    /// Ends a part of the stream: what follows does not continue it.
+    pub fn interrupt(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
+        let mut part = Part::default();
+        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
+        T::end(parser, &mut feed);
+        feed.decoder.interrupt(lane.end(), &mut feed.out);
+        feed.out.mark(lane.end().max(1) - 1);
+        part
+    }
+
     /// Ends the stream.
     pub fn finish(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
@@ -127,6 +137,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             places: &lane.places,
             cursor: 0,
             space: self.decoder.space(),
+            moment: lane.moment,
             range,
             passed_over: &mut self.passed_over,
             remembered: &mut self.remembered,

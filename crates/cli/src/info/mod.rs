@@ -113,8 +113,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         explained.push((source.name.as_str(), registers));
     }
     for buffer in &capture.buffers {
-        let size =
-            buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
+        let size = buffer.bytes().map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
         writeln!(out, "\nbuffer {}: {size}", buffer.name)?;
@@ -160,7 +159,7 @@ fn json(capture: &Capture) -> serde_json::Value {
         json!({
             "name": buffer.name,
             "file": buffer.path.display().to_string(),
-            "bytes": buffer.path.metadata().map(|file| file.len()).ok(),
+            "bytes": buffer.bytes(),
             "format": format_words(buffer.format),
             "sources": names,
         })

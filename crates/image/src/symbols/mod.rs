@@ -85,7 +85,7 @@ impl<'a> Symbols<'a> {
     /// named without its parameters.
     pub fn resolve(self, name: &str) -> Option<Range<u64>> {
         self.image.files.iter().find_map(|file| {
-            let bias = file.elf.as_ref()?.bias;
+            let bias = file.bias.filter(|_| file.elf.is_some())?;
             let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
             let start = range.start.wrapping_add(bias);
             Some(start..start.saturating_add(range.end - range.start))
@@ -100,9 +100,9 @@ impl<'a> Symbols<'a> {
 
     /// The ELF file at `address`, the address it was linked for, and what lies between.
     fn program(self, address: u64, space: MemorySpace) -> Option<(&'a File, u64, u64)> {
-        let (_, region) = self.image.programs.find(address, space)?;
-        let file = &self.image.files[self.image.regions[region as usize].file as usize];
-        let bias = file.elf.as_ref()?.bias;
+        let region = self.image.program(address, space)?;
+        let file = &self.image.files[region.file as usize];
+        let bias = region.bias.filter(|_| file.elf.is_some())?;
         Some((file, address.wrapping_sub(bias), bias))
     }
 }

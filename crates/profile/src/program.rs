@@ -1,0 +1,58 @@
+//! The binaries of a profile, at the addresses that they were linked for.
+
+use std::collections::HashMap;
+
+use tracewright_core::MemorySpace;
+use tracewright_image::{Image, SourceLine, Symbol};
+
+use crate::counts::{Binary, Place, Profile};
+
+/// The code, symbols and source lines of a profile's binaries.
+#[derive(Debug)]
+pub struct Program {
+    image: Image,
+    /// By binary: its number among the files of the image.
+    files: HashMap<u32, u32>,
+}
+
+impl Program {
+    /// The binaries of a profile, as the image that it was made with has them.
+    #[must_use]
+    pub fn new(profile: &Profile, image: &Image) -> Self {
+        let mut files = HashMap::new();
+        for (number, file) in (0..).zip(image.files()) {
+            let build_id = file.build_id().unwrap_or_default();
+            let is_it = |binary: &Binary| {
+                binary.build_id == build_id && (!build_id.is_empty() || binary.name == file.name())
+            };
+            if let Some(binary) = profile.binaries.iter().position(is_it) {
+                files.entry(binary as u32).or_insert(number);
+            }
+        }
+        Self { image: image.as_linked(), files }
+    }
+
+    /// What [`space`](Self::space)s are of.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// The memory space of a binary of its own.
+    #[must_use]
+    pub fn space(&self, binary: u32) -> MemorySpace {
+        self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
+    }
+
+    /// The function at a place.
+    #[must_use]
+    pub fn symbol(&self, place: Place) -> Option<Symbol<'_>> {
+        self.image.symbols().symbol(place.address, self.space(place.binary))
+    }
+
+    /// The source line at a place.
+    #[must_use]
+    pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
+        self.image.symbols().source(place.address, self.space(place.binary))
+    }
+}
