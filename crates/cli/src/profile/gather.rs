@@ -59,6 +59,10 @@ impl Print for Gather {
         let State { blocks, branches, .. } = std::mem::take(state);
         let mut of = Profile::default();
         let mut places = Places::new(at.image);
+        let mut blocks: Vec<_> = blocks.into_iter().collect();
+        blocks.sort_unstable_by_key(|((block, space), _)| {
+            (space.process(), space.bits(), block.start, block.count)
+        });
         for ((block, space), count) in blocks {
             let code = Code::of(&block, places.of(&mut of, block.start, space));
             of.funnel.instructions += u64::from(block.count) * count;
