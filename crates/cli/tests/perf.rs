@@ -21,7 +21,12 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case { name: "perf_etm", buffers: &["cpu7"], pieces: &[(0x26d8, 0x180)], lines: [27, 216] },
-    Case { name: "perf_with_unformatted_trace", buffers: &["cpu0"], pieces: &[(0x4940, 0x50)], lines: [21, 213] },
+    Case {
+        name: "perf_with_unformatted_trace",
+        buffers: &["cpu0"],
+        pieces: &[(0x4940, 0x50)],
+        lines: [21, 213],
+    },
     Case {
         name: "perf_kernel",
         buffers: &["cpu6", "cpu0"],
@@ -71,7 +76,8 @@ impl Case {
         let path = folder.join(format!("simpleperf/{}.data", self.name));
         let mut all = Vec::new();
         for buffer in self.buffers {
-            let arguments = [verb, &[path.to_str().unwrap(), "--style", "opencsd", "--buffer", buffer]].concat();
+            let arguments =
+                [verb, &[path.to_str().unwrap(), "--style", "opencsd", "--buffer", buffer]].concat();
             all.extend(lines(&String::from_utf8(tracewright(&arguments).stdout).unwrap()));
         }
         all.into_iter().map(|(offset, id, rest)| (self.index(offset), id, rest)).collect()
