@@ -253,9 +253,13 @@ impl Maker<'_> {
     }
 }
 
+/// What is the same for all parts of a mapping.
+fn place(start: u64, mapped: &Mapped) -> (u32, u64) {
+    (mapped.file, mapped.offset.wrapping_sub(start))
+}
+
 /// Whether a mapping would change what is at an address.
 fn replaces(mappings: &Mappings, start: u64, mapped: &Mapped) -> bool {
-    let place = |start: u64, mapped: &Mapped| (mapped.file, mapped.offset.wrapping_sub(start));
     overlapping(mappings, start, mapped.end).any(|(at, other)| place(at, other) != place(start, mapped))
 }
 
@@ -272,6 +276,12 @@ fn overlapping(mappings: &Mappings, start: u64, end: u64) -> impl Iterator<Item 
 fn insert(mappings: &mut Mappings, start: u64, mapped: Mapped) {
     let hidden: Vec<(u64, Mapped)> =
         overlapping(mappings, start, mapped.end).map(|(at, other)| (at, *other)).collect();
+    // Told again, for its protection has changed.
+    if hidden.iter().any(|(at, other)| {
+        *at <= start && mapped.end <= other.end && place(*at, other) == place(start, &mapped)
+    }) {
+        return;
+    }
     for (at, other) in hidden {
         mappings.remove(&at);
         if at < start {
@@ -395,6 +405,8 @@ mod tests {
             (0x3000, file(0, 0x5000, 0x2000)),
         ];
         assert_eq!(all, expected);
+        insert(&mut mappings, 0x4000, file(0, 0x5000, 0x3000));
+        assert_eq!(mappings.len(), 3, "the same again");
         insert(&mut mappings, 0, file(2, 0x9000, 0));
         assert_eq!(mappings.len(), 1);
     }
