@@ -79,6 +79,17 @@ fn all_forms_tell_the_same() {
 }
 
 #[test]
+fn events_may_be_of_any_size() {
+    for size in [64, 112, 120, 128, 136, 200] {
+        for form in [Form::File, Form::Pipe] {
+            let (capture, _folder) = open(&two().event_size(size).write(form));
+            assert_eq!(problems(&capture), [""; 0], "{size}");
+            assert_eq!(trace(&capture, "cpu0"), [vec![1; 16], vec![1; 32]], "{size}");
+        }
+    }
+}
+
+#[test]
 fn trace_is_found_without_an_index() {
     for index in [Index::Counted, Index::Pairs, Index::None] {
         let (capture, _folder) = open(&two().index(index).write(Form::File));
@@ -96,7 +107,7 @@ fn a_folder_of_files_is_a_recording() {
     let third = Who { cpu: 1, ..who(200, 60) };
     further.aux(third, 16, 16, 0).trace(1, 16, &[3; 16]);
     // Those have no header.
-    let further = further.index(Index::None).write(Form::File)[104 + 8 + 152..].to_vec();
+    let further = further.index(Index::None).write(Form::File)[104 + 8 + 144..].to_vec();
     let folder = Folder::new().with("data", two().write(Form::File)).with("data.0", further);
     assert!(perf::is_recording(folder.path()));
     let capture = perf::open(folder.path(), &[]).unwrap();
@@ -224,20 +235,7 @@ fn ids_that_the_kernel_tells_count() {
 #[test]
 fn units_of_all_versions() {
     let ete = |idr1: u64, devarch: u64| {
-        vec![
-            0x5050_5050_5050_5050,
-            3,
-            9,
-            0x8080,
-            0x16,
-            0x2880_06a1,
-            idr1,
-            0xc000_1088,
-            0,
-            0xcc,
-            devarch,
-            1,
-        ]
+        vec![0x5050_5050_5050_5050, 3, 9, 0x8080, 0x16, 0x2880_06a1, idr1, 0xc000_1088, 0, 0xcc, devarch, 1]
     };
     let protocol = |version, unit: Vec<u64>| {
         let (capture, _folder) = open(&Recording::new().units(version, &[unit]).write(Form::File));

@@ -19,11 +19,13 @@ pub fn who(pid: u32, time: u64) -> Who {
 }
 
 /// A recording in the making.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Recording {
     records: Vec<Record>,
     features: Vec<(u32, Vec<u8>)>,
     index: Index,
+    /// Bytes of an event.
+    attr: usize,
 }
 
 /// How trace is indexed (feature 18).
@@ -66,14 +68,24 @@ struct Record {
 const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 16;
 /// The ID of its only event.
 const ID: u64 = 7;
-/// Bytes of an event (PERF_ATTR_SIZE_VER8).
-const ATTR: usize = 136;
 const AUXTRACE: u32 = 71;
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Recording {
     /// One of which nothing is known yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { records: Vec::new(), features: Vec::new(), index: Index::default(), attr: 128 }
+    }
+
+    /// How many bytes its event has: newer kernels have more to say.
+    pub fn event_size(&mut self, bytes: usize) -> &mut Self {
+        self.attr = bytes;
+        self
     }
 
     /// How its trace is indexed.
@@ -231,7 +243,7 @@ impl Recording {
             return self.pipe();
         }
         let attr_at = 104 + 8;
-        let data_at = attr_at + ATTR as u64 + 16;
+        let data_at = attr_at + self.attr as u64 + 16;
         let (data, traces) = self.data(form);
         let mut features = self.features.clone();
         let indexed = traces.iter().flat_map(|at| [data_at + at, 48]);
@@ -245,14 +257,14 @@ impl Recording {
             features.sort();
         }
         let mut file = b"PERFILE2".to_vec();
-        let sections = [(attr_at, ATTR as u64 + 16), (data_at, data.len() as u64), (0, 0)];
-        file.extend([104, ATTR as u64 + 16].map(u64::to_le_bytes).concat());
+        let sections = [(attr_at, self.attr as u64 + 16), (data_at, data.len() as u64), (0, 0)];
+        file.extend([104, self.attr as u64 + 16].map(u64::to_le_bytes).concat());
         file.extend(sections.iter().flat_map(|&(at, len)| [at, len]).flat_map(u64::to_le_bytes));
         let mut bits = [0; 32];
         features.iter().for_each(|(number, _)| bits[*number as usize / 8] |= 1 << (number % 8));
         file.extend(bits);
         file.extend(ID.to_le_bytes());
-        file.extend(attr());
+        file.extend(attr(self.attr));
         file.extend([104, 8_u64].map(u64::to_le_bytes).concat());
         file.extend(data);
         let mut at = file.len() as u64 + 16 * features.len() as u64;
@@ -305,7 +317,7 @@ impl Recording {
     fn pipe(&self) -> Vec<u8> {
         let mut file = b"PERFILE2".to_vec();
         file.extend(16_u64.to_le_bytes());
-        let mut body = attr();
+        let mut body = attr(self.attr);
         body.extend(ID.to_le_bytes());
         let record = |kind, body| bytes(&Record { kind, misc: 0, body, payload: Vec::new() });
         file.extend(record(64, body));
@@ -324,10 +336,10 @@ pub fn etm4(cpu: u64, config: u64, id: u64) -> Vec<u64> {
     vec![0x4040_4040_4040_4040, cpu, 7, config, id, 0x2800_0ea1, 0x4100_f403, 0x488, 0, 0xcc]
 }
 
-fn attr() -> Vec<u8> {
-    let mut attr = vec![0; ATTR];
+fn attr(size: usize) -> Vec<u8> {
+    let mut attr = vec![0; size];
     attr[..4].copy_from_slice(&8_u32.to_le_bytes());
-    attr[4..8].copy_from_slice(&(ATTR as u32).to_le_bytes());
+    attr[4..8].copy_from_slice(&(size as u32).to_le_bytes());
     attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
     // sample_id_all.
     attr[42] = 1 << 2;
