@@ -64,8 +64,8 @@ struct Record {
     payload: Vec<u8>,
 }
 
-/// Bits of `sample_type`: TID, TIME, ID, CPU, IDENTIFIER.
-const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 16;
+/// Bits of `sample_type`: IP, TID, TIME, ID, CPU, IDENTIFIER.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 16;
 /// The ID of its only event.
 const ID: u64 = 7;
 const AUXTRACE: u32 = 71;
@@ -222,6 +222,14 @@ impl Recording {
         self
     }
 
+    /// The machine (feature 6), such as `aarch64`.
+    pub fn machine(&mut self, name: &str) -> &mut Self {
+        let mut feature = 64_u32.to_le_bytes().to_vec();
+        feature.extend(name.as_bytes());
+        feature.resize(68, 0);
+        self.feature(6, feature)
+    }
+
     /// Files with their build IDs (feature 2).
     pub fn build_ids(&mut self, files: &[(&str, &[u8])]) -> &mut Self {
         let mut feature = Vec::new();
@@ -341,8 +349,8 @@ fn attr(size: usize) -> Vec<u8> {
     attr[..4].copy_from_slice(&8_u32.to_le_bytes());
     attr[4..8].copy_from_slice(&(size as u32).to_le_bytes());
     attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
-    // sample_id_all.
-    attr[42] = 1 << 2;
+    // As perf does for user code: exclude_kernel, exclude_hv, mmap, comm, task, sample_id_all, mmap2, comm_exec.
+    attr[40..48].copy_from_slice(&0x0184_2362_u64.to_le_bytes());
     attr
 }
 
