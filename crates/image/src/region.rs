@@ -24,8 +24,9 @@ impl Region {
     /// The bytes at `range`, a part of the region.
     #[inline]
     pub fn bytes<'a>(&self, file: &'a File, range: &Range<u64>) -> Option<&'a [u8]> {
-        let start = self.offset + (range.start - self.range.start) as usize;
-        file.bytes.as_slice().get(start..start + (range.end - range.start) as usize)
+        // What is absent may be anywhere.
+        let start = self.offset.checked_add((range.start - self.range.start) as usize)?;
+        file.bytes.as_slice().get(start..start.checked_add((range.end - range.start) as usize)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What processes had mapped when: mappings, new programs, forks and ends in the order of time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,6 +80,7 @@ pub(super) fn timeline(
         observed,
         files: HashMap::new(),
         running: HashMap::new(),
+        ended: HashSet::new(),
         threads: HashMap::new(),
         room: MOST_MAPPINGS,
     };
@@ -105,8 +106,10 @@ struct Maker<'a> {
     build_ids: &'a HashMap<String, BuildId>,
     observed: &'a [u64],
     files: HashMap<MappedFile, u32>,
-    /// Processes that run, by pid.
+    /// Processes that run, or ran last, by pid.
     running: HashMap<u32, u32>,
+    /// Those that have ended.
+    ended: HashSet<u32>,
     /// The process that a thread is of.
     threads: HashMap<u32, u32>,
     /// How many more mappings may be kept.
@@ -129,13 +132,13 @@ impl Maker<'_> {
         if kernel {
             self.timeline.kernel.push((start..end, mapped));
         } else {
-            let process = self.thread(time, pid, tid);
+            let process = self.alive(time, pid, tid);
             self.map(time, process, start, mapped);
         }
     }
 
     fn comm(&mut self, time: u64, comm: Comm) {
-        let process = self.thread(time, comm.pid, comm.tid);
+        let process = self.alive(time, comm.pid, comm.tid);
         if comm.pid == comm.tid {
             self.timeline.processes[process as usize].command = comm.name;
         }
@@ -157,9 +160,9 @@ impl Maker<'_> {
     }
 
     fn exit(&mut self, Fork { pid, tid, .. }: Fork) {
-        // Trace of it may still come: only its number can be another's from now on.
+        // Trace of it may still come. Only who maps something is another process that has its number.
         if pid == tid {
-            self.running.remove(&pid);
+            self.ended.insert(pid);
         }
     }
 
@@ -180,6 +183,14 @@ impl Maker<'_> {
         process
     }
 
+    /// The same for what no process does that has ended.
+    fn alive(&mut self, time: u64, pid: u32, tid: u32) -> u32 {
+        if self.ended.contains(&pid) {
+            self.start(time, pid, 0);
+        }
+        self.thread(time, pid, tid)
+    }
+
     fn is_of(&mut self, time: u64, tid: u32, process: u32) {
         if self.threads.insert(tid, process) != Some(process) {
             self.timeline.threads.push((tid, time, process));
@@ -195,6 +206,7 @@ impl Maker<'_> {
             self.timeline.processes[process as usize].memories.push((time, inherited));
         }
         self.running.insert(pid, process);
+        self.ended.remove(&pid);
         self.is_of(time, pid, process);
         process
     }
@@ -383,6 +395,12 @@ mod tests {
         assert_eq!(seen.memories[1].before, 1, "trace that was written later may be of the old one");
         assert_eq!(at(&seen, 1, 45), "nothing", "another process with the same number");
         assert_eq!(seen.processes[0].command, "program1");
+        let exit = || What::Exit(Fork { pid: 1, parent: 0, tid: 1, time: 5, fresh: false });
+        let late = What::Thread { pid: 1, tid: 1 };
+        let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, exit()), (6, late)], &[]);
+        assert_eq!(at(&seen, 1, 9), "a", "what is told late is of the old one");
+        let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, exit()), (6, mmap(1, 0x8000, "b"))], &[]);
+        assert_eq!(at(&seen, 1, 9), "nothing");
     }
 
     #[test]
