@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
+use tracewright_etrace::decode::Handler;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, BufferFormat, Capture, RawSource, Source, perf};
+use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Source, perf};
 
+use crate::decode::handler::HandlerArg;
 use crate::output::Error;
 
 /// Which capture.
@@ -118,6 +120,31 @@ impl CaptureArgs {
             return Err(Error::Message(message));
         };
         Ok(Capture::raw(&self.capture, format, &self.sources)?)
+    }
+}
+
+/// The program that was traced.
+#[derive(Args)]
+pub struct ProgramArgs {
+    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
+    /// address, and before the capture's own memory images, the first counts.
+    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    pub images: Vec<ImageFile>,
+
+    /// Where traps to a privilege go (mtvec, stvec), in hexadecimal, or `next`: after the instruction that trapped. For E-Trace with
+    /// implicit exceptions, which leaves it out (repeat for more privileges).
+    #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]")]
+    handlers: Vec<HandlerArg>,
+}
+
+impl ProgramArgs {
+    /// Where trap handlers are, of each privilege.
+    pub fn handlers(&self) -> [Option<Handler>; 4] {
+        let mut handlers = [None; 4];
+        for (slot, HandlerArg(handler)) in handlers.iter_mut().zip(&self.handlers) {
+            *slot = Some(*handler);
+        }
+        handlers
     }
 }
 

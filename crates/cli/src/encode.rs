@@ -12,7 +12,7 @@ use tracewright_isa::riscv::{IType, Xlen};
 
 use crate::control::{ControlArgs, Qualified};
 use crate::etm;
-use crate::etrace::{Folder, Settings, Traced};
+use crate::etrace::{DeltaArgs, DeltaSettings, DeltaTraced, Folder, Settings, Traced};
 use crate::log::{Log, bits};
 use crate::output::{Error, Outcome, report, stdout};
 use crate::port::{PortArgs, Report};
@@ -36,6 +36,7 @@ Examples:
       --when 'start at main; stop at exit'
   tracewright encode spike.log -o run --option branch_prediction=off
   tracewright encode run.log -o run --port 1/2 --summary port.json
+  tracewright encode cva6.log -o run --delta
   tracewright encode x.log -o run --option help")]
 pub struct Opts {
     /// The log.
@@ -58,7 +59,7 @@ pub struct Opts {
     rv32: bool,
 
     #[command(flatten)]
-    control: ControlArgs,
+    delta: DeltaArgs,
 
     /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
     #[arg(long, value_name = "N")]
@@ -71,6 +72,9 @@ pub struct Opts {
     /// Say nothing at the end if all went well.
     #[arg(long, short)]
     quiet: bool,
+
+    #[command(flatten)]
+    control: ControlArgs,
 
     #[command(flatten)]
     port: PortArgs,
@@ -87,10 +91,23 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.flush()?;
         return Ok(Outcome::Good);
     }
+    if let Some(help) = opts.delta.help(Some(&opts.log)) {
+        use std::io::Write;
+        let mut out = stdout();
+        out.write_all(help.as_bytes())?;
+        out.flush()?;
+        return Ok(Outcome::Good);
+    }
     let Some(dir) = &opts.output else {
         return Err(Error::Message("say where the capture goes, with -o DIR".into()));
     };
     if retirement::is_log(&opts.log) {
+        if opts.delta.is_given() {
+            let path = opts.log.display();
+            return Err(Error::Message(format!(
+                "{path}: --delta: QEMU's log does not tell in which cycles instructions retire"
+            )));
+        }
         let (log, options) = (opts.log.as_path(), opts.options.as_slice());
         let (port, summary, control) = (opts.port.asked(), opts.summary.as_deref(), opts.control.asked()?);
         let Opts { thread, quiet, .. } = *opts;
@@ -105,6 +122,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     } else if opts.control.is_given() {
         let path = opts.log.display();
         return Err(Error::Message(format!("{path}: --when: encoder inputs go to the encoder as they are")));
+    } else if opts.delta.is_given() {
+        let path = opts.log.display();
+        return Err(Error::Message(format!(
+            "{path}: --delta: encoder inputs tell the cycle of a block, not of each instruction"
+        )));
     } else {
         encoder_input(opts, dir)?
     };
@@ -113,14 +135,21 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     if let Some(path) = &opts.summary {
         let packets = Some(traced.packets);
-        write_summary(path, instructions, traced.bytes, packets, traced.port.as_ref())?;
+        write_summary(
+            path,
+            instructions,
+            traced.bytes,
+            packets,
+            traced.port.as_ref(),
+            traced.delta.as_ref(),
+        )?;
     }
     if !opts.quiet {
         let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
         report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
-    Ok(Outcome::from_errors(error.is_some().into()))
+    Ok(Outcome::from_errors((error.is_some() || traced.is_cut()).into()))
 }
 
 /// Writes what a trace came to to a file.
@@ -130,9 +159,11 @@ pub fn write_summary(
     bytes: u64,
     packets: Option<u64>,
     port: Option<&Report>,
+    delta: Option<&DeltaTraced>,
 ) -> Result<(), Error> {
     let object = serde_json::json!({
         "instructions": instructions, "trace_bytes": bytes, "packets": packets, "port": port.map(Report::json),
+        "delta": delta.map(DeltaTraced::json),
     });
     std::fs::write(path, format!("{object}\n"))
         .map_err(|error| Error::Message(format!("{}: {error}", path.display())))
@@ -148,7 +179,8 @@ fn log(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     let xlen = log.xlen().unwrap_or(if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 });
     let asked = opts.control.asked()?;
     let plan = asked.as_ref().map(|asked| asked.plan(&image)).transpose()?;
-    let (folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen)?, &name(&opts.log))?;
+    let delta = opts.delta.of_log(&opts.log, xlen, &image)?;
+    let (folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen, delta)?, &name(&opts.log))?;
     let sinks = Pair(Watch::new(), Code::default());
     let mut qualified = None;
     let (Pair(mut watch, code), tracer, error) = match (&asked, &plan) {
@@ -262,8 +294,9 @@ fn has_column(text: &[u8], name: &[u8]) -> bool {
     header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name)
 }
 
-fn settings(opts: &Opts, xlen: Xlen) -> Result<Settings, Error> {
-    let settings = Settings::new(isa(xlen)).with(&opts.options)?.with_port(opts.port.asked())?;
+fn settings(opts: &Opts, xlen: Xlen, delta: Option<DeltaSettings>) -> Result<Settings, Error> {
+    let settings = Settings::new(isa(xlen)).with_delta(delta).with(&opts.options)?;
+    let settings = settings.with_port(opts.port.asked())?;
     settings.refuse_data()?;
     Ok(settings)
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod clocks;
 mod control;
 mod decode;
 mod demo;
@@ -21,7 +22,9 @@ mod progress;
 mod reader;
 mod record;
 mod retirement;
+mod stalls;
 mod stats;
+mod svg;
 
 use std::process::ExitCode;
 
@@ -52,6 +55,7 @@ enum Verb {
     Info(info::Opts),
     Packets(packets::Opts),
     Record(Box<record::Opts>),
+    Stalls(stalls::Opts),
     Stats(stats::Opts),
 }
 
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Verb::Info(opts) => info::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Record(opts) => record::run(*opts),
+        Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
     };
     match outcome {

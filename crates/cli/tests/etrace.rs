@@ -276,7 +276,7 @@ fn losses_are_gaps() {
     let place = Place::new();
     let dir = place.path("run");
     let mut arguments = vec!["record", "--protocol", "etrace", "-o", &dir, "programs/bin/args.elf"];
-    arguments.extend(["--port", "2", "--buffer", "512bits", "--when-full", "drop"]);
+    arguments.extend(["--port", "2", "--buffer", "400bits", "--when-full", "drop"]);
     let options = ["branch_prediction=off", "full_address=on"];
     arguments.extend(options.iter().flat_map(|option| ["--option", option]));
     let output = tracewright(&arguments);

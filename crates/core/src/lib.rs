@@ -12,6 +12,7 @@ mod element;
 mod isa;
 pub mod port;
 mod space;
+mod stamp;
 mod trace_id;
 
 pub use block::{Block, Ended};
@@ -20,4 +21,5 @@ pub use data::{AtomicOp, CsrOp, DataAccess, DataKind};
 pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, TraceOn, Transaction};
 pub use isa::{Class, Flow, Isa, Role};
 pub use space::MemorySpace;
+pub use stamp::Stamp;
 pub use trace_id::TraceId;

@@ -2,31 +2,11 @@
 
 use std::collections::VecDeque;
 
+use tracewright_core::Stamp;
+
 use crate::decode::Decoder;
 use crate::item::{Item, Lost, Off, Run, Sink, Span};
 use crate::packet::Sync;
-
-/// When an instruction retired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
-    /// In this cycle.
-    Exact(u64),
-    /// Not before the one nor after the other: the format forgot where.
-    Between(u64, u64),
-    /// Not known: the delta trace has nothing of it, or lost it.
-    Unknown,
-}
-
-impl Stamp {
-    /// The first cycle in which it can have retired.
-    #[must_use]
-    pub const fn first(self) -> Option<u64> {
-        match self {
-            Self::Exact(cycle) | Self::Between(cycle, _) => Some(cycle),
-            Self::Unknown => None,
-        }
-    }
-}
 
 /// How much of the stream is read at once.
 const PIECE: usize = 4096;
@@ -48,6 +28,10 @@ pub struct Cycles<'a> {
     /// A seek found nothing: what is in front belongs to other instructions.
     astray: bool,
     ended: bool,
+    /// The cycle of the last item, if the trace was switched off there.
+    off: Option<u64>,
+    /// Instructions that nobody asked for.
+    passed: u64,
 }
 
 /// What was decoded and not used.
@@ -81,7 +65,7 @@ impl<'a> Cycles<'a> {
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         let (decoder, queue) = (Decoder::new(), Queue::default());
-        Self { bytes, decoder, queue, given: 0, astray: false, ended: false }
+        Self { bytes, decoder, queue, given: 0, astray: false, ended: false, off: None, passed: 0 }
     }
 
     /// The cycle of the next instruction.
@@ -118,6 +102,50 @@ impl<'a> Cycles<'a> {
             }
             return stamp;
         }
+    }
+
+    /// The cycles of the next block, `count` instructions from address `start` on, added to `to`.
+    ///
+    /// Syncs come with the first instructions of blocks. One that has another address, or is due in the middle of the block,
+    /// says that the two traces have parted: from there on instructions are unknown, up to a seek that finds its sync.
+    pub fn block(&mut self, start: u64, count: u32, to: &mut Vec<Stamp>) {
+        for at in 0..count {
+            while !self.astray && self.given == 0 {
+                match self.front() {
+                    Some(Item::Sync { sync, .. }) => self.astray = at > 0 || sync.address != start,
+                    Some(Item::Lost(Lost { retired: Some(0), .. })) => {}
+                    _ => break,
+                }
+                if !self.astray {
+                    self.pop();
+                }
+            }
+            to.push(self.next_cycle());
+        }
+    }
+
+    /// Whether nothing is known before a seek: of the next instruction either, since the trace was switched off, lost something
+    /// that it cannot count, or ended.
+    pub fn is_waiting(&mut self) -> bool {
+        self.astray
+            || match self.front() {
+                Some(Item::Off { .. } | Item::Lost(Lost { retired: None, .. })) | None => true,
+                Some(Item::Sync { .. } | Item::Run(_) | Item::Span(_) | Item::Lost(_)) => false,
+            }
+    }
+
+    /// Passes all that is left. The cycle up to which everything was told, if the trace was switched off at its end.
+    pub fn end(&mut self) -> Option<u64> {
+        while self.front().is_some() {
+            self.pop();
+        }
+        self.off
+    }
+
+    /// How many instructions were passed that nobody asked for, up to now.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// The cycles of the next `count` instructions, added to `to`.
@@ -182,7 +210,18 @@ impl<'a> Cycles<'a> {
     }
 
     fn pop(&mut self) {
-        self.queue.0.pop_front();
+        let item = self.queue.0.pop_front();
+        self.off = None;
+        let all = match item {
+            Some(Item::Run(run)) => run.retired(),
+            Some(Item::Span(span)) => span.retired,
+            Some(Item::Off { off, .. }) => {
+                self.off = Some(off.cycle);
+                0
+            }
+            Some(Item::Sync { .. } | Item::Lost(_)) | None => 0,
+        };
+        self.passed = self.passed.saturating_add(all.saturating_sub(self.given));
         self.given = 0;
     }
 }

@@ -39,10 +39,11 @@ mod port;
 
 pub use bits::{BitReader, BitWriter, elias_bits, gamma_bits};
 pub use config::{Code, Config, ConfigError, DCode, Format, MAX_WIDTH};
-pub use cycles::{Cycles, Stamp};
+pub use cycles::Cycles;
 pub use decode::Decoder;
 pub use encode::{Encoder, Out, Packing, Refused};
 pub use group::{Group, NoGroup};
 pub use item::{Item, Lost, Off, Run, Sink, Span, Why};
 pub use packet::{AROUND, Kind, LONGEST, Packet, Read, Sync, overflow};
 pub use port::AtPort;
+pub use tracewright_core::Stamp;

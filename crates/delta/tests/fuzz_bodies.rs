@@ -30,7 +30,7 @@ pub fn streams(data: &[u8]) {
         match cycles.next_cycle() {
             Stamp::Exact(cycle) => before = cycle,
             Stamp::Between(first, last) => assert!(first < last && last >= before),
-            Stamp::Unknown => break,
+            Stamp::From(_) | Stamp::Unknown => break,
         }
     }
 }

@@ -306,7 +306,7 @@ fn instructions_get_their_cycles() {
                     assert!(!ran.config.is_exact());
                     between += 1;
                 }
-                Stamp::Unknown => panic!("instruction {at} of {}", ran.config),
+                Stamp::From(_) | Stamp::Unknown => panic!("instruction {at} of {}", ran.config),
             }
         }
         assert_eq!(cycles.next_cycle(), Stamp::Unknown);

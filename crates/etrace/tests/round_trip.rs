@@ -29,6 +29,8 @@ struct Case {
     ctype: CType,
     stream: Config,
     alignment: u32,
+    /// Cycles are told, and there are stalls; otherwise each instruction takes one.
+    is_timed: bool,
 }
 
 impl Case {
@@ -80,6 +82,7 @@ impl Case {
                 data: data::Options::default(),
             },
             alignment: if rng.one_in(2) { 0 } else { 1 + rng.below(100) as u32 },
+            is_timed: rng.one_in(3),
         }
     }
 
@@ -103,12 +106,19 @@ impl Case {
         walk.run(self.instructions, &mut |event| {
             match *event {
                 Event::Block(block) => {
-                    cycle += u64::from(block.count);
+                    // Packets have the time of a block's first instruction; those of traps after it that of its last.
+                    let stalls = if self.is_timed { block.start >> 1 & 3 } else { 0 };
+                    let first = cycle + stalls + 1;
+                    cycle += stalls + u64::from(block.count);
+                    if self.is_timed {
+                        twin.set_cycles(first, cycle);
+                    }
                     executed.cycle(cycle);
-                    executed.time(cycle);
+                    executed.time(first);
                     twin.block(&block, &mut twin_out);
                     happened.push(Happened::Block(block, privilege, context));
                     encoder.entry(&executed.block(&block), &mut out);
+                    executed.time(cycle);
                 }
                 Event::Trap(Trap { pc, cause, interrupt, value, .. }) => {
                     // The packet's field is as wide as an address.

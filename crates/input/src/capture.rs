@@ -60,6 +60,8 @@ pub struct Source {
     pub protocol: Protocol,
     /// Its registers as the capture gives them.
     pub registers: Vec<(String, u64)>,
+    /// The file with its retirement-delta trace: the cycle of each instruction.
+    pub delta: Option<PathBuf>,
 }
 
 /// What a source speaks.
@@ -306,10 +308,11 @@ impl Capture {
                     core: raw.core.clone().map(|core| (format!("core{i}"), core)),
                     protocol: Protocol::Etm(raw.params.clone().into()),
                     registers: raw.registers.clone(),
+                    delta: None,
                 },
                 RawSource::Etrace(source) => {
                     let protocol = Protocol::Etrace(source.clone());
-                    Source { name, core: None, protocol, registers: Vec::new() }
+                    Source { name, core: None, protocol, registers: Vec::new(), delta: None }
                 }
             }
         });
@@ -367,6 +370,7 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
         core: core.map(|core| (core.name.clone(), core.kind.clone())),
         protocol,
         registers: registers.filter_map(|register| Some((register.name.clone(), register.value?))).collect(),
+        delta: None,
     })
 }
 

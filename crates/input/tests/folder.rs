@@ -68,7 +68,7 @@ fn problems_have_lines_and_say_what_follows() {
         &other("id = 3", "id = 3\ncolour = \"red\""),
         &[
             "capture.toml:8: warning: [[source]] has no key \"colour\": passed over; there are name, protocol, id, isa, \
-encapsulation, params, options, data_options",
+delta, encapsulation, params, options, data_options",
         ],
     );
     check(
@@ -161,6 +161,40 @@ encapsulation, params, options, data_options",
     check("", &["capture.toml: error: format = 1 is missing: is this a capture?"]);
 }
 
+/// A source can have a delta trace beside it. Without its file, all else can be read.
+#[test]
+fn a_delta_trace_that_is_not_there_is_a_problem_of_its_own() {
+    let with = |value: &str| CAPTURE.replace("id = 3", &format!("id = 3\ndelta = {value}"));
+    let capture = check(&with("\"trace.bin\""), &[]);
+    assert_eq!(capture.sources[0].delta.as_deref().and_then(Path::file_name), Some("trace.bin".as_ref()));
+    assert_eq!(check(CAPTURE, &[]).sources[0].delta, None);
+    for (value, problems) in [
+        (
+            "\"gone.bin\"",
+            &[
+                "capture.toml:8: error: delta \"gone.bin\": no such file: cycles of instructions will not be known",
+            ][..],
+        ),
+        (
+            "\".\"",
+            &[
+                "capture.toml:8: error: delta \".\": not a plain file: cycles of instructions will not be known",
+            ],
+        ),
+        (
+            "3",
+            &[
+                "capture.toml:8: error: delta: expected a text in quotes, found \"3\"",
+                "capture.toml:4: error: the delta trace is skipped: cycles of instructions will not be known",
+            ],
+        ),
+    ] {
+        let capture = check(&with(value), problems);
+        assert_eq!((&capture.sources[0].delta, capture.buffers.len()), (&None, 1), "{value}");
+        assert_eq!(etrace(&capture, 0).source, 3);
+    }
+}
+
 #[test]
 fn sources_that_cannot_share_a_buffer_are_left_out() {
     let second = CAPTURE[CAPTURE.find("[[source]]").unwrap()..CAPTURE.find("[[buffer]]").unwrap()].to_owned();
@@ -238,6 +272,14 @@ fn written_captures_are_read_back() {
             .collect();
         let (_, mut file) = writer.buffer("trace", &numbers).unwrap();
         file.write_all(&[1, 2, 3]).unwrap();
+        let has_delta = rng.one_in(2);
+        if has_delta {
+            for &number in &numbers {
+                let (_, mut file) = writer.delta(number).unwrap();
+                file.write_all(&[number as u8]).unwrap();
+            }
+            assert!(writer.delta(numbers.len()).is_err());
+        }
         let named = folder.path().join("trace.bin");
         fs::write(&named, b"no ELF").unwrap();
         writer.image(&named, Some(u64::MAX >> 1)).unwrap();
@@ -251,6 +293,8 @@ fn written_captures_are_read_back() {
         assert_eq!(capture.description.as_deref(), Some(description));
         for (i, source) in sources.iter().enumerate() {
             assert_eq!(etrace(&capture, i), source);
+            let delta = capture.sources[i].delta.as_ref().map(|path| fs::read(path).unwrap());
+            assert_eq!(delta, has_delta.then(|| vec![i as u8]));
         }
         assert_eq!(capture.buffers[0].sources, numbers);
         assert_eq!(fs::read(&capture.buffers[0].path).unwrap(), [1, 2, 3]);

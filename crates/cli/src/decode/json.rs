@@ -4,21 +4,26 @@ use tracewright_core::{Block, Element, Ended, Exception, Transaction};
 use tracewright_flow::Instructions;
 
 use super::part::{At, Print};
+use super::source::Source;
 use super::text::{Detail, exception_name};
-use super::{bodies, disassembly, words};
+use super::{bodies, cycles, disassembly, words};
+use crate::clocks::Clocks;
 use crate::line::Line;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
-pub struct Json {
+pub struct Json<'a> {
     /// The buffer's name, quoted.
     pub buffer: String,
     pub detail: Detail,
+    /// Instructions have a cycle, then.
+    pub clocks: Option<&'a Clocks>,
 }
 
-impl Print for Json {
-    type State = ();
+impl<'a> Print for Json<'a> {
+    type State = cycles::State<'a>;
 
-    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
+        let stamps = state.take(self.clocks, at.source.index, element).unwrap_or_default();
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
@@ -30,8 +35,12 @@ impl Print for Json {
                     }
                 };
                 bodies::with(block, at.space, make, |text| {
+                    let mut stamps = stamps.iter();
                     for body in text.split_inclusive(|&byte| byte == b'\n') {
                         self.head(line, at);
+                        if let Some(stamp) = stamps.next() {
+                            cycles::json(line, *stamp);
+                        }
                         line.append(body);
                     }
                 });
@@ -43,9 +52,21 @@ impl Print for Json {
             }
         }
     }
+
+    fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
+        state.take(self.clocks, source.index, element);
+    }
+
+    fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+        state.end(at.source.id);
+    }
+
+    fn needs_all(&self) -> bool {
+        self.clocks.is_some()
+    }
 }
 
-impl Json {
+impl Json<'_> {
     fn head(&self, line: &mut Line, at: &At<'_>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
         line.text(r#","id":"#).decimal(at.source.id.into());

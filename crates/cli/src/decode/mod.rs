@@ -2,11 +2,12 @@
 
 mod bodies;
 mod check;
+mod cycles;
 pub mod disassembly;
 mod engine;
 mod etm;
 mod etrace;
-mod handler;
+pub mod handler;
 mod json;
 mod lane;
 pub mod names;
@@ -29,12 +30,11 @@ use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
 use tracewright_frames::{Deframer, DstreamBlocks, Format};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture, EtraceSource, ImageFile, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, EtraceSource, Source};
 
 use self::engine::{Engine, Plan};
 use self::etm::Etm;
 use self::etrace::Etrace;
-use self::handler::HandlerArg;
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
@@ -42,7 +42,8 @@ use self::part::{Print, Range, Tally, Totals};
 use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, SelectArgs};
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::clocks::Clocks;
 use crate::images;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
@@ -76,10 +77,8 @@ pub struct Opts {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
-    /// address, and before the capture's own memory images, the first counts.
-    #[arg(long = "image", value_name = "FILE[@ADDR]")]
-    images: Vec<ImageFile>,
+    #[command(flatten)]
+    program: ProgramArgs,
 
     /// Blocks, exceptions, contexts and gaps (this is the default).
     #[arg(long, group = "detail")]
@@ -127,11 +126,6 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[arg(long, requires = "check")]
     check_prefix: bool,
 
-    /// Where traps to a privilege go (mtvec, stvec), in hexadecimal, or `next`: after the instruction that trapped. For E-Trace with
-    /// implicit exceptions, which leaves it out (repeat for more privileges).
-    #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]")]
-    handlers: Vec<HandlerArg>,
-
     /// Only what packets from this offset of the trace file on tell.
     #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
     from: u64,
@@ -178,17 +172,21 @@ fn offset(text: &str) -> Result<u64, String> {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let (image, problems) =
-        if opts.no_image { (Image::builder().build(), Vec::new()) } else { capture.image(&opts.images) };
+    let (image, problems) = if opts.no_image {
+        (Image::builder().build(), Vec::new())
+    } else {
+        capture.image(&opts.program.images)
+    };
     let needs = if opts.no_image { Needs::Trace } else { Needs::All };
     let mut outcome = report_problems(&capture.problems, needs);
     outcome = outcome.and(report_problems(&problems, needs));
-    images::report_remarks(&image, &opts.images);
+    images::report_remarks(&image, &opts.program.images);
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
+    let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
-        _ if opts.no_image => 1,
+        _ if opts.no_image || clocks.is_some() => 1,
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         jobs => jobs.into(),
     };
@@ -206,6 +204,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             image: &image,
             wants: &wants,
             jobs,
+            clocks: clocks.as_ref(),
             range,
             checked: &checked,
         };
@@ -220,6 +219,34 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
+/// Decodes all that is wanted of a capture, one part after another, and gives it to `print`, which writes nothing. Returns how many
+/// things were wrong.
+pub fn in_order<P: Print>(
+    capture: &Capture,
+    image: &Image,
+    select: &SelectArgs,
+    program: &ProgramArgs,
+    print: &P,
+) -> Result<u64, Error> {
+    let wants = |id: u16| select.wants_number(id);
+    let mut errors = 0;
+    for buffer in select.buffers(capture, false)? {
+        let (range, out, stopped) = (Range::ALL, &mut std::io::sink(), &mut Tally::default());
+        errors += if buffer.format == BufferFormat::Etrace {
+            let options = etrace::Options { handlers: program.handlers() };
+            let plan = Plan { options, range, jobs: 1 };
+            let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            what.decode_into(print, "", out, stopped)?
+        } else {
+            let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
+            let plan = Plan { options, range, jobs: 1 };
+            let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            what.decode_into(print, "", out, stopped)?
+        };
+    }
+    Ok(errors)
+}
+
 /// A buffer to decode, and all that is known of it.
 struct All<'a> {
     opts: &'a Opts,
@@ -228,6 +255,8 @@ struct All<'a> {
     image: &'a Arc<Image>,
     wants: &'a (dyn Fn(u16) -> bool + Sync),
     jobs: usize,
+    /// What tells the cycles of instructions, if these are shown.
+    clocks: Option<&'a Clocks>,
     range: Range,
     /// Threads of the log that were compared.
     checked: &'a Mutex<Vec<u32>>,
@@ -269,11 +298,7 @@ impl All<'_> {
 
     /// Decodes RISC-V E-Trace.
     fn etrace(&self) -> Result<u64, Error> {
-        let mut handlers = [None; 4];
-        for (slot, HandlerArg(handler)) in handlers.iter_mut().zip(&self.opts.handlers) {
-            *slot = Some(*handler);
-        }
-        let what = self.what::<Etrace>(etrace::Options { handlers });
+        let what = self.what::<Etrace>(etrace::Options { handlers: self.opts.program.handlers() });
         if let Some(log) = &self.opts.check {
             return self.check(&what, log);
         }
@@ -301,9 +326,10 @@ impl All<'_> {
             what.decode(&Totals { json: opts.json }, "")
         } else if opts.json {
             let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
-            what.decode(&Json { buffer, detail }, "")
+            what.decode(&Json { buffer, detail, clocks: self.clocks }, "")
         } else {
-            what.decode(&Text { detail }, Text::columns(detail))
+            let text = Text { detail, clocks: self.clocks };
+            what.decode(&text, text.columns())
         }
     }
 }
@@ -338,8 +364,8 @@ impl<T: Protocol> What<'_, T> {
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
         // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let counts =
-            matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace) || no_image;
+        let counts = matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace)
+            || print.needs_all();
         if start > 0 && !counts {
             input.skip_to(start);
         }

@@ -28,6 +28,17 @@ pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> S
     cut(&name, width.saturating_sub(offset.len())) + &offset
 }
 
+/// The function that an address belongs to: `main`; without symbols, the file, as `[libc.so]`; else `?`.
+pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
+    if let Some(symbol) = image.symbols().symbol(address, space) {
+        return symbol.name.to_owned();
+    }
+    match image.region(address, space) {
+        Some(region) => format!("[{}]", file_name(region.mapped().map_or(region.name(), |(name, _)| name))),
+        None => "?".into(),
+    }
+}
+
 /// `main.c:12`.
 pub fn source(image: &Image, address: u64, space: MemorySpace) -> Option<String> {
     let found = image.symbols().source(address, space)?;
@@ -40,7 +51,7 @@ pub fn file_name(path: &str) -> &str {
 }
 
 /// At most `width` characters of `name`, the last two of them dots if it was longer.
-fn cut(name: &str, width: usize) -> String {
+pub fn cut(name: &str, width: usize) -> String {
     match name.char_indices().nth(width) {
         None => name.to_owned(),
         Some(_) => name.chars().take(width.saturating_sub(2)).chain("..".chars()).collect(),

@@ -35,7 +35,7 @@ impl Print for OpenCsd {
         line.text("\n");
     }
 
-    fn end(&self, line: &mut Line, at: &At<'_>, overflowed: bool) {
+    fn end(&self, _state: &mut Self::State, line: &mut Line, at: &At<'_>, overflowed: bool) {
         head(line, at);
         let reason = if overflowed { "overflow" } else { "end-of-trace" };
         line.text("EO_TRACE( [").text(reason).text("])\nID:");

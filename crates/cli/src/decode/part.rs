@@ -22,10 +22,14 @@ pub trait Print: Sync {
     type State: Default + Send + Sync;
     /// Appends the lines for an element.
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element);
-    /// Takes note of an element that is not to be printed.
-    fn passed(&self, _state: &mut Self::State, _element: &Element) {}
+    /// Takes note of an element that is not to be printed, of a source.
+    fn passed(&self, _state: &mut Self::State, _source: &Source<'_>, _element: &Element) {}
     /// Appends the lines for the end of a source's trace, after an overflow or not.
-    fn end(&self, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
+    fn end(&self, _state: &mut Self::State, _line: &mut Line, _at: &At<'_>, _overflowed: bool) {}
+    /// Whether all elements from the beginning on must be told, though not all are printed.
+    fn needs_all(&self) -> bool {
+        false
+    }
     /// The lines for what all of a buffer came to.
     fn totals(&self, _buffer: &str, _tally: &Tally) -> String {
         String::new()
@@ -287,7 +291,7 @@ impl<P: Print> Sink for Out<'_, P> {
             };
         }
         if !self.wants(offset) {
-            return self.print.passed(self.state, element);
+            return self.print.passed(self.state, self.source, element);
         }
         let mut element = *element;
         let tally = &mut self.part.tally;
@@ -329,7 +333,7 @@ impl<P: Print> Sink for Out<'_, P> {
     #[inline(always)]
     fn block(&mut self, offset: u64, block: &Block) {
         if !self.wants(offset) {
-            return;
+            return self.print.passed(self.state, self.source, &Element::Block(*block));
         }
         self.part.tally.blocks += 1;
         self.part.tally.instructions += u64::from(block.count);

@@ -11,6 +11,7 @@ use tracewright_core::{Context, Element, TraceOn, Transaction};
 use tracewright_etm::Params;
 
 use super::part::{At, Print};
+use super::source::Source;
 use super::{text, words};
 use crate::line::Line;
 
@@ -86,8 +87,13 @@ impl Print for Rows {
         }
     }
 
-    fn passed(&self, state: &mut State, element: &Element) {
+    fn passed(&self, state: &mut State, _source: &Source<'_>, element: &Element) {
         state.take(element);
+    }
+
+    /// Cycles are summed up from the beginning.
+    fn needs_all(&self) -> bool {
+        true
     }
 }
 

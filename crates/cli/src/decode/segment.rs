@@ -110,7 +110,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         decoder.finish(lane.end(), &mut out);
         let place = last.map_or(Place { offset: 0, opencsd_index: 0 }, |last| out.place(last));
         let at = At { source: out.source, place, space: out.space, image: out.image };
-        print.end(&mut out.part.line, &at, overflowed);
+        print.end(out.state, &mut out.part.line, &at, overflowed);
         part
     }
 

@@ -1,13 +1,14 @@
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Ended, Exception, Transaction};
+use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_etm::{self as etm, packet};
 use tracewright_flow::Instructions;
 use tracewright_hart::cause;
 
 use super::part::{At, Print};
-use super::source::Unit;
-use super::{bodies, disassembly, names, words};
+use super::source::{Source, Unit};
+use super::{bodies, cycles, disassembly, names, words};
+use crate::clocks::Clocks;
 use crate::line::Line;
 
 /// How much of it to show.
@@ -36,8 +37,10 @@ impl Detail {
 }
 
 /// For people, 80 columns wide.
-pub struct Text {
+pub struct Text<'a> {
     pub detail: Detail,
+    /// Instructions have a cycle, then.
+    pub clocks: Option<&'a Clocks>,
 }
 
 /// Columns before the part that differs, and before an instruction.
@@ -45,31 +48,41 @@ const HEAD: usize = 15;
 const INDENT: usize = 4;
 const WIDTH: usize = 80;
 
-impl Text {
+impl Text<'_> {
     /// A line that says what the columns are.
-    pub fn columns(detail: Detail) -> &'static str {
-        match detail {
-            Detail::Blocks | Detail::Elements => {
+    pub fn columns(&self) -> &'static str {
+        match (self.detail, self.clocks) {
+            (Detail::Blocks | Detail::Elements, _) => {
                 "    offset id             address    n ended        where\n"
             }
-            Detail::Instructions => "    offset id  where\n               address  bytes     instruction\n",
+            (Detail::Instructions, None) => {
+                "    offset id  where\n               address  bytes     instruction\n"
+            }
+            (Detail::Instructions, Some(_)) => {
+                "    offset id  where\n       cycle             address  bytes     instruction\n"
+            }
         }
     }
 }
 
-impl Print for Text {
-    type State = ();
+impl<'a> Print for Text<'a> {
+    type State = cycles::State<'a>;
 
-    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
+        let stamps = state.take(self.clocks, at.source.index, element);
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
                 head(line, at);
+                let indent = if self.clocks.is_some() { cycles::WIDTH } else { INDENT };
                 let make = |line: &mut Line| match detail {
-                    Detail::Instructions => instructions(line, at, block),
+                    Detail::Instructions => instructions(line, at, block, indent),
                     _ => self::block(line, at, block),
                 };
-                bodies::with(block, at.space, make, |text| line.append(text));
+                bodies::with(block, at.space, make, |text| match stamps {
+                    None => line.append(text),
+                    Some(stamps) => timed(line, text, stamps),
+                });
             }
             _ => {
                 head(line, at);
@@ -77,6 +90,28 @@ impl Print for Text {
                 line.text("\n");
             }
         }
+    }
+
+    fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
+        state.take(self.clocks, source.index, element);
+    }
+
+    fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+        state.end(at.source.id);
+    }
+
+    fn needs_all(&self) -> bool {
+        self.clocks.is_some()
+    }
+}
+
+/// The lines of a block's instructions, each with its cycle where it is indented.
+fn timed(line: &mut Line, text: &[u8], stamps: &[Stamp]) {
+    let mut lines = text.split_inclusive(|&byte| byte == b'\n');
+    line.append(lines.next().unwrap_or_default());
+    for (instruction, stamp) in lines.zip(stamps) {
+        cycles::text(line, *stamp);
+        line.append(instruction.get(cycles::WIDTH..).unwrap_or_default());
     }
 }
 
@@ -91,7 +126,7 @@ fn block(line: &mut Line, at: &At<'_>, block: &Block) {
     line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 19)).text("\n");
 }
 
-fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
+fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
     let name = names::place(at.image, block.start, at.space, 40);
     line.text(if name.is_empty() { "?" } else { &name });
     let mut last_source = names::source(at.image, block.start, at.space);
@@ -100,7 +135,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
     }
     line.text("\n");
     for instruction in Instructions::new(at.image, at.space, block) {
-        line.blanks(INDENT).hex(instruction.address, 18).text("  ");
+        line.blanks(indent).hex(instruction.address, 18).text("  ");
         let bytes = &instruction.bytes[..instruction.len.into()];
         // As a number, as the architecture writes instructions.
         bytes.iter().rev().for_each(|&byte| {
@@ -113,7 +148,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
         let source = names::source(at.image, instruction.address, at.space);
         let moved = source.is_some() && source != last_source;
         let not_taken = is_last && block.ended == Ended::NotTaken;
-        let used = INDENT + 18 + 2 + 10 + line.bytes().len() - start;
+        let used = indent + 18 + 2 + 10 + line.bytes().len() - start;
         if let (Some(target), false, 12..) = (target, moved || not_taken, WIDTH.saturating_sub(used))
             && at.image.symbols().symbol(target, at.space).is_some()
         {
@@ -130,7 +165,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
                 comment += source;
             }
             // In a column of its own, if the line is not too long for that.
-            let room = WIDTH.saturating_sub(INDENT + 18 + 2 + 10 + comment.len());
+            let room = WIDTH.saturating_sub(indent + 18 + 2 + 10 + comment.len());
             line.blanks(room.min(28).saturating_sub(line.bytes().len() - start)).text(&comment);
         }
         last_source = source.or(last_source);

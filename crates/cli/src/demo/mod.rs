@@ -136,6 +136,13 @@ impl Write for Watch<'_, '_> {
 fn snippet(ran: &Ran, image: &Image, offset: u64) -> Result<String, Error> {
     let mut text = Vec::new();
     let range = Range { from: offset, to: offset + 1 };
-    in_memory(&ran.source, &ran.trace, image, &Text { detail: Detail::Instructions }, range, &mut text)?;
+    in_memory(
+        &ran.source,
+        &ran.trace,
+        image,
+        &Text { detail: Detail::Instructions, clocks: None },
+        range,
+        &mut text,
+    )?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -12,7 +12,7 @@ use tracewright_input::EtraceSource;
 use tracewright_isa::riscv::Xlen;
 
 use super::{ISA, NAME, PROGRAM};
-use crate::etrace::{Settings, Traced, Tracer, executed_code};
+use crate::etrace::{Finished, Settings, Traced, Tracer, executed_code};
 use crate::output::Error;
 use crate::record::Pair;
 
@@ -103,7 +103,7 @@ pub fn run(folder: Option<&Path>) -> Result<Ran, Error> {
     }
     let Pair(Watch { system_calls, blocks }, Pair(log, tracer)) = sink;
     let log = log.finish().map_err(|error| failed(&error))?;
-    let (trace, traced, _) = tracer.finish().map_err(|error| failed(&error))?;
+    let Finished { to: trace, traced, .. } = tracer.finish().map_err(|error| failed(&error))?;
     let mut builder = Image::builder();
     builder
         .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)

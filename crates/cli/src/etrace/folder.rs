@@ -1,20 +1,21 @@
 //! The capture folder that a trace goes to.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{ExecutedCode, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
 use crate::output::{Error, report};
 
 /// A capture folder that is being written: one source and one buffer for each hart, or thread.
 pub struct Folder {
     writer: CaptureWriter,
     settings: Settings,
-    /// The files of the buffers, in the order in which they were made.
-    paths: Vec<PathBuf>,
+    /// The files of the buffers, and of delta trace, in the order in which they were made.
+    paths: Vec<(PathBuf, Option<PathBuf>)>,
 }
 
 /// Pieces of code that are kept at most: a description with more is no longer read.
@@ -50,8 +51,14 @@ impl Folder {
     fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
         let source = self.writer.source(name, self.settings.source.clone());
         let (path, file) = self.writer.buffer(buffer, &[source])?;
-        self.paths.push(path);
-        Ok(Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring)))
+        let tracer = Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring));
+        if self.settings.delta.is_none() {
+            self.paths.push((path, None));
+            return Ok(tracer);
+        }
+        let (delta, file) = self.writer.delta(source)?;
+        self.paths.push((path, Some(delta)));
+        Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring)))
     }
 
     /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
@@ -66,18 +73,32 @@ impl Folder {
         let mut all = Vec::with_capacity(tracers.len());
         let mut seen = Seen::new();
         let mut failed = None;
-        for (tracer, path) in tracers.into_iter().zip(&self.paths) {
-            let finished = tracer.finish().and_then(|(file, traced, seen)| Ok((file.close()?, traced, seen)));
-            match finished {
-                Ok((kept, traced, by_this)) => {
-                    all.push(Traced { kept, ..traced });
-                    seen.merge(by_this);
-                }
-                // If the disk is full, what is there should be readable.
+        // If the disk is full, what is there should be readable.
+        let mut fail = |path: &Path, error: &io::Error| {
+            failed.get_or_insert(format!("{}: cannot write: {error}", path.display()));
+        };
+        for (tracer, (path, delta_path)) in tracers.into_iter().zip(&self.paths) {
+            let finished = tracer.finish().and_then(|Finished { to, delta, traced, seen }| {
+                Ok((Traced { kept: to.close()?, ..traced }, delta, seen))
+            });
+            let (mut traced, delta, by_this) = match finished {
+                Ok(finished) => finished,
                 Err(error) => {
-                    failed.get_or_insert(format!("{}: cannot write: {error}", path.display()));
+                    fail(path, &error);
+                    continue;
+                }
+            };
+            seen.merge(by_this);
+            if let (Some(file), Some(path), Some(of)) = (delta, delta_path, &mut traced.delta) {
+                match file.and_then(TraceFile::close) {
+                    Ok(kept) => of.kept = kept,
+                    Err(error) => fail(path, &error),
+                }
+                if let Some(refused) = of.refused {
+                    report(&format!("{}: ends there: {refused}", path.display()));
                 }
             }
+            all.push(traced);
         }
         let mut builder = Image::builder();
         for file in programs {

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod code;
+mod delta;
 mod folder;
 mod kind;
 mod logged;
@@ -16,6 +17,7 @@ mod tracer;
 mod tests;
 
 pub use code::{ExecutedCode, executed_code};
+pub use delta::{DeltaArgs, DeltaSettings, DeltaTraced};
 pub use folder::Folder;
 pub use kind::Kind;
 pub use logged::{LogData, Logged};
@@ -23,7 +25,7 @@ pub use output::TraceFile;
 pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;
-pub use tracer::{Traced, Tracer, WithData, WithoutCode};
+pub use tracer::{Finished, Traced, Tracer, WithData, WithoutCode};
 
 use tracewright_input::{Buffer, BufferFormat, Capture};
 

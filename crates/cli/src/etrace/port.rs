@@ -6,6 +6,7 @@ use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Content, Message, Writer};
 
 use super::Settings;
+use super::delta::synchronises;
 use crate::port::{Asked, Gaps, Report, Sizing};
 
 /// What an encoder is told.
@@ -52,6 +53,8 @@ struct Whole {
     writer: Writer,
     source: u16,
     has_timestamps: bool,
+    /// A packet synchronised with an instruction, since that was asked last.
+    is_synchronised: bool,
     bytes: Vec<u8>,
 }
 
@@ -68,6 +71,7 @@ impl Watched {
                 source: settings.source.source,
                 has_timestamps: config.encapsulation.has_timestamps(),
                 writer: Writer::new(config).with_alignment(settings.align),
+                is_synchronised: false,
                 bytes: Vec::new(),
             }
         });
@@ -126,6 +130,11 @@ impl Watched {
         self.was_lost = is_lost;
     }
 
+    /// Whether the trace that loses nothing synchronised with an instruction since this was asked last, if it is another one.
+    pub fn take_synchronised(&mut self) -> Option<bool> {
+        self.whole.as_mut().map(|whole| core::mem::take(&mut whole.is_synchronised))
+    }
+
     /// What was lost so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Gaps {
@@ -141,11 +150,12 @@ impl Watched {
 impl Whole {
     /// How many packets are made of this, and their bits.
     fn tell(&mut self, step: Step<'_>) -> (u64, u64) {
-        let Self { encoder, writer, source, has_timestamps, bytes } = self;
+        let Self { encoder, writer, source, has_timestamps, is_synchronised, bytes } = self;
         bytes.clear();
         let mut packets = 0;
         step.tell(encoder, &mut |_, packet| {
             packets += 1;
+            *is_synchronised |= synchronises(packet);
             let timestamp = has_timestamps.then_some(0);
             let message =
                 Message { source: *source, flow: 0, timestamp, content: Content::Instruction(*packet) };

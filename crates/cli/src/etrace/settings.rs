@@ -8,6 +8,7 @@ use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
 use tracewright_input::EtraceSource;
 use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
 
+use super::DeltaSettings;
 use crate::options::{self, flag, wrong};
 use crate::output::Error;
 use crate::port::Asked;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub shallow: bool,
     /// The port that packets go through, if one is asked for.
     pub port: Option<Asked>,
+    /// Delta trace, if one is asked for.
+    pub delta: Option<DeltaSettings>,
     /// How data is traced, if it is.
     pub data: Option<data::Options>,
     /// Messages from one alignment sequence to the next; 0: there are none.
@@ -91,6 +94,7 @@ impl Settings {
             itype_width: ITypeWidth::Four,
             shallow: false,
             port: None,
+            delta: None,
             data: None,
             align: 4096,
         }
@@ -183,6 +187,15 @@ impl Settings {
         Ok(())
     }
 
+    /// These with delta trace, if it is asked for. What an option does not switch off comes with it: packets that synchronise have their
+    /// time, by which a reader finds the same instruction there.
+    #[must_use]
+    pub fn with_delta(mut self, delta: Option<DeltaSettings>) -> Self {
+        self.delta = delta;
+        self.source.config.params.notime &= delta.is_none();
+        self
+    }
+
     /// These with a port, if one is asked for.
     pub fn with_port(mut self, asked: Option<Asked>) -> Result<Self, Error> {
         self.port = asked;
@@ -190,7 +203,7 @@ impl Settings {
             return Err(Error::Message("--port is for instruction trace: leave out --option data".into()));
         }
         if let (Some(asked), Some(port)) = (asked, self.limited()) {
-            asked.warn(port.least());
+            asked.warn(port.least().max(self.delta.map_or(0, |_| super::delta::LEAST)));
         }
         Ok(self)
     }

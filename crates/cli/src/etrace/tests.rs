@@ -11,7 +11,7 @@ use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
-use super::{Settings, Tracer, WithoutCode};
+use super::{Finished, Settings, Tracer, WithoutCode};
 use crate::port::{Asked, Gaps, Report};
 
 /// An execution, and how it is traced.
@@ -117,7 +117,7 @@ impl Case {
             gaps.extend(ended(&last, &now, before));
             last = now;
         }
-        let (bytes, traced, _) = tracer.0.finish().unwrap();
+        let Finished { to: bytes, traced, .. } = tracer.0.finish().unwrap();
         let report = traced.port.unwrap();
         gaps.extend(ended(&last, &report.gaps(), ran));
         Passed { bytes, report, gaps }

@@ -10,6 +10,7 @@ use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::Writer;
 use tracewright_hart::{Privilege, Sink, Trap};
 
+use super::delta::{Delta, DeltaTraced, synchronises};
 use super::port::{Step, Watched};
 use super::{Seen, Settings};
 use crate::port::Report;
@@ -24,6 +25,8 @@ pub struct Tracer<W> {
     data: Option<Companion>,
     /// The port, if one is asked for.
     port: Option<Box<Watched>>,
+    /// The cycles of instructions, if they are told, too.
+    delta: Option<Box<Delta<W>>>,
     out: Out<W>,
     seen: Seen,
     next: Next,
@@ -66,6 +69,27 @@ pub struct Traced {
     pub data_packets: u64,
     /// What is known of the port, if there is one.
     pub port: Option<Report>,
+    /// Delta trace, if there is one.
+    pub delta: Option<DeltaTraced>,
+}
+
+impl Traced {
+    /// Whether delta trace ends before the rest does.
+    pub fn is_cut(&self) -> bool {
+        self.delta.is_some_and(|delta| delta.refused.is_some())
+    }
+}
+
+/// A trace that has ended.
+pub struct Finished<W> {
+    /// What took it.
+    pub to: W,
+    /// What took the delta trace, if there is one.
+    pub delta: Option<io::Result<W>>,
+    /// What it came to.
+    pub traced: Traced,
+    /// Code that ran.
+    pub seen: Seen,
 }
 
 /// Where packets go.
@@ -76,6 +100,8 @@ struct Out<W> {
     has_timestamps: bool,
     /// The next support packet says that accesses are missing.
     is_data_lost: bool,
+    /// A packet synchronised with the first instruction of the entry that it is about.
+    is_synchronised: bool,
     bytes: Vec<u8>,
     to: W,
     traced: Traced,
@@ -93,6 +119,7 @@ impl<W: Write> Tracer<W> {
             source: settings.source.source,
             has_timestamps,
             is_data_lost: false,
+            is_synchronised: false,
             bytes: Vec::with_capacity(2 * GATHER),
             to,
             traced: Traced::default(),
@@ -103,7 +130,13 @@ impl<W: Write> Tracer<W> {
         // Data packets go between those of entries.
         let encoder = if data.is_some() { encoder.one_late() } else { encoder };
         let port = Watched::new(settings).map(Box::new);
-        Self { encoder, data, port, out, seen: Seen::new(), next: Next::ANYWHERE }
+        Self { encoder, data, port, delta: None, out, seen: Seen::new(), next: Next::ANYWHERE }
+    }
+
+    /// Writes delta trace, too, if that is asked for.
+    #[must_use]
+    pub fn with_delta(self, settings: &Settings, to: W) -> Self {
+        Self { delta: Delta::new(settings, to).map(Box::new), ..self }
     }
 
     /// What retired, as an encoder is told.
@@ -126,9 +159,19 @@ impl<W: Write> Tracer<W> {
     /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
     #[cold]
     fn retires_at_port(&mut self, entry: &Entry, count: u32) {
-        let waited = self.encoder.encoder().port_stats().stall_cycles;
-        let later = Entry { time: entry.time.saturating_add(waited), ..*entry };
+        let (time, cycle) = (entry.time.saturating_add(self.waited()), self.waited_for_delta());
+        // The buffer counts how long the hart waits for it, and adds that itself.
+        let later = Entry { time, cycle: entry.cycle.saturating_add(cycle), ..*entry };
         self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
+    }
+
+    /// How long the hart has waited, for all ports.
+    fn waited(&self) -> u64 {
+        self.encoder.encoder().port_stats().stall_cycles.saturating_add(self.waited_for_delta())
+    }
+
+    fn waited_for_delta(&self) -> u64 {
+        self.delta.as_ref().map_or(0, |delta| delta.waited())
     }
 
     /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
@@ -167,9 +210,35 @@ impl<W: Write> Tracer<W> {
         }
     }
 
+    /// Delta trace gets to know what E-Trace told of the entry that came before the last.
+    #[cold]
+    fn settle_delta(&mut self) {
+        let is_synchronised = core::mem::take(&mut self.out.is_synchronised);
+        let Some(delta) = &mut self.delta else { return };
+        let whole = self.port.as_mut().and_then(|port| port.take_synchronised());
+        delta.settle(is_synchronised, whole.unwrap_or(is_synchronised));
+    }
+
+    /// The same, and then a block came, before which the hart had waited so long.
+    #[inline(never)]
+    fn retires_in_delta(&mut self, block: &Block, waited: u64) {
+        self.settle_delta();
+        if let Some(delta) = &mut self.delta {
+            delta.block(block, waited);
+        }
+    }
+
+    /// What comes next does not follow from what came.
+    fn halt(&mut self) {
+        self.next = Next::ANYWHERE;
+        self.at_port(Step::Halt, Step::Halt);
+        self.settle_delta();
+    }
+
     /// Ends the trace.
-    pub fn finish(mut self) -> io::Result<(W, Traced, Seen)> {
+    pub fn finish(mut self) -> io::Result<Finished<W>> {
         self.at_port(Step::Finish, Step::Finish);
+        self.settle_delta();
         let Self { encoder, data, out, .. } = &mut self;
         if let Some(data) = data {
             data.finish(&mut |packet| out.data(encoder.cycle(), packet));
@@ -178,7 +247,9 @@ impl<W: Write> Tracer<W> {
         self.out.failed?;
         self.out.to.flush()?;
         let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
-        Ok((self.out.to, Traced { port, ..self.out.traced }, self.seen))
+        let (delta, delta_traced) = self.delta.map(|delta| delta.finish()).unzip();
+        let traced = Traced { port, delta: delta_traced, ..self.out.traced };
+        Ok(Finished { to: self.out.to, delta, traced, seen: self.seen })
     }
 
     /// The instruction at `pc`, of the block to come, did this.
@@ -199,16 +270,29 @@ impl<W: Write> Tracer<W> {
     pub(super) fn runs(&mut self, block: &Block) {
         if !self.next.is_open && self.next.address != block.start {
             // Another thread took over, or a log leaves something out.
-            self.lost();
+            self.halt();
+            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless()) {
+                delta.off();
+            }
         }
         self.next = Next::after(block);
         if self.port.is_some() {
-            let entry = self.encoder.entry_of(block);
-            return self.retires_at_port(&entry, block.count);
+            return self.runs_at_port(block);
         }
         let Self { encoder, data, out, .. } = self;
         encoder.block(block, &mut |cycle, packet| out.packet(cycle, packet, data));
         self.entry_is_over(self.encoder.cycle());
+        if self.delta.is_some() {
+            self.retires_in_delta(block, 0);
+        }
+    }
+
+    #[cold]
+    fn runs_at_port(&mut self, block: &Block) {
+        let waited = self.waited();
+        let entry = self.encoder.entry_of(block);
+        self.retires_at_port(&entry, block.count);
+        self.retires_in_delta(block, waited);
     }
 }
 
@@ -219,6 +303,7 @@ impl<W: Write> Out<W> {
             data.packet(packet, &mut |packet| self.data(cycle, packet));
         }
         self.traced.packets += 1;
+        self.is_synchronised |= synchronises(packet);
         let timestamp = self.has_timestamps.then_some(cycle);
         let written = match packet {
             Packet::Support(support) if core::mem::take(&mut self.is_data_lost) => {
@@ -277,8 +362,13 @@ impl<W: Write> Sink for Tracer<W> {
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
-        if let Some(&last) = cycles.last() {
-            self.encoder.set_cycle(last);
+        if let [first, ..] = *cycles
+            && let [.., last] = *cycles
+        {
+            self.encoder.set_cycles(first, last);
+        }
+        if let Some(delta) = &mut self.delta {
+            delta.cycles(cycles);
         }
     }
 
@@ -287,14 +377,18 @@ impl<W: Write> Sink for Tracer<W> {
         self.next = Next::ANYWHERE;
         let entry = self.encoder.executed().trap(pc, cause, interrupt, value);
         if self.port.is_some() {
-            return self.retires_at_port(&entry, 0);
+            self.retires_at_port(&entry, 0);
+        } else {
+            self.entry(&entry);
         }
-        self.entry(&entry);
+        self.settle_delta();
     }
 
     fn lost(&mut self) {
-        self.next = Next::ANYWHERE;
-        self.at_port(Step::Halt, Step::Halt);
+        self.halt();
+        if let Some(delta) = &mut self.delta {
+            delta.off();
+        }
     }
 
     fn privilege(&mut self, privilege: Privilege) {

@@ -1,5 +1,6 @@
 //! `tracewright info`: what a capture holds.
 
+mod delta;
 mod etrace;
 mod memory;
 mod processes;
@@ -79,12 +80,16 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         let id = source.number().map_or("unknown".into(), |id| format!("{id:#04x}"));
         writeln!(out, "\nsource {} (ID {id}): {}", source.name, protocol(source))?;
         let name = source.name.as_str();
+        let delta = source.delta.as_deref();
         if let Protocol::Etrace(source) = &source.protocol {
             match alike.iter().find(|(_, other)| other.config == source.config && other.isa == source.isa) {
                 Some((name, _)) => writeln!(out, "  as {name}")?,
                 None => etrace::text(out, source)?,
             }
             alike.push((name, source));
+            if let Some(path) = delta {
+                delta::text(out, path)?;
+            }
             continue;
         }
         if let Some((name, kind)) = &source.core {
@@ -143,6 +148,9 @@ fn json(capture: &Capture) -> serde_json::Value {
         });
         if let Protocol::Etrace(source) = &source.protocol {
             object["etrace"] = etrace::json(source);
+        }
+        if let Some(path) = &source.delta {
+            object["delta"] = delta::json(path);
         }
         object
     });

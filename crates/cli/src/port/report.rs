@@ -111,14 +111,14 @@ impl Report {
         table
     }
 
-    /// For people, in lines of less than 80 characters.
-    pub fn lines(&self) -> Vec<String> {
+    /// For people, in lines of less than 80 characters. `port` is what it is called.
+    pub fn lines(&self, port: &str) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = |name: &str, count: u64, more: &str| {
             lines.push(format!("  {name:<16} {:>16}  {more}", grouped(count)));
         };
         let per = |count: u64| self.bits as f64 / count.max(1) as f64;
-        line("port", self.bits, &format!("bits, {:.4} a cycle", per(self.cycles)));
+        line(port, self.bits, &format!("bits, {:.4} a cycle", per(self.cycles)));
         let clock = if self.is_untimed { "cycles, one for each instruction" } else { "cycles" };
         line("", self.cycles, clock);
         line("", self.packets, &format!("packets, {:.4} bits an instruction", per(self.instructions)));
@@ -197,7 +197,7 @@ mod tests {
             gaps.lose(1 << 40, 1 << 44);
             let mut report = Report::new(Asked { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
             report.merge(&report.clone());
-            for line in report.lines() {
+            for line in report.lines("delta port") {
                 assert!(line.len() < 80, "{line}");
             }
             let table = report.table();

@@ -74,7 +74,8 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     let places = opts.program.as_deref().map_or_else(Places::none, places::file);
     let xlen = log.xlen().unwrap_or(if opts.rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
     let controls = Controls::new(opts, places.image())?;
-    let (folder, tracer) = super::trace(opts, xlen)?;
+    let delta = opts.delta.of_log(path, xlen, places.image())?;
+    let (folder, tracer) = super::trace(opts, xlen, delta)?;
     let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?));
     let start = Instant::now();
     let mut qualified = None;
@@ -108,12 +109,11 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
         }
         _ => None,
     };
+    let is_good = error.is_none() && traced.is_none_or(|traced| !traced.is_cut());
     let timing = None;
     let ran = Ran { stop, watch, seconds, timing, log_bytes, traced, qualified, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);
-    ran.end(opts, xlen, error.is_none(), |pc| {
-        code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc))
-    })
+    ran.end(opts, xlen, is_good, |pc| code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc)))
 }
 
 /// The program's instructions, for logs that do not tell them.

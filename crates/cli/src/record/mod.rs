@@ -37,7 +37,7 @@ use self::summary::Summary;
 pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::control::{ControlArgs, Qualified};
-use crate::etrace::{Folder, Settings, TraceFile, Traced, Tracer, WithData};
+use crate::etrace::{DeltaArgs, DeltaSettings, Folder, Settings, TraceFile, Traced, Tracer, WithData};
 use crate::output::{Error, Outcome, report};
 use crate::port::PortArgs;
 
@@ -70,6 +70,8 @@ Examples:
   tracewright record --timing cva6_like programs/bin/tasks.elf
   tracewright record --protocol etrace --timing cva6_like -o run \\
       --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
+  tracewright record --protocol etrace --timing rocket_like -o run \\
+      --delta programs/bin/sort.elf
   tracewright record --listing - -q programs/bin/args.elf | less
   tracewright record --from spike.log --log ours.log
   tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
@@ -78,7 +80,7 @@ Examples:
   tracewright record --qemu --data addresses -o run riscv-app")]
 pub struct Opts {
     /// The program: an ELF file. With --root, a path there.
-    #[arg(required_unless_present_any = ["from", "timing", "options"])]
+    #[arg(required_unless_present_any = ["from", "timing", "options", "delta"])]
     program: Option<PathBuf>,
 
     /// Its arguments.
@@ -151,6 +153,9 @@ pub struct Opts {
     memory: usize,
 
     #[command(flatten)]
+    delta: DeltaArgs,
+
+    #[command(flatten)]
     control: ControlArgs,
 
     #[command(flatten)]
@@ -199,7 +204,19 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         out.flush()?;
         return Ok(Outcome::Good);
     }
+    if let Some(help) = opts.delta.help(opts.program.as_deref()) {
+        let mut out = crate::output::stdout();
+        out.write_all(help.as_bytes())?;
+        out.flush()?;
+        return Ok(Outcome::Good);
+    }
     if opts.qemu.qemu {
+        if opts.delta.is_given() {
+            return Err(Error::Message(
+                "--delta: QEMU does not tell in which cycles instructions retire: leave out --qemu, and add --timing MODEL"
+                    .into(),
+            ));
+        }
         return qemu::run(&opts);
     }
     if opts.protocol == Some(Protocol::Etm4) {
@@ -211,6 +228,7 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         ("--option", !opts.options.is_empty()),
         ("--when", opts.control.is_given()),
         ("--ring", opts.ring.ring.is_some()),
+        ("--delta", opts.delta.is_given()),
     ];
     if opts.protocol.is_none()
         && let Some((option, _)) = for_traces.iter().find(|(_, given)| *given)
@@ -249,10 +267,11 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("name a program to run".into()));
     };
     let timing = opts.timing.as_deref().map(timing).transpose()?;
+    let delta = delta_of(opts, timing.as_ref())?;
     match machine::load(opts, program)? {
         Loaded::Linux(mut hart) => {
             let controls = Controls::new(opts, places::linux(hart.machine.mapped()).image())?;
-            let (folder, tracer) = trace(opts, xlen(&hart.core))?;
+            let (folder, tracer) = trace(opts, xlen(&hart.core), delta)?;
             let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             ran.end_trace(folder, tracer, &places::programs(hart.machine.mapped()), &mut hart.core)?;
             for warning in hart.machine.warnings() {
@@ -263,7 +282,7 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         }
         Loaded::Bare(mut hart) => {
             let controls = Controls::new(opts, places::file(program).image())?;
-            let (folder, tracer) = trace(opts, xlen(&hart.core))?;
+            let (folder, tracer) = trace(opts, xlen(&hart.core), delta)?;
             let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             let programs = [ImageFile { path: program.clone(), at: None }];
             ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
@@ -290,16 +309,36 @@ fn timing(name: &str) -> Result<Model, Error> {
     Model::new(&config).map_err(|error| Error::Message(format!("{name}: {error}")))
 }
 
+/// Delta trace of a model's cycles, if it is asked for.
+fn delta_of(opts: &Opts, timing: Option<&Model>) -> Result<Option<DeltaSettings>, Error> {
+    let width = match timing {
+        Some(model) => model.config().retire_width.into(),
+        None if opts.delta.is_given() => {
+            let models: Vec<_> = Config::preset_names().collect();
+            return Err(Error::Message(format!(
+                "--delta tells cycles, and there are none: add --timing MODEL ({})",
+                models.join(", ")
+            )));
+        }
+        None => 1,
+    };
+    Ok(opts.delta.config(width)?.map(|config| DeltaSettings { config, is_gapless: true }))
+}
+
 /// Where a trace goes, and what makes it, if one is asked for.
-fn trace(opts: &Opts, xlen: Xlen) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
+fn trace(
+    opts: &Opts,
+    xlen: Xlen,
+    delta: Option<DeltaSettings>,
+) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let mut settings = Settings::new(isa);
-    if let Some(max) = opts.ring.resync_max() {
-        settings.resync.max = max;
+    if let Some(resync) = opts.ring.resync(delta.is_some()) {
+        settings.resync = resync;
     }
     settings.ring = opts.ring.ring;
-    let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
+    let settings = settings.with_delta(delta).with(&opts.options)?.with_port(opts.port.asked())?;
     if opts.from.is_some() {
         settings.refuse_data()?;
     }

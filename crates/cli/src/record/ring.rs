@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tracewright_core::{Block, DataAccess};
+use tracewright_etrace::encode::{Resync, ResyncMode};
 use tracewright_hart::{Access, Controlled, Privilege, Sink, Trap};
 
 use super::grouped;
@@ -13,6 +14,7 @@ use crate::output::report;
 #[command(next_help_heading = "What is kept of the trace")]
 pub struct RingArgs {
     /// Keep only the newest bytes of the trace: so many, with K or M for more. What is decoded begins at the first synchronisation in there.
+    /// Delta trace (--delta) has such a ring of its own.
     #[arg(long, value_name = "BYTES", value_parser = size, conflicts_with_all = ["qemu", "from"])]
     pub ring: Option<u64>,
 
@@ -43,11 +45,17 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl RingArgs {
-    /// After how many packets, as an exponent less 4, the encoder has to synchronise, so that the ring always holds some places to start from.
-    pub fn resync_max(&self) -> Option<u8> {
-        // Packets have about eight bytes.
-        let packets = self.ring? / 8 / 8;
-        Some(packets.checked_ilog2().unwrap_or(0).saturating_sub(4).min(8) as u8)
+    /// When the encoder has to synchronise, so that the ring always holds some places to start from; with delta trace, so that both rings hold some
+    /// of the same.
+    pub fn resync(&self, has_delta: bool) -> Option<Resync> {
+        let exponent = |count: u64| count.checked_ilog2().unwrap_or(0).saturating_sub(4) as u8;
+        let usual = Resync::default();
+        Some(match has_delta {
+            // Packets have about eight bytes.
+            false => Resync { max: exponent(self.ring? / 8 / 8).min(8), ..usual },
+            // Delta trace takes more room: two bits a cycle, about.
+            true => Resync { mode: ResyncMode::Cycles, max: exponent(self.ring?).min(15), ..usual },
+        })
     }
 
     /// How many bytes come after the trigger.
@@ -239,8 +247,12 @@ mod tests {
     fn positions_are_parts_of_the_ring() {
         assert_eq!([0, 25, 75, 100].map(|position| args(65536, position).after()), [65536, 49152, 16384, 0]);
         assert_eq!(
-            [256, 4096, 65536, 1 << 30].map(|ring| args(ring, 50).resync_max()),
-            [Some(0), Some(2), Some(6), Some(8)]
+            [256, 4096, 65536, 1 << 30].map(|ring| args(ring, 50).resync(false).unwrap().max),
+            [0, 2, 6, 8]
+        );
+        assert_eq!(
+            [256, 4096, 65536, 1 << 30].map(|ring| args(ring, 50).resync(true).unwrap().max),
+            [4, 8, 12, 15]
         );
     }
 }

@@ -182,6 +182,7 @@ impl Summary {
             "traced_instructions": ran.qualified.map(|qualified| qualified.qualified),
             "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
             "port": ran.traced.and_then(|traced| traced.port).map(|port| port.json()),
+            "delta": ran.traced.and_then(|traced| traced.delta).map(|delta| delta.json()),
         });
         format!("{object}\n")
     }
@@ -209,7 +210,19 @@ pub fn traced_lines(traced: &Traced, instructions: u64, dir: Option<&Path>) {
     };
     line("packets", packets, &format!("{bytes:.2} bytes each{data}"));
     if let Some(port) = &traced.port {
-        port.lines().iter().for_each(|line| say(line));
+        port.lines("port").iter().for_each(|line| say(line));
+    }
+    let Some(delta) = &traced.delta else { return };
+    line("delta", delta.bytes, &format!("bytes, {:.4} bits an instruction", delta.bits()));
+    say(&format!("  {:<16} {:>16}  {}", "", "format", delta.config));
+    if delta.kept < delta.bytes {
+        line("kept", delta.kept, "bytes: the newest, in a ring");
+    }
+    if delta.untimed > 0 {
+        line("", delta.untimed, "instructions are not in it: their cycle is not known");
+    }
+    if let Some(port) = &delta.port {
+        port.lines("delta port").iter().for_each(|line| say(line));
     }
 }
 
@@ -222,8 +235,8 @@ pub fn unknown_line(unknown: u64) {
 }
 
 /// `1 234 567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+pub fn grouped(number: impl Into<u128>) -> String {
+    let digits = number.into().to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {

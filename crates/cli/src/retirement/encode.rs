@@ -147,7 +147,7 @@ impl Threads {
             all.data_packets += traced.data_packets;
         }
         if let Some(path) = asked.summary {
-            write_summary(path, self.instructions, all.bytes, Some(all.packets), all.port.as_ref())?;
+            write_summary(path, self.instructions, all.bytes, Some(all.packets), all.port.as_ref(), None)?;
         }
         if !self.quiet {
             traced_lines(&all, self.encoded(), Some(asked.dir));
@@ -173,7 +173,7 @@ impl Threads {
         let pieces = code.iter().map(|(start, code)| (*start, code.as_slice()));
         let traced = folder.finish(tracers, process(log.header(), definitions), pieces)?;
         if let Some(path) = asked.summary {
-            write_summary(path, self.instructions, traced.bytes, None, traced.port.as_ref())?;
+            write_summary(path, self.instructions, traced.bytes, None, traced.port.as_ref(), None)?;
         }
         if !self.quiet {
             let bits = 8.0 * traced.bytes as f64 / traced.instructions.max(1) as f64;
@@ -183,7 +183,7 @@ impl Threads {
                 "trace",
                 grouped(traced.bytes)
             ));
-            traced.port.iter().flat_map(port::Report::lines).for_each(|line| say(&line));
+            traced.port.iter().flat_map(|port| port.lines("port")).for_each(|line| say(&line));
         }
         Ok(())
     }

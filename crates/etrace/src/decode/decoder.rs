@@ -180,10 +180,11 @@ impl<'i> Decoder<'i> {
     pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
         match &message.content {
             Content::Instruction(packet) if self.is_ours(message.source) => {
+                self.packet(offset, packet, sink);
+                // What the packet tells of had happened when it was sent.
                 if let Some(value) = message.timestamp {
                     sink.element(offset, &Element::Timestamp { value, cycles: None });
                 }
-                self.packet(offset, packet, sink);
             }
             Content::Instruction(_) => {}
             _ => self.no_packet(offset, message, sink),

@@ -84,9 +84,7 @@ impl BlockEncoder {
     #[inline(never)]
     fn any_block(&mut self, block: &Block, out: &mut impl FnMut(u64, &Packet)) {
         self.catch_up();
-        if !self.is_timed {
-            self.tick(self.cycle + u64::from(block.count));
-        }
+        self.begin(block);
         let Self { executed, encoder, cycle, .. } = self;
         let mut out = |packet: &Packet| out(*cycle, packet);
         match executed.next_block(block) {
@@ -94,6 +92,17 @@ impl BlockEncoder {
                 (self.last, self.is_quick) = (*block, self.may_be_quick && !self.is_timed);
             }
             _ => encoder.entry(&executed.block(block), &mut out),
+        }
+        // A trap after it is not before its last instruction.
+        self.executed.time(self.cycle);
+    }
+
+    /// Packets tell the time of an entry with the address of its first instruction: it is that one's.
+    fn begin(&mut self, block: &Block) {
+        if !self.is_timed {
+            let first = self.cycle + 1;
+            self.tick(self.cycle + u64::from(block.count));
+            self.executed.time(first);
         }
     }
 
@@ -117,10 +126,10 @@ impl BlockEncoder {
     /// A block was executed, as an entry; it is not encoded.
     pub fn entry_of(&mut self, block: &Block) -> Entry {
         self.catch_up();
-        if !self.is_timed {
-            self.tick(self.cycle + u64::from(block.count));
-        }
-        self.executed.block(block)
+        self.begin(block);
+        let entry = self.executed.block(block);
+        self.executed.time(self.cycle);
+        entry
     }
 
     /// What retired, as an encoder is told, with a cycle of its own.
@@ -144,11 +153,13 @@ impl BlockEncoder {
         self.entry(&entry, out);
     }
 
-    /// It is this cycle now, and time. From now on, only what is told so goes on.
-    pub fn set_cycle(&mut self, cycle: u64) {
+    /// The first instruction of the block to come retires in the one cycle, its last in the other. That is also the time. From now on, only
+    /// what is told so goes on.
+    pub fn set_cycles(&mut self, first: u64, last: u64) {
         self.catch_up();
         self.is_timed = true;
-        self.tick(cycle);
+        self.tick(last);
+        self.executed.time(first);
     }
 
     /// Circumstances change; see [`Executed`].

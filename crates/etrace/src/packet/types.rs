@@ -66,7 +66,7 @@ pub struct Trap {
 pub struct Context {
     /// The privilege.
     pub privilege: u8,
-    /// The time; 0 if it is not sent.
+    /// The time, in our own traces the cycle in which the instruction retired whose address the packet has; 0 if it is not sent.
     pub time: u64,
     /// The context; 0 if it is not sent.
     pub context: u64,

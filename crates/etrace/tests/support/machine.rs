@@ -151,6 +151,6 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 /// All sample programs.
 pub fn samples() -> Vec<PathBuf> {
     let samples = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin"));
-    assert_eq!(samples.len(), 22);
+    assert_eq!(samples.len(), 24);
     samples
 }

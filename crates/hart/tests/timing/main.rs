@@ -4,6 +4,8 @@ mod config;
 mod front;
 mod memory;
 mod pipeline;
+#[cfg(unix)]
+mod planted;
 mod program;
 mod random;
 mod twin;

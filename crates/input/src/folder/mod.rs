@@ -10,6 +10,7 @@
 //! protocol = "etrace"
 //! id = 0
 //! isa = "rv64"
+//! delta = "delta.bin" # if there is one: retirement-delta trace, the cycle of each instruction
 //! encapsulation = { kind = "standard", source_bits = 0, timestamp_bytes = 0, type_bits = 0 }
 //! params = { iaddress_width = 64, iaddress_lsb = 1 } # and more, under the specification's names
 //! options = { implicit_return = true }

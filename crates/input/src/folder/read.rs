@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, data};
@@ -32,7 +32,7 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
         Ok(None) => document.log.error(None, format!("format = {FORMAT} is missing: is this a capture?")),
     }
     let description = document.string(&mut root, "description").ok().flatten().map(|(text, _)| text);
-    let sources = sources(&mut document, &mut root);
+    let sources = sources(&mut document, &mut root, dir);
     let buffers = buffers(&mut document, &mut root, dir, &sources);
     let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
@@ -64,11 +64,11 @@ pub(super) fn read(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn sources(document: &mut Document<'_>, root: &mut Table<'_>) -> Vec<Source> {
+fn sources(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     for table in document.tables(root, "source", "[[source]]") {
         let line = table.line;
-        match source(document, table, &sources) {
+        match source(document, table, dir, &sources) {
             Ok(source) => sources.push(source),
             Err(Wrong) => document.log.error(line, "the source is skipped: repair what is wrong with it"),
         }
@@ -76,7 +76,12 @@ fn sources(document: &mut Document<'_>, root: &mut Table<'_>) -> Vec<Source> {
     sources
 }
 
-fn source(document: &mut Document<'_>, mut table: Table<'_>, before: &[Source]) -> Result<Source, Wrong> {
+fn source(
+    document: &mut Document<'_>,
+    mut table: Table<'_>,
+    dir: &Path,
+    before: &[Source],
+) -> Result<Source, Wrong> {
     let line = table.line;
     let name = document.string(&mut table, "name")?;
     let (name, name_line) = name.unwrap_or_else(|| (format!("source{}", before.len()), line));
@@ -84,18 +89,40 @@ fn source(document: &mut Document<'_>, mut table: Table<'_>, before: &[Source]) 
         document.log.error(name_line, format!("another source has the name {}, too", quote(&name)));
         return Err(Wrong);
     }
-    let protocol = match document.string(&mut table, "protocol")? {
+    let (protocol, delta) = match document.string(&mut table, "protocol")? {
         Some((protocol, _)) if protocol == "etrace" => {
-            Protocol::Etrace(Box::new(etrace_source(document, table)?))
+            let delta = delta_file(document, &mut table, dir);
+            (Protocol::Etrace(Box::new(etrace_source(document, table)?)), delta)
         }
         // Its keys are not ours to judge.
-        Some((other, _)) => Protocol::Unsupported(other, None),
+        Some((other, _)) => (Protocol::Unsupported(other, None), None),
         None => {
             document.log.error(line, "protocol is missing: expected \"etrace\"");
             return Err(Wrong);
         }
     };
-    Ok(Source { name, core: None, protocol, registers: Vec::new() })
+    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta })
+}
+
+/// Where a source's retirement-delta trace is. All else can be read without it.
+fn delta_file(document: &mut Document<'_>, table: &mut Table<'_>, dir: &Path) -> Option<PathBuf> {
+    let without = "cycles of instructions will not be known";
+    let line = table.line;
+    let (file, line) = match document.string(table, "delta") {
+        Ok(found) => found?,
+        Err(Wrong) => {
+            document.log.error(line, format!("the delta trace is skipped: {without}"));
+            return None;
+        }
+    };
+    let path = dir.join(&file);
+    match plain_file(&path) {
+        Ok(_) => Some(path),
+        Err(why) => {
+            document.log.error(line, format!("delta {}: {why}: {without}", quote(&file)));
+            None
+        }
+    }
 }
 
 fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<EtraceSource, Wrong> {
@@ -127,7 +154,7 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
             }
         }
     }
-    document.unknown(table, "name, protocol, id, isa, encapsulation, params, options, data_options");
+    document.unknown(table, "name, protocol, id, isa, delta, encapsulation, params, options, data_options");
     document.good(config.check().map_err(|error| (line, error.to_string())))?;
     Ok(EtraceSource { config, source, isa })
 }

@@ -9,8 +9,8 @@ use crate::etrace::{self, EtraceSource, Group, encapsulation};
 #[derive(Debug, Default)]
 pub(super) struct Description {
     pub(super) description: Option<String>,
-    /// Name and parameters.
-    pub(super) sources: Vec<(String, EtraceSource)>,
+    /// Name, parameters, and the file with its retirement-delta trace.
+    pub(super) sources: Vec<(String, EtraceSource, Option<String>)>,
     /// Name, file, and the sources' numbers.
     pub(super) buffers: Vec<(String, String, Vec<usize>)>,
     /// File, address and build ID.
@@ -37,10 +37,13 @@ impl Description {
         if let Some(description) = &self.description {
             writeln!(text, "description = {}", quoted(description))?;
         }
-        for (name, source) in &self.sources {
+        for (name, source, delta) in &self.sources {
             writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
             writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
             writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
+            if let Some(delta) = delta {
+                writeln!(text, "delta = {} # the cycle of each instruction", quoted(delta))?;
+            }
             let kind = source.config.encapsulation;
             writeln!(text, "\n[source.encapsulation]\nkind = {}", quoted(encapsulation::name(kind)))?;
             for (value, (name, _, meaning)) in
@@ -63,7 +66,7 @@ impl Description {
         for (name, file, sources) in &self.buffers {
             writeln!(text, "\n[[buffer]]\nname = {}\nfile = {}", quoted(name), quoted(file))?;
             let names = sources.iter().filter_map(|&source| self.sources.get(source));
-            let names: Vec<_> = names.map(|(name, _)| quoted(name)).collect();
+            let names: Vec<_> = names.map(|(name, ..)| quoted(name)).collect();
             writeln!(text, "sources = [{}]", names.join(", "))?;
         }
         for (file, address, build_id) in &self.images {

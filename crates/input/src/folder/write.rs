@@ -80,8 +80,23 @@ impl CaptureWriter {
 
     /// Adds a source with a name of its own. Gives its number.
     pub fn source(&mut self, name: &str, source: EtraceSource) -> usize {
-        self.description.sources.push((name.to_owned(), source));
+        self.description.sources.push((name.to_owned(), source, None));
         self.description.sources.len() - 1
+    }
+
+    /// Adds the retirement-delta trace of the source with this number. Gives the file for its bytes, and where it is.
+    ///
+    /// # Errors
+    /// When the file cannot be made, or there is no such source.
+    pub fn delta(&mut self, source: usize) -> Result<(PathBuf, File), Problem> {
+        let name = self.free_name("delta.bin");
+        let path = self.dir.join(&name);
+        let Some((.., delta)) = self.description.sources.get_mut(source) else {
+            return Err(Problem::file_error(&path, format!("there is no source {source}")));
+        };
+        *delta = Some(name);
+        let made = create(&path)?;
+        Ok((path, made))
     }
 
     /// Adds a buffer with a name of its own, written by the sources with these numbers. Gives the file for its bytes, and where it is.
@@ -91,13 +106,7 @@ impl CaptureWriter {
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
         let path = self.dir.join(&file);
-        let made = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(|error| cannot_write(&path, &error))?;
+        let made = create(&path)?;
         self.description.buffers.push((name.to_owned(), file, sources.to_vec()));
         Ok((path, made))
     }
@@ -165,6 +174,12 @@ impl CaptureWriter {
         self.taken.push(free.clone());
         free
     }
+}
+
+/// A file that is empty, and may be read again.
+fn create(path: &Path) -> Result<File, Problem> {
+    let made = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    made.map_err(|error| cannot_write(path, &error))
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Problem {

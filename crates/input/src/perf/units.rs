@@ -89,7 +89,7 @@ impl Unit {
             }
         };
         let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Source { name: format!("cpu{}", self.cpu), core: None, protocol, registers })
+        Ok(Source { name: format!("cpu{}", self.cpu), core: None, protocol, registers, delta: None })
     }
 
     /// ETMv4 or ETE; `None`: something older.

@@ -164,7 +164,7 @@ impl Summary {
         }
         unknown_line(self.unknown);
         if let Some(port) = &self.port {
-            port.lines().iter().for_each(|line| say(line));
+            port.lines("port").iter().for_each(|line| say(line));
         }
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));

@@ -1,0 +1,150 @@
+//! `tracewright stalls`: where the cycles went.
+
+mod gather;
+mod json;
+mod pictures;
+mod table;
+mod text;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use self::gather::{Gather, OfSource};
+use self::table::Tables;
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::clocks::Clocks;
+use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
+use crate::{decode, images};
+
+/// Show where the cycles went, and what waited.
+///
+/// For functions, source lines and instructions: cycles, those of them in which nothing retired (stalls), instructions retired, and
+/// cycles for each. A wait is put down to the instruction that waited to retire. Cycles come from a retirement-delta trace
+/// (record --delta: exact), from an ETM's cycle counts, or from times in E-Trace: the last two tell the cycles of
+/// several instructions together, of which each gets the same part.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tracewright record --protocol etrace --timing rocket_like --delta \\
+      -o run programs/bin/misses.elf
+  tracewright stalls run
+  tracewright stalls run --by instructions --top 30
+  tracewright stalls run --json | jq '.functions[0]'
+  tracewright stalls run --histogram stalls.svg --timeline functions.svg
+  tracewright stalls juno/ --image vmlinux --id 0x10")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    /// Only this table.
+    #[arg(long, value_enum)]
+    by: Option<By>,
+
+    /// What comes first.
+    #[arg(long, value_enum, default_value_t = Sort::Stalls)]
+    sort: Sort,
+
+    /// How many rows a table has.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+
+    /// One JSON object, with all rows.
+    #[arg(long)]
+    json: bool,
+
+    /// Draw how long stalls are, as SVG.
+    #[arg(long, value_name = "FILE.svg")]
+    histogram: Option<PathBuf>,
+
+    /// Draw which function ran when, and when it stalled, as SVG: the functions of --top.
+    #[arg(long, value_name = "FILE.svg")]
+    timeline: Option<PathBuf>,
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    Functions,
+    Lines,
+    Instructions,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// What waited most.
+    Stalls,
+    /// What took most cycles.
+    Cycles,
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let capture = opts.capture.open()?;
+    let (image, problems) = capture.image(&opts.program.images);
+    let mut outcome = report_problems(&capture.problems, Needs::All);
+    outcome = outcome.and(report_problems(&problems, Needs::All));
+    images::report_remarks(&image, &opts.program.images);
+    let clocks = Clocks::open(&capture);
+    let wanted =
+        |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
+    if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {
+        return Err(Error::Message(format!(
+            "{}: nothing tells cycles here: record with --timing and --delta, switch on cycle counts \
+             (TRCCONFIGR.CCI), or times in E-Trace (--option notime=0)",
+            opts.capture.capture.display()
+        )));
+    }
+    let gather = Gather::new(&clocks);
+    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
+    let mut sources = gather.finish();
+    for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
+        let name = &capture.sources[*index].name;
+        report(&format!("{name}: nothing tells its cycles: it is left out"));
+    }
+    sources.retain(|source| source.stalls.is_some());
+    let tables = Tables::new(&sources, &image, opts.sort);
+    let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
+    let title = title(&opts.capture.capture);
+    if let Some(path) = &opts.histogram {
+        write(path, &pictures::histogram(&title, &sources))?;
+    }
+    if let Some(path) = &opts.timeline {
+        let [source] = &mut sources[..] else {
+            let message = "--timeline draws one source: say which with --id";
+            return Err(Error::Message(message.into()));
+        };
+        write(path, &pictures::timeline(&title, source, opts.top))?;
+    }
+    let text = match opts.json {
+        true => {
+            let named: Vec<_> = names.iter().copied().zip(&sources).collect();
+            json::object(&named, &tables, &image)
+        }
+        false => text::all(opts, &names, &sources, &tables, &image),
+    };
+    let mut out = stdout();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(outcome.and(Outcome::from_errors(errors)))
+}
+
+/// What a picture is of.
+fn title(path: &Path) -> String {
+    let name =
+        path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| path.display().to_string())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text)
+        .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
+}

@@ -1,0 +1,202 @@
+//! Where the cycles went, for people: 80 columns wide.
+
+use std::fmt::Write;
+
+use tracewright_image::Image;
+use tracewright_profile::{Account, Cost, Kind, Stalls};
+
+use super::gather::OfSource;
+use super::table::{Instruction, Tables};
+use super::{By, Opts, Sort};
+use crate::decode::{disassembly, names};
+use crate::line::Line;
+use crate::record::grouped;
+
+const WIDTH: usize = 80;
+/// Columns of the numbers before a name, with the blanks after them.
+const NUMBERS: usize = 53;
+
+/// What tells the time, in words.
+pub fn clock(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Delta => "retirement-delta trace",
+        Kind::Counts => "cycle counts",
+        Kind::Times => "times in the trace",
+    }
+}
+
+/// All that is asked for.
+pub fn all(opts: &Opts, names: &[&str], sources: &[OfSource], tables: &Tables, image: &Image) -> String {
+    let mut text = String::new();
+    for (name, source) in names.iter().zip(sources) {
+        if let Some(stalls) = &source.stalls {
+            account(&mut text, name, stalls);
+        }
+    }
+    let wants = |by: By| opts.by.is_none_or(|asked| asked == by);
+    if wants(By::Functions) {
+        let rows = tables.functions.iter().map(|(name, cost)| (name.clone(), *cost));
+        table(&mut text, opts, "function", tables, tables.functions.len(), rows);
+    }
+    if wants(By::Lines) {
+        let rows = tables.lines.iter().map(|(place, cost)| {
+            (format!("{}:{} {}", names::file_name(&place.file), place.line, place.function), *cost)
+        });
+        if !tables.lines.is_empty() || opts.by.is_some() {
+            table(&mut text, opts, "line", tables, tables.lines.len(), rows);
+            if tables.without_line.cycles > 0 {
+                let share = percent(tables.without_line.cycles, tables.all.cycles);
+                let _ = writeln!(text, "{share:>21} % of cycles are of no known line");
+            }
+        }
+    }
+    if wants(By::Instructions) {
+        instructions(&mut text, opts, tables, image);
+    }
+    if opts.by.is_none() {
+        longest(&mut text, opts, sources, image);
+    }
+    text
+}
+
+fn account(text: &mut String, name: &str, stalls: &Stalls) {
+    let Account { retired, untimed, cycles, stalled, before, lost, between, losses, shares, shared } =
+        *stalls.account();
+    let mut line = |number: u64, what: &str| {
+        let _ = writeln!(text, "{:>16}  {what}", grouped(number));
+    };
+    line(stalls.account().all(), &format!("cycles of {name}, from {}", clock(stalls.kind())));
+    let parts = [
+        (before, "before the first instruction"),
+        (lost, "while trace was lost or switched off"),
+        (between, "between instructions, and after the last"),
+    ];
+    if parts.iter().any(|(cycles, _)| *cycles > 0) {
+        line(cycles, "of instructions");
+        parts.iter().filter(|(cycles, _)| *cycles > 0).for_each(|(cycles, what)| line(*cycles, what));
+    }
+    let timed = retired - untimed;
+    line(retired, &format!("instructions, {} cycles each", ratio(cycles, timed)));
+    let least = if shares > 0 { "at least, " } else { "" };
+    line(stalled, &format!("stall cycles, {least}{} % of those of instructions", percent(stalled, cycles)));
+    if untimed > 0 {
+        line(untimed, "instructions of which no cycles are known");
+    }
+    if losses > 0 {
+        line(losses, "gaps in the trace or its cycles: waits there are not seen");
+    }
+    if shares > 0 {
+        let each = shared as f64 / shares as f64;
+        let each = if each < 100.0 { format!("{each:.1}") } else { grouped(each as u64) };
+        let mut lines = vec![
+            format!("Cycles are known of {each} instructions together, on average: each"),
+            "of them gets the same part; stalled is what is above a cycle each.".to_owned(),
+        ];
+        if stalls.kind() == Kind::Times && shared / shares > 100 {
+            lines.push("More times tell more: --option timestamp_bytes=8, a lower".to_owned());
+            lines.push("resync_max; record --delta tells the cycle of each.".to_owned());
+        }
+        for line in lines {
+            let _ = writeln!(text, "{:18}{line}", "");
+        }
+    }
+}
+
+/// A table of `count` rows, the first of them.
+fn table(
+    text: &mut String,
+    opts: &Opts,
+    what: &str,
+    tables: &Tables,
+    count: usize,
+    rows: impl Iterator<Item = (String, Cost)>,
+) {
+    let _ =
+        writeln!(text, "\n{:>14}{:>6}{:>14}{:>6}{:>11}  {what}", "stalls", "%", "cycles", "%", "per instr.");
+    for (name, cost) in rows.take(opts.top) {
+        numbers(text, &cost, tables);
+        let _ = writeln!(text, "{}", names::cut(&name, WIDTH - NUMBERS));
+    }
+    more(text, opts, count, what);
+}
+
+/// How many rows are left out.
+fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
+    let left = count.saturating_sub(opts.top);
+    if left > 0 {
+        let plural = if left == 1 { "" } else { "s" };
+        let _ = writeln!(text, "{:51}  {left} more {what}{plural} (--top)", "");
+    }
+}
+
+fn numbers(text: &mut String, cost: &Cost, tables: &Tables) {
+    let _ = write!(
+        text,
+        "{:>14}{:>6}{:>14}{:>6}{:>11}  ",
+        grouped(cost.stalled),
+        percent(cost.stalled, tables.all.stalled),
+        grouped(cost.cycles),
+        percent(cost.cycles, tables.all.cycles),
+        ratio(cost.cycles, cost.retired)
+    );
+}
+
+fn instructions(text: &mut String, opts: &Opts, tables: &Tables, image: &Image) {
+    let (first, of) = match opts.sort {
+        Sort::Stalls => ("stalls", tables.all.stalled),
+        Sort::Cycles => ("cycles", tables.all.cycles),
+    };
+    let _ = writeln!(text, "\n{first:>14}{:>6}{:>11}  instruction", "%", "per instr.");
+    for (instruction, cost) in tables.instructions.iter().take(opts.top) {
+        let number = if opts.sort == Sort::Stalls { cost.stalled } else { cost.cycles };
+        let (share, each) = (percent(number, of), ratio(cost.cycles, cost.retired));
+        let _ = write!(text, "{:>14}{share:>6}{each:>11}  ", grouped(number));
+        let _ = writeln!(text, "{}", words(instruction, image, WIDTH - 33));
+    }
+    more(text, opts, tables.instructions.len(), "instruction");
+}
+
+/// An instruction and where it is.
+fn words(instruction: &Instruction, image: &Image, width: usize) -> String {
+    let Instruction { isa, space, at } = instruction;
+    let mut line = Line::default();
+    disassembly::write(&mut line, *isa, at);
+    let code = String::from_utf8_lossy(line.bytes()).into_owned();
+    let room = width.saturating_sub(code.len() + 2).max(12);
+    let mut place = names::place(image, at.address, *space, room);
+    if place.is_empty() {
+        place = format!("{:#x}", at.address);
+    }
+    names::cut(&format!("{place}  {code}"), width)
+}
+
+/// The longest single stalls.
+fn longest(text: &mut String, opts: &Opts, sources: &[OfSource], image: &Image) {
+    let stalls = sources.iter().filter_map(|source| source.stalls.as_ref());
+    let mut all: Vec<_> = stalls.flat_map(Stalls::longest_stalls).collect();
+    all.sort_by_key(|stall| std::cmp::Reverse(stall.length));
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{:>14}{:>17}  the longest stalls, before", "cycles", "up to cycle");
+    for stall in all.iter().take(opts.top.min(5)) {
+        let found = tracewright_flow::Instructions::new(image, stall.space, &stall.block);
+        let Some(at) = found.into_iter().nth(stall.at as usize) else { continue };
+        let instruction = Instruction { isa: stall.block.isa, space: stall.space, at };
+        let _ = write!(text, "{:>14}{:>17}  ", grouped(stall.length), grouped(stall.cycle));
+        let _ = writeln!(text, "{}", words(&instruction, image, WIDTH - 33));
+    }
+}
+
+/// `12.3`.
+fn percent(part: u64, all: u64) -> String {
+    format!("{:.1}", 100.0 * part as f64 / all.max(1) as f64)
+}
+
+/// `1.23`.
+fn ratio(cycles: u64, instructions: u64) -> String {
+    if instructions == 0 {
+        return "-".into();
+    }
+    format!("{:.2}", cycles as f64 / instructions as f64)
+}

@@ -1,0 +1,51 @@
+//! How long stalls are.
+
+/// Stalls by their length: 1, 2, 3 to 4, 5 to 8 cycles, and so on.
+#[derive(Clone, Copy, Debug)]
+pub struct Histogram {
+    buckets: [(u64, u64); 65],
+}
+
+/// Stalls of about the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The shortest, in cycles.
+    pub from: u64,
+    /// The longest.
+    pub to: u64,
+    /// How many.
+    pub count: u64,
+    /// Cycles of all of them.
+    pub cycles: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: [(0, 0); 65] }
+    }
+}
+
+impl Histogram {
+    /// A stall of so many cycles; none if that is 0.
+    #[inline]
+    pub fn add(&mut self, length: u64) {
+        if let Some(less) = length.checked_sub(1) {
+            let (count, cycles) = &mut self.buckets[64 - less.leading_zeros() as usize];
+            *count += 1;
+            *cycles += length;
+        }
+    }
+
+    /// All up to the last that has any.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<Bucket> {
+        let used = self.buckets.iter().rposition(|&(count, _)| count > 0).map_or(0, |last| last + 1);
+        let all = self.buckets[..used].iter().enumerate();
+        all.map(|(i, &(count, cycles))| {
+            let to = 1u64.checked_shl(i as u32).unwrap_or(u64::MAX);
+            let from = if i == 0 { 1 } else { (1u64 << (i - 1)) + 1 };
+            Bucket { from, to, count, cycles }
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,315 @@
+//! Where the cycles went.
+
+use tracewright_core::{Block, MemorySpace, Stamp};
+
+use crate::clock::{Kind, Told};
+use crate::costs::{Costs, Id, Portions};
+use crate::histogram::Histogram;
+use crate::timeline::Timeline;
+
+/// Sums up the cycles of instructions.
+///
+/// An instruction's cycles are those from the retirement of the instruction before it up to its own: a wait is put down to the
+/// instruction that waited to retire. Where only the cycles of several instructions together are known, each gets the same
+/// part of them, and the least of them that must have been stalls.
+#[derive(Clone, Debug)]
+pub struct Stalls {
+    kind: Kind,
+    /// What single instructions cost.
+    pub costs: Costs,
+    /// How long stalls were.
+    pub histogram: Histogram,
+    /// Which function was at work when.
+    pub timeline: Timeline,
+    /// The longest stalls, the longest first.
+    longest: Vec<Longest>,
+    account: Account,
+    /// The last cycle that is known; `None` after a loss.
+    last: Option<u64>,
+    /// The last one before that.
+    before_loss: Option<u64>,
+    /// Instructions since, whose cycles are not known yet.
+    pending: Vec<Pending>,
+    waiting: u64,
+    /// How many had retired at the last loss.
+    retired_at_loss: u64,
+    /// What is added to cycles for the timeline: counts begin anew after each gap.
+    base: u64,
+}
+
+/// A single stall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Longest {
+    /// Its cycles.
+    pub length: u64,
+    /// The cycle that ended it.
+    pub cycle: u64,
+    /// The instruction that waited: its block, and its number there.
+    pub block: Block,
+    /// Where that is.
+    pub space: MemorySpace,
+    /// The number of the instruction in it.
+    pub at: u32,
+}
+
+/// What became of all cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Instructions that retired.
+    pub retired: u64,
+    /// Those of them whose cycles are not known.
+    pub untimed: u64,
+    /// Cycles of instructions.
+    pub cycles: u64,
+    /// Those of them in which nothing retired: at least so many.
+    pub stalled: u64,
+    /// Cycles before the first instruction, by a clock that began before it.
+    pub before: u64,
+    /// Cycles in which trace was lost or switched off, where it is known how many.
+    pub lost: u64,
+    /// Cycles between instructions that belong to none of them: of an exception, for example; and those after the last one.
+    pub between: u64,
+    /// How often it is not known what came between.
+    pub losses: u64,
+    /// How often a number of cycles was told for instructions together.
+    pub shares: u64,
+    /// Instructions that those were of.
+    pub shared: u64,
+}
+
+impl Account {
+    /// All cycles that are accounted for.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.before + self.cycles + self.lost + self.between
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    id: Id,
+    at: u32,
+    count: u32,
+}
+
+/// No more blocks wait for their cycles.
+const MOST_PENDING: usize = 1 << 20;
+/// Pieces of the timeline.
+const PIECES: u32 = 800;
+/// How many of the longest stalls are kept.
+const LONGEST: usize = 10;
+
+impl Stalls {
+    /// Nothing yet, by a clock of this kind.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        let last = (kind == Kind::Counts).then_some(0);
+        Self {
+            kind,
+            costs: Costs::default(),
+            histogram: Histogram::default(),
+            timeline: Timeline::new(PIECES),
+            longest: Vec::new(),
+            account: Account::default(),
+            last,
+            before_loss: None,
+            pending: Vec::new(),
+            waiting: 0,
+            retired_at_loss: 0,
+            base: 0,
+        }
+    }
+
+    /// What the clock says of a block. `function` is the number of the function that it belongs to; it is asked once a block.
+    pub fn block(
+        &mut self,
+        block: &Block,
+        space: MemorySpace,
+        stamps: &[Stamp],
+        function: impl FnOnce() -> u32,
+    ) {
+        let id = self.costs.run(block, space, function);
+        self.account.retired += stamps.len() as u64;
+        for (at, stamp) in (0..).zip(stamps) {
+            match *stamp {
+                Stamp::Exact(cycle) => self.exact(id, at, cycle, block, space),
+                Stamp::Between(..) | Stamp::From(_) | Stamp::Unknown => self.wait(id, at),
+            }
+        }
+    }
+
+    /// What it says of something else.
+    pub fn told(&mut self, told: Told<'_>) {
+        match told {
+            Told::Reached(cycle) => self.reached(cycle),
+            Told::Lost => self.lose(),
+            Told::Block(_) | Told::Nothing => {}
+        }
+    }
+
+    #[inline]
+    fn exact(&mut self, id: Id, at: u32, cycle: u64, block: &Block, space: MemorySpace) {
+        if self.waiting > 0 {
+            self.wait(id, at);
+            return self.reached(cycle);
+        }
+        let Some(last) = self.last else { return self.first(id, at, cycle) };
+        let Some(cycles) = cycle.checked_sub(last) else {
+            self.lose();
+            return self.first(id, at, cycle);
+        };
+        self.last = Some(cycle);
+        if cycles == 0 {
+            return;
+        }
+        let stalled = cycles - 1;
+        self.costs.add(id, at, cycles, stalled);
+        self.account.cycles += cycles;
+        self.account.stalled += stalled;
+        if stalled > 0 {
+            self.histogram.add(stalled);
+            if self.longest.len() < LONGEST || self.longest.last().is_some_and(|least| stalled > least.length)
+            {
+                self.longest(Longest { length: stalled, cycle, block: *block, space, at });
+            }
+        }
+        self.timeline.add(self.costs.function(id), self.base + last, self.base + cycle, 1);
+    }
+
+    #[cold]
+    fn longest(&mut self, stall: Longest) {
+        let at = self.longest.partition_point(|other| other.length >= stall.length);
+        self.longest.insert(at, stall);
+        self.longest.truncate(LONGEST);
+    }
+
+    /// The first instruction that is known again: of what it waited for nothing is known.
+    #[cold]
+    fn first(&mut self, id: Id, at: u32, cycle: u64) {
+        let before = cycle.saturating_sub(1);
+        // A wide core may retire in the cycle that was counted last.
+        let own = match self.before_loss.take() {
+            None => {
+                self.account.before += before;
+                cycle - before
+            }
+            Some(last) => {
+                self.account.lost += before.saturating_sub(last);
+                self.timeline.add(Timeline::LOST, self.base + last, self.base + before, 0);
+                u64::from(cycle > last)
+            }
+        };
+        self.costs.add(id, at, own, 0);
+        self.account.cycles += own;
+        self.timeline.add(self.costs.function(id), self.base + cycle - own, self.base + cycle, own);
+        self.last = Some(cycle);
+    }
+
+    /// The instruction's cycles are not known yet.
+    #[inline]
+    fn wait(&mut self, id: Id, at: u32) {
+        self.waiting += 1;
+        match self.pending.last_mut() {
+            Some(last) if last.id == id && last.at + last.count == at => last.count += 1,
+            _ => self.pending.push(Pending { id, at, count: 1 }),
+        }
+        if self.pending.len() > MOST_PENDING {
+            self.give_up();
+        }
+    }
+
+    /// Those that wait have waited for too long.
+    #[cold]
+    fn give_up(&mut self) {
+        self.account.untimed += std::mem::take(&mut self.waiting);
+        self.pending.clear();
+    }
+
+    /// All instructions so far had retired in this cycle.
+    fn reached(&mut self, cycle: u64) {
+        let Some(last) = self.last else {
+            // What ran before the clock was first heard took nobody knows how long.
+            self.give_up();
+            match self.before_loss.take() {
+                None => self.account.before += cycle,
+                Some(last) => {
+                    self.account.lost += cycle.saturating_sub(last);
+                    self.timeline.add(Timeline::LOST, self.base + last, self.base + cycle, 0);
+                }
+            }
+            self.last = Some(cycle);
+            return;
+        };
+        let Some(cycles) = cycle.checked_sub(last) else {
+            self.lose();
+            self.before_loss = None;
+            self.last = Some(cycle);
+            return;
+        };
+        self.last = Some(cycle);
+        if self.waiting == 0 {
+            self.account.between += cycles;
+            return;
+        }
+        let stalled = cycles.saturating_sub(self.waiting);
+        self.account.cycles += cycles;
+        self.account.stalled += stalled;
+        self.account.shares += 1;
+        self.account.shared += self.waiting;
+        self.histogram.add(stalled);
+        let mut each = Portions::new(cycles, self.waiting);
+        let mut each_stalled = Portions::new(stalled, self.waiting);
+        let mut at = self.base + last;
+        for Pending { id, at: first, count } in self.pending.drain(..) {
+            let (cycles, stalled) = (each.take(count.into()), each_stalled.take(count.into()));
+            let stalled = stalled.min(cycles);
+            self.costs.share(id, first, count, cycles, stalled);
+            self.timeline.add(self.costs.function(id), at, at + cycles, cycles - stalled);
+            at += cycles;
+        }
+        self.waiting = 0;
+    }
+
+    /// How long what comes took is not known.
+    fn lose(&mut self) {
+        self.give_up();
+        // A gap is told by several elements.
+        if self.account.retired > self.retired_at_loss {
+            self.account.losses += 1;
+            self.retired_at_loss = self.account.retired;
+        }
+        if self.kind == Kind::Counts {
+            self.base += self.last.unwrap_or(0);
+            self.last = Some(0);
+        } else if let Some(last) = self.last.take() {
+            self.before_loss = Some(last);
+        }
+    }
+
+    /// Nothing more comes. `end`: the cycle after the last one that the trace tells of.
+    pub fn finish(&mut self, end: Option<u64>) {
+        self.give_up();
+        let last = self.last.or(self.before_loss);
+        if let (Some(end), Some(last)) = (end, last) {
+            self.account.between += end.saturating_sub(1).saturating_sub(last);
+        }
+    }
+
+    /// What became of all cycles.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The longest stalls that belong to a single instruction, the longest first.
+    #[must_use]
+    pub fn longest_stalls(&self) -> &[Longest] {
+        &self.longest
+    }
+
+    /// What tells the time.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
