@@ -202,6 +202,29 @@ fn vmids_and_raw_trace_do_as_well() {
     two_processes(Protocol::Ete, &scratch).check(&scratch);
 }
 
+/// Long enough to be decoded in several windows, by several threads at once.
+#[test]
+fn long_pieces_are_split_between_threads() {
+    let scratch = Scratch::new("perf-long");
+    let mut rng = Rng::new(43);
+    let programs = programs(&mut rng);
+    install(&scratch, &programs);
+    let mut made = Made::new(Protocol::Etm4);
+    map(&mut made.recording, who(100, 0), &programs[0], "/bin/one");
+    map(&mut made.recording, who(200, 0), &programs[1], "/bin/two");
+    let mut running =
+        [(0, 100), (1, 200)].map(|(program, tid)| Running::new(&programs[program], tid, &mut rng));
+    for time in 1..4 {
+        let mut elements = Vec::new();
+        for turn in 0..40 {
+            elements.extend(running[turn % 2].run(Protocol::Etm4, 5000));
+        }
+        made.piece(who(100, 10 * time), &elements);
+    }
+    assert!(made.trace.len() > 100_000, "{}", made.trace.len());
+    made.check(&scratch);
+}
+
 #[test]
 fn a_process_that_runs_another_program_changes() {
     let scratch = Scratch::new("perf-exec");
