@@ -27,6 +27,8 @@ pub struct RecordedPrograms {
     pub(super) modules: HashMap<String, u64>,
 }
 
+/// Code that the kernel gives each process, stored like a file by those who collect them.
+const VDSO: &str = "[vdso]";
 /// No more files are named one by one.
 const MOST_NAMED: usize = 5;
 
@@ -178,7 +180,10 @@ impl Files<'_> {
                 Ok((path, bytes)) => builder.file(&path.display().to_string(), bytes),
                 Err(missing) => {
                     let id = builder.absent(&file.path, &missing.why());
-                    self.missing.push((file.path.clone(), missing));
+                    // Hardly anybody has that.
+                    if file.path != VDSO {
+                        self.missing.push((file.path.clone(), missing));
+                    }
                     id
                 }
             }
@@ -232,6 +237,5 @@ impl Files<'_> {
 /// Whether this is a file, and not memory that a process or the kernel made.
 fn is_file(path: &str) -> bool {
     let no_files = ["//", "[", "/memfd:", "/dev/", "anon_inode:", "/SYSV"];
-    // These are stored like files by those who collect them.
-    path == "[vdso]" || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))
+    path == VDSO || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))
 }
