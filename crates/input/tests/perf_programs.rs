@@ -1,6 +1,5 @@
 //! Programs of recordings: which file is where, for whom, and what is said of those that are not here.
 
-#[allow(dead_code, unused_imports, reason = "a part of it is used")]
 #[path = "../../image/tests/support/mod.rs"]
 mod elf;
 mod support;

@@ -335,11 +335,10 @@ mod tests {
 
     /// What is at 0x1000 for a thread at a time.
     fn at(timeline: &Timeline, thread: u32, time: u64) -> String {
-        let told = timeline.threads.iter().filter(|(tid, since, _)| *tid == thread && *since <= time).last();
+        let told = timeline.threads.iter().rfind(|(tid, since, _)| *tid == thread && *since <= time);
         let Some(&(_, _, process)) = told else { return "nobody".into() };
         let memories = &timeline.processes[process as usize].memories;
-        let mut number =
-            memories.iter().filter(|(since, _)| *since <= time).last().map_or(0, |memory| memory.1);
+        let mut number = memories.iter().rfind(|(since, _)| *since <= time).map_or(0, |memory| memory.1);
         while let Some(memory) = timeline.memories.get((number as usize).wrapping_sub(1)) {
             if let Some(found) = memory.mappings.get(&0x1000) {
                 return timeline.files[found.file as usize].path.clone();
