@@ -121,6 +121,15 @@ impl<'a> RegionRef<'a> {
         self.file.elf.as_ref().is_some_and(Lines::has_any)
     }
 
+    /// The section of its ELF file called `name`, if it is loaded.
+    pub fn section_named(&self, name: &str) -> Option<SectionRef<'a>> {
+        let (elf, bias) = (self.file.elf.as_ref()?, self.region.bias?);
+        let section = elf.sections.iter().find(|section| section.loaded && &*section.name == name)?;
+        let start = section.address.wrapping_add(bias);
+        let range = start..start.saturating_add(section.len);
+        Some(SectionRef { name: &section.name, range, executable: section.executable() })
+    }
+
     /// The section at `address`; its end is where code should not run past.
     pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
         let elf = self.file.elf.as_ref()?;

@@ -6,7 +6,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use elf::{AX, ET_REL, own_section, program, symbol};
+use elf::{AX, ET_REL, own_section, program, section, symbol};
 use support::Folder;
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Image, Moment};
@@ -178,9 +178,15 @@ fn the_kernel_is_where_the_recorder_says_that_a_symbol_was() {
     let linked = 0xffff_8000_1000_0000;
     let mut vmlinux = program(linked, vec![0x55; 0x1000], vec![symbol("_stext", linked + 0x100, 8, 0x12, 1)]);
     vmlinux.symbols.push(symbol("schedule", linked + 0x200, 8, 0x12, 1));
+    // A label, as the kernel's linker script makes it.
+    vmlinux.symbols.push(symbol("_text", linked, 0, 0x10, 1));
+    vmlinux.sections =
+        vec![section(".head.text", AX, linked, 0x100), section(".text", AX, linked + 0x100, 0xf00)];
     let ran = linked + 0x123_0000;
-    // Linux perf, simpleperf, and without the symbol's name.
-    for (start, offset, name) in [(ran, ran + 0x100, "_stext"), (ran + 0x100, 0, "_stext"), (ran, 0, "")] {
+    // Linux perf, with either symbol; simpleperf; and without the symbol's name.
+    let told =
+        [(ran, ran, "_text"), (ran, ran + 0x100, "_stext"), (ran + 0x100, 0, "_stext"), (ran + 0x100, 0, "")];
+    for (start, offset, name) in told {
         let folder = Folder::new();
         put(&folder, "root/vmlinux", &vmlinux.write());
         let mut recording = one(0);

@@ -144,11 +144,8 @@ fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place
     let symbol = path.split_once(']').map_or("", |(_, symbol)| symbol);
     let linked = image.symbols().resolve(symbol).map(|range| range.start);
     let linked = linked.or_else(|| {
-        let mut regions = image.regions();
-        regions.find_map(|region| {
-            let section = region.section(region.range().start)?;
-            (section.name == ".text").then_some(section.range.start)
-        })
+        let text = image.regions().find_map(|region| region.section_named(".text"));
+        text.map(|section| section.range.start)
     });
     // Linux perf says where the symbol was as the mapping's offset, simpleperf as its start.
     let at = if mapped.offset != 0 { mapped.offset } else { start };
