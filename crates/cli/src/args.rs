@@ -124,7 +124,7 @@ impl CaptureArgs {
 }
 
 /// The program that was traced.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ProgramArgs {
     /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
     /// address, and before the capture's own memory images, the first counts.

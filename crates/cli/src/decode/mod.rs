@@ -187,12 +187,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image || clocks.is_some() => 1,
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        jobs => jobs.into(),
+        jobs => number_of(jobs),
     };
     let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
+    let threads = threads(jobs)?;
     let mut errors = 0;
     let wants = |id: u16| opts.select.wants_number(id);
     let checked = Mutex::new(Vec::new());
@@ -219,6 +217,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
+/// So many threads as are asked for; 0: one for each core.
+pub fn number_of(jobs: u16) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        jobs => jobs.into(),
+    }
+}
+
+fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
+}
+
 /// Decodes all that is wanted of a capture, one part after another, and gives it to `print`, which writes nothing. Returns how many
 /// things were wrong.
 pub fn in_order<P: Print>(
@@ -228,20 +239,33 @@ pub fn in_order<P: Print>(
     program: &ProgramArgs,
     print: &P,
 ) -> Result<u64, Error> {
+    side_by_side(capture, image, select, program, print, 1)
+}
+
+/// The same, so many parts at once: for who keeps nothing from one part to the next.
+pub fn side_by_side<P: Print>(
+    capture: &Capture,
+    image: &Image,
+    select: &SelectArgs,
+    program: &ProgramArgs,
+    print: &P,
+    jobs: usize,
+) -> Result<u64, Error> {
+    let threads = threads(jobs)?;
     let wants = |id: u16| select.wants_number(id);
     let mut errors = 0;
     for buffer in select.buffers(capture, false)? {
         let (range, out, stopped) = (Range::ALL, &mut std::io::sink(), &mut Tally::default());
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
-            let plan = Plan { options, range, jobs: 1 };
+            let plan = Plan { options, range, jobs };
             let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            what.decode_into(print, "", out, stopped)?
+            threads.install(|| what.decode_into(print, "", out, stopped))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
-            let plan = Plan { options, range, jobs: 1 };
+            let plan = Plan { options, range, jobs };
             let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            what.decode_into(print, "", out, stopped)?
+            threads.install(|| what.decode_into(print, "", out, stopped))?
         };
     }
     Ok(errors)

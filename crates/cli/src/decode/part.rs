@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::packet::Malformed;
-use tracewright_flow::Sink;
+use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, Sink};
 use tracewright_image::{Image, Moment};
 
 use super::lane::Places;
@@ -17,6 +17,8 @@ use crate::reader::Place;
 pub trait Print: Sync {
     /// Whether it never prints anything.
     const SILENT: bool = false;
+    /// Whether blocks are only counted ([`counted`](Self::counted)): by node, without making any.
+    const COUNTS: bool = false;
     /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
     /// anything must ask for a single job.
     type State: Default + Send + Sync;
@@ -30,6 +32,8 @@ pub trait Print: Sync {
     fn needs_all(&self) -> bool {
         false
     }
+    /// How often each block of a source ran; what several decoders of it have counted is told one after another.
+    fn counted(&self, _profile: Profile) {}
     /// The lines for what all of a buffer came to.
     fn totals(&self, _buffer: &str, _tally: &Tally) -> String {
         String::new()
@@ -181,11 +185,21 @@ pub struct Remembered {
     pub skipped: Option<(u64, Place)>,
 }
 
+/// What is counted by a decoder's nodes.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// What ran.
+    pub sure: Counts,
+    /// What ran if the decoder, which began in the middle, was right.
+    pub now: Counts,
+}
+
 /// A sink that prints into a part.
 pub struct Out<'o, P: Print> {
     pub part: &'o mut Part,
     pub print: &'o P,
     pub state: &'o mut P::State,
+    pub counted: &'o mut Counted,
     pub source: &'o Source<'o>,
     pub image: &'o Image,
     pub places: &'o Places,
@@ -335,8 +349,41 @@ impl<P: Print> Sink for Out<'_, P> {
         if !self.wants(offset) {
             return self.print.passed(self.state, self.source, &Element::Block(*block));
         }
+        if P::COUNTS {
+            self.counted.now.set_space(self.space);
+            return self.counted.now.element(offset, &Element::Block(*block));
+        }
         self.part.tally.blocks += 1;
         self.part.tally.instructions += u64::from(block.count);
         self.print(offset, &Element::Block(*block));
+    }
+
+    #[inline(always)]
+    fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        if !P::COUNTS {
+            let node = graph.node(id);
+            self.block(offset, &node.block(node.ended(taken)));
+        } else if self.wants(offset) {
+            self.counted.now.node(offset, graph, id, taken);
+        }
+    }
+
+    const FOLLOWS: bool = P::COUNTS;
+
+    #[inline(always)]
+    fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        if self.range.is_all() { self.counted.now.follow(start, code) } else { None }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
+        if self.range.is_all() {
+            self.counted.now.learn(graph, start, code, branches, end);
+        }
+    }
+
+    fn forget(&mut self, graph: &Graph<'_>) {
+        self.counted.sure.settle(graph);
+        self.counted.now.forget(graph);
     }
 }

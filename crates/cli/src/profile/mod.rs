@@ -1,6 +1,10 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
+mod count;
+#[cfg(test)]
 mod gather;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright_profile::export;
 
-use self::gather::Gather;
+use self::count::Count;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::output::{Error, Needs, Outcome, report_problems, stdout};
 use crate::{decode, images};
@@ -36,6 +40,10 @@ pub struct Opts {
     /// Where to; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
 }
 
 /// What is written.
@@ -52,9 +60,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, Needs::All);
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
-    let gather = Gather::default();
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
-    let profile = gather.finish();
+    let count = Count::default();
+    let jobs = decode::number_of(opts.jobs);
+    let errors = decode::side_by_side(&capture, &image, &opts.select, &opts.program, &count, jobs)?;
+    let profile = count.finish(&image);
     let bytes = match opts.format {
         Format::Autofdo => export::autofdo::write(&profile).into_bytes(),
     };
