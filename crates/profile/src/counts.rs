@@ -209,6 +209,19 @@ impl Profile {
         self.blocks.iter().map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
     }
 
+    /// The same; `None` if it is more than a number can hold.
+    #[must_use]
+    pub fn instructions_checked(&self) -> Option<u64> {
+        let mut all = self.blocks.iter().map(|(code, runs)| u64::from(code.count).checked_mul(runs.all()));
+        all.try_fold(0_u64, |sum, more| sum.checked_add(more?))
+    }
+
+    /// How many branches were taken; `None` if it is more than a number can hold.
+    #[must_use]
+    pub fn taken_checked(&self) -> Option<u64> {
+        self.branches.values().try_fold(0_u64, |sum, more| sum.checked_add(*more))
+    }
+
     /// How many branches were taken to where something is known of.
     #[must_use]
     pub fn taken(&self) -> u64 {
