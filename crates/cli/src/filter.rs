@@ -36,6 +36,9 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// The options that ask for places.
+    pub const PLACES: &str = "not asked for (--function, --range, --binary)";
+
     /// The part of the trace file.
     pub fn range(&self) -> Range {
         Range { from: self.from, to: self.to.unwrap_or(u64::MAX) }

@@ -42,8 +42,8 @@ fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
             "no image has the code that ran (give it with --image FILE[@ADDR])".into()
         }
         Funnel { instructions: 0, .. } => "nothing could be decoded".into(),
-        _ if left_out.is_empty() => "no instruction is of what this format can tell".into(),
-        _ => format!("all was left out by {left_out}"),
+        _ if left_out.is_empty() => "all was left out when the profile was made".into(),
+        _ => format!("all is {left_out}"),
     }
 }
 
@@ -133,7 +133,7 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String
     add(at, more > 0, format!("{} of other binaries", grouped(more)));
     let at = step("in the output", funnel.in_output, funnel.instructions);
     let out = lost(funnel.instructions, funnel.in_output);
-    let reason = if left_out.is_empty() { "that this format cannot tell" } else { left_out };
+    let reason = if left_out.is_empty() { "by filters when it was made" } else { left_out };
     add(at, out > 0, format!("{} left out: {reason}", grouped(out)));
     let mut all = Vec::new();
     for (number, line) in lines.iter().enumerate() {

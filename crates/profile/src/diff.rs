@@ -155,17 +155,19 @@ fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
             let same = binary(side.profile, place).filter(|binary| {
                 !binary.build_id.is_empty() && other.binaries.iter().any(|other| other.is(binary))
             });
-            let name = match &line {
-                Some(line) => format!("{function} {line}"),
-                None => format!("{function}{offset}"),
-            };
-            let key = match same {
-                Some(binary) => Key::Same(binary.build_id.clone(), place.address),
+            let (name, key) = match same {
+                Some(binary) => {
+                    let line = line.map_or(String::new(), |line| format!(" {line}"));
+                    let key = Key::Same(binary.build_id.clone(), place.address);
+                    (format!("{function}{offset}{line}"), key)
+                }
                 None => {
+                    let separator = if line.is_some() { " " } else { "" };
                     let at = (function, line.unwrap_or(offset));
                     let nth = on_line.entry(at.clone()).or_default();
                     *nth += 1;
-                    Key::Named(at.0, at.1, *nth)
+                    let number = if *nth > 1 { format!(" #{nth}") } else { String::new() };
+                    (format!("{}{separator}{}{number}", at.0, at.1), Key::Named(at.0, at.1, *nth))
                 }
             };
             let row = both.entry(key).or_insert_with(|| Branch { name, ran: [0; 2], taken: [0; 2] });

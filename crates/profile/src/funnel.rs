@@ -2,7 +2,8 @@
 
 use std::ops::AddAssign;
 
-/// What became of all that was traced. Each step is a part of the one before; what is between them was lost for the reasons beside.
+/// What became of all that was traced: bytes, those of them that were decoded, instructions, and how many of these are of known binaries and
+/// functions, and in the output; and why the others are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Funnel {
     /// Bytes of trace files that were read.

@@ -73,6 +73,14 @@ impl Format {
             Self::Tracewright => true,
         }
     }
+
+    /// What it cannot tell, in words.
+    fn cannot(self) -> &'static str {
+        match self {
+            Self::Autofdo => "of no ELF file, as memory dumps (--image)",
+            Self::Tracewright => "nothing",
+        }
+    }
 }
 
 /// Runs the verb.
@@ -87,7 +95,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Format::Tracewright => store::write(&profile),
     };
     write(opts.output.as_deref().unwrap_or(Path::new("-")), &bytes)?;
-    let left_out = if opts.filter.any_places() { "--function, --range, --binary" } else { "" };
+    let left_out = if opts.filter.any_places() { FilterArgs::PLACES } else { opts.format.cannot() };
     funnel::report_all(&profile, &program, left_out);
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
