@@ -1,5 +1,7 @@
 //! A profile from bytes: any bytes. Nothing is allocated that the file has not at least a byte for.
 
+use std::collections::HashMap;
+
 use tracewright_core::Isa;
 
 use super::crc::crc32;
@@ -72,6 +74,8 @@ struct Reader {
     taken: u64,
     /// That of the last section with code.
     last_owner: Option<u64>,
+    /// How often the branch at an address of this section's binary was taken.
+    taken_at: HashMap<u64, u64>,
 }
 
 impl Reader {
@@ -131,6 +135,7 @@ impl Reader {
             return Err(at.damage(Reason::Unsorted));
         }
         self.last_owner = Some(owner);
+        self.taken_at.clear();
         let mut shapes: Vec<Shape> = Vec::new();
         for _ in 0..body.number()? {
             let at = body.clone();
@@ -184,6 +189,8 @@ impl Reader {
             }
             let start = Place { binary, address };
             let code = Code { start, len, count, isa, last_len, class };
+            // It cannot overflow: it is at most the sum of instructions.
+            *self.taken_at.entry(code.last().address).or_default() += taken;
             self.profile.blocks.insert(code, Runs { taken, not_taken, through });
         }
         Ok(())
@@ -200,25 +207,28 @@ impl Reader {
             }
             last = Some(address);
             let from = Place { binary, address };
-            let targets = body.number()?;
+            let (further, stays) = {
+                let number = body.number()?;
+                (number >> 1, number & 1 == 1)
+            };
             let mut last_target = None;
-            if targets == 0 {
-                return Err(at.damage(Reason::Number));
-            }
-            for _ in 0..targets {
+            let mut left = self.taken_at.get(&address).copied().unwrap_or(0);
+            for number in 0..=further {
                 let at = body.clone();
-                let in_binary = match body.number()? {
-                    0 => owner,
-                    other if other - 1 == owner => return Err(at.damage(Reason::Number)),
-                    other => other - 1,
-                };
+                let in_binary = if stays { owner } else { body.number()? };
                 let target = address.wrapping_add(body.signed()? as u64);
                 if last_target.is_some_and(|last| last >= (in_binary, target)) {
                     return Err(at.damage(Reason::Unsorted));
                 }
                 last_target = Some((in_binary, target));
                 let to = Place { binary: self.binary(in_binary, &at)?, address: target };
-                let count = counted(body)?;
+                // The last is what blocks say that is left, unless it says so.
+                let count = match body.number()? {
+                    0 if number == further && left > 0 => left,
+                    0 => return Err(at.damage(Reason::Number)),
+                    count => count,
+                };
+                left = left.saturating_sub(count);
                 let sum = self.taken.checked_add(count).filter(|&sum| sum <= LARGEST_SUM);
                 self.taken = sum.ok_or_else(|| at.damage(Reason::TooMuch))?;
                 self.profile.branches.insert((from, to), count);

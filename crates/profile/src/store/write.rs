@@ -1,6 +1,6 @@
 //! A profile to bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::crc::crc32;
 use super::shape::Shape;
@@ -106,16 +106,27 @@ impl Of<'_> {
             counts.into_iter().filter(|&count| count > 0).for_each(|count| put(&mut bytes, count));
             end = code.start.address.wrapping_add(code.len.into());
         }
+        let mut taken: HashMap<u64, u64> = HashMap::new();
+        for (code, runs) in self.blocks.values() {
+            let sum = taken.entry(code.last().address).or_default();
+            *sum = sum.saturating_add(runs.taken);
+        }
         put(&mut bytes, self.branches.len() as u64);
         let mut last = 0;
         for (&from, to) in &self.branches {
             put(&mut bytes, from - last);
-            put(&mut bytes, to.len() as u64);
-            for (&(in_binary, address), &count) in to {
-                // 0: the same binary.
-                put(&mut bytes, if in_binary == owner { 0 } else { in_binary + 1 });
+            let stays = to.keys().all(|&(in_binary, _)| in_binary == owner);
+            put(&mut bytes, (to.len() as u64 - 1) << 1 | u64::from(stays));
+            let mut left = taken.get(&from).copied().unwrap_or(0);
+            for (number, (&(in_binary, address), &count)) in to.iter().enumerate() {
+                if !stays {
+                    put(&mut bytes, in_binary);
+                }
                 put_signed(&mut bytes, address.wrapping_sub(from) as i64);
-                put(&mut bytes, count);
+                // Mostly the last is what blocks say that is left.
+                let is_rest = number + 1 == to.len() && count == left;
+                put(&mut bytes, if is_rest { 0 } else { count });
+                left = left.saturating_sub(count);
             }
             last = from;
         }

@@ -35,6 +35,10 @@ pub fn random(rng: &mut Rng) -> Profile {
         let runs = Runs { taken: rng.sized(30), not_taken: 1 + rng.sized(8), through: rng.below(2) };
         *profile.blocks.entry(code).or_default() += runs;
         profile.funnel.instructions += u64::from(code.count) * runs.all();
+        // Most branches went where blocks say that they were taken.
+        if runs.taken > 0 && rng.one_in(2) {
+            *profile.branches.entry((code.last(), place(rng))).or_default() += runs.taken;
+        }
     }
     for _ in 0..rng.below(60) {
         let key = (place(rng), place(rng));
