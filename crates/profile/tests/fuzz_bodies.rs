@@ -1,6 +1,6 @@
 //! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
 
-mod support;
+mod random;
 
 use tracewright_profile::store;
 use tracewright_testkit::Rng;
@@ -56,7 +56,7 @@ fn profile_on_random_input() {
     for round in 0..6_000 {
         let data = if round % 3 > 0 {
             // A good one with a few bytes changed, perhaps cut.
-            let mut data = store::write(&support::random(&mut rng));
+            let mut data = store::write(&random::random(&mut rng));
             for _ in 0..1 + rng.below(3) {
                 let at = rng.below(data.len() as u64) as usize;
                 data[at] = rng.sized(8) as u8;

@@ -1,6 +1,6 @@
 //! Profiles as files, and added up.
 
-mod support;
+mod random;
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tracewright_profile::store::{self, LARGEST_SUM, MAGIC, Reason};
 use tracewright_profile::{Binary, Code, Place, Profile, Runs};
 use tracewright_testkit::Rng;
 
-use support::random;
+use random::random;
 
 #[test]
 fn what_is_written_is_read() {
