@@ -11,34 +11,30 @@ use crate::output::Error;
 
 /// Which part of what ran.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Only a part")]
 pub struct FilterArgs {
     /// Only this function, mangled or not (repeat for more).
-    #[arg(long = "function", value_name = "NAME")]
+    #[arg(long = "function", value_name = "NAME", help_heading = "Only a part")]
     pub functions: Vec<String>,
 
     /// Only blocks that begin in these addresses of a binary: two numbers (with 0x) or symbols, as 0x1000..0x2000, main..exit or
     /// main+0x10..main+0x20; the second is not included (repeat for more).
-    #[arg(long = "range", value_name = "A..B")]
+    #[arg(long = "range", value_name = "A..B", help_heading = "Only a part")]
     pub ranges: Vec<String>,
 
     /// Only this binary: its path, the name of its file, or the start of its build ID (repeat for more).
-    #[arg(long = "binary", value_name = "NAME")]
+    #[arg(long = "binary", value_name = "NAME", help_heading = "Only a part")]
     pub binaries: Vec<String>,
 
     /// Only what packets from this offset of the trace file on tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true, help_heading = "Only a part")]
     pub from: u64,
 
     /// Only what packets before this offset of the trace file tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    #[arg(long, value_name = "OFFSET", value_parser = offset, help_heading = "Only a part")]
     pub to: Option<u64>,
 }
 
 impl FilterArgs {
-    /// The options that ask for places.
-    pub const PLACES: &str = "not asked for (--function, --range, --binary)";
-
     /// The part of the trace file.
     pub fn range(&self) -> Range {
         Range { from: self.from, to: self.to.unwrap_or(u64::MAX) }
@@ -47,6 +43,11 @@ impl FilterArgs {
     /// Whether places are asked for, and not only a part of the trace file.
     pub fn any_places(&self) -> bool {
         !(self.functions.is_empty() && self.ranges.is_empty() && self.binaries.is_empty())
+    }
+
+    /// Why something that ran is not in the output: it is not asked for, or else for another reason.
+    pub fn left_out(&self, otherwise: &'static str) -> &'static str {
+        if self.any_places() { "not asked for (--function, --range, --binary)" } else { otherwise }
     }
 
     /// Keeps what is asked for: what one option of each kind asks for. Names that nothing has are errors.

@@ -13,11 +13,14 @@ struct Unknown<'a> {
     is_here: bool,
 }
 
+/// Why something is not in the output of what a stored profile has.
+pub const FILTERED: &str = "not asked for when the profile was made";
+
 /// No more binaries are named.
 const MOST_NAMED: usize = 3;
 
-/// Says on standard error what is left at each step, and why the rest is not. `left_out`: why what is in a function is not in the output,
-/// if anything is.
+/// Says on standard error what is left at each step, and why the rest is not. `left_out`: why what ran is not in the output, if
+/// anything is not.
 pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
     say("");
     lines(&profile.funnel, &unknown(profile, program), left_out).iter().for_each(|line| say(line));
@@ -27,11 +30,11 @@ pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
 }
 
 /// The same of profiles whose binaries are not asked for.
-pub fn report_sums(funnel: &Funnel) {
+pub fn report_sums(funnel: &Funnel, left_out: &str) {
     say("");
-    lines(funnel, &[], "").iter().for_each(|line| say(line));
+    lines(funnel, &[], left_out).iter().for_each(|line| say(line));
     if funnel.in_output == 0 {
-        report(&format!("nothing is in the output: {}", why_nothing(funnel, "")));
+        report(&format!("nothing is in the output: {}", why_nothing(funnel, left_out)));
     }
 }
 
@@ -42,8 +45,7 @@ fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
             "no image has the code that ran (give it with --image FILE[@ADDR])".into()
         }
         Funnel { instructions: 0, .. } => "nothing could be decoded".into(),
-        _ if left_out.is_empty() => "all was left out when the profile was made".into(),
-        _ => format!("all is {left_out}"),
+        _ => format!("all was left out: {left_out}"),
     }
 }
 
@@ -133,8 +135,7 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String
     add(at, more > 0, format!("{} of other binaries", grouped(more)));
     let at = step("in the output", funnel.in_output, funnel.instructions);
     let out = lost(funnel.instructions, funnel.in_output);
-    let reason = if left_out.is_empty() { "by filters when it was made" } else { left_out };
-    add(at, out > 0, format!("{} left out: {reason}", grouped(out)));
+    add(at, out > 0, format!("{} left out: {left_out}", grouped(out)));
     let mut all = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         all.push(line.clone());

@@ -105,7 +105,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         });
         write("-".as_ref(), format!("{object}\n").as_bytes())?;
     }
-    funnel::report_sums(&profile.funnel);
+    funnel::report_sums(&profile.funnel, opts.filter.left_out(funnel::FILTERED));
     let is_empty = profile.funnel.in_output == 0;
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }

@@ -177,6 +177,20 @@ fn filters_keep_what_they_say() {
     };
     assert_eq!(part(&["--to", "0x200"]) + part(&["--from", "0x200"]), all);
     assert!(part(&["--to", "0x200"]) > 0);
+    let (path, trace) = (place.path("part"), fs::metadata(Path::new(&run).join("trace.bin")).unwrap().len());
+    let funnel = json(&["merge", &run, "-o", &path, "--json", "--from", "0x200"])["funnel"].clone();
+    assert_eq!(
+        (&funnel["bytes"], &funnel["bytes_decoded"]),
+        (&(trace - 0x200).into(), &(trace - 0x200).into())
+    );
+    // What was left out when a profile was made stays so, and is told.
+    let only = place.profile("only.prof", &run, &["--function", "main"]);
+    let (_, err) = ends(0, &["profile", &only]);
+    let left_out = (all - main).to_string();
+    assert!(
+        err.replace(' ', "").contains(&format!("-{left_out}leftout:notaskedforwhentheprofilewasmade")),
+        "{err}"
+    );
     // What is not there is said.
     let refused = |more: &[&str]| ends(2, &[&["profile", &stored], more].concat()).1;
     assert!(refused(&["--function", "mian"]).contains("there is main"));
@@ -186,7 +200,7 @@ fn filters_keep_what_they_say() {
     assert!(refused(&["--from", "1"]).contains("is a profile, without any trace"));
     let (out, err) = ends(1, &["profile", &stored, "--range", "0..4"]);
     assert_eq!(out, "");
-    assert!(err.contains("nothing is in the output: all is not asked for (--function"), "{err}");
+    assert!(err.contains("nothing is in the output: all was left out: not asked for (--function"), "{err}");
 }
 
 const PROGRAM: &str = "
@@ -321,5 +335,5 @@ fn the_funnel_of_a_capture_in_frames_adds_up() {
     // Memory dumps are no binaries that AutoFDO knows: that nothing comes out is said.
     let (out, err) = ends(1, &["profile", capture, "--format", "autofdo"]);
     assert_eq!(out, "");
-    assert!(err.contains("nothing is in the output: all is of no ELF file"), "{err}");
+    assert!(err.contains("nothing is in the output: all was left out: of no ELF file"), "{err}");
 }

@@ -411,7 +411,7 @@ impl<T: Protocol> What<'_, T> {
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut wanted) = (0, 0);
         let mut is_first = true;
         while let Some(piece) = input.next_piece()? {
             if !std::mem::replace(&mut is_first, false) {
@@ -447,6 +447,7 @@ impl<T: Protocol> What<'_, T> {
                     break;
                 }
             }
+            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
         }
         engine.finish(&lanes, out)?;
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
@@ -484,7 +485,7 @@ impl<T: Protocol> What<'_, T> {
         }
         report_unread(capture, buffer, &lanes.unread);
         *told = engine.tally;
-        told.count_bytes(bytes, &lanes);
+        told.count_bytes(bytes, wanted, &lanes);
         if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {

@@ -167,16 +167,22 @@ impl AddAssign<&Self> for Tally {
 }
 
 impl Tally {
-    /// So many bytes of a file were read, and became these lanes.
-    pub fn count_bytes<T: Protocol>(&mut self, bytes: u64, lanes: &Lanes<'_, T>) {
+    /// So many bytes of a file were read, of which so many are wanted, and became these lanes.
+    pub fn count_bytes<T: Protocol>(&mut self, bytes: u64, wanted: u64, lanes: &Lanes<'_, T>) {
         // Without frames, all lanes see the same bytes.
         let of_lanes = lanes.lanes.iter().map(|lane| lane.taken);
         let is_shared = lanes.lanes.iter().any(|lane| matches!(lane.places, Places::Same));
         let taken = if is_shared { of_lanes.max().unwrap_or(0) } else { of_lanes.sum() };
-        self.bytes = bytes;
-        self.bytes_unread = lanes.unread.iter().sum();
-        self.bytes_around = bytes.saturating_sub(taken).saturating_sub(self.bytes_unread);
-        self.bytes_lost = self.bytes_lost.min(taken);
+        let unread: u64 = lanes.unread.iter().sum();
+        // Of a part of the file nobody has counted them: they are taken for evenly spread.
+        let part = |of: u64| match bytes {
+            0 => 0,
+            _ => (u128::from(of) * u128::from(wanted) / u128::from(bytes)) as u64,
+        };
+        self.bytes = wanted;
+        self.bytes_unread = part(unread);
+        self.bytes_around = part(bytes.saturating_sub(taken).saturating_sub(unread));
+        self.bytes_lost = self.bytes_lost.min(part(taken));
     }
 }
 

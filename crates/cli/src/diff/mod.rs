@@ -75,7 +75,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let out =
         if opts.json { json::object(&diff, &names, funnels) } else { text::all(&diff, &names, opts.top) };
     write("-".as_ref(), out.as_bytes())?;
-    let left_out = if opts.filter.any_places() { FilterArgs::PLACES } else { "" };
+    let left_out = opts.filter.left_out(funnel::FILTERED);
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);

@@ -7,7 +7,7 @@ pub mod open;
 #[cfg(test)]
 mod tests;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -85,8 +85,13 @@ impl Format {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let output = opts.output.as_deref().unwrap_or(Path::new("-"));
+    if opts.format == Format::Tracewright && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
+        return Err(Error::Message("a profile is no text for a terminal: say where to with -o FILE".into()));
+    }
     let range = opts.filter.range();
     let mut counted = Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?;
+    let is_whole = counted.profile.instructions() == counted.profile.funnel.instructions;
     opts.filter.apply(&mut counted.profile, &counted.program)?;
     let Counted { mut profile, program, outcome } = counted;
     profile.funnel.in_output = in_output(&profile, opts.format);
@@ -94,9 +99,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Format::Autofdo => export::autofdo::write(&profile).into_bytes(),
         Format::Tracewright => store::write(&profile),
     };
-    write(opts.output.as_deref().unwrap_or(Path::new("-")), &bytes)?;
-    let left_out = if opts.filter.any_places() { FilterArgs::PLACES } else { opts.format.cannot() };
-    funnel::report_all(&profile, &program, left_out);
+    write(output, &bytes)?;
+    let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
+    funnel::report_all(&profile, &program, opts.filter.left_out(otherwise));
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
 
