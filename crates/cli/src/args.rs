@@ -1,6 +1,6 @@
 //! Options that every verb has: which capture, and what of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
@@ -10,9 +10,10 @@ use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Sou
 
 use crate::decode::handler::HandlerArg;
 use crate::output::Error;
+use crate::profile::open::is_profile;
 
 /// Which capture.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct CaptureArgs {
     /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), or a raw
     /// trace file (- for standard input).
@@ -75,6 +76,11 @@ impl From<Packing> for BufferFormat {
 }
 
 impl CaptureArgs {
+    /// Another capture, described the same way.
+    pub fn of(&self, capture: &Path) -> Self {
+        Self { capture: capture.to_owned(), ..self.clone() }
+    }
+
     /// Opens the capture.
     pub fn open(&self) -> Result<Capture, Error> {
         let describes = self.packing.is_some() || !self.sources.is_empty();
@@ -110,6 +116,8 @@ impl CaptureArgs {
                 format!("{path} belongs to a capture: give its folder")
             } else if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
                 format!("{path} belongs to a snapshot: give its folder")
+            } else if is_profile(&self.capture) {
+                format!("{path} is a profile, without any trace: profile, merge and diff take it")
             } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
                     "{path} is a raw trace file: say how it is packed with --packing, and its sources with --source (E-Trace: --source alone)"

@@ -6,14 +6,18 @@ mod clocks;
 mod control;
 mod decode;
 mod demo;
+mod diff;
 mod encode;
 mod etm;
 mod etrace;
+mod filter;
+mod funnel;
 mod images;
 mod info;
 mod input;
 mod line;
 mod log;
+mod merge;
 mod options;
 mod output;
 mod packets;
@@ -52,8 +56,10 @@ could be read.";
 enum Verb {
     Decode(decode::Opts),
     Demo(demo::Opts),
+    Diff(diff::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
+    Merge(merge::Opts),
     Packets(packets::Opts),
     Profile(profile::Opts),
     Record(Box<record::Opts>),
@@ -65,8 +71,10 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
+        Verb::Diff(opts) => diff::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
+        Verb::Merge(opts) => merge::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Profile(opts) => profile::run(&opts),
         Verb::Record(opts) => record::run(*opts),

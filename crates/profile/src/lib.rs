@@ -5,15 +5,19 @@
 mod clock;
 mod costs;
 mod counts;
+pub mod diff;
 pub mod export;
+mod funnel;
 mod histogram;
 mod program;
 mod stalls;
+pub mod store;
 mod timeline;
 
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
-pub use counts::{Binary, Code, Funnel, Place, Profile, Runs};
+pub use counts::{Binary, Code, Place, Profile, Runs};
+pub use funnel::Funnel;
 pub use histogram::{Bucket, Histogram};
 pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};

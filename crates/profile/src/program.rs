@@ -1,6 +1,7 @@
 //! The binaries of a profile, at the addresses that they were linked for.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, SourceLine, Symbol};
@@ -42,6 +43,18 @@ impl Program {
     #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {
         self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
+    }
+
+    /// Whether a binary is here.
+    #[must_use]
+    pub fn has(&self, binary: u32) -> bool {
+        self.files.contains_key(&binary)
+    }
+
+    /// Where a binary has the symbol called `name`, mangled or not, if it has one.
+    #[must_use]
+    pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
+        self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
     }
 
     /// The function at a place.

@@ -161,7 +161,7 @@ enum Style {
 }
 
 /// `0x1f` or `31`.
-fn offset(text: &str) -> Result<u64, String> {
+pub fn offset(text: &str) -> Result<u64, String> {
     let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -242,6 +242,36 @@ pub fn in_order<P: Print>(
     side_by_side(capture, image, select, program, print, 1)
 }
 
+/// The same of a part of each file, so many parts at once: what it came to, and how many things were wrong.
+pub fn within<P: Print>(
+    capture: &Capture,
+    image: &Image,
+    (select, program): (&SelectArgs, &ProgramArgs),
+    print: &P,
+    range: Range,
+    jobs: usize,
+) -> Result<(Tally, u64), Error> {
+    let threads = threads(jobs)?;
+    let wants = |id: u16| select.wants_number(id);
+    let (mut all, mut errors) = (Tally::default(), 0);
+    for buffer in select.buffers(capture, false)? {
+        let (out, tally) = (&mut std::io::sink(), &mut Tally::default());
+        errors += if buffer.format == BufferFormat::Etrace {
+            let options = etrace::Options { handlers: program.handlers() };
+            let plan = Plan { options, range, jobs };
+            let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            threads.install(|| what.decode_into(print, "", out, tally))?
+        } else {
+            let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
+            let plan = Plan { options, range, jobs };
+            let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            threads.install(|| what.decode_into(print, "", out, tally))?
+        };
+        all += tally;
+    }
+    Ok((all, errors))
+}
+
 /// The same, so many parts at once: for who keeps nothing from one part to the next.
 pub fn side_by_side<P: Print>(
     capture: &Capture,
@@ -251,23 +281,7 @@ pub fn side_by_side<P: Print>(
     print: &P,
     jobs: usize,
 ) -> Result<u64, Error> {
-    let threads = threads(jobs)?;
-    let wants = |id: u16| select.wants_number(id);
-    let mut errors = 0;
-    for buffer in select.buffers(capture, false)? {
-        let (range, out, stopped) = (Range::ALL, &mut std::io::sink(), &mut Tally::default());
-        errors += if buffer.format == BufferFormat::Etrace {
-            let options = etrace::Options { handlers: program.handlers() };
-            let plan = Plan { options, range, jobs };
-            let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            threads.install(|| what.decode_into(print, "", out, stopped))?
-        } else {
-            let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
-            let plan = Plan { options, range, jobs };
-            let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            threads.install(|| what.decode_into(print, "", out, stopped))?
-        };
-    }
+    let (_, errors) = within(capture, image, (select, program), print, Range::ALL, jobs)?;
     Ok(errors)
 }
 
@@ -375,13 +389,13 @@ impl<T: Protocol> What<'_, T> {
         self.decode_into(print, columns, &mut stdout(), &mut Tally::default())
     }
 
-    /// The same; what is printed goes to `out`. If that takes no more, `stopped` is what it came to until then.
+    /// The same; what is printed goes to `out`. `told` is what it came to; if `out` takes no more, until then.
     fn decode_into<P: Print>(
         &self,
         print: &P,
         columns: &str,
         out: &mut impl Write,
-        stopped: &mut Tally,
+        told: &mut Tally,
     ) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan, no_image } = *self;
         let mut input = Input::open(buffer)?;
@@ -397,7 +411,7 @@ impl<T: Protocol> What<'_, T> {
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut wanted) = (0, 0);
         let mut is_first = true;
         while let Some(piece) = input.next_piece()? {
             if !std::mem::replace(&mut is_first, false) {
@@ -425,7 +439,7 @@ impl<T: Protocol> What<'_, T> {
                     deframer.finish(&mut lanes);
                 }
                 if let Err(error) = engine.window_done(&mut lanes, out) {
-                    *stopped = engine.tally;
+                    *told = engine.tally;
                     return Err(error.into());
                 }
                 lanes.advance();
@@ -433,6 +447,7 @@ impl<T: Protocol> What<'_, T> {
                     break;
                 }
             }
+            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
         }
         engine.finish(&lanes, out)?;
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
@@ -469,6 +484,8 @@ impl<T: Protocol> What<'_, T> {
             report(&format!("{}: {failure}", buffer.name));
         }
         report_unread(capture, buffer, &lanes.unread);
+        *told = engine.tally;
+        told.count_bytes(bytes, wanted, &lanes);
         if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {
