@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 
+use crate::counts::Place;
+use crate::program::Program;
+
 /// A function: of one binary, wherever that was loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// The number of its file in the image; `None`: nobody knows whose code it is.
+    /// The number of its file in the image, of several that are the same the first; `None`: nobody knows whose code it is.
     pub file: Option<u32>,
     /// Where it begins, at the address that its file was linked for; `None`: no symbol is there, and it stands for all such code of
     /// the file.
@@ -30,7 +33,10 @@ pub struct Within {
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     list: Vec<Function>,
-    numbers: HashMap<Function, u32>,
+    /// By file and start.
+    numbers: HashMap<(Option<u32>, Option<u64>), u32>,
+    /// By file of the image: the first that is the same.
+    same: Vec<u32>,
     /// As many as the program has blocks.
     known: HashMap<(u64, MemorySpace), Within>,
 }
@@ -42,7 +48,7 @@ impl Functions {
             return known;
         }
         let place = image.place(address, space);
-        let file = place.map(|(file, _)| file);
+        let file = place.map(|(file, _)| self.first(image, file));
         let linked = place.map_or(address, |(_, linked)| linked);
         let (start, name) = match image.symbols().symbol(address, space) {
             Some(symbol) => {
@@ -59,10 +65,42 @@ impl Functions {
 
     /// The number of a function, which is added if it is new.
     pub fn number(&mut self, function: Function) -> u32 {
-        *self.numbers.entry(function).or_insert_with_key(|function| {
-            self.list.push(function.clone());
+        *self.numbers.entry((function.file, function.start)).or_insert_with(|| {
+            self.list.push(function);
             self.list.len() as u32 - 1
         })
+    }
+
+    /// The function at a place of a binary.
+    pub fn at(&mut self, program: &Program, place: Place) -> u32 {
+        let file = program.file(place.binary);
+        let symbol = program.symbol(place);
+        if let Some(&known) = self.numbers.get(&(file, symbol.map(|symbol| symbol.start))) {
+            return known;
+        }
+        let start = symbol.map(|symbol| symbol.start);
+        let name = match symbol {
+            Some(symbol) => symbol.name.to_owned(),
+            None => unnamed(program.image(), place.address, program.space(place.binary)),
+        };
+        self.number(Function { file, start, name })
+    }
+
+    /// The first file that is the same as one of the image.
+    fn first(&mut self, image: &Image, file: u32) -> u32 {
+        if self.same.is_empty() {
+            let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::new();
+            let files: Vec<_> = image.files().collect();
+            self.same = (0..)
+                .zip(&files)
+                .map(|(number, file)| {
+                    let build_id = file.build_id().unwrap_or_default();
+                    let name = if build_id.is_empty() { file.name() } else { "" };
+                    *firsts.entry((build_id, name)).or_insert(number)
+                })
+                .collect();
+        }
+        self.same.get(file as usize).copied().unwrap_or(file)
     }
 
     /// All of them, in the order of their numbers.

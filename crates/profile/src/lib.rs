@@ -3,6 +3,7 @@
 //! [`Tracker`] finds calls in elements and [`Tree`] sums up what ran under which callers;
 //! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
 
+mod branches;
 mod calls;
 mod clock;
 mod costs;
@@ -10,17 +11,20 @@ mod counts;
 pub mod export;
 mod functions;
 mod histogram;
+mod loops;
 mod meter;
 mod program;
 mod stalls;
 mod timeline;
 
-pub use calls::{Calls, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
+pub use branches::{Branch, branches};
+pub use calls::{CallTree, Calls, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
 pub use counts::{Binary, Code, Funnel, Place, Profile, Runs};
 pub use functions::{Function, Functions, Within};
 pub use histogram::{Bucket, Histogram};
+pub use loops::{Graph, Leader, Loop, TripCounts, Trips, forest};
 pub use meter::Meter;
 pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};

@@ -250,3 +250,35 @@ impl Stack {
 const fn is_near(address: u64, back: u64) -> bool {
     matches!(address.wrapping_sub(back), 0 | 2 | 4)
 }
+
+/// Both take note.
+impl<A: Watch, B: Watch> Watch for (A, B) {
+    fn thread(&mut self, number: u32) {
+        self.0.thread(number);
+        self.1.thread(number);
+    }
+
+    fn enter(&mut self, function: u32, how: How) {
+        self.0.enter(function, how);
+        self.1.enter(function, how);
+    }
+
+    fn leave(&mut self) {
+        self.0.leave();
+        self.1.leave();
+    }
+}
+
+impl<W: Watch> Watch for &mut W {
+    fn thread(&mut self, number: u32) {
+        (**self).thread(number);
+    }
+
+    fn enter(&mut self, function: u32, how: How) {
+        (**self).enter(function, how);
+    }
+
+    fn leave(&mut self) {
+        (**self).leave();
+    }
+}
