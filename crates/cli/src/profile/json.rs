@@ -1,7 +1,7 @@
 //! The default output, for programs.
 
 use serde_json::{Value, json};
-use tracewright_profile::{Branch, Place};
+use tracewright_profile::{Branch, EventRow, Paths, Place};
 
 use super::report::Report;
 
@@ -64,7 +64,64 @@ pub fn object(report: &Report<'_>) -> String {
     if report.calls.has_cycles {
         object["cycles"] = report.cycles.into();
     }
+    if !report.events.is_empty() {
+        let rows = report.events.iter().map(|(event, place, of)| {
+            let row = place.map_or(json!({}), |place| at(report, place));
+            counted(row, *event, of)
+        });
+        object["events"] = rows.collect();
+        let rows = report.events_of_functions().into_iter();
+        object["events_of_functions"] =
+            rows.map(|(event, name, of)| counted(json!({ "function": name }), event, &of)).collect();
+    }
+    if let Some(paths) = &report.paths {
+        object["paths"] = path_tables(report, paths);
+    }
     format!("{object}\n")
+}
+
+fn counted(mut row: Value, event: u8, of: &EventRow) -> Value {
+    row["event"] = event.into();
+    row["count"] = of.count.into();
+    row["timed"] = of.timed.into();
+    row["within_cycles"] = of.cycles.into();
+    row["within_cycles_most"] = of.most.into();
+    row
+}
+
+/// The hot paths that are written: with all of them, files would be large.
+const HOT: usize = 1000;
+
+fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
+    let branches = paths.conditioned().into_iter().map(|of| {
+        let mut row = at(report, of.place);
+        row["runs"] = of.runs.into();
+        row["taken"] = of.taken.into();
+        row["bits"] = of.entropy.into();
+        row["bits_given_path"] = of.given_path.into();
+        row["paths"] = of.paths.into();
+        row
+    });
+    let correlated = paths.correlated().into_iter().map(|of| {
+        let mut row = at(report, of.place);
+        row["with"] = at(report, of.with);
+        row["counts"] = json!(of.counts);
+        row["gain"] = of.gain.into();
+        row
+    });
+    let hot = paths.hot(HOT).into_iter().map(|path| {
+        let branches = path
+            .branches
+            .iter()
+            .map(|(place, taken)| json!({ "address": format!("{:#x}", place.address), "taken": taken }));
+        json!({ "runs": path.runs, "branches": branches.collect::<Vec<_>>() })
+    });
+    json!({
+        "width": paths.width(), "dropped": paths.dropped(),
+        "branches": branches.collect::<Vec<_>>(),
+        "correlated": correlated.collect::<Vec<_>>(),
+        "hot": hot.collect::<Vec<_>>(),
+    })
 }
 
 /// A row with a place in it.

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use tracewright_image::Image;
 use tracewright_input::Capture;
 use tracewright_profile::export::folded::Weight;
-use tracewright_profile::{Functions, Graph, Profile, Program, export};
+use tracewright_profile::{Functions, Graph, Profile, Program, WIDEST, export};
 
 use self::gather::Gather;
 use self::ordered::Ordered;
@@ -29,6 +29,7 @@ use crate::{decode, images};
 #[command(after_help = "\
 Examples:
   tracewright profile run
+  tracewright profile run --top 20 --paths
   tracewright profile run --format flamegraph -o run.svg
   tracewright profile perf.data --format autofdo -o app.afdo")]
 pub struct Opts {
@@ -52,6 +53,12 @@ pub struct Opts {
     /// The table as one JSON object, with all rows.
     #[arg(long)]
     json: bool,
+
+    /// Besides, in the table: what branches do given the last W conditional branches before them (1 to 32), which of those tell most of it
+    /// (information gain, in bits), and the paths that run most often.
+    #[arg(long, value_name = "W", num_args = 0..=1, default_missing_value = "8", require_equals = true,
+        value_parser = clap::value_parser!(u8).range(1..=WIDEST as i64))]
+    paths: Option<u8>,
 
     /// What stacks weigh in folded stacks and flame graphs.
     #[arg(long, value_enum, default_value_t = Weigh::Instructions)]
@@ -120,7 +127,7 @@ fn in_order(opts: &Opts, capture: &Capture, image: &Image, profile: &Profile) ->
     let mut functions = Functions::default();
     let graph = Graph::new(profile, |place| functions.at(&program, place));
     let clocks = Clocks::open(capture);
-    let ordered = Ordered::new(&clocks, &program, &graph);
+    let ordered = Ordered::new(&clocks, &program, &graph, opts.paths.map(usize::from));
     // What is wrong was counted when it was decoded first.
     decode::in_order(capture, image, &opts.select, &opts.program, &ordered)?;
     let done = ordered.finish();

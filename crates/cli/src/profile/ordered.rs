@@ -1,11 +1,12 @@
 //! Elements of all sources in order: who called whom, how often loops turned.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::Element;
 use tracewright_profile::{
-    CallTree, Clock, Functions, Graph, Losses, Meter, Program, Sums, Thread, Told, Tracker, Tree, TripCounts,
-    Trips,
+    CallTree, Clock, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, Program, Sums, Thread,
+    Told, Tracker, Tree, TripCounts, Trips,
 };
 
 use crate::clocks::{self, Clocks};
@@ -17,6 +18,8 @@ pub struct Ordered<'a> {
     clocks: &'a Clocks,
     program: &'a Program,
     graph: &'a Graph,
+    /// How many branches paths have, if they are wanted.
+    paths: Option<usize>,
     done: Mutex<Done>,
 }
 
@@ -27,6 +30,9 @@ pub struct Done {
     pub losses: Losses,
     /// By number of the loop.
     pub trips: Vec<TripCounts>,
+    pub paths: Option<Paths>,
+    /// By number of the event, and where the block begins that it was put down to.
+    pub events: HashMap<(u8, Option<Place>), EventRow>,
 }
 
 /// A source at work.
@@ -38,11 +44,13 @@ struct Source<'a> {
     functions: Functions,
     watch: (Tree, Trips<'a>),
     timed: Option<(Clock<'a>, Meter)>,
+    paths: Option<Paths>,
+    events: Events,
 }
 
 impl<'a> Ordered<'a> {
-    pub fn new(clocks: &'a Clocks, program: &'a Program, graph: &'a Graph) -> Self {
-        Self { clocks, program, graph, done: Mutex::default() }
+    pub fn new(clocks: &'a Clocks, program: &'a Program, graph: &'a Graph, paths: Option<usize>) -> Self {
+        Self { clocks, program, graph, paths, done: Mutex::default() }
     }
 
     /// What all sources came to.
@@ -60,6 +68,8 @@ impl<'a> Ordered<'a> {
             functions: Functions::default(),
             watch: (Tree::default(), Trips::new(self.graph)),
             timed,
+            paths: self.paths.map(Paths::new),
+            events: Events::default(),
         })
     }
 }
@@ -68,7 +78,7 @@ impl<'a> Print for Ordered<'a> {
     type State = State<'a>;
 
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
-        let Source { tracker, functions, watch, timed } =
+        let Source { tracker, functions, watch, timed, paths, events } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         tracker.take(element, at.space, |address, space| functions.find(at.image, address, space), watch);
         let (tree, trips) = watch;
@@ -79,16 +89,23 @@ impl<'a> Print for Ordered<'a> {
         }
         if let Some((clock, meter)) = timed {
             let add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
-            match clock.take(element) {
+            let told = clock.take(element);
+            events.take(element, at.space, Some(&told));
+            match told {
                 Told::Block(stamps) => meter.block(node, stamps, add),
                 told => meter.told(told, add),
             }
+        } else {
+            events.take(element, at.space, None);
+        }
+        if let Some(paths) = paths {
+            paths.take(element, at.space, |address, space| self.program.place(at.image, address, space));
         }
     }
 
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
         let Some(source) = std::mem::take(state).0 else { return };
-        let Source { tracker, functions, watch: (tree, trips), timed } = *source;
+        let Source { tracker, functions, watch: (tree, trips), timed, paths, events } = *source;
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((mut clock, _)) = timed {
             clocks::report_end(at.source.id, clock.end());
@@ -99,6 +116,13 @@ impl<'a> Print for Ordered<'a> {
         let losses = tracker.losses();
         done.losses.gaps += losses.gaps;
         done.losses.returns += losses.returns;
+        if let Some(paths) = paths {
+            done.paths.get_or_insert_with(|| Paths::new(paths.width())).merge(&paths);
+        }
+        for (of, row) in events.rows() {
+            let place = of.block.map(|(block, space)| self.program.place(at.image, block.start, space));
+            done.events.entry((of.event, place)).or_default().merge(row);
+        }
         let trips = trips.finish();
         done.trips.resize_with(trips.len(), TripCounts::default);
         done.trips.iter_mut().zip(&trips).for_each(|(all, trips)| all.merge(trips));

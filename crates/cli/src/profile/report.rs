@@ -1,9 +1,11 @@
 //! What the default output shows: functions, loops and branches, sorted.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use tracewright_profile::{
-    Branch, CallTree, Calls, Graph, Loop, Losses, Place, Profile, Program, TripCounts, branches,
+    Branch, CallTree, Calls, EventRow, Graph, Loop, Losses, Paths, Place, Profile, Program, TripCounts,
+    branches,
 };
 
 use super::ordered::Done;
@@ -25,11 +27,14 @@ pub struct Report<'a> {
     pub branches: Vec<Branch>,
     /// Calls of what a register says, the most frequent first.
     pub indirect: Vec<Branch>,
+    pub paths: Option<Paths>,
+    /// Numbers of events, where the blocks begin that they were put down to, and how many; the most first.
+    pub events: Vec<(u8, Option<Place>, EventRow)>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(profile: &Profile, program: &'a Program, graph: &'a Graph, done: Done) -> Self {
-        let Done { calls, losses, trips } = done;
+        let Done { calls, losses, trips, paths, events } = done;
         let mut functions: Vec<_> = calls.tree.functions().into_iter().collect();
         functions.sort_by_key(|(number, of)| {
             (
@@ -49,6 +54,8 @@ impl<'a> Report<'a> {
         }
         conditional.sort_by_key(|branch| (Reverse((branch.minority(), branch.runs())), branch.place));
         indirect.sort_by_key(|branch| (Reverse(branch.runs()), branch.place));
+        let mut events: Vec<_> = events.into_iter().map(|((event, at), row)| (event, at, row)).collect();
+        events.sort_by_key(|(event, at, row)| (Reverse(row.count), *event, *at));
         let instructions = functions.iter().map(|(_, of)| of.own.instructions).sum();
         let cycles = functions.iter().map(|(_, of)| of.own.cycles).sum();
         Self {
@@ -62,7 +69,24 @@ impl<'a> Report<'a> {
             loops,
             branches: conditional,
             indirect,
+            paths,
+            events,
         }
+    }
+
+    /// Events by number and function, the most first.
+    pub fn events_of_functions(&self) -> Vec<(u8, String, EventRow)> {
+        let mut sums: HashMap<(u8, String), EventRow> = HashMap::new();
+        for (event, at, row) in &self.events {
+            let name = at.map_or_else(
+                || "?".to_owned(),
+                |at| names::function(self.program.image(), at.address, self.program.space(at.binary)),
+            );
+            sums.entry((*event, name)).or_default().merge(row);
+        }
+        let mut rows: Vec<_> = sums.into_iter().map(|((event, name), row)| (event, name, row)).collect();
+        rows.sort_by(|a, b| (Reverse(a.2.count), a.0, &a.1).cmp(&(Reverse(b.2.count), b.0, &b.1)));
+        rows
     }
 
     /// `main+0x10`.

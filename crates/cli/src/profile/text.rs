@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tracewright_profile::Place;
+use tracewright_profile::{EventRow, Paths, Place};
 
 use super::report::Report;
 use crate::decode::names;
@@ -18,6 +18,10 @@ pub fn all(report: &Report<'_>, top: usize) -> String {
     loops(&mut text, report, top);
     branches(&mut text, report, top);
     indirect(&mut text, report, top);
+    events(&mut text, report, top);
+    if let Some(paths) = &report.paths {
+        path_tables(&mut text, report, paths, top);
+    }
     text
 }
 
@@ -138,6 +142,84 @@ fn indirect(text: &mut String, report: &Report<'_>, top: usize) {
         }
     }
     more(text, report.indirect.len(), top, "indirect call");
+}
+
+fn events(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.events.is_empty() {
+        return;
+    }
+    let row = |text: &mut String, event: u8, of: &EventRow, name: &str| {
+        let within = match of.timed {
+            0 => "-".into(),
+            timed => short(of.cycles as f64 / timed as f64),
+        };
+        let _ = writeln!(text, "{:>13}{event:>7}{within:>14}  {name}", grouped(of.count));
+    };
+    let functions = report.events_of_functions();
+    let _ = writeln!(text, "\n{:>13}{:>7}{:>14}  function", "events", "number", "within cycles");
+    for (event, name, of) in functions.iter().take(top) {
+        row(text, *event, of, &names::cut(name, WIDTH - 36));
+    }
+    more(text, functions.len(), top, "function");
+    let _ =
+        writeln!(text, "\n{:>13}{:>7}{:>14}  block before the event", "events", "number", "within cycles");
+    for (event, at, of) in report.events.iter().take(top) {
+        let name = at.map_or_else(|| "?".to_owned(), |at| place(report, at, WIDTH - 36));
+        row(text, *event, of, &name);
+    }
+    more(text, report.events.len(), top, "block");
+}
+
+/// What branches do, given those just before them.
+fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize) {
+    let width = paths.width();
+    let _ = writeln!(
+        text,
+        "\nBranches, given the {width} branches before them; bits: 0 always the same, 1 a coin."
+    );
+    let rows = paths.conditioned();
+    let _ = writeln!(text, "{:>13}{:>8}{:>7}{:>7}{:>9}  branch", "runs", "taken %", "bits", "given", "paths");
+    for row in rows.iter().take(top) {
+        let _ = writeln!(
+            text,
+            "{:>13}{:>8}{:>7.3}{:>7.3}{:>9}  {}",
+            grouped(row.runs),
+            percent(row.taken, row.runs),
+            row.entropy,
+            row.given_path,
+            row.paths,
+            place(report, row.place, WIDTH - 46)
+        );
+    }
+    more(text, rows.len(), top, "branch");
+    let rows = paths.correlated();
+    let _ = writeln!(text, "\n{:>13}{:>7}  branch <- the one before it that tells of it", "runs", "bits");
+    for row in rows.iter().take(top) {
+        let room = (WIDTH - 26) / 2;
+        let (here, with) = (report.place(row.place, room), report.place(row.with, room));
+        let _ = writeln!(text, "{:>13}{:>7.3}  {here} <- {with}", grouped(row.runs()), row.gain);
+    }
+    more(text, rows.len(), top, "pair");
+    let _ = writeln!(text, "\n{:>13}  hot path: + taken, - not", "runs");
+    for path in paths.hot(top) {
+        let mut line = format!("{:>13} ", grouped(path.runs));
+        for (at, taken) in path.branches {
+            let word = format!(" {}{}", report.place(at, 40), if taken { " +" } else { " -" });
+            if line.chars().count() + word.chars().count() > WIDTH {
+                let _ = writeln!(text, "{line}");
+                line = " ".repeat(14);
+            }
+            line += &word;
+        }
+        let _ = writeln!(text, "{line}");
+    }
+    if paths.dropped() > 0 {
+        let _ = writeln!(
+            text,
+            "{:>13} runs of branches are in none of these: too many paths",
+            grouped(paths.dropped())
+        );
+    }
 }
 
 /// `sort+0x10 sort.c:12`, the line first if not all fits.
