@@ -14,13 +14,15 @@ pub struct Program {
     image: Image,
     /// By binary: its number among the files of the image.
     files: HashMap<u32, u32>,
+    /// By file of the image: its binary.
+    binaries: HashMap<u32, u32>,
 }
 
 impl Program {
     /// The binaries of a profile, as the image that it was made with has them.
     #[must_use]
     pub fn new(profile: &Profile, image: &Image) -> Self {
-        let mut files = HashMap::new();
+        let (mut files, mut binaries) = (HashMap::new(), HashMap::new());
         for (number, file) in (0..).zip(image.files()) {
             let build_id = file.build_id().unwrap_or_default();
             let is_it = |binary: &Binary| {
@@ -28,9 +30,10 @@ impl Program {
             };
             if let Some(binary) = profile.binaries.iter().position(is_it) {
                 files.entry(binary as u32).or_insert(number);
+                binaries.insert(number, binary as u32);
             }
         }
-        Self { image: image.as_linked(), files }
+        Self { image: image.as_linked(), files, binaries }
     }
 
     /// What [`space`](Self::space)s are of.
@@ -55,6 +58,21 @@ impl Program {
     #[must_use]
     pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
         self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
+    }
+
+    /// The number of a binary's file in the image; of several that are the same, the first.
+    #[must_use]
+    pub fn file(&self, binary: u32) -> Option<u32> {
+        self.files.get(&binary).copied()
+    }
+
+    /// The place of an address in memory, in the image that the program was made with.
+    #[must_use]
+    pub fn place(&self, image: &Image, address: u64, space: MemorySpace) -> Place {
+        let found = image.place(address, space);
+        let known =
+            found.and_then(|(file, address)| Some(Place { binary: *self.binaries.get(&file)?, address }));
+        known.unwrap_or(Place { binary: Place::NOWHERE, address })
     }
 
     /// The function at a place.

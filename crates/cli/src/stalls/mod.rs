@@ -138,7 +138,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// What a picture is of.
-fn title(path: &Path) -> String {
+pub fn title(path: &Path) -> String {
     let name =
         path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     name.unwrap_or_else(|| path.display().to_string())

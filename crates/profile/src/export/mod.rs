@@ -2,3 +2,7 @@
 //! [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
+pub mod callgrind;
+pub mod flamegraph;
+pub mod folded;
+pub mod pprof;
