@@ -1,12 +1,13 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
+mod compilers;
 mod gather;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tracewright_profile::export;
+use tracewright_profile::Program;
 
 use self::gather::Gather;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
@@ -18,7 +19,9 @@ use crate::{decode, images};
 #[command(after_help = "\
 Examples:
   tracewright profile run
-  tracewright profile perf.data --format autofdo -o app.afdo")]
+  tracewright profile perf.data --format autofdo -o app.afdo
+  tracewright profile run --format llvm -o app.prof
+  clang -O2 -fprofile-sample-use=app.prof app.c")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -33,6 +36,10 @@ pub struct Opts {
     #[arg(long, value_enum, default_value_t = Format::Autofdo)]
     format: Format,
 
+    /// Only this binary: its path, or a part of it.
+    #[arg(long, value_name = "NAME")]
+    binary: Option<String>,
+
     /// Where to; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -43,6 +50,20 @@ pub struct Opts {
 pub enum Format {
     /// The text of simpleperf, that create_llvm_prof reads (--profiler text).
     Autofdo,
+    /// What BOLT reads: perf2bolt -pa.
+    Bolt,
+    /// The same as simpleperf writes it: less, and with comments that BOLT does not read.
+    BoltSimpleperf,
+    /// BOLT's own profile: llvm-bolt -data.
+    Fdata,
+    /// What llvm-profgen reads: --unsymbolized-profile.
+    Profgen,
+    /// LLVM's sample profile as text: clang -fprofile-sample-use.
+    Llvm,
+    /// The same in LLVM's extended binary form.
+    LlvmBinary,
+    /// What GCC 12 to 15 read: gcc -fauto-profile.
+    Gcov,
 }
 
 /// Runs the verb.
@@ -55,9 +76,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let gather = Gather::default();
     let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
     let profile = gather.finish();
-    let bytes = match opts.format {
-        Format::Autofdo => export::autofdo::write(&profile).into_bytes(),
-    };
+    let program = Program::new(&profile, &image);
+    let bytes = compilers::write(opts.format, &profile, &program, opts.binary.as_deref())?;
     match &opts.output {
         Some(path) if path.as_os_str() != "-" => std::fs::write(path, bytes)
             .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))?,

@@ -82,7 +82,9 @@ impl RecordedPrograms {
             let file = &files[mapped.file as usize];
             let placed = found.search.file(file).and_then(|(path, bytes)| {
                 let text = self.modules.get(&file.path).copied();
-                elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)
+                elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)?;
+                builder.ran_as(&file.path);
+                Ok(())
             });
             if let Err(missing) = placed {
                 found.absent(builder, file, missing, (range.clone(), space));
@@ -175,7 +177,11 @@ impl Files<'_> {
         let file = &files[index as usize];
         let id = if is_file(&file.path) {
             match self.search.file(file) {
-                Ok((path, bytes)) => builder.file(&path.display().to_string(), bytes),
+                Ok((path, bytes)) => {
+                    let id = builder.file(&path.display().to_string(), bytes);
+                    builder.ran_as(&file.path);
+                    id
+                }
                 Err(missing) => {
                     let id = builder.absent(&file.path, &missing.why());
                     self.missing.push((file.path.clone(), missing));

@@ -2,3 +2,11 @@
 //! [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
+pub mod bolt;
+pub mod fdata;
+pub mod gcov;
+pub mod llvm;
+pub mod llvm_binary;
+pub mod profgen;
+pub mod ranges;
+pub mod samples;

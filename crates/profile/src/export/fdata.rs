@@ -1,0 +1,67 @@
+//! BOLT's own profile (`llvm-bolt -data`): how often each branch was taken or not, by function and offset.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::ranges::{Ranges, Targets};
+use crate::counts::{Place, Profile};
+use crate::program::Program;
+
+/// The binary with this number.
+#[must_use]
+pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
+    let Ranges { branches, .. } = Ranges::of(profile, program, number, Targets::Known);
+    let mut edges: BTreeMap<(u64, u64), u64> = branches;
+    for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+        if runs.not_taken > 0 {
+            *edges.entry((code.last().address, code.end().address)).or_default() += runs.not_taken;
+        }
+    }
+    for (&(from, to), &count) in profile.branches.iter() {
+        if from.binary != number && to.binary == number {
+            *edges.entry((0, to.address)).or_default() += count;
+        }
+    }
+    let mut names = Names { program, number, known: HashMap::new() };
+    let mut lines: Vec<_> = edges
+        .into_iter()
+        .filter_map(|((from, to), count)| {
+            let (from, to) = (names.of(from), names.of(to));
+            // Between what has no names there is nothing to say.
+            (from != NOWHERE || to != NOWHERE).then(|| format!("{from} {to} 0 {count}\n"))
+        })
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+const NOWHERE: &str = "0 [unknown] 0";
+
+/// Functions as BOLT names them.
+struct Names<'p> {
+    program: &'p Program,
+    number: u32,
+    /// By where they begin.
+    known: HashMap<u64, (u64, Option<String>)>,
+}
+
+impl Names<'_> {
+    /// An address by the function it is in.
+    fn of(&mut self, address: u64) -> String {
+        let place = Place { binary: self.number, address };
+        let symbol = if address == 0 { None } else { self.program.symbol(place) };
+        let Some(start) = symbol.map(|symbol| symbol.start) else { return NOWHERE.into() };
+        let (start, name) = self.known.entry(start).or_insert_with(|| {
+            let Some(found) = self.program.linkage(place) else { return (0, None) };
+            let name = std::str::from_utf8(found.name).ok().map(|name| {
+                let name = name.replace(' ', "\\ ");
+                // Names that are not global may come again: BOLT numbers them by their addresses.
+                if found.global { name } else { format!("{name}/{}", found.before + 1) }
+            });
+            (found.start, name)
+        });
+        match name {
+            Some(name) => format!("1 {name} {:x}", address.wrapping_sub(*start)),
+            None => NOWHERE.into(),
+        }
+    }
+}
