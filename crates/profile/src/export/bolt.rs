@@ -11,6 +11,14 @@ use crate::program::Program;
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let mut all = Ranges::of(profile, program, number, Targets::Known);
+    // BOLT takes a range for what ran between two branches that were taken. Ours end at each branch: that one was not taken is a
+    // range of its own, from it to what follows.
+    for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+        if runs.not_taken > 0 {
+            let (branch, next) = (code.last().address, code.end().address);
+            *all.ranges.entry((branch, next)).or_default() += runs.not_taken;
+        }
+    }
     for (&(_, to), &count) in
         profile.branches.iter().filter(|((from, to), _)| from.binary != number && to.binary == number)
     {

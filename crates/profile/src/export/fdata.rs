@@ -1,17 +1,22 @@
 //! BOLT's own profile (`llvm-bolt -data`): how often each branch was taken or not, by function and offset.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::ranges::{Ranges, Targets};
+use tracewright_core::Role;
+
+use super::ranges::{Ranges, Targets, functions};
 use crate::counts::{Place, Profile};
 use crate::program::Program;
 
 /// The binary with this number.
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
-    let Ranges { branches, .. } = Ranges::of(profile, program, number, Targets::Known);
-    let mut edges: BTreeMap<(u64, u64), u64> = branches;
+    let Ranges { branches: mut edges, .. } = Ranges::of(profile, program, number, Targets::Known);
+    let mut returns = HashSet::new();
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+        if code.class.role == Role::Return {
+            returns.insert(code.last().address);
+        }
         if runs.not_taken > 0 {
             *edges.entry((code.last().address, code.end().address)).or_default() += runs.not_taken;
         }
@@ -20,6 +25,11 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
         if from.binary != number && to.binary == number {
             *edges.entry((0, to.address)).or_default() += count;
         }
+    }
+    // Where functions return to is known from where they were called.
+    edges.retain(|(from, _), _| !returns.contains(from));
+    for ((from, to), count) in fallen(profile, program, number, &edges) {
+        *edges.entry((from, to)).or_default() += count;
     }
     let mut names = Names { program, number, known: HashMap::new() };
     let mut lines: Vec<_> = edges
@@ -32,6 +42,30 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
         .collect();
     lines.sort();
     lines.concat()
+}
+
+/// How often execution went on, without a branch, to where branches go: BOLT begins a block there.
+fn fallen(
+    profile: &Profile,
+    program: &Program,
+    number: u32,
+    edges: &BTreeMap<(u64, u64), u64>,
+) -> HashMap<(u64, u64), u64> {
+    let mut goals: HashSet<u64> = edges.keys().map(|&(_, to)| to).collect();
+    for function in functions(profile, program).iter().filter(|function| function.start.binary == number) {
+        goals.extend(program.instructions(function).filter_map(|instruction| instruction.target));
+    }
+    let mut fallen = HashMap::new();
+    for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+        let mut last = None;
+        for instruction in program.instructions(code) {
+            let before = last.replace(instruction.address);
+            if let Some(before) = before.filter(|_| goals.contains(&instruction.address)) {
+                *fallen.entry((before, instruction.address)).or_default() += runs.all();
+            }
+        }
+    }
+    fallen
 }
 
 const NOWHERE: &str = "0 [unknown] 0";

@@ -1,8 +1,8 @@
 //! What ran of one binary, as ranges of addresses and taken branches: what several formats say in their own words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tracewright_core::Flow;
+use tracewright_core::{Class, Flow};
 
 use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
@@ -57,6 +57,18 @@ impl Ranges {
         }
         all
     }
+}
+
+/// All functions of which something ran, each as one block.
+pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
+    let mut functions = HashSet::new();
+    for (code, _) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
+        let Some(symbol) = program.symbol(code.start) else { continue };
+        let Ok(len) = u32::try_from(symbol.size) else { continue };
+        let start = Place { address: symbol.start, ..code.start };
+        functions.insert(Code { start, len, count: 0, isa: code.isa, last_len: 0, class: Class::NEXT });
+    }
+    functions
 }
 
 /// The binary of which the most instructions ran, of those that are ELF files.

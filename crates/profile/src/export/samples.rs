@@ -1,10 +1,9 @@
 //! Counts by function and source line, with inlined functions nested: what compilers read, in whatever form.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
-use tracewright_core::Isa;
-
-use crate::counts::{Code, Place, Profile};
+use super::ranges;
+use crate::counts::{Place, Profile};
 use crate::program::Program;
 
 /// Counts of all functions of which something ran and that debug information tells of.
@@ -19,7 +18,7 @@ pub struct Samples {
 pub struct Function {
     /// How often it was entered by a branch.
     pub head: u64,
-    /// How many instructions of it ran, and of what is inlined into it.
+    /// How many bytes of instructions of it ran, and of what is inlined into it: so llvm-profgen weighs functions.
     pub total: u64,
     /// By place in its source.
     pub body: BTreeMap<Location, Body>,
@@ -95,31 +94,25 @@ impl Samples {
     #[must_use]
     pub fn new(profile: &Profile, program: &Program, discriminators: Discriminators) -> Self {
         let mut all = Self::default();
-        let mut counts: HashMap<Place, u64> = HashMap::new();
-        let mut functions: HashSet<(Place, u64, Isa)> = HashSet::new();
+        // By instruction: how often it ran, and its length.
+        let mut counts: HashMap<Place, (u64, u8)> = HashMap::new();
         for (code, runs) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
             for instruction in program.instructions(code) {
                 let place = Place { address: instruction.address, ..code.start };
-                *counts.entry(place).or_default() += runs.all();
-            }
-            if let Some(symbol) = program.symbol(code.start) {
-                let start = Place { address: symbol.start, ..code.start };
-                functions.insert((start, symbol.size, code.isa));
+                counts.entry(place).or_insert((0, instruction.len)).0 += runs.all();
             }
         }
         // What did not run of functions that did is told as well: that it is cold is worth knowing.
-        for (start, size, isa) in functions {
-            let Ok(len) = u32::try_from(size) else { continue };
-            let class = tracewright_core::Class::NEXT;
-            let whole = Code { start, len, count: 0, isa, last_len: 0, class };
-            for instruction in program.instructions(&whole) {
-                counts.entry(Place { address: instruction.address, ..start }).or_default();
+        for function in ranges::functions(profile, program) {
+            for instruction in program.instructions(&function) {
+                let place = Place { address: instruction.address, ..function.start };
+                counts.entry(place).or_insert((0, instruction.len));
             }
         }
-        for (&place, &count) in &counts {
+        for (&place, &(count, len)) in &counts {
             let (path, copies) = path(program, place, discriminators);
-            let count = count.saturating_mul(copies);
-            if let Some((function, location)) = all.at(&path, count) {
+            if let Some((function, location)) = all.at(&path, count.saturating_mul(len.into())) {
+                let count = count.saturating_mul(copies);
                 let body = function.body.entry(location).or_default();
                 body.count = body.count.max(count);
             }
