@@ -2,6 +2,7 @@
 //!
 //! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
 
+pub mod branch_list;
 mod clock;
 mod costs;
 mod counts;

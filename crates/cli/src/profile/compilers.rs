@@ -2,7 +2,7 @@
 
 use tracewright_profile::export::samples::{Discriminators, Samples};
 use tracewright_profile::export::{self, ranges};
-use tracewright_profile::{Profile, Program};
+use tracewright_profile::{Profile, Program, branch_list};
 
 use super::Format;
 use crate::output::{Error, report};
@@ -30,6 +30,7 @@ pub fn write(
     };
     Ok(match format {
         Format::Autofdo => export::autofdo::write(all, program).into_bytes(),
+        Format::BranchList => branch_list::write(&branch_list::of_profile(all)),
         Format::Bolt => export::bolt::write(profile, program, one()?).into_bytes(),
         Format::BoltSimpleperf => export::bolt::simpleperf(profile, program, one()?).into_bytes(),
         Format::Fdata => export::fdata::write(profile, program, one()?).into_bytes(),

@@ -1,5 +1,6 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
+mod branch_list;
 mod compilers;
 mod gather;
 
@@ -7,7 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tracewright_profile::Program;
+use tracewright_image::Image;
+use tracewright_profile::{Profile, Program};
 
 use self::gather::Gather;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
@@ -62,20 +64,16 @@ pub enum Format {
     Llvm,
     /// The same in LLVM's extended binary form.
     LlvmBinary,
+    /// simpleperf's branch list: simpleperf inject.
+    BranchList,
     /// What GCC 12 to 15 read: gcc -fauto-profile.
     Gcov,
 }
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.program.images);
-    let mut outcome = report_problems(&capture.problems, Needs::All);
-    outcome = outcome.and(report_problems(&problems, Needs::All));
-    images::report_remarks(&image, &opts.program.images);
-    let gather = Gather::default();
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
-    let profile = gather.finish();
+    let (profile, image, outcome) =
+        if branch_list::is_one(&opts.capture.capture) { branch_list::load(opts)? } else { decoded(opts)? };
     let program = Program::new(&profile, &image);
     let bytes = compilers::write(opts.format, &profile, &program, opts.binary.as_deref())?;
     match &opts.output {
@@ -87,5 +85,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             out.flush()?;
         }
     }
-    Ok(outcome.and(Outcome::from_errors(errors)))
+    Ok(outcome)
+}
+
+/// What ran in a capture, and its programs.
+fn decoded(opts: &Opts) -> Result<(Profile, Image, Outcome), Error> {
+    let capture = opts.capture.open()?;
+    let (image, problems) = capture.image(&opts.program.images);
+    let mut outcome = report_problems(&capture.problems, Needs::All);
+    outcome = outcome.and(report_problems(&problems, Needs::All));
+    images::report_remarks(&image, &opts.program.images);
+    let gather = Gather::default();
+    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
+    Ok((gather.finish(), image, outcome.and(Outcome::from_errors(errors))))
 }
