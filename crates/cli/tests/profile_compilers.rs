@@ -194,9 +194,9 @@ fn llvm_reads_its_profile_and_makes_better_code() {
     if !all_here(test, &LLVM) {
         return;
     }
-    let here = Folder::new().unwrap();
-    let at = |name: &str| here.path().join(name);
     for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
         let (program, capture) = (at("program"), at("capture"));
         clang(target, &[], &program);
         let before = target.record(&program, &capture);
@@ -236,9 +236,9 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     if !all_here(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
         return;
     }
-    let here = Folder::new().unwrap();
-    let at = |name: &str| here.path().join(name);
     for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
         let (program, capture, better) = (at("program"), at("capture"), at("better"));
         clang(target, &[], &program);
         let before = target.record(&program, &capture);

@@ -193,8 +193,9 @@ impl<'a> Names<'_, 'a> {
 
     fn keep(&mut self, name: &[u8], declared: u32) -> Option<u32> {
         let shown = demangle(name);
-        let linkage = (shown.as_bytes() != name).then(|| String::from_utf8_lossy(name).into());
-        self.len += shown.len() + linkage.as_ref().map_or(0, |name: &Box<str>| name.len());
+        let linkage: Option<Box<str>> =
+            (shown.as_bytes() != name).then(|| String::from_utf8_lossy(name).into());
+        self.len += shown.len() + linkage.as_deref().map_or(0, str::len);
         if self.len > MAX_TEXT {
             return None;
         }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracewright_core::Role;
+use tracewright_flow::InBlock;
 
 use super::ranges::{Ranges, Targets, functions};
-use crate::counts::{Place, Profile};
+use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
 
 /// The binary with this number.
@@ -13,12 +14,9 @@ use crate::program::Program;
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { branches: mut edges, .. } = Ranges::of(profile, program, number, Targets::Known);
     let mut returns = HashSet::new();
-    for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+    for code in profile.blocks.keys().filter(|code| code.start.binary == number) {
         if code.class.role == Role::Return {
             returns.insert(code.last().address);
-        }
-        if runs.not_taken > 0 {
-            *edges.entry((code.last().address, code.end().address)).or_default() += runs.not_taken;
         }
     }
     for (&(from, to), &count) in profile.branches.iter() {
@@ -44,7 +42,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     lines.concat()
 }
 
-/// How often execution went on, without a branch, to where branches go: BOLT begins a block there.
+/// How often execution went on without a branch to where BOLT begins a block: after a branch that was not taken, and where branches go.
 fn fallen(
     profile: &Profile,
     program: &Program,
@@ -63,6 +61,15 @@ fn fallen(
             if let Some(before) = before.filter(|_| goals.contains(&instruction.address)) {
                 *fallen.entry((before, instruction.address)).or_default() += runs.all();
             }
+        }
+        // A jump behind a conditional branch belongs to the same block, if nothing else goes there.
+        let next = Code { start: code.end(), ..*code };
+        let is_jump =
+            |next: InBlock| next.target.is_some() && !next.class.conditional && next.class.role == Role::Jump;
+        let ends_with_jump = || program.instructions(&next).next().is_some_and(is_jump);
+        let to = code.end().address;
+        if runs.not_taken > 0 && (goals.contains(&to) || !ends_with_jump()) {
+            *fallen.entry((code.last().address, to)).or_default() += runs.not_taken;
         }
     }
     fallen
