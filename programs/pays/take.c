@@ -81,6 +81,14 @@ void take(struct state *state, const struct record *record)
     case KIND_SAMPLE:
         value = record->apply(state, value);
         value = weigh(state, value, record->weight);
+        if ((value ^ state->last) % 64 != 63) {
+            state->window[value & 7] += state->last;
+            state->sum += value >> 3;
+        } else {
+            for (int i = 1; i < 8; i++)
+                state->window[i] ^= state->window[i - 1] >> 1;
+            state->odd++;
+        }
         shift(state, value);
         if (value < state->low)
             state->low = value;
