@@ -188,6 +188,25 @@ fn clang(target: Target, options: &[&str], output: &Path) {
 
 const LLVM: [&str; 5] = ["clang-19", "ld.lld-19", "llvm-profdata-19", "llvm-profgen-19", "qemu-aarch64"];
 
+/// A profile as text, as bytes, and as llvm-profgen makes it of addresses: all the same, as LLVM writes them.
+fn same_as_profgen(here: &Folder, program: &Path, capture: &Path) -> String {
+    let [text_form, binary, addresses] = ["llvm", "llvm-binary", "profgen"]
+        .map(|format| here.write(format, &profile(capture, format)).unwrap());
+    let theirs = here.path().join("theirs");
+    let options =
+        [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(program))];
+    ran("llvm-profgen-19", &[&options[0], &options[1], "--format=text", "-o", text(&theirs)]);
+    let normal =
+        |file: &Path| ran("llvm-profdata-19", &["merge", "--sample", "--text", text(file), "-o", "-"]);
+    let ours = normal(&text_form);
+    assert_eq!(normal(&binary), ours);
+    for (ours, theirs) in ours.lines().zip(normal(&theirs).lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(normal(&theirs), ours);
+    ours
+}
+
 #[test]
 fn llvm_reads_its_profile_and_makes_better_code() {
     let test = "llvm_reads_its_profile_and_makes_better_code";
@@ -200,20 +219,7 @@ fn llvm_reads_its_profile_and_makes_better_code() {
         let (program, capture) = (at("program"), at("capture"));
         clang(target, &[], &program);
         let before = target.record(&program, &capture);
-        // As text, as bytes, and as llvm-profgen makes it of addresses: all the same.
-        let mut same = BTreeSet::new();
-        for format in ["llvm", "llvm-binary", "profgen"] {
-            let mut file = here.write(format, &profile(&capture, format)).unwrap();
-            if format == "profgen" {
-                let unsymbolised = format!("--unsymbolized-profile={}", text(&file));
-                file = at("symbolised");
-                let program = format!("--binary={}", text(&program));
-                ran("llvm-profgen-19", &[&unsymbolised, &program, "--format=text", "-o", text(&file)]);
-            }
-            same.insert(ran("llvm-profdata-19", &["merge", "--sample", "--text", text(&file), "-o", "-"]));
-        }
-        assert_eq!(same.len(), 1, "{same:#?}");
-        let only = same.first().unwrap();
+        let only = same_as_profgen(&here, &program, &capture);
         // It is of inlined functions as well, and of what is called through pointers.
         assert!(only.contains(" weigh:") && only.contains(" apply_scaled:"), "{only}");
         for format in ["llvm", "llvm-binary"] {
@@ -224,6 +230,28 @@ fn llvm_reads_its_profile_and_makes_better_code() {
             assert!(after.instructions * 100 < before.instructions * 96, "{before:?} {after:?}");
             assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
         }
+    }
+}
+
+#[test]
+fn profiles_of_cpp_are_those_of_llvm_profgen() {
+    let test = "profiles_of_cpp_are_those_of_llvm_profgen";
+    let gcc = "riscv64-linux-gnu-g++";
+    if !all_here(test, &[&LLVM[..4], &[gcc]].concat()) {
+        return;
+    }
+    let source = sources()[0].replace("main.c", "shapes.cc");
+    let clang: &[&str] =
+        &["clang++-19", "--target=riscv64-linux-gnu", "-fuse-ld=lld", "-fdebug-info-for-profiling"];
+    for (compiler, debug) in [(clang, "-gmlt"), (clang, "-g"), (&[gcc], "-g")] {
+        let here = Folder::new().unwrap();
+        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
+        let common = ["-static", "-O2", debug, "-o", text(&program), &source];
+        ran(compiler[0], &[&compiler[1..], &common].concat());
+        let output = tracewright(&["record", "--protocol", "etrace", "-o", text(&capture), text(&program)]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let same = same_as_profgen(&here, &program, &capture);
+        assert!(same.contains("_ZNK6shapes6Square4areaEi:") && same.lines().count() > 900, "{same}");
     }
 }
 

@@ -40,12 +40,6 @@ impl<'a> FileRef<'a> {
         segments.find(|segment| segment.executable).map(|segment| segment.address)
     }
 
-    /// Whether it is loaded anywhere (a shared object, or a program that is one), not only where it was linked to be.
-    pub fn is_movable(&self) -> bool {
-        // e_type, ET_DYN
-        self.is_elf() && self.file.bytes.as_slice().get(16..18) == Some(&[3, 0])
-    }
-
     /// Whether it is an ELF file: otherwise its addresses are those in memory.
     pub fn is_elf(&self) -> bool {
         self.file.elf.is_some()

@@ -1,10 +1,14 @@
 //! Branch lists beside what simpleperf tells of them, and beside bytes that are none.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use tracewright_profile::branch_list::{self, BranchList, ListedKind};
+use tracewright_core::{Isa, MemorySpace};
+use tracewright_image::{Bytes, Image};
+use tracewright_profile::branch_list::{self, BranchList, Expanded, Listed, ListedKind, Outcomes};
+use tracewright_profile::{Binary, Code, Profile, Runs};
 use tracewright_testkit::{Rng, captures, skip};
 
 fn folder(test: &str) -> Option<PathBuf> {
@@ -92,6 +96,64 @@ fn the_old_form_is_read() {
 /// In the old list, counted by a few lines of Python.
 const BINARIES: usize = 1;
 const BRANCHES: usize = 1011;
+
+/// Random code, and random branches in it, followed: what comes of it is as a branch list again the same.
+#[test]
+fn a_profile_is_a_branch_list_and_back() {
+    let mut rng = Rng::new(80);
+    let mut all = 0;
+    for round in 0..200 {
+        let word = |rng: &mut Rng| match rng.below(8) {
+            0 => 0x5400_0000 | ((rng.below(64) as u32).wrapping_sub(32) & 0x7_ffff) << 5, // b.eq
+            1 => 0x1400_0000 | (rng.below(64) as u32).wrapping_sub(32) & 0x3ff_ffff,      // b
+            2 => 0xd65f_03c0,                                                             // ret
+            3 => 0xd503_3fdf,                                                             // isb
+            _ => 0xd503_201f,                                                             // nop
+        };
+        let code: Vec<u8> = (0..256).flat_map(|_| word(&mut rng).to_le_bytes()).collect();
+        let mut builder = Image::builder();
+        builder.raw("code", Bytes::from(code), 0x1000, MemorySpace::ANY).unwrap();
+        let image = builder.build();
+        let mut listed = Listed { path: "code".into(), build_id: vec![0; 20], ..Listed::default() };
+        for _ in 0..1 + rng.below(20) {
+            let bits = [rng.below(256) as u8, rng.below(256) as u8];
+            let outcomes = Outcomes::new(&bits, rng.below(17) as u32).unwrap();
+            let from = listed.branches.entry(0x1000 + 4 * rng.below(300)).or_default();
+            *from.entry(outcomes).or_default() += 1 + rng.below(1000);
+        }
+        let expand = |listed: &Listed| {
+            let mut profile = Profile::default();
+            let binary = Binary { name: "code".into(), build_id: Vec::new(), is_elf: true };
+            let number = profile.binary(binary);
+            let mut expanded = Expanded::default();
+            expanded.add(&mut profile, number, listed, (&image, MemorySpace::ANY, Isa::A64));
+            (profile, expanded)
+        };
+        let (profile, expanded) = expand(&listed);
+        let told =
+            listed.branches.values().flatten().map(|(outcomes, count)| u64::from(outcomes.len()) * count);
+        assert_eq!(told.sum::<u64>(), expanded.followed + expanded.lost, "{round}");
+        let followed: u64 = profile.blocks.values().map(|runs| runs.taken + runs.not_taken).sum();
+        assert_eq!(followed, expanded.followed, "{round}");
+        assert_eq!(profile.instructions(), profile.funnel.instructions);
+        all += followed;
+        // What an ISB ended comes again from its own start only.
+        let branches = |profile: &Profile| -> HashMap<Code, Runs> {
+            let is_branch = |code: &Code| code.class.is_branch();
+            profile
+                .blocks
+                .iter()
+                .filter(|(code, _)| is_branch(code))
+                .map(|(code, runs)| (*code, *runs))
+                .collect()
+        };
+        let list = branch_list::of_profile(&profile);
+        let (again, _) = list.binaries.first().map(&expand).unwrap_or_default();
+        assert_eq!(branches(&again), branches(&profile), "{round}");
+        assert_eq!(again.branches, profile.branches, "{round}");
+    }
+    assert!(all > 10_000, "{all}");
+}
 
 #[test]
 fn any_bytes_are_read_or_refused() {

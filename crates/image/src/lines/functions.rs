@@ -146,36 +146,41 @@ struct Names<'d, 'a> {
 impl<'a> Names<'_, 'a> {
     /// The number of the name of a function: its own, or that of what it is a copy of.
     fn of(&mut self, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<u32> {
+        let origin = origin(unit, entry);
         if let Some(name) = name(self.dwarf, unit, entry) {
-            return self.keep(name.slice(), 0);
+            let own = number(entry, constants::DW_AT_decl_line);
+            let declared = own.or_else(|| self.find(unit, origin?).1);
+            return self.keep(name.slice(), declared);
         }
-        let origin = origin(unit, entry)?;
+        let origin = origin?;
         if let Some(known) = self.known.get(&origin.0) {
             return *known;
         }
-        let name = self.name_at(unit, origin).and_then(|(name, declared)| self.keep(name.slice(), declared));
+        let (name, declared) = self.find(unit, origin);
+        let name = name.and_then(|name| self.keep(name.slice(), declared));
         self.known.insert(origin.0, name);
         name
     }
 
-    /// The name of the function at `offset`, or of the one it is a copy of, and the line where that is declared.
-    fn name_at(&mut self, unit: &GimliUnit<'a>, mut offset: DebugInfoOffset) -> Option<(Reader<'a>, u32)> {
+    /// The name of the function at `offset` and the line where it is declared, or those of what it is a copy of.
+    fn find(&mut self, unit: &GimliUnit<'a>, offset: DebugInfoOffset) -> (Option<Reader<'a>>, Option<u32>) {
         let dwarf = self.dwarf;
-        let mut declared = None;
+        let (mut found, mut declared) = (None, None);
+        let mut next = Some(offset);
         for _ in 0..MAX_STEPS {
+            let Some(offset) = next.filter(|_| found.is_none() || declared.is_none()) else { break };
             let entry_unit = match offset.to_unit_offset(unit) {
-                Some(_) => unit,
-                None => self.unit_with(offset)?,
+                Some(_) => Some(unit),
+                None => self.unit_with(offset),
             };
-            let at: UnitOffset = offset.to_unit_offset(entry_unit)?;
-            let entry = entry_unit.entry(at).ok()?;
+            let Some(entry_unit) = entry_unit else { break };
+            let at: Option<UnitOffset> = offset.to_unit_offset(entry_unit);
+            let Some(entry) = at.and_then(|at| entry_unit.entry(at).ok()) else { break };
             declared = declared.or_else(|| number(&entry, constants::DW_AT_decl_line));
-            if let Some(name) = name(dwarf, entry_unit, &entry) {
-                return Some((name, declared.unwrap_or(0)));
-            }
-            offset = origin(entry_unit, &entry)?;
+            found = found.or_else(|| name(dwarf, entry_unit, &entry));
+            next = origin(entry_unit, &entry);
         }
-        None
+        (found, declared)
     }
 
     fn unit_with(&mut self, offset: DebugInfoOffset) -> Option<&GimliUnit<'a>> {
@@ -191,7 +196,7 @@ impl<'a> Names<'_, 'a> {
         self.units.entry(number).or_insert_with(read).as_ref()
     }
 
-    fn keep(&mut self, name: &[u8], declared: u32) -> Option<u32> {
+    fn keep(&mut self, name: &[u8], declared: Option<u32>) -> Option<u32> {
         let shown = demangle(name);
         let linkage: Option<Box<str>> =
             (shown.as_bytes() != name).then(|| String::from_utf8_lossy(name).into());
@@ -199,7 +204,7 @@ impl<'a> Names<'_, 'a> {
         if self.len > MAX_TEXT {
             return None;
         }
-        self.names.push(Name { shown, linkage, declared });
+        self.names.push(Name { shown, linkage, declared: declared.unwrap_or(0) });
         Some(self.names.len() as u32 - 1)
     }
 }

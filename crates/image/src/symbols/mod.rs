@@ -39,6 +39,8 @@ pub struct Symbol<'a> {
 pub struct Linkage<'a> {
     /// Its name, with all that linkers add to it.
     pub name: &'a [u8],
+    /// Whether it is the stub through which a function of this name in another file is called.
+    pub plt: bool,
     /// Whether other files see it.
     pub global: bool,
     /// The address of its first instruction.

@@ -70,11 +70,15 @@ impl Table {
         let name = found.raw(file);
         let symbol = found.symbol;
         let is_before = |other: &&Entry| {
-            !other.symbol.global && other.symbol.start < symbol.start && other.raw(file) == name
+            !other.symbol.global
+                && other.symbol.name_len == symbol.name_len
+                && other.symbol.start < symbol.start
+                && other.raw(file) == name
         };
         let before = if symbol.global { 0 } else { self.entries.iter().filter(is_before).count() };
-        (!symbol.plt).then_some(Linkage {
+        Some(Linkage {
             name,
+            plt: symbol.plt,
             global: symbol.global,
             start: symbol.start,
             size: found.end - symbol.start,

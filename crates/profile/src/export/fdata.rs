@@ -96,7 +96,11 @@ impl Names<'_> {
             let name = std::str::from_utf8(found.name).ok().map(|name| {
                 let name = name.replace(' ', "\\ ");
                 // Names that are not global may come again: BOLT numbers them by their addresses.
-                if found.global { name } else { format!("{name}/{}", found.before + 1) }
+                match found.global {
+                    _ if found.plt => format!("{name}@PLT"),
+                    true => name,
+                    false => format!("{name}/{}", found.before + 1),
+                }
             });
             (found.start, name)
         });

@@ -128,7 +128,6 @@ impl Samples {
             }
             all.functions.entry(name.to_owned()).or_default().head += count;
         }
-        all.functions.values_mut().for_each(Function::cover_calls);
         all
     }
 
@@ -144,16 +143,6 @@ impl Samples {
             location = *next;
         }
         Some((function, location))
-    }
-}
-
-impl Function {
-    /// What is called at a place ran there at least as often.
-    fn cover_calls(&mut self) {
-        for body in self.body.values_mut() {
-            body.count = body.count.max(body.targets.values().sum());
-        }
-        self.inlined.values_mut().flat_map(BTreeMap::values_mut).for_each(Self::cover_calls);
     }
 }
 
