@@ -152,6 +152,12 @@ impl Target {
     }
 }
 
+/// A row of the README's table.
+#[expect(clippy::print_stdout, reason = "for those who run this test to see it")]
+fn tell(what: &str, before: Run, after: Run) {
+    println!("{what}: {before:?} -> {after:?}");
+}
+
 /// What the program prints.
 const EXPECTED: &str = "1161605 24 11993395 16837\n";
 
@@ -226,7 +232,7 @@ fn llvm_reads_its_profile_and_makes_better_code() {
             let (better, used) = (at("better"), format!("-fprofile-sample-use={}", text(&at(format))));
             clang(target, &[&used], &better);
             let after = target.record(&better, &capture);
-            println!("{} clang {format}: {before:?} -> {after:?}", target.name());
+            tell(&format!("{} clang {format}", target.name()), before, after);
             assert!(after.instructions * 100 < before.instructions * 96, "{before:?} {after:?}");
             assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
         }
@@ -291,7 +297,7 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
             let files = [text(&program), "-data", text(data), "-o", text(&better)];
             ran(BOLT, &[&files[..], &layout].concat());
             let after = target.record(&better, &capture);
-            println!("{} bolt: {before:?} -> {after:?}", target.name());
+            tell(&format!("{} bolt", target.name()), before, after);
             assert!(after.instructions < before.instructions, "{before:?} {after:?}");
             assert!(after.taken * 100 < before.taken * 70, "{before:?} {after:?}");
         }
@@ -316,7 +322,7 @@ fn gcc_reads_its_profile_and_makes_better_code() {
     let used = format!("-fauto-profile={}", text(&profile));
     ran(gcc, &[&common[..], &sources, &[&used]].concat());
     let after = Target::Riscv64.record(&program, &capture);
-    println!("riscv64 gcc: {before:?} -> {after:?}");
+    tell("riscv64 gcc", before, after);
     assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
     assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
 }

@@ -1,6 +1,6 @@
 //! Branch lists beside what simpleperf tells of them, and beside bytes that are none.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ fn the_old_form_is_read() {
     assert_eq!(list.binaries[0].path, "[kernel.kallsyms]");
     // As many as there are messages of field 3 in it.
     let branches: usize =
-        list.binaries.iter().flat_map(|binary| binary.branches.values()).map(|branches| branches.len()).sum();
+        list.binaries.iter().flat_map(|binary| binary.branches.values()).map(BTreeMap::len).sum();
     assert_eq!(branch_list::read(&branch_list::write(&list), not_packed).unwrap(), list);
     assert_eq!((list.binaries.len(), branches), (BINARIES, BRANCHES));
 }
