@@ -95,6 +95,13 @@ impl Builder {
         FileId(self.files.len() as u32 - 1)
     }
 
+    /// Says what the path of the file that was added last was where it ran.
+    pub fn ran_as(&mut self, path: &str) {
+        if let Some(file) = self.files.last_mut() {
+            file.ran_as = Some(path.into());
+        }
+    }
+
     /// A file of which there are no bytes, for a reason that is for people: where it is mapped, nothing that is added later
     /// is there.
     pub fn absent(&mut self, name: &str, why: &str) -> FileId {

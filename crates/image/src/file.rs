@@ -11,6 +11,8 @@ pub(crate) struct File {
     pub name: Box<str>,
     pub bytes: Bytes,
     pub elf: Option<Elf>,
+    /// The path it had where it ran, if it is another one.
+    pub ran_as: Option<Box<str>>,
     /// What to add to the addresses it was linked for, where it was put first.
     pub bias: Option<u64>,
     /// Whether parts of it are mapped, and not all that its headers say.
@@ -29,6 +31,7 @@ impl File {
             name: name.into(),
             bytes,
             elf,
+            ran_as: None,
             bias: None,
             in_parts: false,
             absent: None,

@@ -48,4 +48,4 @@ pub use linked::FileRef;
 pub use processes::{Moment, Processes};
 pub use region::{Kind, RegionRef, SectionRef};
 pub use remark::{Overlap, Remark};
-pub use symbols::{Frame, SourceLine, Symbol, Symbols};
+pub use symbols::{Frame, Linkage, SourceLine, Symbol, Symbols};

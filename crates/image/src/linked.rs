@@ -19,9 +19,25 @@ impl<'a> FileRef<'a> {
         &self.file.name
     }
 
+    /// Its path where it ran, as far as anybody says.
+    pub fn path(&self) -> &'a str {
+        self.file.ran_as.as_deref().unwrap_or(&self.file.name)
+    }
+
     /// Its build ID, if it is an ELF file that has one.
     pub fn build_id(&self) -> Option<&'a [u8]> {
         self.file.build_id()
+    }
+
+    /// Where the first part of it that is loaded was linked to be, in the order of its headers.
+    pub fn first_segment(&self) -> Option<u64> {
+        self.file.elf.as_ref()?.segments.first().map(|segment| segment.address)
+    }
+
+    /// The same of the first part that has code.
+    pub fn first_code(&self) -> Option<u64> {
+        let mut segments = self.file.elf.as_ref()?.segments.iter();
+        segments.find(|segment| segment.executable).map(|segment| segment.address)
     }
 
     /// Whether it is an ELF file: otherwise its addresses are those in memory.
@@ -64,6 +80,7 @@ impl Image {
             let is_there = file.elf.is_some()
                 && builder.elf(&file.name, file.bytes.clone(), Place::AsLinked, space).is_ok();
             if is_there {
+                file.ran_as.iter().for_each(|path| builder.ran_as(path));
                 continue;
             }
             let id = builder.file(&file.name, file.bytes.clone());

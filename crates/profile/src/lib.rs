@@ -3,6 +3,7 @@
 //! [`Tracker`] finds calls in elements and [`Tree`] sums up what ran under which callers;
 //! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
 
+pub mod branch_list;
 mod branches;
 mod calls;
 mod clock;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use tracewright_core::MemorySpace;
-use tracewright_image::{Image, SourceLine, Symbol};
+use tracewright_core::{Ended, MemorySpace};
+use tracewright_flow::Instructions;
+use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
-use crate::counts::{Binary, Place, Profile};
+use crate::counts::{Binary, Code, Place, Profile};
 
 /// The code, symbols and source lines of a profile's binaries.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ impl Program {
         for (number, file) in (0..).zip(image.files()) {
             let build_id = file.build_id().unwrap_or_default();
             let is_it = |binary: &Binary| {
-                binary.build_id == build_id && (!build_id.is_empty() || binary.name == file.name())
+                binary.build_id == build_id && (!build_id.is_empty() || binary.name == file.path())
             };
             if let Some(binary) = profile.binaries.iter().position(is_it) {
                 files.entry(binary as u32).or_insert(number);
@@ -62,7 +63,7 @@ impl Program {
 
     /// The number of a binary's file in the image; of several that are the same, the first.
     #[must_use]
-    pub fn file(&self, binary: u32) -> Option<u32> {
+    pub fn file_number(&self, binary: u32) -> Option<u32> {
         self.files.get(&binary).copied()
     }
 
@@ -73,6 +74,38 @@ impl Program {
         let known =
             found.and_then(|(file, address)| Some(Place { binary: *self.binaries.get(&file)?, address }));
         known.unwrap_or(Place { binary: Place::NOWHERE, address })
+    }
+
+    /// The file of a binary.
+    #[must_use]
+    pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
+        self.image.files().nth(*self.files.get(&binary)? as usize)
+    }
+
+    /// The instructions of a block.
+    #[must_use]
+    pub fn instructions(&self, code: &Code) -> Instructions<'_> {
+        Instructions::new(&self.image, self.space(code.start.binary), &code.block(Ended::Cut))
+    }
+
+    /// Where the last instruction of a block goes when it branches, if it tells that itself.
+    #[must_use]
+    pub fn target(&self, code: &Code) -> Option<u64> {
+        let len = code.last_len.into();
+        let last = Code { start: code.last(), len, count: 1, ..*code };
+        self.instructions(&last).next()?.target
+    }
+
+    /// The functions at a place, the innermost inlined one first.
+    #[must_use]
+    pub fn frames(&self, place: Place) -> Vec<Frame<'_>> {
+        self.image.symbols().frames(place.address, self.space(place.binary))
+    }
+
+    /// What linkers call the function at a place.
+    #[must_use]
+    pub fn linkage(&self, place: Place) -> Option<Linkage<'_>> {
+        self.image.symbols().linkage(place.address, self.space(place.binary))
     }
 
     /// The function at a place.

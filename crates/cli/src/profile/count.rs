@@ -98,7 +98,7 @@ impl<'i> Places<'i> {
         let binary = *self.binaries.entry(file).or_insert_with(|| {
             let Some(found) = self.image.files().nth(file as usize) else { return Place::NOWHERE };
             profile.binary(Binary {
-                name: found.name().to_owned(),
+                name: found.path().to_owned(),
                 build_id: found.build_id().unwrap_or_default().to_vec(),
                 is_elf: found.is_elf(),
             })

@@ -3,9 +3,9 @@ use std::sync::OnceLock;
 
 use object::elf;
 
-use super::name;
 use super::plt;
 use super::select::Candidate;
+use super::{Linkage, name};
 use crate::elf::Elf;
 use crate::pieces::Pieces;
 
@@ -61,6 +61,29 @@ impl Table {
         let (_, index) = self.pieces.find(address)?;
         let entry = &self.entries[index as usize];
         Some((entry.shown(file), entry.symbol.start..entry.end))
+    }
+
+    /// What linkers call the symbol at `address`.
+    pub fn linkage<'a>(&self, file: &'a [u8], address: u64) -> Option<Linkage<'a>> {
+        let (_, index) = self.pieces.find(address)?;
+        let found = &self.entries[index as usize];
+        let name = found.raw(file);
+        let symbol = found.symbol;
+        let is_before = |other: &&Entry| {
+            !other.symbol.global
+                && other.symbol.name_len == symbol.name_len
+                && other.symbol.start < symbol.start
+                && other.raw(file) == name
+        };
+        let before = if symbol.global { 0 } else { self.entries.iter().filter(is_before).count() };
+        Some(Linkage {
+            name,
+            plt: symbol.plt,
+            global: symbol.global,
+            start: symbol.start,
+            size: found.end - symbol.start,
+            before,
+        })
     }
 
     /// The names of all symbols.

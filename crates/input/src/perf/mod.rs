@@ -24,6 +24,19 @@ mod unpack;
 mod walk;
 
 pub use open::{is_recording, open, unpacked};
-pub use programs::RecordedPrograms;
+pub use programs::{RecordedPrograms, find_program};
 pub use search::find_binary;
 pub use tracewright_image::Moment;
+
+/// What was compressed with zstd.
+///
+/// # Errors
+/// When it is damaged, in words.
+pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut all = Vec::new();
+    unpack::unpack(&[bytes], |part| {
+        all.extend_from_slice(part);
+        true
+    })?;
+    Ok(all)
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
+use super::record::BuildId;
 use super::search::{Missing, Search};
 use super::timeline::{Mapped, MappedFile, Timeline};
 use crate::problem::Problem;
@@ -84,7 +85,9 @@ impl RecordedPrograms {
             let file = &files[mapped.file as usize];
             let placed = found.search.file(file).and_then(|(path, bytes)| {
                 let text = self.modules.get(&file.path).copied();
-                elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)
+                elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)?;
+                builder.ran_as(&file.path);
+                Ok(())
             });
             if let Err(missing) = placed {
                 found.absent(builder, file, missing, (range.clone(), space));
@@ -113,6 +116,20 @@ impl RecordedPrograms {
             found.absent(builder, file, missing, (range.clone(), space));
         }
     }
+}
+
+/// A program that a recording names, on this machine: in the folders `symfs`, or where programs of a recording are looked for.
+///
+/// # Errors
+/// What was tried, in words.
+pub fn find_program(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    recording: &Path,
+) -> Result<(PathBuf, Bytes), String> {
+    let file = MappedFile { path: path.to_owned(), build_id: BuildId::new(build_id, None) };
+    Search::new(symfs, recording, None).file(&file).map_err(|missing| missing.why())
 }
 
 /// Whether a file that was mapped in the kernel is a module; the other is the kernel itself.
@@ -174,7 +191,11 @@ impl Files<'_> {
         let file = &files[index as usize];
         let id = if is_file(&file.path) {
             match self.search.file(file) {
-                Ok((path, bytes)) => builder.file(&path.display().to_string(), bytes),
+                Ok((path, bytes)) => {
+                    let id = builder.file(&path.display().to_string(), bytes);
+                    builder.ran_as(&file.path);
+                    id
+                }
                 Err(missing) => {
                     let id = builder.absent(&file.path, &missing.why());
                     // Hardly anybody has that.

@@ -67,7 +67,7 @@ pub(super) struct BuildId(pub Vec<u8>);
 
 impl BuildId {
     /// Twenty bytes at most; where no length is told, zeros at the end fill up. `None`: there is none.
-    fn new(bytes: &[u8], len: Option<usize>) -> Option<Self> {
+    pub fn new(bytes: &[u8], len: Option<usize>) -> Option<Self> {
         let bytes = &bytes[..bytes.len().min(20)];
         let len = match len {
             Some(len) => len.min(bytes.len()),

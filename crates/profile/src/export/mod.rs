@@ -2,7 +2,15 @@
 //! [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
+pub mod bolt;
 pub mod callgrind;
+pub mod fdata;
 pub mod flamegraph;
 pub mod folded;
+pub mod gcov;
+pub mod llvm;
+pub mod llvm_binary;
 pub mod pprof;
+pub mod profgen;
+pub mod ranges;
+pub mod samples;
