@@ -5,6 +5,7 @@
 mod clock;
 mod costs;
 mod counts;
+pub mod coverage;
 pub mod export;
 mod histogram;
 mod program;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tracewright_core::MemorySpace;
-use tracewright_image::{Image, SourceLine, Symbol};
+use tracewright_image::{FileRef, Image, SourceLine, Symbol};
 
 use crate::counts::{Binary, Place, Profile};
 
@@ -36,6 +36,12 @@ impl Program {
     #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
+    }
+
+    /// A binary as a file.
+    #[must_use]
+    pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
+        self.image.files().nth(*self.files.get(&binary)? as usize)
     }
 
     /// The memory space of a binary of its own.

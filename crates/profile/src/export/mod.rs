@@ -2,3 +2,4 @@
 //! [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
+pub mod lcov;
