@@ -1,6 +1,6 @@
 //! Options that every verb has: which capture, and what of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
@@ -12,7 +12,7 @@ use crate::decode::handler::HandlerArg;
 use crate::output::Error;
 
 /// Which capture.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct CaptureArgs {
     /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), or a raw
     /// trace file (- for standard input).
@@ -75,6 +75,11 @@ impl From<Packing> for BufferFormat {
 }
 
 impl CaptureArgs {
+    /// Another capture, described the same way.
+    pub fn of(&self, capture: &Path) -> Self {
+        Self { capture: capture.to_owned(), ..self.clone() }
+    }
+
     /// Opens the capture.
     pub fn open(&self) -> Result<Capture, Error> {
         let describes = self.packing.is_some() || !self.sources.is_empty();

@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod clocks;
 mod control;
+mod coverage;
 mod decode;
 mod demo;
 mod encode;
@@ -50,6 +51,7 @@ could be read.";
 
 #[derive(Subcommand)]
 enum Verb {
+    Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
     Encode(encode::Opts),
@@ -63,6 +65,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tracewright_profile::export;
+use tracewright_image::Image;
+use tracewright_input::Capture;
+use tracewright_profile::{Profile, export};
 
 use self::gather::Gather;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
@@ -45,6 +47,18 @@ pub enum Format {
     Autofdo,
 }
 
+/// What of a capture ran, and how many errors there were.
+pub fn count(
+    capture: &Capture,
+    image: &Image,
+    select: &SelectArgs,
+    program: &ProgramArgs,
+) -> Result<(Profile, u64), Error> {
+    let gather = Gather::default();
+    let errors = decode::in_order(capture, image, select, program, &gather)?;
+    Ok((gather.finish(), errors))
+}
+
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
@@ -52,9 +66,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, Needs::All);
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
-    let gather = Gather::default();
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
-    let profile = gather.finish();
+    let (profile, errors) = count(&capture, &image, &opts.select, &opts.program)?;
     let bytes = match opts.format {
         Format::Autofdo => export::autofdo::write(&profile).into_bytes(),
     };
