@@ -85,8 +85,8 @@ fn lines(file: &File) -> Vec<RangeInclusive<u32>> {
 /// `40 in sort: never taken, 1 234 times not (0x10144)`.
 fn branch(coverage: &Coverage, branch: &Branch, programs: &[Program]) -> String {
     let words = match (branch.taken, branch.not_taken) {
-        (0, not) => format!("never taken, {} times not", grouped(not)),
-        (taken, _) => format!("always taken, {} times", grouped(taken)),
+        (0, not) => format!("never taken, {} not", times(not)),
+        (taken, _) => format!("always taken, {}", times(taken)),
     };
     let function = coverage.functions.get(branch.function as usize).map(|function| function.name.as_str());
     // Of a function in a file that was not asked for.
@@ -97,6 +97,10 @@ fn branch(coverage: &Coverage, branch: &Branch, programs: &[Program]) -> String 
     let name = function.or_else(symbol).unwrap_or("?");
     let room = (WIDTH - 13).saturating_sub(rest.len() + 14).max(10);
     format!("{line:>5} in {}{rest}", names::cut(name, room))
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{} times", grouped(count)) }
 }
 
 /// Words after a title, in as many lines as they need.
