@@ -1,5 +1,6 @@
 //! The `tracewright` command: one file per verb.
 
+mod annotate;
 mod args;
 mod check;
 mod clocks;
@@ -51,6 +52,7 @@ could be read.";
 
 #[derive(Subcommand)]
 enum Verb {
+    Annotate(annotate::Opts),
     Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
@@ -65,6 +67,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Annotate(opts) => annotate::run(&opts),
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),

@@ -15,6 +15,7 @@ mod meter;
 mod program;
 mod stalls;
 mod timeline;
+pub mod walk;
 
 pub use calls::{Calls, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};

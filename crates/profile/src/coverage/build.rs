@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use tracewright_core::{Flow, Isa, MemorySpace};
+use tracewright_core::{Flow, MemorySpace};
+use tracewright_flow::InBlock;
 use tracewright_image::{CodeRange, Image};
-use tracewright_isa::{Instruction, ItState, decode};
 
 use super::ran::Ran;
 use super::{Branch, Coverage, File, Function, Part, Wanted};
 use crate::counts::{Place, Profile};
 use crate::program::Program;
+use crate::walk::instructions;
 
 /// A line of a file.
 type Line = (u32, u32);
@@ -21,7 +22,7 @@ const APART: &str = ".cold";
 
 pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Coverage {
     let program = |binary: u32| programs.iter().position(|program| program.file(binary).is_some());
-    let (ran, nowhere) = Ran::of_all(profile, program, programs);
+    let (ran, nowhere) = Ran::of_all(profile, programs);
     let mut build = Build::new(wanted);
     build.coverage.outside = nowhere;
     for ((number, binary), ran) in (0..).zip(&profile.binaries).zip(&ran) {
@@ -129,13 +130,9 @@ impl<'w> Build<'w> {
     fn part(&mut self, mut walk: Walk<'_>, range: &Range<u64>, code: &[CodeRange]) {
         // How often each line ran in each of its copies.
         let mut copies: HashMap<(Line, u64), u64> = HashMap::new();
-        let first = code.partition_point(|code| code.range.end <= range.start);
-        for code in code[first..].iter().take_while(|code| code.range.start < range.end) {
-            let range = range.start.max(code.range.start)..range.end.min(code.range.end);
-            each(walk.program.image(), walk.space, range, code.isa, |address, instruction| {
-                self.instruction(&mut walk, &mut copies, address, instruction);
-            });
-        }
+        instructions(walk.program, walk.binary, range, code, |_, instruction| {
+            self.instruction(&mut walk, &mut copies, instruction);
+        });
         for (((file, line), _), count) in copies {
             *self.coverage.files[file as usize].lines.entry(line).or_default() += count;
         }
@@ -145,9 +142,9 @@ impl<'w> Build<'w> {
         &mut self,
         walk: &mut Walk<'_>,
         copies: &mut HashMap<(Line, u64), u64>,
-        address: u64,
-        instruction: &Instruction,
+        instruction: &InBlock,
     ) {
+        let address = instruction.address;
         let place = Place { binary: walk.binary, address };
         let count = walk.ran.at(address);
         let source = walk.program.source(place);
@@ -234,24 +231,4 @@ fn copy(image: &Image, space: MemorySpace, address: u64) -> u64 {
         frame.line.map(|line| (line.file, line.line)).hash(&mut hasher);
     }
     hasher.finish()
-}
-
-/// Each instruction of a range of addresses. What does not fit there any more is none.
-fn each(
-    image: &Image,
-    space: MemorySpace,
-    range: Range<u64>,
-    isa: Isa,
-    mut take: impl FnMut(u64, &Instruction),
-) {
-    let bytes = image.read(range.start, space);
-    let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-    let mut bytes = &bytes[..bytes.len().min(len)];
-    let mut address = range.start;
-    let mut it = ItState::default();
-    while let Some(instruction) = decode(isa, address, bytes, &mut it) {
-        let Some(rest) = bytes.get(instruction.len.into()..) else { return };
-        take(address, &instruction);
-        (address, bytes) = (address + u64::from(instruction.len), rest);
-    }
 }

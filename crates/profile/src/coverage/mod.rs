@@ -11,6 +11,7 @@ use std::ops::AddAssign;
 
 use crate::counts::{Place, Profile};
 use crate::program::Program;
+pub use ran::Ran;
 
 /// How many of all there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -18,16 +18,15 @@ pub struct Ran {
     /// How often other than calls went to an address from another.
     jumps: HashMap<u64, Vec<(u64, u64)>>,
     /// All that was executed: also what is not read any more.
-    pub all: u64,
+    pub(super) all: u64,
 }
 
 impl Ran {
     /// What ran of all binaries of a profile, by their numbers; and how much that belongs to none.
-    pub fn of_all(
-        profile: &Profile,
-        program: impl Fn(u32) -> Option<usize>,
-        programs: &[Program],
-    ) -> (Vec<Self>, u64) {
+    #[must_use]
+    pub fn of_all(profile: &Profile, programs: &[Program]) -> (Vec<Self>, u64) {
+        let has = |binary: u32| programs.iter().find(move |program| program.file(binary).is_some());
+        let program: Vec<_> = (0..profile.binaries.len() as u32).map(has).collect();
         let mut all: Vec<_> = profile.binaries.iter().map(|_| Self::default()).collect();
         let mut calls: Vec<HashMap<u64, bool>> = profile.binaries.iter().map(|_| HashMap::new()).collect();
         let mut nowhere = 0;
@@ -41,8 +40,8 @@ impl Ran {
             of.all += executed;
             *of.runs.entry(code.last().address).or_default() += *runs;
             calls[number as usize].insert(code.last().address, is_call(code));
-            if let Some(program) = program(number) {
-                of.count(code, runs.all(), &programs[program]);
+            if let Some(program) = program[number as usize] {
+                of.count(code, runs.all(), program);
             }
         }
         for (&(from, to), &count) in &profile.branches {
@@ -65,11 +64,13 @@ impl Ran {
     }
 
     /// How often the instruction at an address ran.
+    #[must_use]
     pub fn at(&self, address: u64) -> u64 {
         self.counts.get(&address).copied().unwrap_or(0)
     }
 
     /// How the branch at an address went.
+    #[must_use]
     pub fn branch(&self, address: u64) -> Runs {
         self.runs.get(&address).copied().unwrap_or_default()
     }
