@@ -28,6 +28,7 @@ mod retirement;
 mod stalls;
 mod stats;
 mod svg;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -63,6 +64,7 @@ enum Verb {
     Record(Box<record::Opts>),
     Stalls(stalls::Opts),
     Stats(stats::Opts),
+    Timeline(timeline::Opts),
 }
 
 fn main() -> ExitCode {
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Record(opts) => record::run(*opts),
         Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
+        Verb::Timeline(opts) => timeline::run(&opts),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -57,6 +57,12 @@ impl Functions {
         within
     }
 
+    /// The function at an address that was asked for before; otherwise none, which has no name.
+    #[must_use]
+    pub fn known(&self, address: u64, space: MemorySpace) -> Within {
+        self.known.get(&(address, space)).copied().unwrap_or(Within { function: u32::MAX, is_start: false })
+    }
+
     /// The number of a function, which is added if it is new.
     pub fn number(&mut self, function: Function) -> u32 {
         *self.numbers.entry(function).or_insert_with_key(|function| {

@@ -13,6 +13,7 @@ mod functions;
 mod histogram;
 mod meter;
 mod program;
+pub mod slices;
 mod stalls;
 mod timeline;
 pub mod walk;

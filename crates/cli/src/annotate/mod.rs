@@ -28,7 +28,7 @@ use crate::{images, profile};
 #[command(after_help = "\
 Examples:
   tracewright annotate run quick_sort
-  tracewright annotate run main --sources ~/src/project
+  tracewright annotate run main --src ~/src/project
   tracewright annotate run main --json | jq '.[0].instructions[0]'")]
 pub struct Opts {
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub struct Opts {
     program: ProgramArgs,
 
     /// Where source files are that are not where they were compiled: FOLDER/src/main.c, FOLDER/main.c (repeat for more).
-    #[arg(long, value_name = "FOLDER")]
-    sources: Vec<PathBuf>,
+    #[arg(long = "src", value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
 
     /// Only instructions, no source.
     #[arg(long)]
@@ -80,7 +80,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => json::array(&functions, &profile),
         false => {
-            let mut sources = Sources::new(&opts.sources);
+            let mut sources = Sources::new(&opts.folders);
             let show = (!opts.no_source).then_some(&mut sources);
             text::all(&functions, &profile, program, show)
         }

@@ -83,7 +83,7 @@ fn line(
         let _ = writeln!(text, "{}", names::cut(&now, WIDTH));
         *file = now;
     }
-    let words = sources.line(source.file, source.line).unwrap_or("(source not found: --sources)");
+    let words = sources.line(source.file, source.line).unwrap_or("(source not found: --src)");
     let shown: String = words.replace('\t', "    ").chars().filter(|letter| !letter.is_control()).collect();
     let _ = writeln!(text, "{}", names::cut(&format!("{:>6}: {shown}", source.line), WIDTH));
 }
