@@ -41,7 +41,7 @@ pub fn all(
                     last = Some(now);
                 }
             }
-            instruction(&mut text, function, row, has_cycles);
+            instruction(&mut text, function, row, program, has_cycles);
             targets(&mut text, row, program, has_cycles);
         }
     }
@@ -53,7 +53,7 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
     let title = format!("{} in {} at {:#x}", function.name, names::file_name(binary), function.start);
     let _ = writeln!(text, "{}", names::cut(&title, WIDTH));
     let mut about = vec![
-        format!("{} calls", grouped(function.calls)),
+        format!("{} call{}", grouped(function.calls), if function.calls == 1 { "" } else { "s" }),
         format!("{} instructions ran", grouped(function.executed())),
     ];
     about.extend(function.cycles().map(|cycles| format!("{} cycles", grouped(cycles))));
@@ -88,7 +88,7 @@ fn line(
     let _ = writeln!(text, "{}", names::cut(&format!("{:>6}: {shown}", source.line), WIDTH));
 }
 
-fn instruction(text: &mut String, function: &Function, row: &Row, has_cycles: bool) {
+fn instruction(text: &mut String, function: &Function, row: &Row, program: &Program, has_cycles: bool) {
     let mut line = String::new();
     let count = if row.count == 0 { "-".into() } else { grouped(row.count) };
     let _ = write!(line, "{count:>14}");
@@ -101,9 +101,16 @@ fn instruction(text: &mut String, function: &Function, row: &Row, has_cycles: bo
     }
     let _ = write!(line, "{:>7}  ", row.runs.as_ref().map(taken).unwrap_or_default());
     let mut code = Line::default();
-    disassembly::write(&mut code, row.isa, &row.at);
+    let target = disassembly::write(&mut code, row.isa, &row.at);
     let offset = format!("+{:#x}", row.at.address.wrapping_sub(function.start));
     let _ = write!(line, "{offset:<7} {}", String::from_utf8_lossy(code.bytes()));
+    if let Some(address) = target {
+        let symbol = program.symbol(Place { binary: function.binary, address });
+        let _ = match symbol {
+            Some(symbol) if symbol.start != function.start => write!(line, " <{}>", symbol.offset(address)),
+            _ => write!(line, " <+{:#x}>", address.wrapping_sub(function.start)),
+        };
+    }
     let _ = writeln!(text, "{}", names::cut(&line, WIDTH));
 }
 
