@@ -83,10 +83,13 @@ const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let (profile, programs, outcome) = gather(opts)?;
+    let (profile, programs, mut outcome) = gather(opts)?;
     let wanted = Wanted { files: opts.files.clone(), functions: opts.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     report_outside(opts, &coverage);
+    if coverage.functions.is_empty() {
+        outcome = outcome.and(Outcome::HadErrors);
+    }
     let mut shown = true;
     if let Some(path) = &opts.lcov {
         shown = path.as_os_str() != "-";

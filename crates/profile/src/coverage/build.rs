@@ -34,7 +34,8 @@ pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Cov
         if !known && ran.all > 0 {
             build.coverage.without_functions.push(binary.name.clone());
         }
-        build.coverage.outside += ran.all.saturating_sub(build.coverage.executed - before);
+        let known = build.coverage.executed - before;
+        build.coverage.outside = build.coverage.outside.saturating_add(ran.all.saturating_sub(known));
     }
     build.finish()
 }
@@ -96,7 +97,7 @@ impl<'w> Build<'w> {
                 let range = part.range.clone();
                 let calls = ran.entered(start, |from| range.contains(&from));
                 let of = &mut self.coverage.functions[function as usize];
-                of.calls += calls;
+                of.calls = of.calls.saturating_add(calls);
                 if of.line == 0 || line < of.line {
                     of.line = line;
                 }
@@ -134,7 +135,8 @@ impl<'w> Build<'w> {
             self.instruction(&mut walk, &mut copies, instruction);
         });
         for (((file, line), _), count) in copies {
-            *self.coverage.files[file as usize].lines.entry(line).or_default() += count;
+            let of = self.coverage.files[file as usize].lines.entry(line).or_default();
+            *of = of.saturating_add(count);
         }
     }
 
@@ -164,7 +166,7 @@ impl<'w> Build<'w> {
             *most = count.max(*most);
             *self.lines[walk.function as usize].entry(line).or_default() |= count > 0;
         }
-        self.coverage.executed += count;
+        self.coverage.executed = self.coverage.executed.saturating_add(count);
         self.coverage.files[file as usize].instructions.count(count > 0);
         let function = &mut self.coverage.functions[walk.function as usize];
         function.instructions.count(count > 0);

@@ -32,12 +32,12 @@ impl Ran {
         let mut nowhere = 0;
         for (code, runs) in &profile.blocks {
             let number = code.start.binary;
-            let executed = u64::from(code.count) * runs.all();
+            let executed = u64::from(code.count).saturating_mul(runs.all());
             let Some(of) = all.get_mut(number as usize) else {
-                nowhere += executed;
+                nowhere = executed.saturating_add(nowhere);
                 continue;
             };
-            of.all += executed;
+            of.all = of.all.saturating_add(executed);
             *of.runs.entry(code.last().address).or_default() += *runs;
             calls[number as usize].insert(code.last().address, is_call(code));
             if let Some(program) = program[number as usize] {
@@ -59,7 +59,8 @@ impl Ran {
         let instructions = Instructions::new(program.image(), program.space(code.start.binary), &block);
         // Code that is not what ran could go on after the block's end.
         for instruction in instructions.take(code.count as usize) {
-            *self.counts.entry(instruction.address).or_default() += runs;
+            let count = self.counts.entry(instruction.address).or_default();
+            *count = count.saturating_add(runs);
         }
     }
 
