@@ -77,13 +77,16 @@ fn own(run: &Executed, from: u64, to: u64) -> BTreeMap<u32, u64> {
 
 #[test]
 fn own_times_are_the_instructions_of_functions() {
+    let mut all = 0;
     for seed in 0..20 {
         let run = if seed % 2 == 0 { Executed::computing(seed) } else { Executed::anything(seed) };
         let (mut taken, cut) = slices(&run, None, Limits::default());
         taken.own.retain(|_, own| *own > 0);
         assert_eq!(taken.own, own(&run, 0, u64::MAX), "seed {seed}");
-        assert!(cut.is_none() && taken.slices.len() > 10, "seed {seed}: {}", taken.slices.len());
+        assert!(cut.is_none(), "seed {seed}");
+        all += taken.slices.len();
     }
+    assert!(all > 5000, "{all}");
 }
 
 #[test]
