@@ -1,9 +1,11 @@
 //! The `tracewright` command: one file per verb.
 
+mod annotate;
 mod args;
 mod check;
 mod clocks;
 mod control;
+mod coverage;
 mod decode;
 mod demo;
 mod diff;
@@ -30,6 +32,7 @@ mod retirement;
 mod stalls;
 mod stats;
 mod svg;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -54,6 +57,8 @@ could be read.";
 
 #[derive(Subcommand)]
 enum Verb {
+    Annotate(annotate::Opts),
+    Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
     Diff(diff::Opts),
@@ -65,10 +70,13 @@ enum Verb {
     Record(Box<record::Opts>),
     Stalls(stalls::Opts),
     Stats(stats::Opts),
+    Timeline(timeline::Opts),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Annotate(opts) => annotate::run(&opts),
+        Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
         Verb::Diff(opts) => diff::run(&opts),
@@ -80,6 +88,7 @@ fn main() -> ExitCode {
         Verb::Record(opts) => record::run(*opts),
         Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
+        Verb::Timeline(opts) => timeline::run(&opts),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

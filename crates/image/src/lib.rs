@@ -26,6 +26,7 @@
 
 mod builder;
 mod bytes;
+mod code;
 mod elf;
 mod error;
 mod file;
@@ -41,6 +42,7 @@ mod symbols;
 
 pub use builder::{Builder, FileId};
 pub use bytes::Bytes;
+pub use code::{CodeRange, Function};
 pub use elf::Place;
 pub use error::{Error, Reason};
 pub use image::Image;

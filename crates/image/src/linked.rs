@@ -10,7 +10,7 @@ use crate::image::Image;
 /// A file of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct FileRef<'a> {
-    file: &'a File,
+    pub(crate) file: &'a File,
 }
 
 impl<'a> FileRef<'a> {

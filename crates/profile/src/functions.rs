@@ -63,6 +63,12 @@ impl Functions {
         within
     }
 
+    /// The function at an address that was asked for before; otherwise none, which has no name.
+    #[must_use]
+    pub fn known(&self, address: u64, space: MemorySpace) -> Within {
+        self.known.get(&(address, space)).copied().unwrap_or(Within { function: u32::MAX, is_start: false })
+    }
+
     /// The number of a function, which is added if it is new.
     pub fn number(&mut self, function: Function) -> u32 {
         *self.numbers.entry((function.file, function.start)).or_insert_with(|| {
@@ -73,7 +79,7 @@ impl Functions {
 
     /// The function at a place of a binary.
     pub fn at(&mut self, program: &Program, place: Place) -> u32 {
-        let file = program.file(place.binary);
+        let file = program.file_number(place.binary);
         let symbol = program.symbol(place);
         if let Some(&known) = self.numbers.get(&(file, symbol.map(|symbol| symbol.start))) {
             return known;

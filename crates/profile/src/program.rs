@@ -43,6 +43,12 @@ impl Program {
         &self.image
     }
 
+    /// A binary as a file.
+    #[must_use]
+    pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
+        self.image.files().nth(*self.files.get(&binary)? as usize)
+    }
+
     /// The memory space of a binary of its own.
     #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use self::gather::{Gather, OfSource};
+pub use self::gather::Gather;
+use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;

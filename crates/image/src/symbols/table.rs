@@ -86,6 +86,14 @@ impl Table {
         })
     }
 
+    /// Name, first address and addresses of all that is no stub: a symbol that others lie in comes in parts.
+    pub fn functions<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (&'a str, u64, Range<u64>)> {
+        self.pieces.iter().filter_map(move |(range, index)| {
+            let entry = &self.entries[index as usize];
+            (!entry.symbol.plt).then(|| (entry.shown(file), entry.symbol.start, range))
+        })
+    }
+
     /// The names of all symbols.
     pub fn names<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = &'a str> {
         self.entries.iter().map(|entry| entry.shown(file))

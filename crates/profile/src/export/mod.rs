@@ -8,6 +8,7 @@ pub mod fdata;
 pub mod flamegraph;
 pub mod folded;
 pub mod gcov;
+pub mod lcov;
 pub mod llvm;
 pub mod llvm_binary;
 pub mod pprof;

@@ -52,7 +52,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     }
     let mut mappings: HashMap<u32, u64> = HashMap::new();
     for (number, binary) in (0..).zip(&profile.binaries) {
-        let Some(file) = program.file(number) else { continue };
+        let Some(file) = program.file_number(number) else { continue };
         mappings.insert(file, u64::from(number) + 1);
         let mut of = Message::default();
         of.number(1, u64::from(number) + 1);
