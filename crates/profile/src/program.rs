@@ -82,12 +82,6 @@ impl Program {
         known.unwrap_or(Place { binary: Place::NOWHERE, address })
     }
 
-    /// The file of a binary.
-    #[must_use]
-    pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
-        self.image.files().nth(*self.files.get(&binary)? as usize)
-    }
-
     /// The instructions of a block.
     #[must_use]
     pub fn instructions(&self, code: &Code) -> Instructions<'_> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tracewright_core::Isa;
+use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
 use tracewright_image::CodeRange;
 use tracewright_isa::{ItState, decode};
@@ -29,7 +29,9 @@ pub fn instructions(
             let Some((own, rest)) = left.split_at_checked(instruction.len.into()) else { break };
             let mut bytes = [0; 4];
             bytes[..own.len()].copy_from_slice(own);
-            take(code.isa, &InBlock { address, bytes, len: instruction.len, class: instruction.class });
+            let target = (instruction.class.flow == Flow::Direct).then_some(instruction.target);
+            let (len, class) = (instruction.len, instruction.class);
+            take(code.isa, &InBlock { address, bytes, len, class, target });
             (address, left) = (address + u64::from(instruction.len), rest);
         }
     }

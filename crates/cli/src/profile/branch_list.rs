@@ -8,9 +8,10 @@ use tracewright_core::Isa;
 use tracewright_image::{Bytes, Image, Place};
 use tracewright_input::{ImageFile, map_file, perf};
 use tracewright_profile::branch_list::{self, Expanded, Listed};
-use tracewright_profile::{Binary, Profile};
+use tracewright_profile::{Binary, Profile, Program};
 
 use super::Opts;
+use super::open::{Counted, attribute};
 use crate::output::{Error, Outcome, report};
 
 /// Programs that are not here are named up to so many.
@@ -25,7 +26,7 @@ pub fn is_one(path: &Path) -> bool {
 }
 
 /// What ran, and the programs.
-pub fn load(opts: &Opts) -> Result<(Profile, Image, Outcome), Error> {
+pub fn load(opts: &Opts) -> Result<Counted, Error> {
     let path = &opts.capture.capture;
     let wrong = |message: String| Error::Message(format!("{}: {message}", path.display()));
     let bytes = map_file(path)?;
@@ -70,7 +71,10 @@ pub fn load(opts: &Opts) -> Result<(Profile, Image, Outcome), Error> {
     let Expanded { followed, lost } = expanded;
     report(&format!("{followed} branches of {programs} followed, {lost} could not be"));
     let outcome = if missing.is_empty() && lost == 0 { Outcome::Good } else { Outcome::HadErrors };
-    Ok((profile, image, outcome))
+    profile.funnel.instructions = profile.instructions();
+    let program = Program::new(&profile, &image);
+    attribute(&mut profile, &program);
+    Ok(Counted { profile, program, outcome, decoded: None })
 }
 
 /// A program: its name here, its bytes, its instructions.

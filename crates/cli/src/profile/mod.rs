@@ -171,8 +171,10 @@ pub fn count(
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
-    let is_binary =
-        matches!(opts.format, Format::Tracewright | Format::LlvmBinary | Format::Pprof | Format::BranchList | Format::Gcov);
+    let is_binary = matches!(
+        opts.format,
+        Format::Tracewright | Format::LlvmBinary | Format::Pprof | Format::BranchList | Format::Gcov
+    );
     if is_binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
@@ -183,8 +185,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?
     };
     let is_whole = counted.profile.instructions() == counted.profile.funnel.instructions;
-    if opts.format.is_ordered() && opts.filter.selects_code() {
-        let message = "--function, --range and --binary are for formats that only count: choose one with --format";
+    if opts.format.is_ordered() && opts.filter.any_places() {
+        let message =
+            "--function, --range and --binary are for formats that only count: choose one with --format";
         return Err(Error::Message(message.into()));
     }
     opts.filter.apply(&mut counted.profile, &counted.program)?;
@@ -198,7 +201,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let message = format!("{path} does not tell in which order things ran: choose another --format");
             return Err(Error::Message(message));
         }
-        (format, _) => compilers::write(format, &profile, &program, opts.filter.binary())?,
+        (format, _) => compilers::write(format, &profile, &program)?,
     };
     write(output, &bytes)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
@@ -214,7 +217,8 @@ fn in_order(opts: &Opts, decoded: &Decoded, profile: &Profile, program: &Program
     let clocks = Clocks::open(capture);
     let ordered = Ordered::new(&clocks, program, &graph, opts.paths.map(usize::from));
     // What is wrong was counted when it was decoded first.
-    decode::in_order(capture, image, &opts.select, &opts.program, &ordered)?;
+    let range = opts.filter.range();
+    decode::within(capture, image, (&opts.select, &opts.program), &ordered, range, 1)?;
     let done = ordered.finish();
     let weight = match opts.weight {
         Weigh::Instructions => Weight::Instructions,

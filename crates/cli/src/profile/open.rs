@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tracewright_image::{Builder, Image};
-use tracewright_input::{ImageFile, map_file, perf};
+use tracewright_input::{Capture, ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 
 use super::count::Count;
@@ -19,6 +19,14 @@ pub struct Counted {
     pub profile: Profile,
     pub program: Program,
     pub outcome: Outcome,
+    /// What it was decoded from, if it was.
+    pub decoded: Option<Decoded>,
+}
+
+/// A capture, and the programs that ran.
+pub struct Decoded {
+    pub capture: Capture,
+    pub image: Image,
 }
 
 /// No more binaries that are not here are named one by one.
@@ -58,7 +66,8 @@ impl Counted {
         fill(&mut profile.funnel, &tally);
         let program = Program::new(&profile, &image);
         attribute(&mut profile, &program);
-        Ok(Self { profile, program, outcome: outcome.and(Outcome::from_errors(errors)) })
+        let outcome = outcome.and(Outcome::from_errors(errors));
+        Ok(Self { profile, program, outcome, decoded: Some(Decoded { capture: opened, image }) })
     }
 
     /// Reads a file that holds a profile, and looks for the binaries.
@@ -69,7 +78,7 @@ impl Counted {
         if profile.instructions() == profile.funnel.instructions {
             attribute(&mut profile, &program);
         }
-        Ok(Self { profile, program, outcome })
+        Ok(Self { profile, program, outcome, decoded: None })
     }
 }
 

@@ -34,7 +34,7 @@ pub use tracewright_image::Moment;
 /// When it is damaged, in words.
 pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut all = Vec::new();
-    unpack::unpack(&[bytes], |part| {
+    unpack::unpack(&[bytes], 4096, |part| {
         all.extend_from_slice(part);
         true
     })?;
