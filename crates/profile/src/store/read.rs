@@ -165,7 +165,7 @@ impl Reader {
             let shape = shape.ok_or_else(|| wrong(Reason::Instruction))?;
             let (isa, class) = shape.isa().zip(shape.class()).ok_or_else(|| wrong(Reason::Instruction))?;
             let count = count(len, isa, short).ok_or_else(|| wrong(Reason::Number))?;
-            let last_len = shape.0[1];
+            let last_len = shape.last_len();
             if u32::from(last_len) > len {
                 return Err(wrong(Reason::Instruction));
             }

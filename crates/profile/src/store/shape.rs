@@ -32,6 +32,11 @@ impl Shape {
         ISAS.get(usize::from(self.0[0])).copied()
     }
 
+    /// Bytes of the last instruction.
+    pub fn last_len(self) -> u8 {
+        self.0[1]
+    }
+
     pub fn class(self) -> Option<Class> {
         let [.., flow, role] = self.0;
         Some(Class {
