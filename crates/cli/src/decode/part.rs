@@ -17,6 +17,8 @@ use crate::reader::Place;
 pub trait Print: Sync {
     /// Whether it never prints anything.
     const SILENT: bool = false;
+    /// Whether all was decoded before: nobody wants to read again what it came to.
+    const AGAIN: bool = false;
     /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
     /// anything must ask for a single job.
     type State: Default + Send + Sync;
