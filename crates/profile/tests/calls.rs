@@ -323,3 +323,32 @@ fn deep_recursion() {
     assert_eq!(said.matches(" +1").count(), 4095);
     assert_eq!(said.matches(" -").count(), 4096);
 }
+
+/// Many threads, each deep in calls: what is entered is left as often, and not all of it is kept.
+#[test]
+fn many_deep_threads() {
+    #[derive(Default)]
+    struct Depths(HashMap<u32, usize>, u32);
+    impl Watch for Depths {
+        fn thread(&mut self, number: u32) {
+            self.1 = number;
+        }
+        fn enter(&mut self, _: u32, _: How) {
+            *self.0.entry(self.1).or_default() += 1;
+        }
+        fn leave(&mut self) {
+            *self.0.get_mut(&self.1).unwrap() -= 1;
+        }
+    }
+    let (mut tracker, mut depths) = (Tracker::default(), Depths::default());
+    let find = |address: u64, _: MemorySpace| Within { function: (address >> 8) as u32, is_start: true };
+    for number in 0..600 {
+        tracker.take(&thread(number), MemorySpace::ANY, find, &mut depths);
+        for _ in 0..4096 {
+            tracker.take(&at(0x100, CALL), MemorySpace::ANY, find, &mut depths);
+        }
+        let all: usize = depths.0.values().sum();
+        assert!((1..=(1 << 20) + 2 * 4096).contains(&all), "{all}");
+    }
+    assert_eq!(tracker.threads().len(), 600);
+}

@@ -480,6 +480,9 @@ impl<T: Protocol> What<'_, T> {
         if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !no_image {
             failures.push("nothing could be decoded".into());
         }
+        if P::AGAIN {
+            return Ok(0);
+        }
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));
         }

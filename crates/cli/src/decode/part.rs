@@ -20,6 +20,8 @@ pub trait Print: Sync {
     const SILENT: bool = false;
     /// Whether blocks are only counted ([`counted`](Self::counted)): by node, without making any.
     const COUNTS: bool = false;
+    /// Whether all was decoded before: nobody wants to read again what it came to.
+    const AGAIN: bool = false;
     /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
     /// anything must ask for a single job.
     type State: Default + Send + Sync;

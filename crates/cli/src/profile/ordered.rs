@@ -75,6 +75,7 @@ impl<'a> Ordered<'a> {
 }
 
 impl<'a> Print for Ordered<'a> {
+    const AGAIN: bool = true;
     type State = State<'a>;
 
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {

@@ -76,6 +76,16 @@ impl Stack {
         self.frames.iter().map(|frame| frame.function)
     }
 
+    /// How many frames it has.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// All are left.
+    pub fn forget(&mut self, watch: &mut impl Watch) {
+        self.cut(0, watch);
+    }
+
     fn current(&self) -> Option<u32> {
         self.frames.last().map(|frame| frame.function)
     }

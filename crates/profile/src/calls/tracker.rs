@@ -34,6 +34,8 @@ pub struct Tracker {
     numbers: HashMap<Thread, u32>,
     /// Those that do not run.
     others: HashMap<u32, Calling>,
+    /// The frames of those.
+    kept: usize,
     current: u32,
     calling: Calling,
     is_told: bool,
@@ -72,6 +74,8 @@ enum After {
 
 /// More threads than these are not kept apart.
 const MOST_THREADS: usize = 1 << 16;
+/// More frames of threads that do not run are not kept.
+const MOST_KEPT: usize = 1 << 20;
 
 impl Default for Tracker {
     fn default() -> Self {
@@ -80,6 +84,7 @@ impl Default for Tracker {
             threads: vec![none],
             numbers: HashMap::from([(none, 0)]),
             others: HashMap::new(),
+            kept: 0,
             current: 0,
             calling: Calling::default(),
             is_told: false,
@@ -210,13 +215,27 @@ impl Tracker {
             self.calling.after = After::Lost;
         }
         let mut next = self.others.remove(&number).unwrap_or_default();
+        self.kept = self.kept + self.calling.stack.len() - next.stack.len();
         if !goes_on {
             next.after = After::Lost;
         }
         self.others.insert(self.current, std::mem::replace(&mut self.calling, next));
         self.current = number;
         self.is_told = true;
+        if self.kept > MOST_KEPT {
+            self.forget(watch);
+        }
         watch.thread(number);
+    }
+
+    /// Threads that do not run begin anew.
+    #[cold]
+    fn forget(&mut self, watch: &mut impl Watch) {
+        for (number, mut calling) in self.others.drain() {
+            watch.thread(number);
+            calling.stack.forget(watch);
+        }
+        self.kept = 0;
     }
 
     /// All threads that were seen, by their numbers.
