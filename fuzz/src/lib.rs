@@ -46,6 +46,9 @@ mod input;
 #[path = "../../crates/isa/tests/fuzz_bodies.rs"]
 mod isa;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/profile/tests/fuzz_bodies.rs"]
+mod profile;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
 mod qemu;
 
@@ -81,6 +84,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("capture", input::capture_folder),
     ("mappings", input::mappings_file),
     ("instructions", isa::instructions),
+    ("profile", profile::profile),
     ("retirement_words", qemu::words),
     ("retirement_log", qemu::log),
 ];

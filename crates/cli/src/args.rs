@@ -10,6 +10,7 @@ use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Sou
 
 use crate::decode::handler::HandlerArg;
 use crate::output::Error;
+use crate::profile::open::is_profile;
 
 /// Which capture.
 #[derive(Args, Clone)]
@@ -115,6 +116,8 @@ impl CaptureArgs {
                 format!("{path} belongs to a capture: give its folder")
             } else if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
                 format!("{path} belongs to a snapshot: give its folder")
+            } else if is_profile(&self.capture) {
+                format!("{path} is a profile, without any trace: profile, merge and diff take it")
             } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
                     "{path} is a raw trace file: say how it is packed with --packing, and its sources with --source (E-Trace: --source alone)"
@@ -129,7 +132,7 @@ impl CaptureArgs {
 }
 
 /// The program that was traced.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ProgramArgs {
     /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
     /// address, and before the capture's own memory images, the first counts.

@@ -8,14 +8,18 @@ mod control;
 mod coverage;
 mod decode;
 mod demo;
+mod diff;
 mod encode;
 mod etm;
 mod etrace;
+mod filter;
+mod funnel;
 mod images;
 mod info;
 mod input;
 mod line;
 mod log;
+mod merge;
 mod options;
 mod output;
 mod packets;
@@ -57,8 +61,10 @@ enum Verb {
     Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
+    Diff(diff::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
+    Merge(merge::Opts),
     Packets(packets::Opts),
     Profile(profile::Opts),
     Record(Box<record::Opts>),
@@ -73,8 +79,10 @@ fn main() -> ExitCode {
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
+        Verb::Diff(opts) => diff::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
+        Verb::Merge(opts) => merge::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Profile(opts) => profile::run(&opts),
         Verb::Record(opts) => record::run(*opts),

@@ -149,6 +149,11 @@ impl<'i> Runner<'i> {
         &self.graph
     }
 
+    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        &mut self.graph
+    }
+
     /// The instruction set.
     pub fn isa(&self) -> Isa {
         self.isa

@@ -116,6 +116,11 @@ impl<'i> Walker<'i> {
         &self.graph
     }
 
+    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        &mut self.graph
+    }
+
     /// The rules it walks by.
     pub fn rules(&self) -> Rules {
         self.rules

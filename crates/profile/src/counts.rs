@@ -5,6 +5,8 @@ use std::ops::AddAssign;
 
 use tracewright_core::{Block, Class, Ended, Isa};
 
+use crate::funnel::Funnel;
+
 /// Where an instruction is: in a binary, at the address that it was linked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
@@ -34,6 +36,32 @@ pub struct Binary {
     pub build_id: Vec<u8>,
     /// Whether it is an ELF file: otherwise its addresses are those in memory.
     pub is_elf: bool,
+}
+
+impl Binary {
+    /// What it is known by: its build ID; without one, its name.
+    #[must_use]
+    pub fn key(&self) -> (&[u8], &str, bool) {
+        if self.build_id.is_empty() { (&[], &self.name, self.is_elf) } else { (&self.build_id, "", true) }
+    }
+
+    /// Whether the two are the same binary.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    /// Its name without folders.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// Its build ID in hexadecimal.
+    #[must_use]
+    pub fn build_id_hex(&self) -> String {
+        self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// A block of a binary, however it ended.
@@ -104,7 +132,7 @@ impl Runs {
     /// How often it ran.
     #[must_use]
     pub const fn all(&self) -> u64 {
-        self.taken + self.not_taken + self.through
+        self.taken.saturating_add(self.not_taken).saturating_add(self.through)
     }
 
     /// It ran so many times more.
@@ -119,9 +147,10 @@ impl Runs {
 
 impl AddAssign for Runs {
     fn add_assign(&mut self, other: Self) {
-        self.taken += other.taken;
-        self.not_taken += other.not_taken;
-        self.through += other.through;
+        // What files say may be anything: sums stop at the largest number, whatever the order.
+        self.taken = self.taken.saturating_add(other.taken);
+        self.not_taken = self.not_taken.saturating_add(other.not_taken);
+        self.through = self.through.saturating_add(other.through);
     }
 }
 
@@ -138,49 +167,18 @@ pub struct Profile {
     pub funnel: Funnel,
 }
 
-/// From bytes to what is in the output: what is left at each step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Funnel {
-    /// Bytes of trace.
-    pub bytes: u64,
-    /// Those of them of which nothing could be made.
-    pub bytes_lost: u64,
-    /// Times that trace is missing.
-    pub gaps: u64,
-    /// Instructions that ran.
-    pub instructions: u64,
-    /// Times that no image has the code that ran.
-    pub without_code: u64,
-    /// Times that the code cannot be what ran.
-    pub mismatches: u64,
-    /// Instructions of a known binary.
-    pub in_binary: u64,
-    /// Instructions of a known function.
-    pub in_function: u64,
-}
-
-impl AddAssign for Funnel {
-    fn add_assign(&mut self, other: Self) {
-        self.bytes += other.bytes;
-        self.bytes_lost += other.bytes_lost;
-        self.gaps += other.gaps;
-        self.instructions += other.instructions;
-        self.without_code += other.without_code;
-        self.mismatches += other.mismatches;
-        self.in_binary += other.in_binary;
-        self.in_function += other.in_function;
-    }
-}
-
 impl Profile {
     /// The number of a binary, which is added if it is new. Two with the same build ID are one, and so are two without any that have
-    /// the same name.
+    /// the same name. Of several names of one, that which sorts first is kept, so that the order does not matter.
     pub fn binary(&mut self, binary: Binary) -> u32 {
-        let is_it = |known: &Binary| {
-            known.build_id == binary.build_id && (!binary.build_id.is_empty() || known.name == binary.name)
-        };
-        match self.binaries.iter().position(is_it) {
-            Some(number) => number as u32,
+        match self.binaries.iter().position(|known| known.is(&binary)) {
+            Some(number) => {
+                let known = &mut self.binaries[number];
+                if binary.name < known.name {
+                    known.name = binary.name;
+                }
+                number as u32
+            }
             None => {
                 self.binaries.push(binary);
                 self.binaries.len() as u32 - 1
@@ -199,7 +197,8 @@ impl Profile {
             *self.blocks.entry(Code { start: place(code.start), ..*code }).or_default() += *runs;
         }
         for (&(from, to), count) in &other.branches {
-            *self.branches.entry((place(from), place(to))).or_default() += count;
+            let sum = self.branches.entry((place(from), place(to))).or_default();
+            *sum = sum.saturating_add(*count);
         }
         self.funnel += other.funnel;
     }
@@ -208,5 +207,41 @@ impl Profile {
     #[must_use]
     pub fn instructions(&self) -> u64 {
         self.blocks.iter().map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
+    }
+
+    /// The same; `None` if it is more than a number can hold.
+    #[must_use]
+    pub fn instructions_checked(&self) -> Option<u64> {
+        let mut all = self.blocks.iter().map(|(code, runs)| u64::from(code.count).checked_mul(runs.all()));
+        all.try_fold(0_u64, |sum, more| sum.checked_add(more?))
+    }
+
+    /// How many branches were taken; `None` if it is more than a number can hold.
+    #[must_use]
+    pub fn taken_checked(&self) -> Option<u64> {
+        self.branches.values().try_fold(0_u64, |sum, more| sum.checked_add(*more))
+    }
+
+    /// How many branches were taken to where something is known of.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.branches.values().sum()
+    }
+
+    /// The same with binaries in the order of their build IDs and names: equal profiles are equal then, however they were added up.
+    #[must_use]
+    pub fn sorted(&self) -> Self {
+        let mut binaries = self.binaries.clone();
+        binaries.sort_by(|one, other| one.key().cmp(&other.key()));
+        binaries.dedup_by(|one, other| one.is(other));
+        let mut sorted = Self { binaries, ..Self::default() };
+        sorted.merge(self);
+        sorted
+    }
+
+    /// Keeps what begins at places that are wanted: blocks by their first instruction, branches by their own.
+    pub fn retain(&mut self, wants: impl Fn(Place) -> bool) {
+        self.blocks.retain(|code, _| wants(code.start));
+        self.branches.retain(|(from, _), _| wants(*from));
     }
 }

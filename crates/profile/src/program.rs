@@ -1,6 +1,7 @@
 //! The binaries of a profile, at the addresses that they were linked for.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use tracewright_core::MemorySpace;
 use tracewright_image::{FileRef, Image, SourceLine, Symbol};
@@ -44,10 +45,31 @@ impl Program {
         self.image.files().nth(*self.files.get(&binary)? as usize)
     }
 
+    /// The binaries have other numbers: by the old ones, the new.
+    #[must_use]
+    pub fn renumbered(mut self, numbers: &[u32]) -> Self {
+        let files = self.files.drain().collect::<Vec<_>>();
+        let new = |binary: u32| numbers.get(binary as usize).copied();
+        self.files.extend(files.into_iter().filter_map(|(binary, file)| Some((new(binary)?, file))));
+        self
+    }
+
     /// The memory space of a binary of its own.
     #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {
         self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
+    }
+
+    /// Whether a binary is here.
+    #[must_use]
+    pub fn has(&self, binary: u32) -> bool {
+        self.files.contains_key(&binary)
+    }
+
+    /// Where a binary has the symbol called `name`, mangled or not, if it has one.
+    #[must_use]
+    pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
+        self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
     }
 
     /// The function at a place.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Overflow, Part, Print, Range, Tally};
+use super::part::{Counted, Overflow, Part, Print, Range, Tally};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
 use crate::line::Line;
@@ -30,6 +30,8 @@ pub struct Plan<O> {
 
 /// Bytes of a window for each job: the most, and to begin with.
 const MOST: usize = 1 << 17;
+/// The most where blocks are only counted: there is no text.
+const MOST_COUNTED: usize = 1 << 22;
 const FIRST: usize = 1 << 14;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
@@ -43,10 +45,12 @@ pub struct Engine<'i, 'p, T: Protocol, P: Print> {
     /// By lane: where its last window ended.
     warm: Vec<Option<Segment<'i, T, P>>>,
     /// Decoders that know the program already, by lane.
-    spare: Vec<Mutex<Vec<T::Decoder<'i>>>>,
+    spare: Vec<Mutex<Vec<Spare<'i, T>>>>,
     pub tally: Tally,
 }
 
+/// A decoder that knows the program already, and what was counted with it.
+type Spare<'i, T> = (<T as Protocol>::Decoder<'i>, Counted);
 /// A segment of a lane to be run; one that begins cold is made then.
 type Task<'a, 'i, T, P> = (usize, Job<'a, T, P>, Begin<'a, 'i, T, P>);
 /// A segment that was run.
@@ -70,7 +74,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             match T::decoder(lane.params, plan.options, image) {
                 Ok(decoder) => {
                     let parser = T::first(lane.params, plan.options, lane.start);
-                    Some(Segment::new(parser, decoder))
+                    Some(Segment::new(parser, decoder, Counted::default()))
                 }
                 Err(error) => {
                     failures.push((i, error));
@@ -117,8 +121,9 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let jobs = self.plan.jobs;
+        let most = if P::COUNTS { MOST_COUNTED } else { MOST };
         let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
-        self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, MOST * jobs);
+        self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, most * jobs);
         Ok(())
     }
 
@@ -230,7 +235,33 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                 out.write_all(part.line.bytes())?;
             }
         }
+        if P::COUNTS {
+            self.tell_counts();
+        }
         Ok(())
+    }
+
+    /// Tells what all decoders have counted.
+    fn tell_counts(&mut self) {
+        let mut all = Vec::new();
+        for warm in self.warm.iter_mut().flatten() {
+            warm.commit();
+            let sure = std::mem::take(&mut warm.counted.sure);
+            all.push(sure.finish(warm.decoder.graph_mut()));
+        }
+        for spare in &self.spare {
+            let Ok(mut spare) = spare.lock() else { continue };
+            all.extend(
+                spare.drain(..).map(|(mut decoder, counted)| counted.sure.finish(decoder.graph_mut())),
+            );
+        }
+        for profile in all {
+            for ((block, _), count) in &profile.blocks {
+                self.tally.blocks += count;
+                self.tally.instructions += u64::from(block.count) * count;
+            }
+            self.print.counted(profile);
+        }
     }
 
     /// Lanes that never came to a synchronisation point, with how many bytes they had.
@@ -272,11 +303,11 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let position = job.lane.start + job.from as u64;
         let parser = T::parser(params, self.plan.options, knows, position);
         let spare = self.spare[index].lock().ok().and_then(|mut spare| spare.pop());
-        let decoder = spare.or_else(|| T::decoder(params, self.plan.options, self.image).ok());
-        let mut decoder = decoder.expect("its lane's first segment has one");
+        let new = || Some((T::decoder(params, self.plan.options, self.image).ok()?, Counted::default()));
+        let (mut decoder, counted) = spare.or_else(new).expect("its lane's first segment has one");
         T::restart(&mut decoder, knows, position);
         decoder.resume(position, job.lane.moment);
-        Segment::new(parser, decoder)
+        Segment::new(parser, decoder, counted)
     }
 
     /// Joins what the segments of a lane gave. Returns the one that goes on in the next window. With `out`, text is written
@@ -292,6 +323,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     ) -> Segment<'i, T, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
+        now.commit();
         let mut push = |mut part: Part, out: &mut Option<&mut Ordered<'_, W>>| {
             if let Some(out) = out {
                 out.part(&mut part);
@@ -299,15 +331,19 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             parts.push(part);
         };
         push(ran.part, &mut out);
-        for (mut job, next, ran) in rest {
+        for (mut job, mut next, ran) in rest {
             let spare = match handed_over {
                 // It came to the end of the window without this segment.
-                None => next,
+                None => {
+                    next.discard();
+                    next
+                }
                 Some(position) => {
                     let state = now.decoder.snapshot();
                     let same =
                         ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
                     if same {
+                        next.commit();
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
                         let synchronised = now.synchronised;
@@ -325,14 +361,16 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                             Some(out) => now.run(&job, Overflow::Write(&mut |text| out.write(text))),
                             None => now.run(&job, Overflow::Keep),
                         };
+                        now.commit();
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
+                        next.discard();
                         next
                     }
                 }
             };
             if let Ok(mut spares) = self.spare[index].lock() {
-                spares.push(spare.decoder);
+                spares.push((spare.decoder, spare.counted));
             }
         }
         now

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use tracewright_core::MemorySpace;
-use tracewright_flow::Sink;
+use tracewright_flow::{Graph, Sink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
@@ -91,6 +91,8 @@ pub trait Decoder<'i>: Send + Sync {
     fn snapshot(&self) -> Self::Snapshot;
     /// The program.
     fn image(&self) -> &'i Image;
+    /// The program as far as it ran.
+    fn graph_mut(&mut self) -> &mut Graph<'i>;
     /// Memory space of the code that runs now.
     fn space(&self) -> MemorySpace;
     /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to come.

@@ -1,7 +1,7 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Out, Overflow, Part, Print, Range, Remembered};
+use super::part::{At, Counted, Out, Overflow, Part, Print, Range, Remembered};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -11,6 +11,8 @@ pub struct Segment<'i, T: Protocol, P: Print> {
     pub decoder: T::Decoder<'i>,
     /// What the printer keeps.
     printed: P::State,
+    /// What is counted in the decoder's graph.
+    pub counted: Counted,
     remembered: Remembered,
     pub synchronised: bool,
     passed_over: bool,
@@ -45,11 +47,12 @@ const PIECE: usize = 1 << 10;
 pub type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
 
 impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
-    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>) -> Self {
+    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted) -> Self {
         Self {
             parser,
             decoder,
             printed: P::State::default(),
+            counted,
             remembered: Remembered::default(),
             synchronised: false,
             passed_over: false,
@@ -114,6 +117,21 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         part
     }
 
+    /// What was counted is right.
+    pub fn commit(&mut self) {
+        if P::COUNTS {
+            let Counted { sure, now } = &mut self.counted;
+            sure.absorb(now, self.decoder.graph_mut());
+        }
+    }
+
+    /// What was counted is not.
+    pub fn discard(&mut self) {
+        if P::COUNTS {
+            self.counted.now.discard(self.decoder.graph_mut());
+        }
+    }
+
     /// What a segment must know that begins further on.
     pub fn knows(&self) -> T::Knows {
         T::knows(&self.parser, &self.decoder)
@@ -132,6 +150,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             part,
             print,
             state: &mut self.printed,
+            counted: &mut self.counted,
             source: &lane.source,
             image: self.decoder.image(),
             places: &lane.places,
@@ -195,6 +214,12 @@ impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {
         }
     }
 
+    /// Whether a segment takes over somewhere here.
+    #[inline(always)]
+    pub fn is_watching(&self) -> bool {
+        self.began.is_some() || self.next.is_some() || self.handed_over.is_some()
+    }
+
     fn watch(&mut self, end: u64, is_now: impl Fn(&mut T::Handover, &T::Decoder<'i>) -> bool) {
         if let Some(began) = &mut self.began
             && is_now(began, self.decoder)
@@ -203,6 +228,9 @@ impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {
             self.snapshot = Some((end, self.decoder.snapshot()));
             *self.out.part = Part::default();
             self.out.space = self.decoder.space();
+            if P::COUNTS {
+                self.out.counted.now.discard(self.decoder.graph_mut());
+            }
         }
         if let Some(next) = &mut self.next
             && is_now(next, self.decoder)

@@ -1,12 +1,12 @@
-//! Elements of all sources, counted.
+//! Elements of all sources, counted one by one: the naive twin of [`Count`](super::count::Count).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element, Ended, MemorySpace};
-use tracewright_image::Image;
-use tracewright_profile::{Binary, Code, Place, Profile};
+use tracewright_profile::{Code, Profile};
 
+use super::count::Places;
 use crate::decode::part::{At, Print};
 use crate::line::Line;
 
@@ -43,12 +43,7 @@ impl Print for Gather {
                 *state.blocks.entry((*block, at.space)).or_default() += 1;
                 state.taken = (block.ended == Ended::Taken).then(|| (block.last(), at.space));
             }
-            Element::Exception(exception) if exception.at_target => {
-                if let Some(address) = exception.return_address {
-                    state.went(address, at.space);
-                }
-                state.taken = None;
-            }
+            // What an exception keeps from running is not where a branch went.
             Element::UnknownPath { .. }
             | Element::TraceOn(_)
             | Element::Exception(_)
@@ -64,6 +59,10 @@ impl Print for Gather {
         let State { blocks, branches, .. } = std::mem::take(state);
         let mut of = Profile::default();
         let mut places = Places::new(at.image);
+        let mut blocks: Vec<_> = blocks.into_iter().collect();
+        blocks.sort_unstable_by_key(|((block, space), _)| {
+            (space.process(), space.bits(), block.start, block.count)
+        });
         for ((block, space), count) in blocks {
             let code = Code::of(&block, places.of(&mut of, block.start, space));
             of.funnel.instructions += u64::from(block.count) * count;
@@ -81,33 +80,5 @@ impl Gather {
     /// What all sources came to.
     pub fn finish(self) -> Profile {
         self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Addresses in memory as places in binaries.
-struct Places<'i> {
-    image: &'i Image,
-    /// By file of the image: the binary's number.
-    binaries: HashMap<u32, u32>,
-}
-
-impl<'i> Places<'i> {
-    fn new(image: &'i Image) -> Self {
-        Self { image, binaries: HashMap::new() }
-    }
-
-    fn of(&mut self, profile: &mut Profile, address: u64, space: MemorySpace) -> Place {
-        let Some((file, address)) = self.image.place(address, space) else {
-            return Place { binary: Place::NOWHERE, address };
-        };
-        let binary = *self.binaries.entry(file).or_insert_with(|| {
-            let Some(found) = self.image.files().nth(file as usize) else { return Place::NOWHERE };
-            profile.binary(Binary {
-                name: found.name().to_owned(),
-                build_id: found.build_id().unwrap_or_default().to_vec(),
-                is_elf: found.is_elf(),
-            })
-        });
-        Place { binary, address }
     }
 }

@@ -84,12 +84,16 @@ impl<'a> Symbols<'a> {
     /// The addresses of the symbol called `name`, mangled or not, in the first file that has it. A C++ function may be
     /// named without its parameters.
     pub fn resolve(self, name: &str) -> Option<Range<u64>> {
-        self.image.files.iter().find_map(|file| {
-            let bias = file.bias.filter(|_| file.elf.is_some())?;
-            let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
-            let start = range.start.wrapping_add(bias);
-            Some(start..start.saturating_add(range.end - range.start))
-        })
+        (0..self.image.files.len() as u32).find_map(|file| self.resolve_in(file, name))
+    }
+
+    /// The same in the file with this number.
+    pub fn resolve_in(self, file: u32, name: &str) -> Option<Range<u64>> {
+        let file = self.image.files.get(file as usize)?;
+        let bias = file.bias.filter(|_| file.elf.is_some())?;
+        let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
+        let start = range.start.wrapping_add(bias);
+        Some(start..start.saturating_add(range.end - range.start))
     }
 
     /// The names of all symbols, demangled, in no order; a name may come more than once.

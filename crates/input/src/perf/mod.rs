@@ -23,4 +23,5 @@ mod walk;
 
 pub use open::{is_recording, open, unpacked};
 pub use programs::RecordedPrograms;
+pub use search::find_binary;
 pub use tracewright_image::Moment;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tracewright_image::Bytes;
 
+use super::record::BuildId;
 use super::timeline::MappedFile;
 use crate::program::{build_id_of, foreign, hex, map_file};
 
@@ -21,6 +22,8 @@ pub(super) struct Search<'a> {
     cache: Option<PathBuf>,
     /// The kernel's version.
     release: Option<&'a str>,
+    /// Whether a RISC-V hart was traced, and not an Arm core, if that is known.
+    is_riscv: Option<bool>,
 }
 
 /// A file that is not here, and what was tried instead.
@@ -59,6 +62,22 @@ impl Missing {
     }
 }
 
+/// Where the file of a binary is that was called `path`, and had this build ID if any: where people say (`symfs`), where it was, in
+/// perf's own store, or beside the file `beside` that names it.
+///
+/// # Errors
+/// Which places were tried, in words.
+pub fn find_binary(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    beside: &Path,
+) -> Result<(PathBuf, Bytes), String> {
+    let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
+    let build_id = (!build_id.is_empty()).then(|| BuildId(build_id.to_vec()));
+    search.file(&MappedFile { path: path.to_owned(), build_id }).map_err(|missing| missing.why())
+}
+
 impl<'a> Search<'a> {
     pub fn new(symfs: &'a [PathBuf], recording: &Path, release: Option<&'a str>) -> Self {
         let mut listed = HashMap::new();
@@ -75,7 +94,7 @@ impl<'a> Search<'a> {
         let parent = recording.parent().filter(|parent| !parent.as_os_str().is_empty());
         let beside = parent.unwrap_or(Path::new(".")).to_owned();
         let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
-        Self { symfs, listed, beside, cache, release }
+        Self { symfs, listed, beside, cache, release, is_riscv: Some(false) }
     }
 
     /// The file that was mapped.
@@ -92,7 +111,7 @@ impl<'a> Search<'a> {
         }
         self.by_build_id(file, "elf", &mut places);
         // Those by chance here are good only if they are the same.
-        if path.starts_with('/') {
+        if path.starts_with('/') || self.is_riscv.is_none() {
             places.push((path.into(), Trust::Same));
         }
         places.extend(name.map(|name| (self.beside.join(name), Trust::Proved)));
@@ -137,7 +156,7 @@ impl<'a> Search<'a> {
     fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<(PathBuf, Bytes), Missing> {
         let mut missing = Missing::default();
         for (path, trust) in places {
-            match check(&path, file, trust) {
+            match check(&path, file, trust, self.is_riscv) {
                 Ok(bytes) => return Ok((path, bytes)),
                 Err(why) => {
                     if !missing.tried.iter().any(|(tried, _)| *tried == path) {
@@ -162,7 +181,7 @@ enum Trust {
 }
 
 /// The bytes of a file, if it is the one that was mapped.
-fn check(path: &Path, file: &MappedFile, trust: Trust) -> Result<Bytes, String> {
+fn check(path: &Path, file: &MappedFile, trust: Trust, is_riscv: Option<bool>) -> Result<Bytes, String> {
     let metadata = path.metadata().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => NO_FILE.to_owned(),
         _ => error.to_string(),
@@ -171,7 +190,7 @@ fn check(path: &Path, file: &MappedFile, trust: Trust) -> Result<Bytes, String> 
         return Err("not a file".into());
     }
     let bytes = map_file(path).map_err(|problem| problem.message)?;
-    if let Some(machine) = foreign(bytes.as_slice(), false) {
+    if let Some(machine) = is_riscv.and_then(|is_riscv| foreign(bytes.as_slice(), is_riscv)) {
         return Err(format!("a program for {machine}"));
     }
     match (&file.build_id, build_id_of(&bytes)) {
