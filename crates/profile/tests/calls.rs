@@ -1,10 +1,10 @@
 //! Calls and returns, beside a stack kept naively.
 
-mod support;
+mod executed;
 
 use std::collections::{HashMap, HashSet};
 
-use support::{Executed, block};
+use executed::{Executed, block};
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, MemorySpace, Role, Security, TraceOn,
 };

@@ -1,10 +1,10 @@
 //! Slices, beside sums and clippings made one by one.
 
-mod support;
+mod executed;
 
 use std::collections::BTreeMap;
 
-use support::{Executed, block};
+use executed::{Executed, block};
 use tracewright_core::{Element, MemorySpace};
 use tracewright_profile::slices::{Limits, Slicer, Slices};
 use tracewright_profile::{Clock, Told};
