@@ -49,6 +49,15 @@ impl Program {
         self.image.files().nth(*self.files.get(&binary)? as usize)
     }
 
+    /// The binaries have other numbers: by the old ones, the new.
+    #[must_use]
+    pub fn renumbered(mut self, numbers: &[u32]) -> Self {
+        let files = self.files.drain().collect::<Vec<_>>();
+        let new = |binary: u32| numbers.get(binary as usize).copied();
+        self.files.extend(files.into_iter().filter_map(|(binary, file)| Some((new(binary)?, file))));
+        self
+    }
+
     /// The memory space of a binary of its own.
     #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {

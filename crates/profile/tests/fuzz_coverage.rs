@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tracewright_core::{Class, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::{Bytes, Image, Place as Load};
-use tracewright_profile::coverage::{Coverage, Part, Ran, Wanted};
+use tracewright_profile::coverage::{Coverage, File, Part, Ran, Wanted};
 use tracewright_profile::{Binary, Code, Place, Profile, Program, export};
 use tracewright_testkit::Rng;
 
@@ -57,7 +57,7 @@ pub fn coverage(data: &[u8]) {
     let of_functions = sum(&mut found.functions.iter().map(|function| function.instructions));
     assert_eq!(of_functions, sum(&mut found.files.iter().map(|file| file.instructions)));
     let of_functions = sum(&mut found.functions.iter().map(|function| function.branches));
-    assert_eq!(of_functions, sum(&mut found.files.iter().map(|file| file.branches())));
+    assert_eq!(of_functions, sum(&mut found.files.iter().map(File::branches)));
     let lcov = export::lcov::write(&found);
     assert_eq!(
         lcov.lines().filter(|line| line.starts_with("SF:")).count(),

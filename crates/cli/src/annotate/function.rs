@@ -8,7 +8,7 @@ use tracewright_flow::InBlock;
 use tracewright_profile::coverage::Ran;
 use tracewright_profile::{Cost, Place, Profile, Program, Runs, walk};
 
-use crate::control::Known;
+use crate::control;
 
 /// A function of a binary.
 #[derive(Debug)]
@@ -126,8 +126,7 @@ pub fn unknown(profile: &Profile, program: &Program, name: &str) -> String {
     like.sort_by_key(|known| (known.len(), known.clone()));
     like.dedup();
     like.truncate(5);
-    let known = Known { image: program.image(), events: &Default::default() };
-    if let (true, Some(near)) = (like.is_empty(), known.near(name)) {
+    if let (true, Some(near)) = (like.is_empty(), control::near(program.image(), name)) {
         like.push(near.to_owned());
     }
     match like.is_empty() {

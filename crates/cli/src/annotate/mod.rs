@@ -10,15 +10,19 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use tracewright_profile::Program;
+use tracewright_profile::Profile;
 use tracewright_profile::coverage::Ran;
 
 use self::cycles::Cycles;
+use self::function::Function;
 use self::sources::Sources;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::output::{Error, Needs, Outcome, report_problems, stdout};
-use crate::{images, profile};
+use crate::decode::offset;
+use crate::decode::part::Range;
+use crate::funnel;
+use crate::output::{Error, Outcome, stdout};
+use crate::profile::open::{Counted, is_profile};
 
 /// Show the source and the instructions of a function, with counts, branch percentages and cycles.
 ///
@@ -43,6 +47,18 @@ pub struct Opts {
     #[command(flatten)]
     program: ProgramArgs,
 
+    /// Only what packets from this offset of the trace file on tell; without cycles.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
+    from: u64,
+
+    /// Only what packets before this offset of the trace file tell; without cycles.
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    to: Option<u64>,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
+
     /// Where source files are that are not where they were compiled: FOLDER/src/main.c, FOLDER/main.c (repeat for more).
     #[arg(long = "src", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
@@ -58,25 +74,18 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.program.images);
-    let mut outcome = report_problems(&capture.problems, Needs::All);
-    outcome = outcome.and(report_problems(&problems, Needs::All));
-    images::report_remarks(&image, &opts.program.images);
-    let (profile, errors) = profile::count(&capture, &image, &opts.select, &opts.program)?;
-    outcome = outcome.and(Outcome::from_errors(errors));
-    let programs = [Program::new(&profile, &image)];
+    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
+    let Counted { mut profile, program, outcome, .. } =
+        Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?;
+    let programs = [program];
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
     let mut functions = function::find(&profile, program, &ran, &opts.function);
     if functions.is_empty() {
         return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
     }
-    let clocks = Clocks::open(&capture);
-    if clocks.any() {
-        let cycles = Cycles::gather(&capture, &image, &opts.select, &opts.program, &clocks)?;
-        functions.iter_mut().for_each(|function| cycles.put(function, &profile, &image));
-    }
+    put_cycles(opts, range, &mut functions, &profile)?;
+    profile.funnel.in_output = functions.iter().map(Function::executed).sum();
     let text = match opts.json {
         true => json::array(&functions, &profile),
         false => {
@@ -88,5 +97,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut out = stdout();
     out.write_all(text.as_bytes())?;
     out.flush()?;
+    funnel::report_sums(&profile.funnel, "of other functions");
     Ok(outcome)
+}
+
+/// Adds the cycles, where the capture tells them. They are of all of it: not of a part, nor of a profile that was kept.
+fn put_cycles(opts: &Opts, range: Range, functions: &mut [Function], profile: &Profile) -> Result<(), Error> {
+    if !range.is_all() || is_profile(&opts.capture.capture) {
+        return Ok(());
+    }
+    // What is wrong with it was said when it was counted.
+    let capture = opts.capture.open()?;
+    let clocks = Clocks::open(&capture);
+    if clocks.any() {
+        let (image, _) = capture.image(&opts.program.images);
+        let cycles = Cycles::gather(&capture, &image, &opts.select, &opts.program, &clocks)?;
+        functions.iter_mut().for_each(|function| cycles.put(function, profile, &image));
+    }
+    Ok(())
 }

@@ -12,8 +12,8 @@ use tracewright_hart::{Controlled, Sink};
 use tracewright_image::Image;
 
 use self::events::EventList;
-use self::names::Anything;
-pub use self::names::{Known, near};
+pub use self::names::near;
+use self::names::{Anything, Known};
 pub use self::qualified::Qualified;
 use crate::output::{Error, report};
 

@@ -5,6 +5,7 @@ use tracewright_profile::Profile;
 use tracewright_profile::coverage::{Branch, Coverage, Function, Part};
 
 use super::Totals;
+use crate::funnel;
 
 /// One object.
 pub fn object(coverage: &Coverage, profile: &Profile) -> String {
@@ -42,6 +43,7 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
         "instructions_executed": coverage.executed,
         "instructions_executed_outside": coverage.outside,
         "binaries_without_functions": coverage.without_functions,
+        "funnel": funnel::object(&profile.funnel),
     });
     format!("{object}\n")
 }

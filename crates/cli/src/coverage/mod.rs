@@ -12,13 +12,16 @@ use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Profile, Program, export};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
-use crate::{images, profile};
+use crate::decode::offset;
+use crate::decode::part::Range;
+use crate::funnel;
+use crate::output::{Error, Outcome, report, stdout};
+use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
 ///
 /// What could have run is all code of the functions that the symbols of the programs tell, also of functions that never ran. Nothing
-/// has to be instrumented: it is the program as it is. Several captures add up.
+/// has to be instrumented: it is the program as it is. Several captures add up; CAPTURE may also be a profile that was kept.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: as of all verbs; 3 if less ran than a minimum asks for.
@@ -48,6 +51,18 @@ pub struct Opts {
     /// Only functions whose name has this in it (repeat for more).
     #[arg(long = "function", value_name = "TEXT")]
     functions: Vec<String>,
+
+    /// Only what packets from this offset of the trace file on tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
+    from: u64,
+
+    /// Only what packets before this offset of the trace file tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    to: Option<u64>,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
 
     /// List the lines, branches and functions that never ran.
     #[arg(long)]
@@ -83,10 +98,10 @@ const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let (profile, programs, mut outcome) = gather(opts)?;
+    let (mut profile, programs, mut outcome) = gather(opts)?;
     let wanted = Wanted { files: opts.files.clone(), functions: opts.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
-    report_outside(opts, &coverage);
+    profile.funnel.in_output = coverage.executed;
     if coverage.functions.is_empty() {
         outcome = outcome.and(Outcome::HadErrors);
     }
@@ -105,26 +120,28 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.write_all(text.as_bytes())?;
         out.flush()?;
     }
+    report_outside(opts, &coverage);
+    let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
+    let left_out = if filtered { "not asked for (--file, --function)" } else { "of no known function" };
+    funnel::report_sums(&profile.funnel, left_out);
     Ok(if is_enough(opts, &Totals::of_sources(&coverage)) { outcome } else { Outcome::Status(TOO_LITTLE) })
 }
 
 /// What ran in all captures, and the programs of each.
 fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome), Error> {
     let mut profile = Profile::default();
-    let mut all = Vec::new();
+    let mut programs = Vec::new();
     let mut outcome = Outcome::Good;
+    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
     for path in std::iter::once(&opts.capture.capture).chain(&opts.more) {
-        let capture = opts.capture.of(path).open()?;
-        let (image, problems) = capture.image(&opts.program.images);
-        outcome = outcome.and(report_problems(&capture.problems, Needs::All));
-        outcome = outcome.and(report_problems(&problems, Needs::All));
-        images::report_remarks(&image, &opts.program.images);
-        let (counted, errors) = profile::count(&capture, &image, &opts.select, &opts.program)?;
-        outcome = outcome.and(Outcome::from_errors(errors));
-        profile.merge(&counted);
-        all.push(image);
+        let capture = opts.capture.of(path);
+        let counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        outcome = outcome.and(counted.outcome);
+        let binaries = &counted.profile.binaries;
+        let numbers: Vec<_> = binaries.iter().map(|binary| profile.binary(binary.clone())).collect();
+        profile.merge(&counted.profile);
+        programs.push(counted.program.renumbered(&numbers));
     }
-    let programs = all.iter().map(|image| Program::new(&profile, image)).collect();
     Ok((profile, programs, outcome))
 }
 
@@ -141,9 +158,6 @@ fn report_outside(opts: &Opts, coverage: &Coverage) {
             true => "no function is of a file and has a name as asked for",
             false => "nothing ran of which the functions are known",
         });
-    } else if coverage.outside > 0 && !filtered {
-        let all = coverage.outside + coverage.executed;
-        report(&format!("{} of {all} instructions that ran are of no known function", coverage.outside));
     }
 }
 

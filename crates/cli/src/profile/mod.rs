@@ -17,12 +17,9 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tracewright_image::Image;
-use tracewright_input::Capture;
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{Binary, Functions, Graph, Profile, Program, WIDEST, export, store};
 
-use self::count::Count;
 use self::open::{Counted, Decoded};
 use self::ordered::Ordered;
 use self::report::Report;
@@ -154,18 +151,6 @@ impl Format {
             "of no ELF file, as memory dumps (--image)"
         }
     }
-}
-
-/// What of a capture ran, and how many errors there were.
-pub fn count(
-    capture: &Capture,
-    image: &Image,
-    select: &SelectArgs,
-    program: &ProgramArgs,
-) -> Result<(Profile, u64), Error> {
-    let count = Count::default();
-    let errors = decode::side_by_side(capture, image, select, program, &count, decode::number_of(0))?;
-    Ok((count.finish(image), errors))
 }
 
 /// Runs the verb.
