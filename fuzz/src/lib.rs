@@ -81,6 +81,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
+    ("recording", input::recording),
     ("capture", input::capture_folder),
     ("mappings", input::mappings_file),
     ("instructions", isa::instructions),

@@ -186,3 +186,87 @@ impl Drop for Input<'_> {
 fn cannot_read(path: &Path, error: &io::Error) -> Error {
     Error::Message(format!("{}: cannot read: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use tracewright_input::BufferFormat;
+
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// A file of 256 bytes, each its own offset.
+    fn buffer(name: &str, pieces: Option<&[(u64, u64)]>) -> (Buffer, Scratch) {
+        let path = std::env::temp_dir().join(format!("tracewright-{}-{name}", std::process::id()));
+        std::fs::write(&path, (0..=255).collect::<Vec<u8>>()).unwrap();
+        let piece =
+            |&(offset, len): &(u64, u64)| Piece { offset, len, moment: perf::Moment::LAST, packed: None };
+        let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
+        let (format, sources) = (BufferFormat::SourceData, Vec::new());
+        let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces };
+        (buffer, Scratch(path))
+    }
+
+    /// Where pieces begin, and their bytes, read in small parts.
+    fn all(buffer: &Buffer, skip: u64) -> Vec<(u64, Vec<u8>)> {
+        let mut input = Input::open(buffer).unwrap();
+        input.skip_to(skip);
+        let mut all = Vec::new();
+        while let Some(piece) = input.next_piece().unwrap() {
+            let (mut bytes, mut chunk) = (Vec::new(), [0; 7]);
+            loop {
+                match input.fill(&mut chunk).unwrap() {
+                    0 => break,
+                    len => bytes.extend_from_slice(&chunk[..len]),
+                }
+            }
+            all.push((piece.offset, bytes));
+        }
+        all
+    }
+
+    fn bytes(from: u8, to: u8) -> Vec<u8> {
+        (from..to).collect()
+    }
+
+    #[test]
+    fn a_file_is_one_piece() {
+        let (buffer, _scratch) = buffer("whole", None);
+        let whole: Vec<u8> = (0..=255).collect();
+        assert_eq!(all(&buffer, 0), [(0, whole.clone())]);
+        assert_eq!(all(&buffer, 240), [(240, whole[240..].to_vec())]);
+        assert_eq!(all(&buffer, 4096), [(0, whole)], "beyond the end nothing is passed over");
+    }
+
+    #[test]
+    fn pieces_are_read_one_after_another() {
+        let (buffer, _scratch) = buffer("pieces", Some(&[(3, 40), (50, 0), (100, 33)]));
+        let last = (100, bytes(100, 133));
+        assert_eq!(all(&buffer, 0), [(3, bytes(3, 43)), last.clone()]);
+        assert_eq!(
+            all(&buffer, 3 + 31),
+            [(3 + 16, bytes(3 + 16, 43)), last.clone()],
+            "in whole frames of the piece"
+        );
+        assert_eq!(all(&buffer, 90), [last]);
+        assert_eq!(all(&buffer, 200), []);
+    }
+
+    #[test]
+    fn a_file_that_has_become_shorter_is_told() {
+        let (mut buffer, _scratch) = buffer("short", Some(&[(250, 100)]));
+        assert_eq!(all(&buffer, 0), [(250, (250..=255).collect())]);
+        buffer.pieces.as_mut().unwrap()[0].offset = 300;
+        let mut input = Input::open(&buffer).unwrap();
+        let Err(Error::Message(message)) = input.next_piece() else { panic!("there is nothing") };
+        assert!(message.ends_with("cannot read: it is shorter than it was"), "{message}");
+    }
+}

@@ -1,5 +1,5 @@
 //! Recordings of perf and simpleperf, line by line against what simpleperf lists of them (with the OpenCSD that it is built with),
-//! and against what Linux perf makes of them. Differences are explained in crates/input/src/perf/DIFFERENCES.md.
+//! and against what Linux perf makes of them. Differences are explained in crates/input/DIFFERENCES.md.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -70,7 +70,7 @@ impl Counts {
     pub fn absorb(&mut self, other: &mut Self, graph: &mut Graph<'_>) {
         let nodes = &mut other.nodes;
         let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
-        other.paths.forget(graph, &mut count);
+        other.paths.settle(graph, &mut count);
         if self.nodes.len() < other.nodes.len() {
             self.nodes.resize(other.nodes.len(), [0; 2]);
         }
@@ -91,8 +91,7 @@ impl Counts {
     /// Forgets all, and what the graph has counted of edges.
     pub fn discard(&mut self, graph: &mut Graph<'_>) {
         graph.take_edges();
-        let nothing = &mut |_: NodeId, _: bool, _: u64| {};
-        self.paths.forget(graph, nothing);
+        self.paths.reset();
         self.nodes.fill([0; 2]);
         self.profile = Profile::default();
     }

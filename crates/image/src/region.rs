@@ -24,8 +24,9 @@ impl Region {
     /// The bytes at `range`, a part of the region.
     #[inline]
     pub fn bytes<'a>(&self, file: &'a File, range: &Range<u64>) -> Option<&'a [u8]> {
-        let start = self.offset + (range.start - self.range.start) as usize;
-        file.bytes.as_slice().get(start..start + (range.end - range.start) as usize)
+        // What is absent may be anywhere.
+        let start = self.offset.checked_add((range.start - self.range.start) as usize)?;
+        file.bytes.as_slice().get(start..start.checked_add((range.end - range.start) as usize)?)
     }
 }
 
@@ -117,6 +118,15 @@ impl<'a> RegionRef<'a> {
     /// Whether its ELF file tells source lines.
     pub fn has_lines(&self) -> bool {
         self.file.elf.as_ref().is_some_and(Lines::has_any)
+    }
+
+    /// The section of its ELF file called `name`, if it is loaded.
+    pub fn section_named(&self, name: &str) -> Option<SectionRef<'a>> {
+        let (elf, bias) = (self.file.elf.as_ref()?, self.region.bias?);
+        let section = elf.sections.iter().find(|section| section.loaded && &*section.name == name)?;
+        let start = section.address.wrapping_add(bias);
+        let range = start..start.saturating_add(section.len);
+        Some(SectionRef { name: &section.name, range, executable: section.executable() })
     }
 
     /// The section at `address`; its end is where code should not run past.

@@ -9,7 +9,7 @@ use tracewright_image::Moment;
 
 use crate::etrace::{EtraceSource, differs};
 use crate::mapping::{self, Process};
-use crate::perf::RecordedPrograms;
+use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
@@ -188,11 +188,14 @@ impl Source {
 }
 
 impl Capture {
-    /// Opens a folder: our own capture, or a trace snapshot.
+    /// Opens our own capture, a trace snapshot, or a recording of perf (see [`perf::open`], which knows where to look for programs).
     ///
     /// # Errors
     /// When there is no capture to be read at all; lesser faults are in [`Capture::problems`].
     pub fn open(path: &Path) -> Result<Self, Problem> {
+        if perf::is_recording(path) {
+            return perf::open(path, &[]);
+        }
         if path.join(folder::CAPTURE_FILE).exists() {
             return folder::open(path);
         }

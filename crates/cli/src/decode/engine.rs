@@ -30,8 +30,9 @@ pub struct Plan<O> {
 
 /// Bytes of a window for each job: the most, and to begin with.
 const MOST: usize = 1 << 17;
-/// The most where blocks are only counted: there is no text.
-const MOST_COUNTED: usize = 1 << 22;
+/// The most where blocks are only counted, and there is no text: for each job, and for all.
+const MOST_COUNTED: usize = 1 << 24;
+const ALL_COUNTED: usize = 1 << 26;
 const FIRST: usize = 1 << 14;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
@@ -121,7 +122,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let jobs = self.plan.jobs;
-        let most = if P::COUNTS { MOST_COUNTED } else { MOST };
+        let most = if P::COUNTS { MOST_COUNTED.min(ALL_COUNTED / jobs) } else { MOST };
         let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
         self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, most * jobs);
         Ok(())

@@ -65,7 +65,6 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let mut part = Part::default();
         let (parser, mut feed) = self.feed(lane, job.print, job.range, &mut part, overflow.by_ref());
         feed.began = cold.then(|| T::handover(lane.start + from as u64));
-        feed.next = next.map(|next| T::handover(lane.start + next as u64));
         if let Some(from) = feed.decoder.gap_start() {
             feed.out.remember_gap(from);
         }
@@ -80,6 +79,8 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         }
         let sure = next.unwrap_or(lane.bytes.len());
         T::feed(parser, &lane.bytes[at..sure], &mut feed);
+        // Only now: who watches takes packets one by one.
+        feed.next = next.map(|next| T::handover(lane.start + next as u64));
         for piece in lane.bytes[sure..].chunks(PIECE) {
             if feed.handed_over.is_some() || feed.out.part.is_short {
                 break;

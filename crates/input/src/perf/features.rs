@@ -116,7 +116,7 @@ fn index(bytes: &[u8], faults: &mut Faults) -> Vec<u64> {
         Some((count, pairs)) if words.len() % 2 == 1 => (pairs, Some(*count)),
         _ => (&words[..], None),
     };
-    if bytes.len() % 8 != 0 || count.is_some_and(|count| count != pairs.len() as u64 / 2) {
+    if !bytes.len().is_multiple_of(8) || count.is_some_and(|count| count != pairs.len() as u64 / 2) {
         faults.warning("its index of trace is damaged: trace is found without it");
     }
     pairs.chunks(2).map(|pair| pair[0]).collect()

@@ -1,10 +1,12 @@
 //! Recordings of Linux perf and of Android's simpleperf (`perf.data`) with CoreSight trace.
 //!
-//! `header.rs` (where things are), `walk.rs` (records one after another), `record.rs` (what they say), `attr.rs` (which time and CPU
-//! they end with), `unpack.rs` (compressed ones), `features.rs`, `units.rs` (trace units), `recording.rs` (entry: all of it,
-//! collected). The file is mapped; trace bytes are not copied.
+//! `open.rs` is the entry: a recording as a capture. `recording.rs` collects what all records tell (`header.rs`: where things are; `walk.rs`: records one
+//! after another; `record.rs`: what they say; `attr.rs`: which time and CPU they end with; `unpack.rs`: compressed ones; `features.rs`). `units.rs` and `buffers.rs` make
+//! sources and buffers of it, `pieces.rs` says which bytes are trace. `timeline.rs` knows who had what mapped when, `programs.rs` makes an image of that, and `search.rs` finds
+//! the files. The file is mapped; trace bytes are not copied.
 
 mod attr;
+mod buffers;
 mod faults;
 mod features;
 mod fields;

@@ -112,13 +112,12 @@ impl Claims<'_> {
             let mut found = claimed.min(end).saturating_sub(start);
             let from = start.max(claimed);
             let before = self.traces.partition_point(|&trace| all[trace].auxtrace.offset <= from);
-            for index in before.saturating_sub(1)..self.traces.len() {
-                let trace = self.traces[index];
+            for (&trace, &trace_end) in self.traces.iter().zip(&ends).skip(before.saturating_sub(1)) {
                 let offset = all[trace].auxtrace.offset;
                 if offset >= end {
                     break;
                 }
-                let (from, to) = (start.max(offset).max(claimed), end.min(ends[index]));
+                let (from, to) = (start.max(offset).max(claimed), end.min(trace_end));
                 if from < to {
                     found += to - from;
                     claimed = to;

@@ -27,6 +27,8 @@ pub struct RecordedPrograms {
     pub(super) modules: HashMap<String, u64>,
 }
 
+/// Code that the kernel gives each process, stored like a file by those who collect them.
+const VDSO: &str = "[vdso]";
 /// No more files are named one by one.
 const MOST_NAMED: usize = 5;
 
@@ -142,11 +144,8 @@ fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place
     let symbol = path.split_once(']').map_or("", |(_, symbol)| symbol);
     let linked = image.symbols().resolve(symbol).map(|range| range.start);
     let linked = linked.or_else(|| {
-        let mut regions = image.regions();
-        regions.find_map(|region| {
-            let section = region.section(region.range().start)?;
-            (section.name == ".text").then_some(section.range.start)
-        })
+        let text = image.regions().find_map(|region| region.section_named(".text"));
+        text.map(|section| section.range.start)
     });
     // Linux perf says where the symbol was as the mapping's offset, simpleperf as its start.
     let at = if mapped.offset != 0 { mapped.offset } else { start };
@@ -178,7 +177,10 @@ impl Files<'_> {
                 Ok((path, bytes)) => builder.file(&path.display().to_string(), bytes),
                 Err(missing) => {
                     let id = builder.absent(&file.path, &missing.why());
-                    self.missing.push((file.path.clone(), missing));
+                    // Hardly anybody has that.
+                    if file.path != VDSO {
+                        self.missing.push((file.path.clone(), missing));
+                    }
                     id
                 }
             }
@@ -232,6 +234,5 @@ impl Files<'_> {
 /// Whether this is a file, and not memory that a process or the kernel made.
 fn is_file(path: &str) -> bool {
     let no_files = ["//", "[", "/memfd:", "/dev/", "anon_inode:", "/SYSV"];
-    // These are stored like files by those who collect them.
-    path == "[vdso]" || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))
+    path == VDSO || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))
 }

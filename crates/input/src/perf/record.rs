@@ -28,6 +28,8 @@ pub(super) mod kind {
 /// Bits of `misc`.
 const CPU_MODE: u16 = 7;
 const KERNEL: u16 = 1;
+const GUEST_KERNEL: u16 = 4;
+const GUEST_USER: u16 = 5;
 /// MMAP: the mapping is not executable.
 const MMAP_DATA: u16 = 1 << 13;
 /// COMM: the process runs another program from now on.
@@ -90,6 +92,8 @@ impl Mmap {
         let mut fields = Fields::new(body);
         let (pid, tid) = (fields.u32()?, fields.u32()?);
         let (start, len, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        // What guests map is in no memory that we trace.
+        let is_guest = [GUEST_KERNEL, GUEST_USER].contains(&(misc & CPU_MODE));
         let mut executable = misc & MMAP_DATA == 0;
         let mut build_id = None;
         if new {
@@ -102,6 +106,7 @@ impl Mmap {
         }
         let path = text(fields.rest());
         let kernel = misc & CPU_MODE == KERNEL || pid == NO_PROCESS;
+        let executable = executable && !is_guest;
         Some(Self { pid, tid, start, len, offset, path, build_id, executable, kernel })
     }
 }

@@ -12,6 +12,8 @@ use super::walk::{Raw, Walk, header, parse};
 
 /// No more mappings, names and threads are kept: memory is bounded.
 const MOST_EVENTS: usize = 1 << 21;
+/// Records are not compressed to less than one in this: memory stays in proportion to the file.
+const MOST_RATIO: u64 = 200;
 /// A larger record that was compressed is none.
 const MOST_UNPACKED: usize = 64 << 20;
 
@@ -156,7 +158,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     fn unpacked(&mut self, parts: &[&[u8]]) {
         let mut carry: Vec<u8> = Vec::new();
         let mut is_broken = false;
-        let result = unpack(parts, |bytes| {
+        let result = unpack(parts, MOST_RATIO, |bytes| {
             carry.extend_from_slice(bytes);
             let mut at = 0;
             while let Some((header, body)) = parse(&carry[at..]) {

@@ -1,6 +1,6 @@
 //! What processes had mapped when: mappings, new programs, forks and ends in the order of time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,6 +80,7 @@ pub(super) fn timeline(
         observed,
         files: HashMap::new(),
         running: HashMap::new(),
+        ended: HashSet::new(),
         threads: HashMap::new(),
         room: MOST_MAPPINGS,
     };
@@ -105,8 +106,10 @@ struct Maker<'a> {
     build_ids: &'a HashMap<String, BuildId>,
     observed: &'a [u64],
     files: HashMap<MappedFile, u32>,
-    /// Processes that run, by pid.
+    /// Processes that run, or ran last, by pid.
     running: HashMap<u32, u32>,
+    /// Those that have ended.
+    ended: HashSet<u32>,
     /// The process that a thread is of.
     threads: HashMap<u32, u32>,
     /// How many more mappings may be kept.
@@ -129,13 +132,13 @@ impl Maker<'_> {
         if kernel {
             self.timeline.kernel.push((start..end, mapped));
         } else {
-            let process = self.thread(time, pid, tid);
+            let process = self.alive(time, pid, tid);
             self.map(time, process, start, mapped);
         }
     }
 
     fn comm(&mut self, time: u64, comm: Comm) {
-        let process = self.thread(time, comm.pid, comm.tid);
+        let process = self.alive(time, comm.pid, comm.tid);
         if comm.pid == comm.tid {
             self.timeline.processes[process as usize].command = comm.name;
         }
@@ -157,9 +160,9 @@ impl Maker<'_> {
     }
 
     fn exit(&mut self, Fork { pid, tid, .. }: Fork) {
-        // Trace of it may still come: only its number can be another's from now on.
+        // Trace of it may still come. Only who maps something is another process that has its number.
         if pid == tid {
-            self.running.remove(&pid);
+            self.ended.insert(pid);
         }
     }
 
@@ -180,6 +183,14 @@ impl Maker<'_> {
         process
     }
 
+    /// The same for what no process does that has ended.
+    fn alive(&mut self, time: u64, pid: u32, tid: u32) -> u32 {
+        if self.ended.contains(&pid) {
+            self.start(time, pid, 0);
+        }
+        self.thread(time, pid, tid)
+    }
+
     fn is_of(&mut self, time: u64, tid: u32, process: u32) {
         if self.threads.insert(tid, process) != Some(process) {
             self.timeline.threads.push((tid, time, process));
@@ -195,6 +206,7 @@ impl Maker<'_> {
             self.timeline.processes[process as usize].memories.push((time, inherited));
         }
         self.running.insert(pid, process);
+        self.ended.remove(&pid);
         self.is_of(time, pid, process);
         process
     }
@@ -253,9 +265,13 @@ impl Maker<'_> {
     }
 }
 
+/// What is the same for all parts of a mapping.
+fn place(start: u64, mapped: &Mapped) -> (u32, u64) {
+    (mapped.file, mapped.offset.wrapping_sub(start))
+}
+
 /// Whether a mapping would change what is at an address.
 fn replaces(mappings: &Mappings, start: u64, mapped: &Mapped) -> bool {
-    let place = |start: u64, mapped: &Mapped| (mapped.file, mapped.offset.wrapping_sub(start));
     overlapping(mappings, start, mapped.end).any(|(at, other)| place(at, other) != place(start, mapped))
 }
 
@@ -272,6 +288,12 @@ fn overlapping(mappings: &Mappings, start: u64, end: u64) -> impl Iterator<Item 
 fn insert(mappings: &mut Mappings, start: u64, mapped: Mapped) {
     let hidden: Vec<(u64, Mapped)> =
         overlapping(mappings, start, mapped.end).map(|(at, other)| (at, *other)).collect();
+    // Told again, for its protection has changed.
+    if hidden.iter().any(|(at, other)| {
+        *at <= start && mapped.end <= other.end && place(*at, other) == place(start, &mapped)
+    }) {
+        return;
+    }
     for (at, other) in hidden {
         mappings.remove(&at);
         if at < start {
@@ -313,11 +335,10 @@ mod tests {
 
     /// What is at 0x1000 for a thread at a time.
     fn at(timeline: &Timeline, thread: u32, time: u64) -> String {
-        let told = timeline.threads.iter().filter(|(tid, since, _)| *tid == thread && *since <= time).last();
+        let told = timeline.threads.iter().rfind(|(tid, since, _)| *tid == thread && *since <= time);
         let Some(&(_, _, process)) = told else { return "nobody".into() };
         let memories = &timeline.processes[process as usize].memories;
-        let mut number =
-            memories.iter().filter(|(since, _)| *since <= time).last().map_or(0, |memory| memory.1);
+        let mut number = memories.iter().rfind(|(since, _)| *since <= time).map_or(0, |memory| memory.1);
         while let Some(memory) = timeline.memories.get((number as usize).wrapping_sub(1)) {
             if let Some(found) = memory.mappings.get(&0x1000) {
                 return timeline.files[found.file as usize].path.clone();
@@ -373,6 +394,12 @@ mod tests {
         assert_eq!(seen.memories[1].before, 1, "trace that was written later may be of the old one");
         assert_eq!(at(&seen, 1, 45), "nothing", "another process with the same number");
         assert_eq!(seen.processes[0].command, "program1");
+        let exit = || What::Exit(Fork { pid: 1, parent: 0, tid: 1, time: 5, fresh: false });
+        let late = What::Thread { pid: 1, tid: 1 };
+        let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, exit()), (6, late)], &[]);
+        assert_eq!(at(&seen, 1, 9), "a", "what is told late is of the old one");
+        let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, exit()), (6, mmap(1, 0x8000, "b"))], &[]);
+        assert_eq!(at(&seen, 1, 9), "nothing");
     }
 
     #[test]
@@ -395,6 +422,8 @@ mod tests {
             (0x3000, file(0, 0x5000, 0x2000)),
         ];
         assert_eq!(all, expected);
+        insert(&mut mappings, 0x4000, file(0, 0x5000, 0x3000));
+        assert_eq!(mappings.len(), 3, "the same again");
         insert(&mut mappings, 0, file(2, 0x9000, 0));
         assert_eq!(mappings.len(), 1);
     }

@@ -6,8 +6,6 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Decompressors keep this much at most of what they gave, to refer back to. No recorder asks for more (zstd's level 22).
 const MOST_WINDOW: u64 = 128 << 20;
-/// What is beyond this many times what it was made from is no record of anything.
-const MOST_RATIO: u64 = 1000;
 /// Ends a frame: an empty last block, and room for a checksum, which is not looked at.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -18,16 +16,16 @@ pub(super) fn is_packed(bytes: &[u8]) -> bool {
 }
 
 /// Calls `out` with what `parts`, which belong together, were before they were compressed, piece by piece, until it returns
-/// false.
+/// false. More than `most` times as many bytes are none of what somebody recorded.
 ///
 /// perf never ends its stream, and a recorder that was killed leaves half a block: all that is whole comes out.
 ///
 /// # Errors
 /// When they are damaged, in words.
-pub(super) fn unpack(parts: &[&[u8]], mut out: impl FnMut(&[u8]) -> bool) -> Result<(), String> {
+pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> bool) -> Result<(), String> {
     let mut source = Chain { parts, at: 0 };
     let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
-    let mut left = total.saturating_mul(MOST_RATIO).saturating_add(1 << 20);
+    let mut left = total.saturating_mul(most).saturating_add(1 << 20);
     let mut decoder = FrameDecoder::new();
     while source.is_more() {
         check_window(source.clone())?;
@@ -44,9 +42,7 @@ pub(super) fn unpack(parts: &[&[u8]], mut out: impl FnMut(&[u8]) -> bool) -> Res
             while decoder.can_collect() > 0 {
                 let bytes = decoder.collect().unwrap_or_default();
                 left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-                    format!(
-                        "its compressed part is more than {MOST_RATIO} times as large as it was: not read on"
-                    )
+                    format!("its compressed part is more than {most} times as large as it was: not read on")
                 })?;
                 if !out(&bytes) {
                     return Ok(());
