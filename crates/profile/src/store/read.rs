@@ -154,7 +154,12 @@ impl Reader {
     fn blocks(&mut self, body: &mut Cursor<'_>, binary: u32, shapes: &[Shape]) -> Result<(), Damage> {
         let mut last = None;
         let mut end = 0_u64;
-        for _ in 0..body.number()? {
+        let blocks = body.number()?;
+        // Each has five bytes at least.
+        let room = usize::try_from(blocks).unwrap_or(usize::MAX).min(body.rest().len() / 5);
+        self.profile.blocks.reserve(room);
+        self.taken_at.reserve(room);
+        for _ in 0..blocks {
             let at = body.clone();
             let wrong = |reason| at.damage(reason);
             let address = end.wrapping_add(body.signed()? as u64);
@@ -198,7 +203,11 @@ impl Reader {
 
     fn branches(&mut self, body: &mut Cursor<'_>, binary: u32, owner: u64) -> Result<(), Damage> {
         let mut last: Option<u64> = None;
-        for _ in 0..body.number()? {
+        let branches = body.number()?;
+        // Each has four bytes at least.
+        let room = usize::try_from(branches).unwrap_or(usize::MAX).min(body.rest().len() / 4);
+        self.profile.branches.reserve(room);
+        for _ in 0..branches {
             let at = body.clone();
             let more = body.number()?;
             let address = last.unwrap_or(0).checked_add(more).ok_or_else(|| at.damage(Reason::Number))?;

@@ -85,8 +85,11 @@ type BlockKey = (u64, u64, u32, u32, Shape);
 /// A branch, in the order of files: its binary and address, and those of where it went.
 type BranchKey = (u64, u64, u64, u64);
 
+type Block = (BlockKey, Runs);
+type Branch = (BranchKey, u64);
+
 /// All that ran, in order; what is the same in files is one.
-fn ran(profile: &Profile, owners: &[u64]) -> (Vec<(BlockKey, Runs)>, Vec<(BranchKey, u64)>) {
+fn ran(profile: &Profile, owners: &[u64]) -> (Vec<Block>, Vec<Branch>) {
     let owner = |place: Place| owners.get(place.binary as usize).copied().unwrap_or(0);
     let blocks = profile.blocks.iter().filter(|(_, runs)| runs.all() > 0);
     let key = |code: &Code| (owner(code.start), code.start.address, code.len, code.count, Shape::of(code));
@@ -114,7 +117,7 @@ fn ran(profile: &Profile, owners: &[u64]) -> (Vec<(BlockKey, Runs)>, Vec<(Branch
 }
 
 /// The body of a section with the code of a binary.
-fn code(owner: u64, blocks: &[(BlockKey, Runs)], branches: &[(BranchKey, u64)]) -> Vec<u8> {
+fn code(owner: u64, blocks: &[Block], branches: &[Branch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     put(&mut bytes, owner);
     let shapes: BTreeSet<_> = blocks.iter().map(|(key, _)| key.4).collect();
