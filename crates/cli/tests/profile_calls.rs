@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tracewright_testkit::riscv::qemu::Folder;
-use tracewright_testkit::skip;
+use tracewright_testkit::{captures, skip};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -208,5 +208,93 @@ fn pprof(run: &Run, profile: &Value) {
         let columns: Vec<_> = line.split_whitespace().collect();
         assert_eq!(columns[0].parse(), Ok(row["cycles"].as_u64().unwrap()), "{line}");
         assert_eq!(columns[3].parse(), Ok(row["inclusive_cycles"].as_u64().unwrap()), "{line}");
+    }
+}
+
+/// longjmp, exceptions of C++ and virtual calls.
+const LEAPS: &str = r#"
+#include <csetjmp>
+struct Shape { virtual long area(long x) = 0; };
+struct Square : Shape { long area(long x) override { return x * x; } };
+struct Line : Shape { long area(long x) override { return x + 1; } };
+static jmp_buf here;
+__attribute__((noinline)) void deep(int n) { if (n == 0) longjmp(here, 1); deep(n - 1); asm volatile(""); }
+__attribute__((noinline)) void thrower(int n) { if (n % 3 == 0) throw n; asm volatile(""); }
+__attribute__((noinline)) long total(Shape **shapes, int n)
+{
+    long sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += shapes[i % 3]->area(i);
+    return sum;
+}
+int main()
+{
+    Square square;
+    Line line;
+    Shape *shapes[3] = {&square, &square, &line};
+    long sum = total(shapes, 300);
+    for (int i = 0; i < 5; i++)
+        if (!setjmp(here))
+            deep(10);
+    for (int i = 0; i < 9; i++)
+        try {
+            thrower(i);
+        } catch (int e) {
+            sum += e;
+        }
+    return sum == 0;
+}
+"#;
+
+#[test]
+fn leaps_come_back() {
+    let folder = Folder::new().unwrap();
+    let source = folder.write("leaps.cc", LEAPS.as_bytes()).unwrap();
+    let path = |name: &str| source.with_file_name(name).to_str().unwrap().to_owned();
+    let (program, run) = (path("leaps"), path("run"));
+    let compiler = Command::new("riscv64-linux-gnu-g++")
+        .args(["-O1", "-g", "-static", "-o", &program])
+        .arg(&source)
+        .output();
+    let Ok(compiled) = compiler else {
+        return skip("profile of longjmp and exceptions", "riscv64-linux-gnu-g++ is not installed");
+    };
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    good(&["record", "-q", "--protocol", "etrace", "-o", &run, &program]);
+    let profile: Value = serde_json::from_str(&good(&["profile", &run, "--json"])).unwrap();
+    let calls = |name: &str| function(&profile, name)["calls"].as_u64().unwrap();
+    assert_eq!(calls("deep(int)"), 5 * 11);
+    assert_eq!(calls("thrower(int)"), 9);
+    assert_eq!((calls("longjmp"), calls("__cxa_throw")), (5, 3));
+    assert_eq!((calls("Square::area(long)"), calls("Line::area(long)")), (200, 100));
+    // Nothing else is a guess, and all is still under _start.
+    assert_eq!((&profile["returns_elsewhere"], &profile["callers_unknown"]), (&8.into(), &1.into()));
+    assert_eq!(function(&profile, "_start")["inclusive_instructions"], profile["instructions"]);
+    let indirect = rows(&profile, "indirect_calls");
+    let area = indirect.iter().find(|row| row["function"] == "total(Shape**, int)").unwrap();
+    assert_eq!((&area["virtual"], &area["taken"]), (&true.into(), &300.into()));
+    let targets: Vec<_> = rows(area, "targets").iter().map(|row| row["calls"].as_u64().unwrap()).collect();
+    assert_eq!(targets, [200, 100]);
+    // The loop around it turns 300 times.
+    let loops = rows(&profile, "loops");
+    assert!(loops.iter().any(|row| row["function"] == "total(Shape**, int)" && row["most"] == 300));
+}
+
+/// Of real captures: the instructions of all functions are those that are decoded.
+#[test]
+fn captures_add_up() {
+    let Some(all) = captures() else {
+        return skip("profiles of captures", "the shared captures are not here");
+    };
+    for name in ["coresight/bugfix-exact-match", "coresight/juno-uname-002", "process/fib_trace1"] {
+        let path = all.join(name);
+        let path = path.to_str().unwrap();
+        let decoded: Value = serde_json::from_str(&good(&["decode", path, "--summary", "--json"])).unwrap();
+        let profile: Value = serde_json::from_str(&good(&["profile", path, "--json"])).unwrap();
+        assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
+        assert_eq!(
+            sum(rows(&profile, "functions"), "instructions"),
+            profile["instructions"].as_u64().unwrap()
+        );
     }
 }
