@@ -7,6 +7,9 @@
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/profile/tests/fuzz_coverage.rs"]
+mod coverage;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
 mod delta;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -71,6 +74,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("etrace_decode", etrace_decode::decode),
     ("etrace_decode_packets", etrace_decode::packets),
     ("etrace_snapshots", etrace_decode::snapshots),
+    ("coverage", coverage::coverage),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),

@@ -148,9 +148,7 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome), Error> {
 /// Says what is not in the output, and why.
 fn report_outside(opts: &Opts, coverage: &Coverage) {
     for name in &coverage.without_functions {
-        report(&format!(
-            "{name}: no symbols tell its functions: it is left out (a copy with symbols: --image)"
-        ));
+        report(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
     }
     let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
     if coverage.functions.is_empty() {

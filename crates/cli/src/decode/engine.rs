@@ -58,7 +58,7 @@ type Task<'a, 'i, T, P> = (usize, Job<'a, T, P>, Begin<'a, 'i, T, P>);
 type Done<'a, 'i, T, P> = (Job<'a, T, P>, Segment<'i, T, P>, Ran<SnapshotOf<'i, T>>);
 
 enum Begin<'a, 'i, T: Protocol, P: Print> {
-    Warm(Segment<'i, T, P>),
+    Warm(Box<Segment<'i, T, P>>),
     Cold(&'a T::Knows),
 }
 
@@ -104,7 +104,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             let (Some(warm), Some(knows)) = (self.warm[index].take(), &knows[index]) else { continue };
             let next = starts[index].first().copied();
-            tasks.push((index, self.job(lane, 0, false, next), Begin::Warm(warm)));
+            tasks.push((index, self.job(lane, 0, false, next), Begin::Warm(Box::new(warm))));
             for (i, &start) in starts[index].iter().enumerate() {
                 let job = self.job(lane, start, true, starts[index].get(i + 1).copied());
                 tasks.push((index, job, Begin::Cold(knows)));
@@ -162,7 +162,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             Some((job, segment, ran))
         });
         let mut parts = Vec::new();
-        let last = self.join(index, knows, (job, warm, ran), rest.collect(), &mut parts, Some(&mut out));
+        let last = self.join(index, knows, (job, *warm, ran), rest.collect(), &mut parts, Some(&mut out));
         self.warm[index] = Some(last);
         let mut text = 0;
         for part in &parts {
@@ -291,7 +291,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     fn run<'a>(&self, (index, job, begin): Task<'a, 'i, T, P>) -> (usize, Done<'a, 'i, T, P>) {
         let mut segment = match begin {
-            Begin::Warm(segment) => segment,
+            Begin::Warm(segment) => *segment,
             Begin::Cold(knows) => self.cold(index, &job, knows),
         };
         let ran = segment.run(&job, Overflow::Keep);

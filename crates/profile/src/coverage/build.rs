@@ -17,6 +17,9 @@ use crate::walk::instructions;
 /// A line of a file.
 type Line = (u32, u32);
 
+/// All code of a binary without symbols.
+const NAMELESS: &str = "(no symbols)";
+
 /// What compilers put apart of a function because they think that it hardly runs.
 const APART: &str = ".cold";
 
@@ -79,7 +82,18 @@ impl<'w> Build<'w> {
     /// Adds a binary. Whether its functions are known.
     fn binary(&mut self, number: u32, name: &str, program: &Program, ran: &Ran) -> bool {
         let Some(file) = program.file(number) else { return false };
-        let (functions, code, space) = (file.functions(), file.code(), program.space(number));
+        let (mut functions, code, space) = (file.functions(), file.code(), program.space(number));
+        let known = !functions.is_empty();
+        if !known {
+            // All code without a name is as good as one function.
+            let whole = |code: &CodeRange| (NAMELESS, code.range.clone());
+            let start = code.first().map_or(0, |code| code.range.start);
+            functions.extend(code.iter().map(whole).map(|(name, range)| tracewright_image::Function {
+                name,
+                start,
+                range,
+            }));
+        }
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
             if !self.wanted.function(name_of) {
@@ -106,7 +120,7 @@ impl<'w> Build<'w> {
             let walk = Walk { binary: number, program, space, ran, function, file, line: (file, line) };
             self.part(walk, &part.range, &code);
         }
-        !functions.is_empty()
+        known
     }
 
     fn file(&mut self, name: &str, is_source: bool) -> u32 {

@@ -1,6 +1,6 @@
 //! How much of the binaries ran: instructions, branches both ways, source lines, functions.
 //!
-//! What could have run is all code of the functions that a binary's symbols tell, whether any of it ran or not. A line ran as often as
+//! What could have run is all code of the functions that a binary's symbols tell, whether any of it ran or not; without symbols, all its code. A line ran as often as
 //! the instruction of it that ran most; copies of it, inlined into several places, add up.
 
 mod build;
@@ -33,7 +33,7 @@ pub struct Coverage {
     pub executed: u64,
     /// How many instructions were executed that are of no function that is known, or was asked for.
     pub outside: u64,
-    /// Binaries of which something ran whose functions are not known.
+    /// Binaries of which something ran whose functions are not known: all their code is one, as far as it is known.
     pub without_functions: Vec<String>,
 }
 
