@@ -5,8 +5,8 @@ use tracewright_core::{
     TraceOn,
 };
 use tracewright_profile::{
-    Clock, Code, Events, Graph, Meter, Paths, Place, Profile, Sums, Told, Tracker, Tree, Trips, Within,
-    branches,
+    Branch, Clock, Code, Events, Graph, Meter, Paths, Place, Profile, Sums, Told, Tracker, Tree, Trips,
+    Within, branches,
 };
 use tracewright_testkit::Rng;
 
@@ -116,6 +116,6 @@ fn anything_goes() {
         }
         assert!(paths.conditioned().iter().all(|row| row.given_path <= row.entropy));
         assert!(paths.correlated().iter().all(|row| row.gain.is_finite()));
-        assert!(branches(&profile).iter().map(|branch| branch.runs()).sum::<u64>() <= 400);
+        assert!(branches(&profile).iter().map(Branch::runs).sum::<u64>() <= 400);
     }
 }
