@@ -4,8 +4,10 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use tracewright_image::Image;
+use tracewright_profile::export::autofdo;
 use tracewright_profile::store::{self, LARGEST_SUM, MAGIC, Reason};
-use tracewright_profile::{Binary, Code, Place, Profile, Runs};
+use tracewright_profile::{Binary, Code, Place, Profile, Program, Runs};
 use tracewright_testkit::Rng;
 
 use random::random;
@@ -141,7 +143,7 @@ fn a_file_is_small() {
         let to = Place { binary: 0, address: start.address + 4 * rng.below(200) - 400 };
         profile.branches.insert((code.last(), to), count);
     }
-    let text = tracewright_profile::export::autofdo::write(&profile).len();
+    let text = autofdo::write(&profile, &Program::new(&profile, &Image::builder().build())).len();
     let file = store::write(&profile).len();
     assert!(file < 105_000 && 3 * file < text, "{file} bytes, as text {text}");
 }
