@@ -13,6 +13,7 @@ mod hart;
 mod inputs;
 mod opencsd;
 mod ours;
+mod profile;
 mod qemu;
 mod tool;
 
@@ -64,11 +65,15 @@ fn main() -> ExitCode {
     let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
     // Making the inputs takes a while: not for a word that means none of them.
     let is_other = only.is_some_and(|only| {
-        hart::is_meant(only) || etrace::is_meant(only) || qemu::is_meant(only) || delta::is_meant(only)
+        hart::is_meant(only)
+            || etrace::is_meant(only)
+            || qemu::is_meant(only)
+            || delta::is_meant(only)
+            || profile::is_meant(only)
     });
     let traces = if is_other { Ok(0) } else { traces(only, check) };
     let rest = || {
-        let tables = [hart::tables, etrace::tables, delta::tables, qemu::tables];
+        let tables = [profile::tables, hart::tables, etrace::tables, delta::tables, qemu::tables];
         tables.into_iter().map(|tables| tables(only, check)).sum::<Result<usize, String>>()
     };
     match traces.and_then(|traces| Ok(traces + rest()?)) {

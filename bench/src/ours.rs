@@ -153,7 +153,7 @@ fn answer(input: &Input, layer: Layer) -> Answer {
         Layer::Profile => {
             let mut sinks = decoders(input, Counts::new);
             both(input, 1, &mut sinks);
-            for (block, count) in profiles(sinks).iter().flat_map(|profile| &profile.blocks) {
+            for ((block, _), count) in profiles(sinks).iter().flat_map(|profile| &profile.blocks) {
                 let mut fnv = Fnv::START;
                 words(block).iter().for_each(|word| fnv.add(&word.to_le_bytes()));
                 digest = u64::wrapping_add(digest, fnv.0.wrapping_mul(*count));

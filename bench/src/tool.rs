@@ -40,7 +40,7 @@ pub fn table(executed: &Input) -> Result<(), String> {
     let count = |jobs: &str| {
         let mut command = Command::new(&tracewright);
         command.arg("decode").arg(&file).args([
-            "--format",
+            "--packing",
             "coresight",
             "--summary",
             "--jobs",

@@ -7,6 +7,9 @@
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/profile/tests/fuzz_coverage.rs"]
+mod coverage;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
 mod delta;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
@@ -46,6 +49,9 @@ mod input;
 #[path = "../../crates/isa/tests/fuzz_bodies.rs"]
 mod isa;
 #[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
+#[path = "../../crates/profile/tests/fuzz_bodies.rs"]
+mod profile;
+#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
 mod qemu;
 
@@ -68,6 +74,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("etrace_decode", etrace_decode::decode),
     ("etrace_decode_packets", etrace_decode::packets),
     ("etrace_snapshots", etrace_decode::snapshots),
+    ("coverage", coverage::coverage),
     ("deframe", frames::deframe),
     ("frame", frames::frame),
     ("timing", hart::timing),
@@ -78,9 +85,11 @@ pub const BODIES: &[(&str, Body)] = &[
     ("image", image::image),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
+    ("recording", input::recording),
     ("capture", input::capture_folder),
     ("mappings", input::mappings_file),
     ("instructions", isa::instructions),
+    ("profile", profile::profile),
     ("retirement_words", qemu::words),
     ("retirement_log", qemu::log),
 ];

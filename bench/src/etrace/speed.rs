@@ -248,7 +248,7 @@ impl Entry<'_, '_> {
         }
         let profile = counts.finish(decoder.runner().graph());
         let time = start.elapsed();
-        let count = |(block, times): (&Block, &u64)| u64::from(block.count) * times;
+        let count = |((block, _), times): (&(Block, MemorySpace), &u64)| u64::from(block.count) * times;
         let instructions: u64 = profile.blocks.iter().map(count).sum();
         let expected = self.program.answer.instructions * u64::from(times);
         if instructions != expected {

@@ -1,25 +1,32 @@
 //! Options that every verb has: which capture, and what of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_etrace::decode::Handler;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Source, perf};
 
 use crate::decode::handler::HandlerArg;
 use crate::output::Error;
+use crate::profile::open::is_profile;
 
 /// Which capture.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct CaptureArgs {
-    /// A capture folder (tracewright's own, or an Arm trace snapshot), or a raw trace file (- for standard input).
+    /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), or a raw
+    /// trace file (- for standard input).
     pub capture: PathBuf,
+
+    /// Where programs are that a recording of perf or simpleperf names: a copy of the machine's folders, or just the files (repeat
+    /// for more).
+    #[arg(long, value_name = "FOLDER", help_heading = "Recordings of perf")]
+    pub symfs: Vec<PathBuf>,
 
     /// How a raw trace file is packed.
     #[arg(long, value_enum, help_heading = "Raw trace files")]
-    pub format: Option<RawFormat>,
+    pub packing: Option<Packing>,
 
     /// A source in a raw trace file: protocol, then name=value pairs: id, and registers or parameters by name. Repeat for
     /// more sources.
@@ -34,7 +41,7 @@ For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the re
 For etrace: isa (rv32, rv64) and encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), which are needed; \
 id (srcID); the encoder's parameters and options by their names in the specification (iaddress_width, context_width, nocontext, \
 return_stack_size, ...); params=FILE for a file of parameters (.scf). `info` shows what those left out are: no context, no \
-options; with pulp, what PULP's rv_tracer has. No --format.\n\
+options; with pulp, what PULP's rv_tracer has. No --packing.\n\
 Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
 \x20         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf"
     )]
@@ -43,7 +50,7 @@ Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
 
 /// How a raw file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RawFormat {
+pub enum Packing {
     /// 16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR).
     Coresight,
     /// CoreSight frames with full frame syncs, as a trace port (TPIU) sends them.
@@ -56,31 +63,50 @@ pub enum RawFormat {
     Source,
 }
 
-impl From<RawFormat> for BufferFormat {
-    fn from(format: RawFormat) -> Self {
+impl From<Packing> for BufferFormat {
+    fn from(format: Packing) -> Self {
         match format {
-            RawFormat::Coresight => Self::CoreSight,
-            RawFormat::Fsync => Self::CoreSightFsync,
-            RawFormat::Hsync => Self::CoreSightHsync,
-            RawFormat::Dstream => Self::DstreamCoreSight,
-            RawFormat::Source => Self::SourceData,
+            Packing::Coresight => Self::CoreSight,
+            Packing::Fsync => Self::CoreSightFsync,
+            Packing::Hsync => Self::CoreSightHsync,
+            Packing::Dstream => Self::DstreamCoreSight,
+            Packing::Source => Self::SourceData,
         }
     }
 }
 
 impl CaptureArgs {
+    /// Another capture, described the same way.
+    pub fn of(&self, capture: &Path) -> Self {
+        Self { capture: capture.to_owned(), ..self.clone() }
+    }
+
     /// Opens the capture.
     pub fn open(&self) -> Result<Capture, Error> {
-        if self.capture.is_dir() {
-            if self.format.is_some() || !self.sources.is_empty() {
+        let describes = self.packing.is_some() || !self.sources.is_empty();
+        if perf::is_recording(&self.capture) {
+            if describes {
                 let message =
-                    "--format and --source describe raw trace files; a capture folder describes itself";
+                    "--packing and --source describe raw trace files; a recording of perf describes itself";
+                return Err(Error::Message(message.into()));
+            }
+            return Ok(perf::open(&self.capture, &self.symfs)?);
+        }
+        if !self.symfs.is_empty() {
+            let path = self.capture.display();
+            let message = format!("{path} is no recording of perf: --symfs says where programs of one are");
+            return Err(Error::Message(message));
+        }
+        if self.capture.is_dir() {
+            if describes {
+                let message =
+                    "--packing and --source describe raw trace files; a capture folder describes itself";
                 return Err(Error::Message(message.into()));
             }
             return Ok(Capture::open(&self.capture)?);
         }
         let is_etrace = |source: &RawSource| matches!(source, RawSource::Etrace(_));
-        let format = match self.format {
+        let format = match self.packing {
             Some(format) => Some(format.into()),
             None => self.sources.iter().any(is_etrace).then_some(BufferFormat::Etrace),
         };
@@ -90,9 +116,11 @@ impl CaptureArgs {
                 format!("{path} belongs to a capture: give its folder")
             } else if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
                 format!("{path} belongs to a snapshot: give its folder")
+            } else if is_profile(&self.capture) {
+                format!("{path} is a profile, without any trace: profile, merge and diff take it")
             } else if self.capture.exists() || self.capture.as_os_str() == "-" {
                 format!(
-                    "{path} is a raw trace file: say how it is packed with --format, and its sources with --source (E-Trace: --source alone)"
+                    "{path} is a raw trace file: say how it is packed with --packing, and its sources with --source (E-Trace: --source alone)"
                 )
             } else {
                 format!("{path}: no such file or folder")
@@ -104,7 +132,7 @@ impl CaptureArgs {
 }
 
 /// The program that was traced.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ProgramArgs {
     /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
     /// address, and before the capture's own memory images, the first counts.

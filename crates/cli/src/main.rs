@@ -1,22 +1,30 @@
 //! The `tracewright` command: one file per verb.
 
+mod annotate;
 mod args;
 mod check;
 mod clocks;
 mod control;
+mod coverage;
 mod decode;
 mod demo;
+mod diff;
 mod encode;
 mod etm;
 mod etrace;
+mod filter;
+mod funnel;
 mod images;
 mod info;
+mod input;
 mod line;
 mod log;
+mod merge;
 mod options;
 mod output;
 mod packets;
 mod port;
+mod profile;
 mod progress;
 mod reader;
 mod record;
@@ -24,6 +32,7 @@ mod retirement;
 mod stalls;
 mod stats;
 mod svg;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -35,7 +44,7 @@ use crate::output::{Outcome, report};
 ///
 /// Today: what Arm cores with ETMv4 and ETE ran, from CoreSight captures; what RISC-V harts with E-Trace ran; and what RISC-V
 /// programs run, on a machine of its own, and any Linux program for Arm or RISC-V, under QEMU (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
-/// raw trace file described with --source (and --format).
+/// raw trace file described with --source (and --packing).
 #[derive(Parser)]
 #[command(version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {
@@ -48,26 +57,38 @@ could be read.";
 
 #[derive(Subcommand)]
 enum Verb {
+    Annotate(annotate::Opts),
+    Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
+    Diff(diff::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
+    Merge(merge::Opts),
     Packets(packets::Opts),
+    Profile(profile::Opts),
     Record(Box<record::Opts>),
     Stalls(stalls::Opts),
     Stats(stats::Opts),
+    Timeline(timeline::Opts),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
+        Verb::Annotate(opts) => annotate::run(&opts),
+        Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
+        Verb::Diff(opts) => diff::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
+        Verb::Merge(opts) => merge::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
+        Verb::Profile(opts) => profile::run(&opts),
         Verb::Record(opts) => record::run(*opts),
         Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
+        Verb::Timeline(opts) => timeline::run(&opts),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

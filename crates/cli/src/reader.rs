@@ -1,20 +1,13 @@
 //! From a capture's buffers to packets.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::path::Path;
-
-use indicatif::ProgressBar;
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run};
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
+pub use crate::input::Input;
 use crate::output::{Error, report};
-use crate::progress;
 
-/// Bytes read from a file at once.
-const CHUNK: usize = 1 << 20;
 /// Bytes gathered of a source before they are parsed, where order does not matter.
 const GATHER: usize = 1 << 16;
 
@@ -99,125 +92,44 @@ pub struct Summary {
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
-    input: Input<'_>,
+    mut input: Input<'_>,
     options: Options,
     wants: &dyn Fn(TraceId) -> bool,
     visitor: &mut impl Visitor,
 ) -> Result<Summary, Error> {
     let mut lanes = Lanes::new(capture, buffer, options, wants, visitor);
     let format = match buffer.format {
-        BufferFormat::SourceData | BufferFormat::Etrace => {
-            let bytes = input.for_each_chunk(|chunk| {
+        BufferFormat::SourceData | BufferFormat::Etrace => None,
+        BufferFormat::CoreSight => Some(Format::Aligned),
+        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
+        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
+    };
+    let mut bytes = 0;
+    let mut is_first = true;
+    while let Some(piece) = input.next_piece()? {
+        if !std::mem::replace(&mut is_first, false) {
+            tracewright_frames::Sink::reset(&mut lanes, piece.offset);
+        }
+        let Some(format) = format else {
+            lanes.begin(piece.offset, options);
+            bytes += input.for_each_chunk(|chunk| {
                 lanes.unframed(chunk);
                 !lanes.visitor.is_done()
             })?;
-            return Ok(lanes.finish(capture, buffer, bytes));
-        }
-        BufferFormat::CoreSight => Format::Aligned,
-        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Format::Fsync,
-        BufferFormat::CoreSightHsync => Format::FsyncHsync,
-    };
-    let mut deframer = Deframer::new(format);
-    let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
-    let bytes = input.for_each_chunk(|chunk| {
-        match &mut blocks {
-            Some(blocks) => blocks.feed(chunk, &mut deframer, &mut lanes),
-            None => deframer.feed(chunk, &mut lanes),
-        }
-        !lanes.visitor.is_done()
-    })?;
-    deframer.finish(&mut lanes);
-    Ok(lanes.finish(capture, buffer, bytes))
-}
-
-/// A trace file, or standard input. Shows progress.
-pub struct Input<'a> {
-    path: &'a Path,
-    file: Source,
-    bar: ProgressBar,
-}
-
-enum Source {
-    File(File),
-    Stdin(io::StdinLock<'static>),
-}
-
-impl<'a> Input<'a> {
-    /// Opens it.
-    pub fn open(path: &'a Path) -> Result<Self, Error> {
-        let file = match path.to_str() {
-            Some("-") => Source::Stdin(io::stdin().lock()),
-            _ => Source::File(File::open(path).map_err(|error| cannot_read(path, &error))?),
+            continue;
         };
-        let len = path.metadata().map_or(0, |metadata| metadata.len());
-        let bar = progress::bar(len, &path.file_name().unwrap_or_default().to_string_lossy());
-        Ok(Self { path, file, bar })
-    }
-
-    /// Goes to an offset without reading what lies before, if that can be done.
-    pub fn go_to(&mut self, offset: u64) -> bool {
-        let Source::File(file) = &mut self.file else { return false };
-        // Beyond the end there would be nothing to say about the file.
-        let is_inside = file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
-        let gone = is_inside && file.seek(io::SeekFrom::Start(offset)).is_ok();
-        if gone {
-            self.bar.inc(offset);
-        }
-        gone
-    }
-
-    /// Reads some bytes; none at the end.
-    pub fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
-        loop {
-            let read = match &mut self.file {
-                Source::File(file) => file.read(chunk),
-                Source::Stdin(stdin) => stdin.read(chunk),
-            };
-            match read {
-                Ok(len) => {
-                    self.bar.inc(len as u64);
-                    return Ok(len);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(cannot_read(self.path, &error)),
+        let mut deframer = Deframer::starting_at(format, piece.offset);
+        let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
+        bytes += input.for_each_chunk(|chunk| {
+            match &mut blocks {
+                Some(blocks) => blocks.feed(chunk, &mut deframer, &mut lanes),
+                None => deframer.feed(chunk, &mut lanes),
             }
-        }
+            !lanes.visitor.is_done()
+        })?;
+        deframer.finish(&mut lanes);
     }
-
-    /// Reads as many bytes as `chunk` has, fewer only at the end.
-    pub fn fill(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
-        let mut filled = 0;
-        while filled < chunk.len() {
-            match self.read(&mut chunk[filled..])? {
-                0 => break,
-                len => filled += len,
-            }
-        }
-        Ok(filled)
-    }
-
-    /// Calls `f` with the bytes, piece by piece, until it returns false. Returns how many there were.
-    pub fn for_each_chunk(mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
-        let mut chunk = vec![0; CHUNK];
-        let mut total = 0;
-        loop {
-            let len = self.read(&mut chunk)?;
-            total += len as u64;
-            if len == 0 || !f(&chunk[..len]) {
-                return Ok(total);
-            }
-        }
-    }
-}
-
-impl Drop for Input<'_> {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> Error {
-    Error::Message(format!("{}: cannot read: {error}", path.display()))
+    Ok(lanes.finish(capture, buffer, bytes))
 }
 
 /// The sources of one buffer, each with its parser.
@@ -246,6 +158,9 @@ struct Lane<'a> {
     skipped_from: Option<Place>,
     /// Whether an A-Sync was found.
     synchronised: bool,
+    /// Where the parser began, and how many bytes parsers before it have taken.
+    began: u64,
+    earlier: u64,
 }
 
 impl<'a, V: Visitor> Lanes<'a, V> {
@@ -285,10 +200,22 @@ impl<'a, V: Visitor> Lanes<'a, V> {
                     gathered: Vec::new(),
                     skipped_from: None,
                     synchronised: false,
+                    began: 0,
+                    earlier: 0,
                 });
             }
         }
         lanes
+    }
+
+    /// Bytes without frames that come next are from this file offset on.
+    fn begin(&mut self, offset: u64, options: Options) {
+        for lane in &mut self.lanes {
+            lane.earlier = lane.taken();
+            lane.began = offset;
+            let params = lane.source.params.clone();
+            lane.parser = Parser::starting_at(params, offset).with_resync(options.resync);
+        }
     }
 
     fn unframed(&mut self, bytes: &[u8]) {
@@ -326,12 +253,12 @@ impl<'a, V: Visitor> Lanes<'a, V> {
             failures.push(match buffer.format {
                 BufferFormat::CoreSight => "holds no data of any source".to_owned(),
                 _ => format!(
-                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--packing coresight)?"
                 ),
             });
         }
-        for lane in self.lanes.iter().filter(|lane| !lane.synchronised && lane.parser.position() > 0) {
-            let (name, bytes) = (&capture.sources[lane.source.index].name, lane.parser.position());
+        for lane in self.lanes.iter().filter(|lane| !lane.synchronised && lane.taken() > 0) {
+            let (name, bytes) = (&capture.sources[lane.source.index].name, lane.taken());
             failures.push(format!(
                 "{name} (ID {}): no A-Sync in {bytes} bytes, nothing could be read",
                 lane.source.id
@@ -345,6 +272,11 @@ impl<'a, V: Visitor> Lanes<'a, V> {
 }
 
 impl<'a> Lane<'a> {
+    /// How many bytes were parsed.
+    fn taken(&self) -> u64 {
+        self.earlier + self.parser.position().saturating_sub(self.began)
+    }
+
     /// The parser, and a sink for it that knows places in a framed file.
     fn framed<'l, V: Visitor>(
         &'l mut self,

@@ -24,7 +24,7 @@ fn sample_dir() -> PathBuf {
 
 /// Runs a verb on trace bytes given by standard input.
 fn run(verb: &str, format: &str, bytes: &[u8]) -> Output {
-    run_with(&[&[verb, "-", "--format", format][..], &SOURCES].concat(), bytes)
+    run_with(&[&[verb, "-", "--packing", format][..], &SOURCES].concat(), bytes)
 }
 
 fn run_with(args: &[&str], bytes: &[u8]) -> Output {
@@ -123,7 +123,7 @@ fn nothing_panics() {
 #[test]
 fn a_closed_pipe_is_quiet() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["packets", "-", "--format", "coresight"])
+        .args(["packets", "-", "--packing", "coresight"])
         .args(SOURCES)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -149,7 +149,10 @@ fn stream(rest: &[u8]) -> Vec<u8> {
 
 /// Runs `packets` on one unframed source.
 fn run_source(bytes: &[u8], more: &[&str]) -> Output {
-    run_with(&[&["packets", "-", "--format", "source", "--source", "etm4,id=0x22"][..], more].concat(), bytes)
+    run_with(
+        &[&["packets", "-", "--packing", "source", "--source", "etm4,id=0x22"][..], more].concat(),
+        bytes,
+    )
 }
 
 #[test]

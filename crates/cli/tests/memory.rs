@@ -25,7 +25,7 @@ fn a_long_trace_needs_no_more_memory_than_a_short_one() {
     fs::create_dir_all(&dir).unwrap();
     for detail in ["--summary", "--blocks"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.args(["decode", "-", "--format", "source", "--source", "etm4,id=0x10", detail]);
+        command.args(["decode", "-", "--packing", "source", "--source", "etm4,id=0x10", detail]);
         for (i, segment) in program.segments.iter().enumerate() {
             let path = dir.join(format!("{i}.bin"));
             fs::write(&path, &segment.bytes).unwrap();

@@ -32,7 +32,7 @@ fn rows(registers: &Registers, bytes: &[u8], more: &[&str]) -> Vec<Row> {
     let protocol = if registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
     let source = format!("{protocol},{}", named.join(","));
     let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["decode", "-", "--format", "source", "--no-image", "--json", "--source", &source])
+        .args(["decode", "-", "--packing", "source", "--no-image", "--json", "--source", &source])
         .args(more)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

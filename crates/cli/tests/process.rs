@@ -143,7 +143,7 @@ fn elf_files_are_as_good_as_dumps() {
             decode(&bare.0, &[style.clone(), images.clone()].concat()) == expected,
             "{capture:?}: snapshot"
         );
-        let raw = "--format coresight --source \
+        let raw = "--packing coresight --source \
             etm4,id=0x10,core=Cortex-A57,TRCCONFIGR=0x41,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f402,TRCIDR2=0x488";
         let raw: Vec<_> = raw.split_whitespace().map(str::to_owned).collect();
         let trace = capture.join("cstrace.bin");

@@ -15,6 +15,7 @@ use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input::SnapshotWriter;
 use tracewright_input::snapshot::BufferFormat;
+use tracewright_testkit::perf::{Form, Recording, who};
 
 /// A stream under construction: says packets in their shortest form.
 struct Writer {
@@ -235,4 +236,32 @@ fn two_cores_is_what_the_emitter_writes() {
 #[test]
 fn hello_is_what_the_encoder_writes() {
     check("hello", hello::write);
+}
+
+/// The same program as `hello`, as perf records it. Its file is not here: `--symfs` says where it is.
+fn write_perf(dir: &Path) {
+    let (registers, frames) = hello::frames();
+    let mut recording = Recording::new();
+    let words = registers.named().take(6).map(|(_, value)| u64::from(value));
+    let unit = [0x4040_4040_4040_4040, 0, 7].into_iter().chain(words).chain([0xcc]).collect();
+    let (pid, file) = (0x2a, hello::file());
+    let offset = file.windows(16).position(|bytes| bytes == &hello::code()[..16]).unwrap() as u64;
+    let len = hello::code().len() as u64;
+    recording.machine("aarch64").units(1, &[unit]);
+    recording.comm(who(pid, 0), "hello", false).mmap2(
+        who(pid, 0),
+        hello::MAIN,
+        len,
+        offset,
+        "/usr/bin/hello.elf",
+    );
+    recording.mmap2(who(pid, 0), 0xffff_8000_0000, 0x1000, 0, "[vdso]").itrace_start(who(pid, 10));
+    recording.aux(who(pid, 20), 0, frames.len() as u64, 0).trace(0, 0, &frames).exit(who(pid, 30));
+    fs::create_dir_all(dir).unwrap();
+    fs::write(dir.join("perf.data"), recording.write(Form::File)).unwrap();
+}
+
+#[test]
+fn perf_is_what_the_encoder_writes() {
+    check("perf", write_perf);
 }

@@ -133,7 +133,7 @@ impl Packing {
             Self::Hsync => "hsync",
         };
         let file = dir.join("buffer_0.bin").to_str().unwrap().to_owned();
-        let mut args = vec![file, "--format".into(), format.into()];
+        let mut args = vec![file, "--packing".into(), format.into()];
         for source in sources {
             let kind = if source.registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
             let registers: String =

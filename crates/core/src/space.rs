@@ -1,10 +1,13 @@
 use core::fmt;
 
-/// A set of memory spaces, each an exception level and security state pair.
+/// A set of memory spaces, each an exception level and security state pair; and whose, where each process has its own.
 ///
 /// One address may hold different bytes in different spaces. EL0 uses the space of EL1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MemorySpace(u8);
+pub struct MemorySpace(u32);
+
+/// The process is in the bits from this one on.
+const PROCESS: u32 = 8;
 
 /// Names as files write them and what they stand for; the first name of a mask is the one we write.
 const NAMES: [(&str, MemorySpace); 17] = [
@@ -59,14 +62,34 @@ impl MemorySpace {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, space)| space)
     }
 
+    /// The highest number that a process can have.
+    pub const LAST_PROCESS: u32 = (1 << 21) - 1;
+
     /// The set as a bit mask, one bit a space.
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 as u8
     }
 
-    /// Whether the two sets have a space in common.
+    /// The set that a bit mask stands for.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits as u32)
+    }
+
+    /// Whose: a number that whoever knows the processes gave one of them, up to [`LAST_PROCESS`](Self::LAST_PROCESS); 0 if that
+    /// does not matter or is not known.
+    pub const fn process(self) -> u32 {
+        self.0 >> PROCESS
+    }
+
+    /// The same spaces, of another process.
+    pub const fn of_process(self, process: u32) -> Self {
+        Self((process & Self::LAST_PROCESS) << PROCESS | self.0 & 0xff)
+    }
+
+    /// Whether the two sets have a space in common. What is no process's in particular is in all of them.
     pub const fn overlaps(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        let same = self.process() == other.process() || self.process() == 0 || other.process() == 0;
+        self.bits() & other.bits() != 0 && same
     }
 }
 
@@ -76,19 +99,22 @@ impl Default for MemorySpace {
     }
 }
 
-/// The name in trace snapshots: `any`, `EL1N`, `S`.
+/// The name in trace snapshots: `any`, `EL1N`, `S`. It does not say whose.
 impl fmt::Display for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|(_, space)| space == self) {
+        match NAMES.iter().find(|(_, space)| space.bits() == self.bits()) {
             Some((name, _)) => f.pad(name),
-            None => write!(f, "{:#04x}", self.0),
+            None => write!(f, "{:#04x}", self.bits()),
         }
     }
 }
 
 impl fmt::Debug for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemorySpace({self})")
+        match self.process() {
+            0 => write!(f, "MemorySpace({self})"),
+            process => write!(f, "MemorySpace({self} of {process})"),
+        }
     }
 }
 
@@ -125,5 +151,15 @@ mod tests {
         assert!(MemorySpace::S.overlaps(MemorySpace::EL2S));
         assert!(!MemorySpace::N.overlaps(MemorySpace::EL1S));
         assert!(MemorySpace::ANY.overlaps(MemorySpace::ROOT));
+    }
+
+    #[test]
+    fn processes_have_spaces_of_their_own() {
+        let (one, two) = (MemorySpace::EL1N.of_process(1), MemorySpace::N.of_process(2));
+        assert!(!one.overlaps(two) && one.overlaps(MemorySpace::ANY) && two.overlaps(MemorySpace::EL2));
+        let last = one.of_process(MemorySpace::LAST_PROCESS);
+        assert_eq!((last.process(), last.bits()), (MemorySpace::LAST_PROCESS, one.bits()));
+        assert_eq!(last.of_process(0), MemorySpace::EL1N);
+        assert_eq!((one.to_string(), format!("{two:?}")), ("EL1N".into(), "MemorySpace(N of 2)".into()));
     }
 }

@@ -4,7 +4,7 @@ use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
-use tracewright_flow::{Counts, Profile, Sink};
+use tracewright_flow::{Counts, Profile, Sink, Where};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
@@ -48,22 +48,24 @@ fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) 
 struct Naive {
     profile: Profile,
     /// The indirect branch that was taken last, if nothing came after it.
-    from: Option<u64>,
+    from: Option<Where>,
+    space: MemorySpace,
 }
 
 impl Sink for Naive {
     fn element(&mut self, _: u64, element: &Element) {
         match element {
             Element::Block(block) => {
-                *self.profile.blocks.entry(*block).or_default() += 1;
+                *self.profile.blocks.entry((*block, self.space)).or_default() += 1;
                 if let Some(from) = self.from.take() {
-                    *self.profile.indirect.entry((from, block.start)).or_default() += 1;
+                    *self.profile.indirect.entry((from, (block.start, self.space))).or_default() += 1;
                 }
                 if block.ended == Ended::Taken && block.class.flow == Flow::Indirect {
-                    self.from = Some(block.last());
+                    self.from = Some((block.last(), self.space));
                 }
             }
             // Where execution goes on after these is not the branch's doing.
+            Element::Context(context, _) => self.space = context.space(),
             Element::Exception(_) | Element::TraceOn(_) | Element::Lost(_) | Element::End => self.from = None,
             _ => {}
         }

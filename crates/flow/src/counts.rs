@@ -1,7 +1,8 @@
 use std::collections::HashMap;
 
-use tracewright_core::{Block, Element, Ended};
+use tracewright_core::{Block, Element, Ended, MemorySpace};
 
+use crate::edges::{Edge, Edges};
 use crate::paths::Paths;
 use crate::{Branches, End, Graph, NodeId, Sink};
 
@@ -13,30 +14,109 @@ pub struct Counts {
     paths: Paths,
     /// By node: not taken, and taken or through.
     nodes: Vec<[u64; 2]>,
+    /// Where indirect branches went, as far as the graph does not count it itself.
+    edges: Option<Edges>,
     /// What is not, or no longer, counted by node.
-    blocks: HashMap<Block, u64>,
-    indirect: HashMap<(u64, u64), u64>,
+    profile: Profile,
+    /// Where blocks are that are told as such.
+    space: MemorySpace,
 }
 
 /// A profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// How often each block ran.
-    pub blocks: HashMap<Block, u64>,
-    /// How often each indirect branch (its address) went where.
-    pub indirect: HashMap<(u64, u64), u64>,
+    pub blocks: HashMap<(Block, MemorySpace), u64>,
+    /// How often each indirect branch went where. Returns whose place the decoder inferred are not among them.
+    pub indirect: HashMap<(Where, Where), u64>,
+}
+
+/// An address in a memory space.
+pub type Where = (u64, MemorySpace);
+
+impl Profile {
+    /// Adds another.
+    pub fn merge(&mut self, other: Self) {
+        if self.blocks.is_empty() && self.indirect.is_empty() {
+            *self = other;
+            return;
+        }
+        other.blocks.into_iter().for_each(|(block, count)| *self.blocks.entry(block).or_default() += count);
+        for (branch, count) in other.indirect {
+            *self.indirect.entry(branch).or_default() += count;
+        }
+    }
 }
 
 impl Counts {
     /// Nothing counted yet.
     pub fn new() -> Self {
-        Self { paths: Paths::new(), nodes: Vec::new(), blocks: HashMap::new(), indirect: HashMap::new() }
+        let (profile, space) = (Profile::default(), MemorySpace::ANY);
+        Self { paths: Paths::new(), nodes: Vec::new(), edges: None, profile, space }
     }
 
     /// The profile. `graph` is the one that was counted in.
     pub fn finish(mut self, graph: &Graph<'_>) -> Profile {
         self.forget(graph);
-        Profile { blocks: self.blocks, indirect: self.indirect }
+        self.profile
+    }
+
+    /// Blocks that are told as such are here from now on.
+    pub fn set_space(&mut self, space: MemorySpace) {
+        self.space = space;
+    }
+
+    /// Adds what was counted in the same graph since its edges were last absorbed or discarded; nothing is left there.
+    pub fn absorb(&mut self, other: &mut Self, graph: &mut Graph<'_>) {
+        let nodes = &mut other.nodes;
+        let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
+        other.paths.settle(graph, &mut count);
+        if self.nodes.len() < other.nodes.len() {
+            self.nodes.resize(other.nodes.len(), [0; 2]);
+        }
+        for (to, from) in self.nodes.iter_mut().zip(&mut other.nodes) {
+            to[0] += from[0];
+            to[1] += from[1];
+            *from = [0; 2];
+        }
+        let edges = graph.take_edges();
+        match &mut self.edges {
+            Some(known) => edges.iter().for_each(|edge| known.add(edge)),
+            None if edges.is_empty() => {}
+            None => self.edges = Some(edges),
+        }
+        self.profile.merge(std::mem::take(&mut other.profile));
+    }
+
+    /// Forgets all, and what the graph has counted of edges.
+    pub fn discard(&mut self, graph: &mut Graph<'_>) {
+        graph.take_edges();
+        self.paths.reset();
+        self.nodes.fill([0; 2]);
+        self.profile = Profile::default();
+    }
+
+    /// Turns what is counted by node into blocks, but for what the graph itself has counted.
+    pub fn settle(&mut self, graph: &Graph<'_>) {
+        let nodes = &mut self.nodes;
+        let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
+        self.paths.forget(graph, &mut count);
+        for (id, counts) in self.nodes.drain(..).enumerate() {
+            let node = graph.node(NodeId(id as u32));
+            for (taken, count) in [false, true].into_iter().zip(counts).filter(|&(_, count)| count > 0) {
+                let block = (node.block(node.ended(taken)), node.space());
+                *self.profile.blocks.entry(block).or_default() += count;
+            }
+        }
+        if let Some(edges) = self.edges.take() {
+            edges.iter().for_each(|edge| self.went(graph, edge));
+        }
+    }
+
+    fn went(&mut self, graph: &Graph<'_>, edge: &Edge) {
+        let (from, to) = (graph.node(edge.from), graph.node(edge.to));
+        let branch = (from.block(Ended::Taken).last(), from.space());
+        *self.profile.indirect.entry((branch, (to.start(), to.space()))).or_default() += edge.count;
     }
 
     #[cold]
@@ -47,8 +127,11 @@ impl Counts {
 
 impl Sink for Counts {
     fn element(&mut self, _: u64, element: &Element) {
-        if let Element::Block(block) = element {
-            *self.blocks.entry(*block).or_default() += 1;
+        match element {
+            Element::Block(block) => *self.profile.blocks.entry((*block, self.space)).or_default() += 1,
+            // RISC-V's privileges are no memory spaces.
+            Element::Context(context, isa) if isa.is_arm() => self.space = context.space(),
+            _ => {}
         }
     }
 
@@ -76,19 +159,9 @@ impl Sink for Counts {
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {
-        let nodes = &mut self.nodes;
-        let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
-        self.paths.forget(graph, &mut count);
-        for (id, counts) in self.nodes.drain(..).enumerate() {
-            let node = graph.node(NodeId(id as u32));
-            for (taken, count) in [false, true].into_iter().zip(counts).filter(|&(_, count)| count > 0) {
-                *self.blocks.entry(node.block(node.ended(taken))).or_default() += count;
-            }
-        }
-        for edge in graph.edges() {
-            let branch = graph.node(edge.from).block(Ended::Taken).last();
-            *self.indirect.entry((branch, graph.node(edge.to).start())).or_default() += edge.count;
-        }
+        let counted = graph.edges().copied().collect::<Vec<_>>();
+        self.settle(graph);
+        counted.iter().for_each(|edge| self.went(graph, edge));
     }
 }
 

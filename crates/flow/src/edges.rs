@@ -31,6 +31,15 @@ impl Edges {
         Self { slots: vec![EMPTY; 1 << START_BITS], shift: 64 - START_BITS, len: 0 }
     }
 
+    /// A table for nothing.
+    pub fn none() -> Self {
+        Self { slots: vec![EMPTY; 2], shift: 63, len: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Counts the edge.
     #[inline(always)]
     pub fn count(&mut self, from: NodeId, to: NodeId) {
@@ -51,6 +60,16 @@ impl Edges {
         if 2 * self.len > self.slots.len() {
             self.grow();
         }
+    }
+
+    /// Adds what another table has counted.
+    pub fn add(&mut self, edge: &Edge) {
+        if edge.count == 0 {
+            return;
+        }
+        self.count(edge.from, edge.to);
+        let slot = self.find(edge.from, edge.to);
+        self.slots[slot].count += edge.count - 1;
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Edge> {

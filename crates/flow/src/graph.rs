@@ -95,6 +95,15 @@ impl<'i> Graph<'i> {
         self.edges.count(from, to);
     }
 
+    /// Where indirect branches went up to now: they are counted anew.
+    pub(crate) fn take_edges(&mut self) -> Edges {
+        if self.edges.is_empty() {
+            // Most often there is nothing to take, and a table is not made for nothing.
+            return Edges::none();
+        }
+        std::mem::replace(&mut self.edges, Edges::new())
+    }
+
     /// Where indirect branches went.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter()

@@ -18,7 +18,7 @@ pub(crate) struct Index {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     address: u64,
-    /// Instruction set and space.
+    /// Process, instruction set and space.
     kind: u32,
     id: NodeId,
 }
@@ -53,7 +53,7 @@ impl Index {
     fn find(&self, address: u64, kind: u32) -> usize {
         let mask = self.slots.len() - 1;
         // Instructions are aligned, and neighbours differ in few low bits: the product's high bits depend on all of them.
-        let hash = (address ^ u64::from(kind) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = (address ^ u64::from(kind).rotate_right(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut at = (hash >> self.shift) as usize & mask;
         loop {
             let slot = &self.slots[at];
@@ -76,7 +76,8 @@ impl Index {
 }
 
 fn kind(isa: Isa, space: MemorySpace) -> u32 {
-    (isa as u32) << 8 | u32::from(space.bits())
+    const { assert!(MemorySpace::LAST_PROCESS < 1 << 21) };
+    space.process() << 11 | (isa as u32) << 8 | u32::from(space.bits())
 }
 
 #[cfg(test)]
@@ -92,10 +93,11 @@ mod tests {
         let mut rng = Rng::new(1);
         let mut index = Index::new();
         let mut twin = HashMap::new();
-        for i in 0..50_000 {
+        for i in 0..100_000 {
             let address = rng.below(20_000) * 4 + 0xffff_0000_0000_0000;
             let isa = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64][rng.below(5) as usize];
             let space = [MemorySpace::EL1N, MemorySpace::EL3][rng.below(2) as usize];
+            let space = space.of_process(rng.below(3) as u32 * (MemorySpace::LAST_PROCESS / 2));
             let found = index.get(address, isa, space);
             assert_eq!(found, twin.get(&(address, isa, space)).copied());
             if found.is_none() {

@@ -1,4 +1,4 @@
-use tracewright_core::{Block, Class, MemorySpace};
+use tracewright_core::{Block, Class, Flow, MemorySpace};
 use tracewright_image::Image;
 use tracewright_isa::ItState;
 
@@ -25,6 +25,8 @@ pub struct InBlock {
     pub len: u8,
     /// What it can do.
     pub class: Class,
+    /// Where it branches to, if it tells that itself.
+    pub target: Option<u64>,
 }
 
 impl<'i> Instructions<'i> {
@@ -46,6 +48,7 @@ impl Iterator for Instructions<'_> {
         self.image.read_into(self.at, self.space, &mut bytes[..found.len.into()]);
         let address = self.at;
         self.at = self.at.wrapping_add(found.len.into());
-        Some(InBlock { address, bytes, len: found.len, class: found.class })
+        let target = (found.class.flow == Flow::Direct).then_some(found.target);
+        Some(InBlock { address, bytes, len: found.len, class: found.class, target })
     }
 }

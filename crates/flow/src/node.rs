@@ -7,8 +7,8 @@ pub struct Node {
     start: u64,
     /// Where a direct branch, or a pair, goes.
     pub(crate) target: u64,
-    pub(crate) len: u32,
-    count: u32,
+    /// Bytes, instructions, and the process that the space is of: so many bits each, from the lowest on.
+    packed: u64,
     /// The node there; [`NodeId::NONE`] until somebody went.
     pub(crate) taken: NodeId,
     /// The node after this one; likewise.
@@ -18,8 +18,13 @@ pub struct Node {
     isa: Isa,
     pub(crate) target_isa: Isa,
     stop: Stop,
-    space: MemorySpace,
+    /// The space, of no process.
+    levels: u8,
 }
+
+/// Bits of `packed`.
+const LEN: u32 = 20;
+const COUNT: u32 = 20;
 
 /// The number of a node in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,11 +86,12 @@ impl Found {
 impl Node {
     pub(crate) fn new(start: u64, isa: Isa, space: MemorySpace, found: Found) -> Self {
         let Found { len, count, class, last_len, target, target_isa, stop } = found;
+        debug_assert!(len >> LEN == 0 && count >> COUNT == 0, "scans end before that");
+        let sizes = u64::from(len) | u64::from(count) << LEN;
         Self {
             start,
             target,
-            len,
-            count,
+            packed: sizes | u64::from(space.process()) << (LEN + COUNT),
             taken: NodeId::NONE,
             next: NodeId::NONE,
             class,
@@ -93,14 +99,20 @@ impl Node {
             isa,
             target_isa,
             stop,
-            space,
+            levels: space.bits(),
         }
+    }
+
+    /// How many bytes.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u32 {
+        self.packed as u32 & ((1 << LEN) - 1)
     }
 
     pub(crate) fn found(&self) -> Found {
         Found {
-            len: self.len,
-            count: self.count,
+            len: self.len(),
+            count: self.count(),
             class: self.class,
             last_len: self.last_len,
             target: self.target,
@@ -115,7 +127,7 @@ impl Node {
         Block {
             start: self.start,
             end: self.end(),
-            count: self.count,
+            count: self.count(),
             isa: self.isa,
             last_len: self.last_len,
             class: self.class,
@@ -142,7 +154,7 @@ impl Node {
     /// Address after the last instruction.
     #[inline(always)]
     pub fn end(&self) -> u64 {
-        self.start.wrapping_add(u64::from(self.len))
+        self.start.wrapping_add(u64::from(self.len()))
     }
 
     /// Address of the last instruction.
@@ -154,7 +166,7 @@ impl Node {
     /// How many instructions; 0 where no image knows the first.
     #[inline(always)]
     pub fn count(&self) -> u32 {
-        self.count
+        (self.packed >> LEN) as u32 & ((1 << COUNT) - 1)
     }
 
     /// What the last instruction can do.
@@ -178,7 +190,7 @@ impl Node {
     /// The memory space its code was read from.
     #[inline(always)]
     pub fn space(&self) -> MemorySpace {
-        self.space
+        MemorySpace::from_bits(self.levels).of_process((self.packed >> (LEN + COUNT)) as u32)
     }
 
     /// Where the direct branch at its end goes.

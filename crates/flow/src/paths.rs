@@ -109,6 +109,19 @@ impl Paths {
         self.branches[slot] = branches;
     }
 
+    /// Counts anew. `count` is told what all paths add up to; they are remembered.
+    pub fn settle(&mut self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
+        for (path, &branches) in self.slots.iter_mut().zip(&self.branches) {
+            path.expand(branches, graph, count);
+            path.count = 0;
+        }
+    }
+
+    /// Counts anew, and does not tell what was counted.
+    pub fn reset(&mut self) {
+        self.slots.iter_mut().for_each(|path| path.count = 0);
+    }
+
     /// Forgets all paths.
     pub fn forget(&mut self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
         for (path, &branches) in self.slots.iter_mut().zip(&self.branches) {

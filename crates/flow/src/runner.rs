@@ -149,6 +149,11 @@ impl<'i> Runner<'i> {
         &self.graph
     }
 
+    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        &mut self.graph
+    }
+
     /// The instruction set.
     pub fn isa(&self) -> Isa {
         self.isa
@@ -553,7 +558,7 @@ impl<'i> Runner<'i> {
     fn is_at(&self, here: NodeId, skip: u64, goal: &Goal, passed: u32) -> bool {
         let node = self.graph.node(here);
         let distance = goal.address.wrapping_sub(node.start());
-        distance < u64::from(node.len) && distance >= skip && self.is_there(here, goal, passed)
+        distance < u64::from(node.len()) && distance >= skip && self.is_there(here, goal, passed)
     }
 
     #[cold]

@@ -116,6 +116,11 @@ impl<'i> Walker<'i> {
         &self.graph
     }
 
+    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        &mut self.graph
+    }
+
     /// The rules it walks by.
     pub fn rules(&self) -> Rules {
         self.rules
@@ -389,8 +394,8 @@ impl<'i> Walker<'i> {
             if distance == 0 {
                 return Ok(());
             }
-            if distance < u64::from(node.len)
-                || distance == u64::from(node.len) && node.class() == Class::NEXT
+            if distance < u64::from(node.len())
+                || distance == u64::from(node.len()) && node.class() == Class::NEXT
             {
                 let Some(block) = self.cut(node, address) else {
                     let start = node.start();
@@ -420,7 +425,7 @@ impl<'i> Walker<'i> {
         let mut here = self.here;
         loop {
             let node = self.graph.node(here);
-            if address.wrapping_sub(node.start()) < u64::from(node.len).max(1) {
+            if address.wrapping_sub(node.start()) < u64::from(node.len()).max(1) {
                 return None;
             }
             match node.class().flow {

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use tracewright_core::MemorySpace;
 
 use crate::bytes::Bytes;
@@ -5,6 +7,7 @@ use crate::elf::{Elf, Place, Section, Segment};
 use crate::error::{Error, Reason};
 use crate::file::File;
 use crate::image::Image;
+use crate::processes::Processes;
 use crate::region::Region;
 use crate::remark::Remark;
 
@@ -14,7 +17,14 @@ pub struct Builder {
     pub(crate) files: Vec<File>,
     pub(crate) regions: Vec<Region>,
     pub(crate) remarks: Vec<Remark>,
+    /// By number of a process's memory, from 1 on: the one that counts where it has nothing itself; 0 for none.
+    pub(crate) inherited: Vec<u32>,
+    pub(crate) processes: Processes,
 }
+
+/// A file that parts of are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId(u32);
 
 impl Builder {
     /// Adds `bytes` at `address`, the memory dump of a snapshot for one. `name` is for people.
@@ -26,7 +36,7 @@ impl Builder {
             return Err(Error::new(name, Reason::Empty));
         }
         let whole = Segment { address, offset: 0, len: bytes.len() as u64, executable: true };
-        self.region(name, bytes.len(), &whole, 0, space);
+        self.region(name, bytes.len(), &whole, None, space);
         self.files.push(File::new(name, bytes, None));
         Ok(())
     }
@@ -62,21 +72,88 @@ impl Builder {
         at: impl Into<Place>,
         space: MemorySpace,
     ) -> Result<(), Error> {
-        let elf = Elf::new(bytes.as_slice(), at.into()).map_err(|reason| Error::new(name, reason))?;
+        let elf = Elf::new(bytes.as_slice()).map_err(|reason| Error::new(name, reason))?;
+        let bias = at.into().bias(&elf).map_err(|reason| Error::new(name, reason))?;
         if elf.sections.iter().any(is_compressed_lines) {
             self.remarks.push(Remark::CompressedLines { name: name.into() });
         }
         for segment in &elf.segments {
-            self.region(name, bytes.len(), segment, elf.bias, space);
+            self.region(name, bytes.len(), segment, Some(bias), space);
         }
-        self.files.push(File::new(name, bytes, Some(elf)));
+        let mut file = File::new(name, bytes, Some(elf));
+        file.bias = Some(bias);
+        self.files.push(file);
         Ok(())
+    }
+
+    /// A file of which parts are [`map`](Self::map)ped, an ELF file or not. `name` is for people.
+    pub fn file(&mut self, name: &str, bytes: Bytes) -> FileId {
+        let elf = Elf::new(bytes.as_slice()).ok();
+        let mut file = File::new(name, bytes, elf);
+        file.in_parts = true;
+        self.files.push(file);
+        FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Says what the path of the file that was added last was where it ran.
+    pub fn ran_as(&mut self, path: &str) {
+        if let Some(file) = self.files.last_mut() {
+            file.ran_as = Some(path.into());
+        }
+    }
+
+    /// A file of which there are no bytes, for a reason that is for people: where it is mapped, nothing that is added later
+    /// is there.
+    pub fn absent(&mut self, name: &str, why: &str) -> FileId {
+        let id = self.file(name, Bytes::from(Vec::new()));
+        if let Some(file) = self.files.last_mut() {
+            file.absent = Some(why.into());
+        }
+        id
+    }
+
+    /// Puts the part of `file` from `offset` on to `range`, as far as it goes.
+    pub fn map(&mut self, file: FileId, range: Range<u64>, offset: u64, space: MemorySpace) {
+        let Some(of) = self.files.get_mut(file.0 as usize) else { return };
+        let in_file = (of.bytes.len() as u64).saturating_sub(offset);
+        let in_file = if of.absent.is_some() { u64::MAX } else { in_file };
+        let range = range.start..range.end.min(range.start.saturating_add(in_file));
+        let place = Place::Mapping { address: range.start, offset };
+        let bias = of.elf.as_ref().and_then(|elf| place.bias(elf).ok());
+        of.bias = of.bias.or(bias);
+        if !range.is_empty() {
+            let offset = offset as usize;
+            self.regions.push(Region { file: file.0, offset, range, space, executable: true, bias });
+        }
+    }
+
+    /// A number for the memory of a process ([`MemorySpace::of_process`]). Where nothing is put to it, what that with the number
+    /// `inherited` has is there, if it is not 0. `None`: there are no numbers left.
+    pub fn number(&mut self, inherited: u32) -> Option<u32> {
+        let number = self.inherited.len() as u32 + 1;
+        if number > MemorySpace::LAST_PROCESS {
+            return None;
+        }
+        self.inherited.push(if inherited < number { inherited } else { 0 });
+        Some(number)
+    }
+
+    /// Who ran when.
+    pub fn processes(&mut self) -> &mut Processes {
+        &mut self.processes
     }
 
     /// Adds the region of a segment, as much of it as the file has and as fits into the address space, for the file that
     /// is added next.
-    fn region(&mut self, name: &str, file_len: usize, segment: &Segment, bias: u64, space: MemorySpace) {
-        let start = segment.address.wrapping_add(bias);
+    fn region(
+        &mut self,
+        name: &str,
+        file_len: usize,
+        segment: &Segment,
+        bias: Option<u64>,
+        space: MemorySpace,
+    ) {
+        let start = segment.address.wrapping_add(bias.unwrap_or(0));
         // Ranges do not include their end, so that the last address of all cannot be part of one.
         let end = start.saturating_add(segment.len);
         if end - start < segment.len {
@@ -90,7 +167,7 @@ impl Builder {
         if !range.is_empty() {
             let file = self.files.len() as u32;
             let offset = segment.offset as usize;
-            self.regions.push(Region { file, offset, range, space, executable: segment.executable });
+            self.regions.push(Region { file, offset, range, space, executable: segment.executable, bias });
         }
     }
 

@@ -11,6 +11,14 @@ pub(crate) struct File {
     pub name: Box<str>,
     pub bytes: Bytes,
     pub elf: Option<Elf>,
+    /// The path it had where it ran, if it is another one.
+    pub ran_as: Option<Box<str>>,
+    /// What to add to the addresses it was linked for, where it was put first.
+    pub bias: Option<u64>,
+    /// Whether parts of it are mapped, and not all that its headers say.
+    pub in_parts: bool,
+    /// Why there are no bytes of what was mapped.
+    pub absent: Option<Box<str>>,
     /// The file that the bytes were mapped from, and where in it they begin.
     pub mapped: Option<(Box<str>, u64)>,
     symbols: OnceLock<Table>,
@@ -19,7 +27,24 @@ pub(crate) struct File {
 
 impl File {
     pub fn new(name: &str, bytes: Bytes, elf: Option<Elf>) -> Self {
-        Self { name: name.into(), bytes, elf, mapped: None, symbols: OnceLock::new(), lines: OnceLock::new() }
+        Self {
+            name: name.into(),
+            bytes,
+            elf,
+            ran_as: None,
+            bias: None,
+            in_parts: false,
+            absent: None,
+            mapped: None,
+            symbols: OnceLock::new(),
+            lines: OnceLock::new(),
+        }
+    }
+
+    /// The build ID, if it is an ELF file that has one.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        let range = self.elf.as_ref()?.build_id.clone()?;
+        self.bytes.as_slice().get(range)
     }
 
     /// Its symbols, read when they are first asked for.

@@ -26,22 +26,28 @@
 
 mod builder;
 mod bytes;
+mod code;
 mod elf;
 mod error;
 mod file;
 mod image;
 mod lines;
+mod linked;
 mod pieces;
+mod processes;
 mod region;
 mod remark;
 mod spaces;
 mod symbols;
 
-pub use builder::Builder;
+pub use builder::{Builder, FileId};
 pub use bytes::Bytes;
+pub use code::{CodeRange, Function};
 pub use elf::Place;
 pub use error::{Error, Reason};
 pub use image::Image;
+pub use linked::FileRef;
+pub use processes::{Moment, Processes};
 pub use region::{Kind, RegionRef, SectionRef};
 pub use remark::{Overlap, Remark};
-pub use symbols::{Frame, SourceLine, Symbol, Symbols};
+pub use symbols::{Frame, Linkage, SourceLine, Symbol, Symbols};

@@ -16,14 +16,17 @@ pub(crate) struct Region {
     pub range: Range<u64>,
     pub space: MemorySpace,
     pub executable: bool,
+    /// What to add to the addresses its ELF file was linked for; `None` if that is not known.
+    pub bias: Option<u64>,
 }
 
 impl Region {
     /// The bytes at `range`, a part of the region.
     #[inline]
     pub fn bytes<'a>(&self, file: &'a File, range: &Range<u64>) -> Option<&'a [u8]> {
-        let start = self.offset + (range.start - self.range.start) as usize;
-        file.bytes.as_slice().get(start..start + (range.end - range.start) as usize)
+        // What is absent may be anywhere.
+        let start = self.offset.checked_add((range.start - self.range.start) as usize)?;
+        file.bytes.as_slice().get(start..start.checked_add((range.end - range.start) as usize)?)
     }
 }
 
@@ -60,10 +63,12 @@ impl<'a> RegionRef<'a> {
         &self.file.name
     }
 
-    /// The file that was mapped there, and what is at the region's start in it, if the region is a dump of that
-    /// ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
+    /// The file that was mapped there, and what is at the region's start in it, if the region is that
+    /// ([`Builder::map`](crate::Builder::map)) or a dump of it ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
     pub fn mapped(&self) -> Option<(&'a str, u64)> {
-        self.file.mapped.as_ref().map(|(file, offset)| (&**file, *offset))
+        let Self { file, region } = self;
+        let whole = file.in_parts.then_some((&*file.name, region.offset as u64));
+        whole.or_else(|| file.mapped.as_ref().map(|(file, offset)| (&**file, *offset)))
     }
 
     /// What it was made from.
@@ -81,6 +86,17 @@ impl<'a> RegionRef<'a> {
         self.region.space
     }
 
+    /// The offset in its file of what is at `address`, which is in it.
+    pub fn file_offset(&self, address: u64) -> u64 {
+        (self.region.offset as u64).wrapping_add(address.wrapping_sub(self.region.range.start))
+    }
+
+    /// The address that its ELF file was linked to have at `address`, which is in it.
+    pub fn linked(&self, address: u64) -> Option<u64> {
+        self.file.elf.as_ref()?;
+        self.region.bias.map(|bias| address.wrapping_sub(bias))
+    }
+
     /// Whether it may be code: an executable part of an ELF file, or anything raw.
     pub fn executable(&self) -> bool {
         self.region.executable
@@ -88,8 +104,7 @@ impl<'a> RegionRef<'a> {
 
     /// The build ID of its ELF file.
     pub fn build_id(&self) -> Option<&'a [u8]> {
-        let range = self.file.elf.as_ref()?.build_id.clone()?;
-        self.file.bytes.as_slice().get(range)
+        self.file.build_id()
     }
 
     /// Whether its ELF file has tables of symbols.
@@ -105,10 +120,19 @@ impl<'a> RegionRef<'a> {
         self.file.elf.as_ref().is_some_and(Lines::has_any)
     }
 
+    /// The section of its ELF file called `name`, if it is loaded.
+    pub fn section_named(&self, name: &str) -> Option<SectionRef<'a>> {
+        let (elf, bias) = (self.file.elf.as_ref()?, self.region.bias?);
+        let section = elf.sections.iter().find(|section| section.loaded && &*section.name == name)?;
+        let start = section.address.wrapping_add(bias);
+        let range = start..start.saturating_add(section.len);
+        Some(SectionRef { name: &section.name, range, executable: section.executable() })
+    }
+
     /// The section at `address`; its end is where code should not run past.
     pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
         let elf = self.file.elf.as_ref()?;
-        let linked = address.wrapping_sub(elf.bias);
+        let linked = address.wrapping_sub(self.region.bias?);
         let section = elf.section_at(linked)?;
         let (before, after) = (linked - section.address, section.addresses().end - linked);
         let range = address.saturating_sub(before)..address.saturating_add(after);

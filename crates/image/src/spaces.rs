@@ -44,6 +44,13 @@ impl Spaces {
         (Self { tables, tables_of: Box::new(tables_of) }, hidden)
     }
 
+    /// Gives regions other numbers: that at their index in `numbers`.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        for table in &mut self.tables {
+            table.renumber(|index| numbers[index as usize]);
+        }
+    }
+
     /// The range around `address` that belongs to the same region, and the region. Of a question about several spaces
     /// the region that was added first is the answer, as far as it is that.
     #[inline]
@@ -55,16 +62,26 @@ impl Spaces {
         self.find_in_several(address, tables)
     }
 
+    /// The range around `address` that belongs to the same region, or to none, and the region.
+    pub fn find_or_gap(&self, address: u64, space: MemorySpace) -> (Range<u64>, Option<u32>) {
+        let tables = self.tables_of[usize::from(space.bits())];
+        self.find_or_gap_in(address, tables)
+    }
+
     #[cold]
     fn find_in_several(&self, address: u64, tables: u8) -> Option<(Range<u64>, u32)> {
+        let (range, owner) = self.find_or_gap_in(address, tables);
+        owner.map(|owner| (range, owner))
+    }
+
+    fn find_or_gap_in(&self, address: u64, tables: u8) -> (Range<u64>, Option<u32>) {
         let asked = self.tables.iter().enumerate().filter(|(i, _)| tables >> i & 1 != 0);
         let answers = asked.map(|(_, table)| table.find_or_gap(address));
-        let (range, owner) = answers.fold((0..u64::MAX, None), |(range, owner), (other, other_owner)| {
+        answers.fold((0..u64::MAX, None), |(range, owner), (other, other_owner)| {
             let both = range.start.max(other.start)..range.end.min(other.end);
             let first = [owner, other_owner].into_iter().flatten().min();
             (both, first)
-        });
-        owner.map(|owner| (range, owner))
+        })
     }
 }
 

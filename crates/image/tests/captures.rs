@@ -123,4 +123,15 @@ fn a_kernel_module_has_its_functions() {
     let address = image.symbols().resolve("wakeup_user").unwrap();
     assert_eq!(address, 0xffff_ffc0_0800_0140..0xffff_ffc0_0800_0198);
     assert_eq!(image.regions().next().unwrap().build_id().unwrap().len(), 8);
+    // In a real recording its `.text` is a page behind the start of its memory, since a table of jumps comes before.
+    for text in [None, Some(0x1000)] {
+        let mut builder = Image::builder();
+        let place = Place::Module { start: 0xffff_ff99_f589_6000, text };
+        builder.elf("rq_stats.ko", bytes.clone().into(), place, ANY).unwrap();
+        let image = builder.build();
+        assert_eq!(image.read(0xffff_ff99_f589_7000, ANY), &bytes[0x1000..0x12fc]);
+        let region = image.region(0xffff_ff99_f589_7140, ANY).unwrap();
+        assert_eq!(region.linked(0xffff_ff99_f589_7140), Some(0x140));
+        assert_eq!(region.section_named(".text").unwrap().range.start, 0xffff_ff99_f589_7000);
+    }
 }

@@ -33,6 +33,15 @@ pub fn image(data: &[u8]) {
 
 fn check(image: &Image, mut rng: Rng) {
     let symbols = image.symbols();
+    for file in image.files() {
+        // Each address is in one function, and of one instruction set, at most.
+        let functions = file.functions();
+        assert!(functions.iter().all(|part| !part.range.is_empty() && part.start <= part.range.start));
+        assert!(functions.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+        let code = file.code();
+        assert!(code.iter().all(|code| !code.range.is_empty()));
+        assert!(code.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+    }
     for region in image.regions().take(40) {
         let range = region.range();
         assert!(range.start < range.end && region.build_id().is_none_or(|id| !id.is_empty()));

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
+use tracewright_image::Moment;
 
 use crate::etrace::{EtraceSource, differs};
 use crate::mapping::{self, Process};
+use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
@@ -30,6 +32,8 @@ pub struct Capture {
     pub programs: Vec<Program>,
     /// Processes that were traced, with what was mapped in them.
     pub processes: Vec<Process>,
+    /// The programs of processes whose mappings changed with time.
+    pub recorded: Option<Box<RecordedPrograms>>,
     /// What was wrong with it. Reading went on without.
     pub problems: Vec<Problem>,
 }
@@ -71,7 +75,7 @@ pub enum Protocol {
     Unsupported(String, Option<TraceId>),
 }
 
-/// A file with trace bytes.
+/// A file with trace bytes, or parts of one.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// Its name in the capture.
@@ -82,6 +86,42 @@ pub struct Buffer {
     pub format: BufferFormat,
     /// Which of the capture's sources wrote into it.
     pub sources: Vec<usize>,
+    /// Which parts of the file are trace, in the order of the file; `None`: all of it is one.
+    pub pieces: Option<Vec<Piece>>,
+}
+
+/// A part of a file that is trace: what comes before and after it is not continued in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins in the file; of what is compressed, where it began in the buffer that the hardware filled.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub len: u64,
+    /// When it was written, and by whom.
+    pub moment: Moment,
+    /// If it is compressed: where.
+    pub packed: Option<Packed>,
+}
+
+/// Where something is that was compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// Where compressed bytes begin in the file, and how many they are.
+    pub offset: u64,
+    /// How many they are.
+    pub len: u64,
+    /// How far behind the start of what they stand for it begins.
+    pub skip: u64,
+}
+
+impl Buffer {
+    /// How many bytes of trace it has, if the file can be asked.
+    pub fn bytes(&self) -> Option<u64> {
+        match &self.pieces {
+            Some(pieces) => Some(pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len))),
+            None => self.path.metadata().map(|file| file.len()).ok(),
+        }
+    }
 }
 
 /// How trace bytes are packed in a buffer.
@@ -148,11 +188,14 @@ impl Source {
 }
 
 impl Capture {
-    /// Opens a folder: our own capture, or a trace snapshot.
+    /// Opens our own capture, a trace snapshot, or a recording of perf (see [`perf::open`], which knows where to look for programs).
     ///
     /// # Errors
     /// When there is no capture to be read at all; lesser faults are in [`Capture::problems`].
     pub fn open(path: &Path) -> Result<Self, Problem> {
+        if perf::is_recording(path) {
+            return perf::open(path, &[]);
+        }
         if path.join(folder::CAPTURE_FILE).exists() {
             return folder::open(path);
         }
@@ -192,6 +235,7 @@ impl Capture {
                     path: buffer.path.clone(),
                     format: buffer.format.into(),
                     sources: sources.collect(),
+                    pieces: None,
                 }
             })
             .collect();
@@ -203,7 +247,17 @@ impl Capture {
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
         let programs = mapping::programs(path, &processes);
-        Ok(Self { path: path.into(), description, sources, buffers, memory, programs, processes, problems })
+        Ok(Self {
+            path: path.into(),
+            description,
+            sources,
+            buffers,
+            memory,
+            programs,
+            processes,
+            recorded: None,
+            problems,
+        })
     }
 
     /// A raw trace file that says nothing about itself.
@@ -236,7 +290,7 @@ impl Capture {
                 }
                 RawSource::Etrace(source) => {
                     if format != BufferFormat::Etrace {
-                        return problem("E-Trace is not read from frames, and has no --format");
+                        return problem("E-Trace is not read from frames, and has no --packing");
                     }
                     if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
                         return problem(&format!(
@@ -267,7 +321,8 @@ impl Capture {
         });
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let buffer = Buffer { name, path: path.into(), format, sources: (0..sources.len()).collect() };
+        let all = (0..sources.len()).collect();
+        let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None };
         Ok(Self {
             path: path.into(),
             description: None,
@@ -276,6 +331,7 @@ impl Capture {
             memory: Vec::new(),
             programs: Vec::new(),
             processes: Vec::new(),
+            recorded: None,
             problems: Vec::new(),
         })
     }

@@ -43,12 +43,13 @@ pub mod etrace;
 pub mod folder;
 pub mod ini;
 mod mapping;
+pub mod perf;
 mod problem;
 mod program;
 mod raw;
 pub mod snapshot;
 
-pub use capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
+pub use capture::{Buffer, BufferFormat, Capture, Packed, Piece, Program, Protocol, Source};
 pub use etrace::EtraceSource;
 pub use folder::CaptureWriter;
 pub use mapping::{Mapping, Process};

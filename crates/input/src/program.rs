@@ -94,6 +94,9 @@ impl Capture {
             }
             problems.extend(add(&mut builder, &program.file, program.offset, is_riscv).err());
         }
+        if let Some(recorded) = &self.recorded {
+            problems.extend(recorded.add_to(&mut builder));
+        }
         let image = builder.build();
         for Program { file, build_id, .. } in self.programs.iter().filter(|program| program.offset.is_none())
         {
@@ -140,11 +143,7 @@ fn add(
 /// # Errors
 /// When it cannot be read.
 pub fn build_id(path: &Path) -> Result<Option<String>, Problem> {
-    let mut builder = Image::builder();
-    // What is no ELF file has none.
-    let _ = builder.elf("", map_file(path)?, None, MemorySpace::ANY);
-    let image = builder.build();
-    Ok(image.regions().find_map(|region| region.build_id().map(hex)))
+    Ok(build_id_of(&map_file(path)?).map(|id| hex(&id)))
 }
 
 /// A problem if a file that was mapped is gone, or another by now.
@@ -160,7 +159,16 @@ fn changed(program: &Program) -> Option<Problem> {
     Some(Problem::memory_warning(path, format!("{message}: no symbols of it; its code is in the capture")))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The build ID of an ELF file's bytes, if it has one.
+pub(crate) fn build_id_of(bytes: &Bytes) -> Option<Vec<u8>> {
+    let mut builder = Image::builder();
+    // What is no ELF file has none.
+    let _ = builder.elf("", bytes.clone(), None, MemorySpace::ANY);
+    let image = builder.build();
+    image.regions().find_map(|region| region.build_id().map(<[u8]>::to_vec))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -175,7 +183,7 @@ fn other_build(image: &Image, file: &ImageFile, id: &str) -> Option<Problem> {
 }
 
 /// The machine of an ELF file, if it is another than what was traced.
-fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
+pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
         return None;
     }

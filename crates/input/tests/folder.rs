@@ -448,7 +448,7 @@ fn raw_files_are_described_on_the_command_line() {
     assert_eq!(error(BufferFormat::Etrace, &mixed), "sources of ETM and E-Trace cannot be in one file");
     assert_eq!(
         error(BufferFormat::CoreSight, &[source0]),
-        "E-Trace is not read from frames, and has no --format"
+        "E-Trace is not read from frames, and has no --packing"
     );
     fs::write(&scf, "context_width_p=wide\n").unwrap();
     let error = source(format!("etrace,isa=rv64,encapsulation=smi,params={}", scf.display())).unwrap_err();

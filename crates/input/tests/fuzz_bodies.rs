@@ -5,8 +5,11 @@ mod support;
 use std::path::Path;
 
 use support::{CAPTURE, CORE, Folder, SNAPSHOT, SOURCE, TRACE};
-use tracewright_input::{Capture, Protocol, ini};
-use tracewright_testkit::Rng;
+use tracewright_core::{Context, Security};
+use tracewright_image::Moment;
+use tracewright_input::{Capture, Protocol, ini, perf};
+use tracewright_testkit::perf::{Form, Recording, Who, etm4, who};
+use tracewright_testkit::{Rng, captures};
 
 /// Any bytes as an ini file: what comes out is in order and made of what went in.
 pub fn ini_file(bytes: &[u8]) {
@@ -91,6 +94,42 @@ pub fn mappings_file(bytes: &[u8]) {
     let _ = capture.image(&[]);
 }
 
+/// Any bytes as a recording of perf: it is refused, or what it gives holds together.
+pub fn recording(bytes: &[u8]) {
+    let folder = Folder::new().with("perf.data", bytes);
+    let path = folder.path().join("perf.data");
+    let Ok(capture) = perf::open(&path, &[folder.path().to_owned()]) else { return };
+    for buffer in &capture.buffers {
+        assert!(buffer.sources.iter().all(|&source| source < capture.sources.len()));
+        let mut last = 0;
+        for piece in buffer.pieces.as_ref().expect("parts of a file") {
+            assert!(piece.len > 0 && last <= piece.offset, "pieces out of order");
+            last = piece.offset.saturating_add(piece.len);
+            let (at, len) =
+                piece.packed.map_or((piece.offset, piece.len), |packed| (packed.offset, packed.len));
+            assert!(at.checked_add(len).is_some_and(|end| end <= bytes.len() as u64), "beyond the file");
+            if let Some(packed) = piece.packed {
+                let _ = perf::unpacked(&path, packed);
+            }
+        }
+    }
+    for process in &capture.processes {
+        assert!(process.mappings.iter().all(|mapping| mapping.start < mapping.end));
+    }
+    assert!(capture.problems.len() <= 1001);
+    let (image, _) = capture.image(&[]);
+    let mappings =
+        capture.processes.iter().flat_map(|process| process.mappings.iter().map(move |m| (process.pid, m)));
+    for (pid, mapping) in mappings.take(100) {
+        let (security, context_id) = (Security::NonSecure, Some(pid));
+        let context = Context { level: 0, security, is_64bit: true, vmid: None, context_id };
+        let space = image.space(&context, &Moment::LAST);
+        let _ = (image.region(mapping.start, space), image.absent(mapping.start, space));
+        let len = image.read(mapping.start, space).len() as u64;
+        assert!(mapping.start.checked_add(len).is_some());
+    }
+}
+
 /// Good text with some bytes changed, lost, doubled, and lines swapped in.
 fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
     let snippets: [&[u8]; 12] = [
@@ -160,6 +199,94 @@ fn damaged_mappings() {
         let bytes = if round % 10 == 0 { rng.bytes(200) } else { damaged(&mut rng, good) };
         mappings_file(&bytes);
     }
+}
+
+/// A recording with something of everything.
+fn good_recording(form: Form) -> Vec<u8> {
+    let mut recording = Recording::new();
+    recording.machine("aarch64").build_ids(&[("/bin/one", &[0xaa; 20]), ("[kernel.kallsyms]", &[2; 8])]);
+    recording.units(2, &[etm4(0, 0x40, 0x10), etm4(1, 0x40, 0x12)]);
+    recording.kernel_mmap(0xffff_8000_0000_0000, 0x1000, 0, "[kernel.kallsyms]_text");
+    recording.kernel_mmap(0xffff_0000_0000_0000, 0x1000, 0, "/x.ko");
+    recording.comm(who(1, 0), "one", false).mmap2(who(1, 0), 0x1000, 0x1000, 0, "/bin/one");
+    recording.hardware_id(who(1, 0), 0x21).hardware_id(Who { cpu: 1, ..who(1, 0) }, 1 << 56 | 0x22);
+    recording
+        .aux(who(1, 5), 0, 16, 1)
+        .aux(who(1, 6), 16, 12, 0x100)
+        .aux(who(1, 7), 28, 20, 2)
+        .trace(0, 0, &[1; 48]);
+    recording.fork(who(2, 8), 1).comm(who(2, 9), "two", true);
+    recording.mmap2_id(who(2, 10), 0x1800, 0x1000, 0x100, "/perf.data", &[3; 20]).exit(who(2, 11));
+    recording
+        .thread_trace(2, 0, &[7; 16])
+        .aux(Who { cpu: 9, ..who(2, 12) }, 0, 16, 0)
+        .itrace_start(who(2, 13));
+    recording.write(form)
+}
+
+/// Bytes changed, lost, doubled; and numbers as large as they can be.
+fn damaged_bytes(rng: &mut Rng, good: &[u8]) -> Vec<u8> {
+    let mut bytes = good.to_vec();
+    for _ in 0..1 + rng.below(5) {
+        let at = rng.below(bytes.len() as u64 + 1) as usize;
+        let to = bytes.len().min(at + 1 + rng.sized(6) as usize);
+        match rng.below(6) {
+            0 => drop(bytes.drain(at..to)),
+            1 => drop(bytes.splice(at..at, bytes[at..to].to_vec())),
+            2 => bytes.truncate(at),
+            3 => {
+                let word = *rng.pick(&[0, 1, 8, 0xff, 0xffff, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 7]);
+                let at = at & !3;
+                bytes
+                    .get_mut(at..at + 8)
+                    .into_iter()
+                    .for_each(|slot| slot.copy_from_slice(&word.to_le_bytes()));
+            }
+            _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+#[test]
+fn damaged_recordings() {
+    let mut rng = Rng::new(21);
+    let forms = [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
+    let mut good: Vec<_> = forms.into_iter().map(good_recording).collect();
+    good.iter().for_each(|bytes| recording(bytes));
+    if let Some(folder) = captures().map(|captures| captures.join("perf")) {
+        for name in
+            ["simpleperf/perf_etm.data", "simpleperf/perf_header_v0.data", "ricsec_branches_trace1.data"]
+        {
+            good.push(std::fs::read(folder.join(name)).unwrap());
+        }
+    }
+    for round in 0..2000 {
+        let bytes = match round % 20 {
+            0 => [&b"PERFILE2"[..], &rng.bytes(400)].concat(),
+            _ => {
+                let good = rng.pick(&good).clone();
+                damaged_bytes(&mut rng, &good)
+            }
+        };
+        recording(&bytes);
+    }
+}
+
+/// Reading takes time and memory in proportion to the file, whatever its records say of each other.
+#[test]
+fn large_recordings_are_read_in_time() {
+    let mut made = Recording::new();
+    made.units(1, &[etm4(0, 0x40, 0x10)]);
+    for number in 0..20_000 {
+        made.mmap2(who(1, number), 0x1000 * number, u64::MAX, 0, "/bin/one");
+        made.fork(who(2 + number as u32, number), 1);
+        // Records that each tell of all trace, and trace in the smallest parts.
+        made.aux(who(1, number), 0, u64::MAX, 2 * (number % 2)).trace(0, 8 * number, &[0; 8]);
+    }
+    recording(&made.write(Form::File));
+    recording(&made.write(Form::Compressed));
 }
 
 #[test]

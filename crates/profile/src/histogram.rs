@@ -36,6 +36,13 @@ impl Histogram {
         }
     }
 
+    /// All of another one.
+    pub fn merge(&mut self, other: &Self) {
+        for (here, there) in self.buckets.iter_mut().zip(&other.buckets) {
+            *here = (here.0 + there.0, here.1 + there.1);
+        }
+    }
+
     /// All up to the last that has any.
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {

@@ -1,15 +1,43 @@
 //! What people ask of an execution. Blind to protocols: it takes the elements that any decoder tells.
 //!
-//! [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
+//! [`Tracker`] finds calls in elements and [`Tree`] sums up what ran under which callers;
+//! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
 
+pub mod branch_list;
+mod branches;
+mod calls;
 mod clock;
 mod costs;
+mod counts;
+pub mod coverage;
+pub mod diff;
+mod events;
+pub mod export;
+mod functions;
+mod funnel;
 mod histogram;
+mod loops;
+mod meter;
+mod paths;
+mod program;
+pub mod slices;
 mod stalls;
+pub mod store;
 mod timeline;
+pub mod walk;
 
+pub use branches::{Branch, branches};
+pub use calls::{CallTree, Calls, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
+pub use counts::{Binary, Code, Place, Profile, Runs};
+pub use events::{EventAt, EventRow, Events};
+pub use functions::{Function, Functions, Within};
+pub use funnel::Funnel;
 pub use histogram::{Bucket, Histogram};
+pub use loops::{Graph, Leader, Loop, TripCounts, Trips, forest};
+pub use meter::Meter;
+pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
+pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};
 pub use timeline::{Cell, Timeline};

@@ -8,6 +8,7 @@ pub mod debian;
 pub mod etm;
 pub mod etrace;
 pub mod lister;
+pub mod perf;
 pub mod program;
 pub mod qemu;
 pub mod riscv;

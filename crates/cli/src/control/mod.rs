@@ -12,6 +12,7 @@ use tracewright_hart::{Controlled, Sink};
 use tracewright_image::Image;
 
 use self::events::EventList;
+pub use self::names::near;
 use self::names::{Anything, Known};
 pub use self::qualified::Qualified;
 use crate::output::{Error, report};

@@ -41,11 +41,15 @@ impl Names for Known<'_> {
 impl Known<'_> {
     /// The symbol whose name is most like this, if one is.
     pub fn near(&self, name: &str) -> Option<&str> {
-        let most = (name.chars().count() / 3).clamp(1, 4);
-        let names = self.image.symbols().names();
-        let near = names.filter_map(|known| Some((distance(name, known, most)?, known)));
-        near.min().map(|(_, known)| known)
+        near(self.image, name)
     }
+}
+
+/// The symbol of an image whose name is most like this, if one is.
+pub fn near<'i>(image: &'i Image, name: &str) -> Option<&'i str> {
+    let most = (name.chars().count() / 3).clamp(1, 4);
+    let near = image.symbols().names().filter_map(|known| Some((distance(name, known, most)?, known)));
+    near.min().map(|(_, known)| known)
 }
 
 /// How many characters have to be put in, taken out, changed, or swapped with the next; `None`: more than `most`.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Overflow, Part, Print, Range, Tally};
+use super::part::{Counted, Overflow, Part, Print, Range, Tally};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
 use crate::line::Line;
@@ -30,6 +30,9 @@ pub struct Plan<O> {
 
 /// Bytes of a window for each job: the most, and to begin with.
 const MOST: usize = 1 << 17;
+/// The most where blocks are only counted, and there is no text: for each job, and for all.
+const MOST_COUNTED: usize = 1 << 24;
+const ALL_COUNTED: usize = 1 << 26;
 const FIRST: usize = 1 << 14;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
@@ -43,17 +46,19 @@ pub struct Engine<'i, 'p, T: Protocol, P: Print> {
     /// By lane: where its last window ended.
     warm: Vec<Option<Segment<'i, T, P>>>,
     /// Decoders that know the program already, by lane.
-    spare: Vec<Mutex<Vec<T::Decoder<'i>>>>,
+    spare: Vec<Mutex<Vec<Spare<'i, T>>>>,
     pub tally: Tally,
 }
 
+/// A decoder that knows the program already, and what was counted with it.
+type Spare<'i, T> = (<T as Protocol>::Decoder<'i>, Counted);
 /// A segment of a lane to be run; one that begins cold is made then.
 type Task<'a, 'i, T, P> = (usize, Job<'a, T, P>, Begin<'a, 'i, T, P>);
 /// A segment that was run.
 type Done<'a, 'i, T, P> = (Job<'a, T, P>, Segment<'i, T, P>, Ran<SnapshotOf<'i, T>>);
 
 enum Begin<'a, 'i, T: Protocol, P: Print> {
-    Warm(Segment<'i, T, P>),
+    Warm(Box<Segment<'i, T, P>>),
     Cold(&'a T::Knows),
 }
 
@@ -70,7 +75,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             match T::decoder(lane.params, plan.options, image) {
                 Ok(decoder) => {
                     let parser = T::first(lane.params, plan.options, lane.start);
-                    Some(Segment::new(parser, decoder))
+                    Some(Segment::new(parser, decoder, Counted::default()))
                 }
                 Err(error) => {
                     failures.push((i, error));
@@ -99,7 +104,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             let (Some(warm), Some(knows)) = (self.warm[index].take(), &knows[index]) else { continue };
             let next = starts[index].first().copied();
-            tasks.push((index, self.job(lane, 0, false, next), Begin::Warm(warm)));
+            tasks.push((index, self.job(lane, 0, false, next), Begin::Warm(Box::new(warm))));
             for (i, &start) in starts[index].iter().enumerate() {
                 let job = self.job(lane, start, true, starts[index].get(i + 1).copied());
                 tasks.push((index, job, Begin::Cold(knows)));
@@ -117,8 +122,9 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let jobs = self.plan.jobs;
+        let most = if P::COUNTS { MOST_COUNTED.min(ALL_COUNTED / jobs) } else { MOST };
         let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
-        self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, MOST * jobs);
+        self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, most * jobs);
         Ok(())
     }
 
@@ -156,7 +162,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             Some((job, segment, ran))
         });
         let mut parts = Vec::new();
-        let last = self.join(index, knows, (job, warm, ran), rest.collect(), &mut parts, Some(&mut out));
+        let last = self.join(index, knows, (job, *warm, ran), rest.collect(), &mut parts, Some(&mut out));
         self.warm[index] = Some(last);
         let mut text = 0;
         for part in &parts {
@@ -199,6 +205,28 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         merge(&parts, out).map(|()| text)
     }
 
+    /// A part of the file begins that does not continue what came before: its bytes are those of `lanes` from now on.
+    pub fn begin(&mut self, lanes: &Lanes<'_, T>) {
+        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
+            if let Some(warm) = warm {
+                warm.parser = T::first(lane.params, self.plan.options, lane.start);
+                warm.decoder.resume(lane.start, lane.moment);
+            }
+        }
+    }
+
+    /// A part of the file has ended: all of `lanes` was decoded.
+    pub fn interrupt(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
+        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
+            if let Some(warm) = warm {
+                let part = warm.interrupt(lane, self.print, self.plan.range);
+                self.tally += &part.tally;
+                out.write_all(part.line.bytes())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends all streams.
     pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
@@ -208,16 +236,41 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                 out.write_all(part.line.bytes())?;
             }
         }
+        if P::COUNTS {
+            self.tell_counts();
+        }
         Ok(())
     }
 
+    /// Tells what all decoders have counted.
+    fn tell_counts(&mut self) {
+        let mut all = Vec::new();
+        for warm in self.warm.iter_mut().flatten() {
+            warm.commit();
+            let sure = std::mem::take(&mut warm.counted.sure);
+            all.push(sure.finish(warm.decoder.graph_mut()));
+        }
+        for spare in &self.spare {
+            let Ok(mut spare) = spare.lock() else { continue };
+            all.extend(
+                spare.drain(..).map(|(mut decoder, counted)| counted.sure.finish(decoder.graph_mut())),
+            );
+        }
+        for profile in all {
+            for ((block, _), count) in &profile.blocks {
+                self.tally.blocks += count;
+                self.tally.instructions += u64::from(block.count) * count;
+            }
+            self.print.counted(profile);
+        }
+    }
+
     /// Lanes that never came to a synchronisation point, with how many bytes they had.
-    pub fn unsynchronised(&self) -> impl Iterator<Item = (usize, u64)> {
-        let lanes = self.warm.iter().enumerate().filter_map(|(i, warm)| Some((i, warm.as_ref()?)));
-        lanes
-            .map(|(i, warm)| (i, warm.synchronised, T::position(&warm.parser)))
-            .filter(|&(_, synchronised, position)| !synchronised && position > 0)
-            .map(|(i, _, position)| (i, position))
+    pub fn unsynchronised(&self, lanes: &Lanes<'_, T>) -> impl Iterator<Item = (usize, u64)> {
+        let lanes = lanes.lanes.iter().zip(&self.warm).enumerate();
+        lanes.filter_map(|(i, (lane, warm))| {
+            (!warm.as_ref()?.synchronised && lane.taken > 0).then_some((i, lane.taken))
+        })
     }
 
     fn job<'a>(&self, lane: &'a Lane<'a, T>, from: usize, cold: bool, next: Option<usize>) -> Job<'a, T, P>
@@ -238,7 +291,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     fn run<'a>(&self, (index, job, begin): Task<'a, 'i, T, P>) -> (usize, Done<'a, 'i, T, P>) {
         let mut segment = match begin {
-            Begin::Warm(segment) => segment,
+            Begin::Warm(segment) => *segment,
             Begin::Cold(knows) => self.cold(index, &job, knows),
         };
         let ran = segment.run(&job, Overflow::Keep);
@@ -251,10 +304,11 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let position = job.lane.start + job.from as u64;
         let parser = T::parser(params, self.plan.options, knows, position);
         let spare = self.spare[index].lock().ok().and_then(|mut spare| spare.pop());
-        let decoder = spare.or_else(|| T::decoder(params, self.plan.options, self.image).ok());
-        let mut decoder = decoder.expect("its lane's first segment has one");
+        let new = || Some((T::decoder(params, self.plan.options, self.image).ok()?, Counted::default()));
+        let (mut decoder, counted) = spare.or_else(new).expect("its lane's first segment has one");
         T::restart(&mut decoder, knows, position);
-        Segment::new(parser, decoder)
+        decoder.resume(position, job.lane.moment);
+        Segment::new(parser, decoder, counted)
     }
 
     /// Joins what the segments of a lane gave. Returns the one that goes on in the next window. With `out`, text is written
@@ -270,6 +324,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     ) -> Segment<'i, T, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
+        now.commit();
         let mut push = |mut part: Part, out: &mut Option<&mut Ordered<'_, W>>| {
             if let Some(out) = out {
                 out.part(&mut part);
@@ -277,15 +332,19 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             parts.push(part);
         };
         push(ran.part, &mut out);
-        for (mut job, next, ran) in rest {
+        for (mut job, mut next, ran) in rest {
             let spare = match handed_over {
                 // It came to the end of the window without this segment.
-                None => next,
+                None => {
+                    next.discard();
+                    next
+                }
                 Some(position) => {
                     let state = now.decoder.snapshot();
                     let same =
                         ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
                     if same {
+                        next.commit();
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
                         let synchronised = now.synchronised;
@@ -303,14 +362,16 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                             Some(out) => now.run(&job, Overflow::Write(&mut |text| out.write(text))),
                             None => now.run(&job, Overflow::Keep),
                         };
+                        now.commit();
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
+                        next.discard();
                         next
                     }
                 }
             };
             if let Ok(mut spares) = self.spare[index].lock() {
-                spares.push(spare.decoder);
+                spares.push((spare.decoder, spare.counted));
             }
         }
         now

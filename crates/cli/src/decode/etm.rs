@@ -3,9 +3,9 @@
 use tracewright_core::MemorySpace;
 use tracewright_etm::Params;
 use tracewright_etm::decode::{self, Snapshot};
-use tracewright_etm::packet::{self, Packet, Parser, Resync};
-use tracewright_flow::Sink;
-use tracewright_image::Image;
+use tracewright_etm::packet::{self, AtomRun, Packet, Parser, Resync};
+use tracewright_flow::{Graph, Sink};
+use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
 use super::part::Print;
@@ -86,10 +86,6 @@ impl Protocol for Etm {
         parser
     }
 
-    fn position(parser: &Parser) -> u64 {
-        parser.position()
-    }
-
     fn unfinished(parser: &Parser) -> u64 {
         parser.unfinished()
     }
@@ -135,6 +131,10 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
         self.walker().graph().image()
     }
 
+    fn graph_mut(&mut self) -> &mut Graph<'i> {
+        self.graph_mut()
+    }
+
     fn space(&self) -> MemorySpace {
         self.space()
     }
@@ -154,6 +154,10 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
 
     fn overflowed(&self) -> bool {
         self.overflowed()
+    }
+
+    fn resume(&mut self, offset: u64, moment: Moment) {
+        self.resume(offset, moment);
     }
 
     fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
@@ -213,6 +217,18 @@ impl Handover {
 }
 
 impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
+    const ATOM_RUNS: bool = P::COUNTS;
+
+    #[inline(always)]
+    fn atoms(&mut self, offset: u64, run: AtomRun) {
+        if !self.is_watching() {
+            return self.decoder.atoms_run(offset, run, &mut self.out);
+        }
+        for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
+            self.packet(offset, &[header], &Packet::Atom(atoms));
+        }
+    }
+
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         if self.handed_over.is_some() {

@@ -6,7 +6,7 @@ use tracewright_core::MemorySpace;
 use tracewright_etrace::decode::{self, DataState, Handler, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
-use tracewright_flow::Sink;
+use tracewright_flow::{Graph, Sink};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
 
@@ -96,10 +96,6 @@ impl Protocol for Etrace {
         parser
     }
 
-    fn position(parser: &Parser) -> u64 {
-        parser.position()
-    }
-
     fn unfinished(parser: &Parser) -> u64 {
         parser.unfinished()
     }
@@ -142,6 +138,10 @@ impl<'i> Decoder<'i> for Paired<'i> {
 
     fn image(&self) -> &'i Image {
         self.runner().graph().image()
+    }
+
+    fn graph_mut(&mut self) -> &mut Graph<'i> {
+        self.graph_mut()
     }
 
     fn space(&self) -> MemorySpace {

@@ -2,6 +2,7 @@
 
 use tracewright_core::TraceId;
 use tracewright_frames::{DstreamBlocks, Lost, LostReason, OffsetMap, Run, Sink};
+use tracewright_image::Moment;
 use tracewright_input::{Buffer, BufferFormat, Capture};
 
 use super::protocol::Protocol;
@@ -16,9 +17,13 @@ pub struct Lane<'a, T: Protocol> {
     pub bytes: Vec<u8>,
     /// Stream position of the first of them.
     pub start: u64,
+    /// How many bytes came before them.
+    pub taken: u64,
     /// Stream positions in this window before which the stream is interrupted.
     pub cuts: Vec<u64>,
     pub places: Places,
+    /// When its bytes were written, and by whom.
+    pub moment: Moment,
 }
 
 /// Where the bytes of a stream are in the file.
@@ -76,13 +81,8 @@ pub struct Lanes<'a, T: Protocol> {
 const MOST_DAMAGE: usize = 20;
 
 impl<'a, T: Protocol> Lanes<'a, T> {
-    /// The lanes of a buffer that is read from file offset `start` on.
-    pub fn new(
-        capture: &'a Capture,
-        buffer: &Buffer,
-        wants: &'a (dyn Fn(u16) -> bool + Sync),
-        start: u64,
-    ) -> Self {
+    /// The lanes of a buffer.
+    pub fn new(capture: &'a Capture, buffer: &Buffer, wants: &'a (dyn Fn(u16) -> bool + Sync)) -> Self {
         let framed = !matches!(buffer.format, BufferFormat::SourceData | BufferFormat::Etrace);
         // A buffer of source data holds a single source's bytes: the first one's.
         let most = if buffer.format == BufferFormat::SourceData { 1 } else { usize::MAX };
@@ -102,9 +102,11 @@ impl<'a, T: Protocol> Lanes<'a, T> {
                 source: Source { index, id, unit: T::unit(params) },
                 params,
                 bytes: Vec::new(),
-                start: if framed { 0 } else { start },
+                start: 0,
+                taken: 0,
                 cuts: Vec::new(),
                 places: if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same },
+                moment: Moment::LAST,
             });
         }
         Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new(), damages: 0 }
@@ -117,8 +119,10 @@ impl<'a, T: Protocol> Lanes<'a, T> {
             params,
             bytes: Vec::new(),
             start: 0,
+            taken: 0,
             cuts: Vec::new(),
             places: Places::Same,
+            moment: Moment::LAST,
         };
         Self {
             lanes: vec![lane],
@@ -128,6 +132,16 @@ impl<'a, T: Protocol> Lanes<'a, T> {
             unread: [0; 0x80],
             damage: Vec::new(),
             damages: 0,
+        }
+    }
+
+    /// What comes next begins at this file offset, and was written at this moment.
+    pub fn begin(&mut self, offset: u64, moment: Moment) {
+        for lane in &mut self.lanes {
+            lane.moment = moment;
+            if let Places::Same = lane.places {
+                lane.start = offset;
+            }
         }
     }
 
@@ -150,6 +164,7 @@ impl<'a, T: Protocol> Lanes<'a, T> {
     pub fn advance(&mut self) {
         for lane in &mut self.lanes {
             lane.start = lane.end();
+            lane.taken += lane.bytes.len() as u64;
             lane.bytes.clear();
             lane.cuts.clear();
         }

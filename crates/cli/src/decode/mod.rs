@@ -68,7 +68,7 @@ const LEAD: u64 = 1 << 20;
   tracewright decode run/ --instructions | less
   tracewright decode run/ --check run.log
   tracewright decode juno/ --no-image --event 0=L1D_CACHE_REFILL
-  tracewright decode broadcast.bin --no-image --format source \\
+  tracewright decode broadcast.bin --no-image --packing source \\
       --source etm4,TRCCONFIGR=0x19,TRCIDR0=0x20000ea1")]
 pub struct Opts {
     #[command(flatten)]
@@ -161,7 +161,7 @@ enum Style {
 }
 
 /// `0x1f` or `31`.
-fn offset(text: &str) -> Result<u64, String> {
+pub fn offset(text: &str) -> Result<u64, String> {
     let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -187,12 +187,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image || clocks.is_some() => 1,
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        jobs => jobs.into(),
+        jobs => number_of(jobs),
     };
     let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let threads = threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))?;
+    let threads = threads(jobs)?;
     let mut errors = 0;
     let wants = |id: u16| opts.select.wants_number(id);
     let checked = Mutex::new(Vec::new());
@@ -219,6 +217,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
+/// So many threads as are asked for; 0: one for each core.
+pub fn number_of(jobs: u16) -> usize {
+    match jobs {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        jobs => jobs.into(),
+    }
+}
+
+fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
+}
+
 /// Decodes all that is wanted of a capture, one part after another, and gives it to `print`, which writes nothing. Returns how many
 /// things were wrong.
 pub fn in_order<P: Print>(
@@ -228,22 +239,49 @@ pub fn in_order<P: Print>(
     program: &ProgramArgs,
     print: &P,
 ) -> Result<u64, Error> {
+    side_by_side(capture, image, select, program, print, 1)
+}
+
+/// The same of a part of each file, so many parts at once: what it came to, and how many things were wrong.
+pub fn within<P: Print>(
+    capture: &Capture,
+    image: &Image,
+    (select, program): (&SelectArgs, &ProgramArgs),
+    print: &P,
+    range: Range,
+    jobs: usize,
+) -> Result<(Tally, u64), Error> {
+    let threads = threads(jobs)?;
     let wants = |id: u16| select.wants_number(id);
-    let mut errors = 0;
+    let (mut all, mut errors) = (Tally::default(), 0);
     for buffer in select.buffers(capture, false)? {
-        let (range, out, stopped) = (Range::ALL, &mut std::io::sink(), &mut Tally::default());
+        let (out, tally) = (&mut std::io::sink(), &mut Tally::default());
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
-            let plan = Plan { options, range, jobs: 1 };
+            let plan = Plan { options, range, jobs };
             let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            what.decode_into(print, "", out, stopped)?
+            threads.install(|| what.decode_into(print, "", out, tally))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
-            let plan = Plan { options, range, jobs: 1 };
+            let plan = Plan { options, range, jobs };
             let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
-            what.decode_into(print, "", out, stopped)?
+            threads.install(|| what.decode_into(print, "", out, tally))?
         };
+        all += tally;
     }
+    Ok((all, errors))
+}
+
+/// The same, so many parts at once: for who keeps nothing from one part to the next.
+pub fn side_by_side<P: Print>(
+    capture: &Capture,
+    image: &Image,
+    select: &SelectArgs,
+    program: &ProgramArgs,
+    print: &P,
+    jobs: usize,
+) -> Result<u64, Error> {
+    let (_, errors) = within(capture, image, (select, program), print, Range::ALL, jobs)?;
     Ok(errors)
 }
 
@@ -351,50 +389,65 @@ impl<T: Protocol> What<'_, T> {
         self.decode_into(print, columns, &mut stdout(), &mut Tally::default())
     }
 
-    /// The same; what is printed goes to `out`. If that takes no more, `stopped` is what it came to until then.
+    /// The same; what is printed goes to `out`. `told` is what it came to; if `out` takes no more, until then.
     fn decode_into<P: Print>(
         &self,
         print: &P,
         columns: &str,
         out: &mut impl Write,
-        stopped: &mut Tally,
+        told: &mut Tally,
     ) -> Result<u64, Error> {
         let Self { capture, buffer, image, wants, plan, no_image } = *self;
-        let mut input = Input::open(&buffer.path)?;
+        let mut input = Input::open(buffer)?;
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
         // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
         let counts = matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace)
             || print.needs_all();
-        let skips = start > 0 && !counts && input.go_to(start);
-        let start = if skips { start } else { 0 };
-        let mut lanes = Lanes::<T>::new(capture, buffer, wants, start);
+        if start > 0 && !counts {
+            input.skip_to(start);
+        }
+        let mut lanes = Lanes::<T>::new(capture, buffer, wants);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
-        let mut deframer = format(buffer.format).map(|format| Deframer::starting_at(format, start));
-        let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
         out.write_all(columns.as_bytes())?;
         let mut chunk = Vec::new();
-        let mut bytes = start;
-        loop {
-            chunk.resize(engine.window(), 0);
-            let len = input.fill(&mut chunk)?;
-            bytes += len as u64;
-            match (&mut deframer, &mut blocks) {
-                (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
-                (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
-                (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
+        let (mut bytes, mut wanted) = (0, 0);
+        let mut is_first = true;
+        while let Some(piece) = input.next_piece()? {
+            if !std::mem::replace(&mut is_first, false) {
+                engine.interrupt(&lanes, out)?;
             }
-            if let (0, Some(deframer)) = (len, &mut deframer) {
-                deframer.finish(&mut lanes);
-            }
-            if let Err(error) = engine.window_done(&mut lanes, out) {
-                *stopped = engine.tally;
-                return Err(error.into());
-            }
-            lanes.advance();
-            if len == 0 || bytes >= plan.range.to.saturating_add(LEAD) {
+            if piece.offset >= plan.range.to.saturating_add(LEAD) {
                 break;
             }
+            lanes.begin(piece.offset, piece.moment);
+            engine.begin(&lanes);
+            let mut deframer =
+                format(buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
+            let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
+            let mut at = piece.offset;
+            loop {
+                chunk.resize(engine.window(), 0);
+                let len = input.fill(&mut chunk)?;
+                (bytes, at) = (bytes + len as u64, at + len as u64);
+                match (&mut deframer, &mut blocks) {
+                    (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
+                    (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
+                    (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
+                }
+                if let (0, Some(deframer)) = (len, &mut deframer) {
+                    deframer.finish(&mut lanes);
+                }
+                if let Err(error) = engine.window_done(&mut lanes, out) {
+                    *told = engine.tally;
+                    return Err(error.into());
+                }
+                lanes.advance();
+                if len == 0 || at >= plan.range.to.saturating_add(LEAD) {
+                    break;
+                }
+            }
+            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
         }
         engine.finish(&lanes, out)?;
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
@@ -406,15 +459,15 @@ impl<T: Protocol> What<'_, T> {
         }
         if bytes == 0 {
             failures.push("is empty".into());
-        } else if deframer.is_some() && !lanes.any_frame {
+        } else if format(buffer.format).is_some() && !lanes.any_frame {
             failures.push(match buffer.format {
                 BufferFormat::CoreSight => "holds no data of any source".into(),
                 _ => format!(
-                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--format coresight)?"
+                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--packing coresight)?"
                 ),
             });
         }
-        for (lane, bytes) in engine.unsynchronised() {
+        for (lane, bytes) in engine.unsynchronised(&lanes) {
             let source = self.source(&lanes.lanes[lane]);
             let what = T::SYNCHRONISATION;
             let plural = if bytes == 1 { "" } else { "s" };
@@ -427,10 +480,15 @@ impl<T: Protocol> What<'_, T> {
         if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !no_image {
             failures.push("nothing could be decoded".into());
         }
+        if P::AGAIN {
+            return Ok(0);
+        }
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));
         }
         report_unread(capture, buffer, &lanes.unread);
+        *told = engine.tally;
+        told.count_bytes(bytes, wanted, &lanes);
         if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {

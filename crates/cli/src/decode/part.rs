@@ -4,10 +4,11 @@ use std::ops::AddAssign;
 
 use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
 use tracewright_etrace::packet::Malformed;
-use tracewright_flow::Sink;
-use tracewright_image::Image;
+use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, Sink};
+use tracewright_image::{Image, Moment};
 
-use super::lane::Places;
+use super::lane::{Lanes, Places};
+use super::protocol::Protocol;
 use super::source::Source;
 use super::summary;
 use crate::line::Line;
@@ -17,6 +18,10 @@ use crate::reader::Place;
 pub trait Print: Sync {
     /// Whether it never prints anything.
     const SILENT: bool = false;
+    /// Whether blocks are only counted ([`counted`](Self::counted)): by node, without making any.
+    const COUNTS: bool = false;
+    /// Whether all was decoded before: nobody wants to read again what it came to.
+    const AGAIN: bool = false;
     /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
     /// anything must ask for a single job.
     type State: Default + Send + Sync;
@@ -30,6 +35,8 @@ pub trait Print: Sync {
     fn needs_all(&self) -> bool {
         false
     }
+    /// How often each block of a source ran; what several decoders of it have counted is told one after another.
+    fn counted(&self, _profile: Profile) {}
     /// The lines for what all of a buffer came to.
     fn totals(&self, _buffer: &str, _tally: &Tally) -> String {
         String::new()
@@ -114,6 +121,12 @@ pub struct Tally {
     pub first_mismatch: Option<(u64, tracewright_core::Mismatch, MemorySpace)>,
     /// Branch targets, where there is no program.
     pub targets: u64,
+    /// Bytes of files; those around the trace of sources that are decoded; those of sources that nothing here reads.
+    pub bytes: u64,
+    pub bytes_around: u64,
+    pub bytes_unread: u64,
+    /// Bytes of sources in gaps, and before the first synchronisation.
+    pub bytes_lost: u64,
     pub gaps: u64,
     /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
     pub bad_gaps: u64,
@@ -139,6 +152,10 @@ impl AddAssign<&Self> for Tally {
         self.mismatches += other.mismatches;
         self.first_mismatch = earlier(self.first_mismatch, other.first_mismatch, |first| first.0);
         self.targets += other.targets;
+        self.bytes += other.bytes;
+        self.bytes_around += other.bytes_around;
+        self.bytes_unread += other.bytes_unread;
+        self.bytes_lost += other.bytes_lost;
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
         self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
@@ -148,6 +165,26 @@ impl AddAssign<&Self> for Tally {
         self.syncs_outside += other.syncs_outside;
         self.first_sync = earlier(self.first_sync, other.first_sync, |first| *first);
         self.first_sync_outside = earlier(self.first_sync_outside, other.first_sync_outside, |first| first.0);
+    }
+}
+
+impl Tally {
+    /// So many bytes of a file were read, of which so many are wanted, and became these lanes.
+    pub fn count_bytes<T: Protocol>(&mut self, bytes: u64, wanted: u64, lanes: &Lanes<'_, T>) {
+        // Without frames, all lanes see the same bytes.
+        let of_lanes = lanes.lanes.iter().map(|lane| lane.taken);
+        let is_shared = lanes.lanes.iter().any(|lane| matches!(lane.places, Places::Same));
+        let taken = if is_shared { of_lanes.max().unwrap_or(0) } else { of_lanes.sum() };
+        let unread: u64 = lanes.unread.iter().sum();
+        // Of a part of the file nobody has counted them: they are taken for evenly spread.
+        let part = |of: u64| match bytes {
+            0 => 0,
+            _ => (u128::from(of) * u128::from(wanted) / u128::from(bytes)) as u64,
+        };
+        self.bytes = wanted;
+        self.bytes_unread = part(unread);
+        self.bytes_around = part(bytes.saturating_sub(taken).saturating_sub(unread));
+        self.bytes_lost = self.bytes_lost.min(part(taken));
     }
 }
 
@@ -167,7 +204,7 @@ impl Range {
     /// All of a file.
     pub const ALL: Self = Self { from: 0, to: u64::MAX };
 
-    fn is_all(self) -> bool {
+    pub fn is_all(self) -> bool {
         self.from == Self::ALL.from && self.to == Self::ALL.to
     }
 }
@@ -181,16 +218,27 @@ pub struct Remembered {
     pub skipped: Option<(u64, Place)>,
 }
 
+/// What is counted by a decoder's nodes.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// What ran.
+    pub sure: Counts,
+    /// What ran if the decoder, which began in the middle, was right.
+    pub now: Counts,
+}
+
 /// A sink that prints into a part.
 pub struct Out<'o, P: Print> {
     pub part: &'o mut Part,
     pub print: &'o P,
     pub state: &'o mut P::State,
+    pub counted: &'o mut Counted,
     pub source: &'o Source<'o>,
     pub image: &'o Image,
     pub places: &'o Places,
     pub cursor: usize,
     pub space: MemorySpace,
+    pub moment: Moment,
     pub range: Range,
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
@@ -283,8 +331,11 @@ impl<P: Print> Sink for Out<'_, P> {
     fn element(&mut self, offset: u64, element: &Element) {
         if let Element::Context(context, isa) = element {
             // RISC-V's privileges are no memory spaces.
-            self.space =
-                if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { context.space() };
+            self.space = if matches!(isa, Isa::Rv32 | Isa::Rv64) {
+                MemorySpace::ANY
+            } else {
+                self.image.space(context, &self.moment)
+            };
         }
         if !self.wants(offset) {
             return self.print.passed(self.state, self.source, element);
@@ -311,6 +362,7 @@ impl<P: Print> Sink for Out<'_, P> {
             // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
+                tally.bytes_lost += to.saturating_sub(*from);
                 // What lies before the first synchronisation point is no gap in what was traced.
                 tally.gaps += u64::from(!matches!(reason, Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};
@@ -331,8 +383,41 @@ impl<P: Print> Sink for Out<'_, P> {
         if !self.wants(offset) {
             return self.print.passed(self.state, self.source, &Element::Block(*block));
         }
+        if P::COUNTS {
+            self.counted.now.set_space(self.space);
+            return self.counted.now.element(offset, &Element::Block(*block));
+        }
         self.part.tally.blocks += 1;
         self.part.tally.instructions += u64::from(block.count);
         self.print(offset, &Element::Block(*block));
+    }
+
+    #[inline(always)]
+    fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        if !P::COUNTS {
+            let node = graph.node(id);
+            self.block(offset, &node.block(node.ended(taken)));
+        } else if self.wants(offset) {
+            self.counted.now.node(offset, graph, id, taken);
+        }
+    }
+
+    const FOLLOWS: bool = P::COUNTS;
+
+    #[inline(always)]
+    fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        if self.range.is_all() { self.counted.now.follow(start, code) } else { None }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
+        if self.range.is_all() {
+            self.counted.now.learn(graph, start, code, branches, end);
+        }
+    }
+
+    fn forget(&mut self, graph: &Graph<'_>) {
+        self.counted.sure.settle(graph);
+        self.counted.now.forget(graph);
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use tracewright_core::MemorySpace;
-use tracewright_flow::Sink;
-use tracewright_image::Image;
+use tracewright_flow::{Graph, Sink};
+use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
 use super::part::Print;
@@ -70,8 +70,6 @@ pub trait Protocol: Debug + Sized + 'static {
         bytes: &[u8],
         from: usize,
     ) -> Self::Parser;
-    /// Stream position of the next byte that it takes.
-    fn position(parser: &Self::Parser) -> u64;
     /// Stream position from which on bytes are still to be reported.
     fn unfinished(parser: &Self::Parser) -> u64;
     /// Parses bytes.
@@ -93,6 +91,8 @@ pub trait Decoder<'i>: Send + Sync {
     fn snapshot(&self) -> Self::Snapshot;
     /// The program.
     fn image(&self) -> &'i Image;
+    /// The program as far as it ran.
+    fn graph_mut(&mut self) -> &mut Graph<'i>;
     /// Memory space of the code that runs now.
     fn space(&self) -> MemorySpace;
     /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to come.
@@ -103,6 +103,8 @@ pub trait Decoder<'i>: Send + Sync {
     fn gap_start(&self) -> Option<u64>;
     /// Whether the trace unit overflowed, and tracing has not begun again.
     fn overflowed(&self) -> bool;
+    /// What follows begins at stream position `offset`, and ran at this moment.
+    fn resume(&mut self, _offset: u64, _moment: Moment) {}
     /// What follows does not continue what came before.
     fn interrupt(&mut self, offset: u64, sink: &mut impl Sink);
     /// The stream ends.

@@ -1,7 +1,7 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Out, Overflow, Part, Print, Range, Remembered};
+use super::part::{At, Counted, Out, Overflow, Part, Print, Range, Remembered};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -11,6 +11,8 @@ pub struct Segment<'i, T: Protocol, P: Print> {
     pub decoder: T::Decoder<'i>,
     /// What the printer keeps.
     printed: P::State,
+    /// What is counted in the decoder's graph.
+    pub counted: Counted,
     remembered: Remembered,
     pub synchronised: bool,
     passed_over: bool,
@@ -45,11 +47,12 @@ const PIECE: usize = 1 << 10;
 pub type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
 
 impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
-    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>) -> Self {
+    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted) -> Self {
         Self {
             parser,
             decoder,
             printed: P::State::default(),
+            counted,
             remembered: Remembered::default(),
             synchronised: false,
             passed_over: false,
@@ -62,7 +65,6 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let mut part = Part::default();
         let (parser, mut feed) = self.feed(lane, job.print, job.range, &mut part, overflow.by_ref());
         feed.began = cold.then(|| T::handover(lane.start + from as u64));
-        feed.next = next.map(|next| T::handover(lane.start + next as u64));
         if let Some(from) = feed.decoder.gap_start() {
             feed.out.remember_gap(from);
         }
@@ -77,6 +79,8 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         }
         let sure = next.unwrap_or(lane.bytes.len());
         T::feed(parser, &lane.bytes[at..sure], &mut feed);
+        // Only now: who watches takes packets one by one.
+        feed.next = next.map(|next| T::handover(lane.start + next as u64));
         for piece in lane.bytes[sure..].chunks(PIECE) {
             if feed.handed_over.is_some() || feed.out.part.is_short {
                 break;
@@ -87,6 +91,16 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         // What is short does not count.
         let began = snapshot.filter(|_| !part.is_short);
         Ran { part, began, handed_over }
+    }
+
+    /// Ends a part of the stream: what follows does not continue it.
+    pub fn interrupt(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
+        let mut part = Part::default();
+        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
+        T::end(parser, &mut feed);
+        feed.decoder.interrupt(lane.end(), &mut feed.out);
+        feed.out.mark(lane.end().max(1) - 1);
+        part
     }
 
     /// Ends the stream.
@@ -102,6 +116,21 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let at = At { source: out.source, place, space: out.space, image: out.image };
         print.end(out.state, &mut out.part.line, &at, overflowed);
         part
+    }
+
+    /// What was counted is right.
+    pub fn commit(&mut self) {
+        if P::COUNTS {
+            let Counted { sure, now } = &mut self.counted;
+            sure.absorb(now, self.decoder.graph_mut());
+        }
+    }
+
+    /// What was counted is not.
+    pub fn discard(&mut self) {
+        if P::COUNTS {
+            self.counted.now.discard(self.decoder.graph_mut());
+        }
     }
 
     /// What a segment must know that begins further on.
@@ -122,11 +151,13 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             part,
             print,
             state: &mut self.printed,
+            counted: &mut self.counted,
             source: &lane.source,
             image: self.decoder.image(),
             places: &lane.places,
             cursor: 0,
             space: self.decoder.space(),
+            moment: lane.moment,
             range,
             passed_over: &mut self.passed_over,
             remembered: &mut self.remembered,
@@ -184,6 +215,12 @@ impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {
         }
     }
 
+    /// Whether a segment takes over somewhere here.
+    #[inline(always)]
+    pub fn is_watching(&self) -> bool {
+        self.began.is_some() || self.next.is_some() || self.handed_over.is_some()
+    }
+
     fn watch(&mut self, end: u64, is_now: impl Fn(&mut T::Handover, &T::Decoder<'i>) -> bool) {
         if let Some(began) = &mut self.began
             && is_now(began, self.decoder)
@@ -192,6 +229,9 @@ impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {
             self.snapshot = Some((end, self.decoder.snapshot()));
             *self.out.part = Part::default();
             self.out.space = self.decoder.space();
+            if P::COUNTS {
+                self.out.counted.now.discard(self.decoder.graph_mut());
+            }
         }
         if let Some(next) = &mut self.next
             && is_now(next, self.decoder)

@@ -86,12 +86,15 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
     }
     if let Some((_, address, space)) = tally.first_no_code {
         let before = address.checked_sub(1).and_then(|before| image.region(before, space));
-        let message = match before {
-            Some(region) => format!(
+        let message = match (image.absent(address, space), before) {
+            (Some((name, why)), _) => {
+                format!("no code of {name}, for one, which was at {address:#x}: {why}")
+            }
+            (None, Some(region)) => format!(
                 "execution ran past the end of {} at {address:#x}: is this the right binary, at the right address?",
                 names::file_name(region.name())
             ),
-            None => {
+            (None, None) => {
                 format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]")
             }
         };

@@ -38,7 +38,7 @@ pub struct Found<'a> {
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
-    input: Input<'_>,
+    mut input: Input<'_>,
     visitor: &mut impl Visitor,
 ) -> Result<Summary, Error> {
     let sources = buffer.sources.iter().filter_map(|&index| match &capture.sources[index].protocol {

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
-use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Protocol, Source};
+use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Piece, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
@@ -57,6 +57,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let problems = capture.problems.iter().chain(&problems).map(ToString::to_string);
         json["problems"] = problems.collect();
         json["memory"] = memory::json(&image);
+        let absent: Vec<_> =
+            image.absences().map(|(file, why)| json!({ "file": file, "why": why })).collect();
+        if !absent.is_empty() {
+            json["absent"] = absent.into();
+        }
         json["remarks"] = remarks.iter().map(ToString::to_string).collect();
         writeln!(out, "{json}")?;
     } else {
@@ -113,13 +118,16 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         explained.push((source.name.as_str(), registers));
     }
     for buffer in &capture.buffers {
-        let size =
-            buffer.path.metadata().map_or("unknown size".into(), |file| format!("{} bytes", file.len()));
+        let size = buffer.bytes().map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
         writeln!(out, "\nbuffer {}: {size}", buffer.name)?;
         writeln!(out, "  format   {}", format_words(buffer.format))?;
         writeln!(out, "  file     {}", buffer.path.display())?;
+        if let Some(pieces) = &buffer.pieces {
+            let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
+            writeln!(out, "  pieces   {}{packed}", pieces.len())?;
+        }
         for (i, line) in wrap(&names.join(", "), 68).iter().enumerate() {
             writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
         }
@@ -157,13 +165,17 @@ fn json(capture: &Capture) -> serde_json::Value {
     });
     let buffers = capture.buffers.iter().map(|buffer| {
         let names: Vec<_> = buffer.sources.iter().map(|&source| &capture.sources[source].name).collect();
-        json!({
+        let mut object = json!({
             "name": buffer.name,
             "file": buffer.path.display().to_string(),
-            "bytes": buffer.path.metadata().map(|file| file.len()).ok(),
+            "bytes": buffer.bytes(),
             "format": format_words(buffer.format),
             "sources": names,
-        })
+        });
+        if let Some(pieces) = &buffer.pieces {
+            object["pieces"] = pieces.iter().map(piece).collect();
+        }
+        object
     });
     let mut object = json!({
         "capture": capture.path.display().to_string(),
@@ -175,6 +187,15 @@ fn json(capture: &Capture) -> serde_json::Value {
         object["processes"] = processes::json(&capture.processes);
     }
     object
+}
+
+/// Where a piece of trace is, when it was written, and by whom.
+fn piece(piece: &Piece) -> serde_json::Value {
+    let Piece { offset, len, moment, packed } = piece;
+    let time = Some(moment.time).filter(|time| *time != u64::MAX);
+    json!({
+        "offset": offset, "bytes": len, "time": time, "thread": moment.thread, "compressed": packed.is_some(),
+    })
 }
 
 fn protocol(source: &Source) -> String {

@@ -7,12 +7,12 @@ use tracewright_input::{Mapping, Process};
 
 use super::wrap;
 
-/// Mappings shown one by one.
+/// Processes, and mappings of each, shown one by one.
 const MOST: usize = 12;
 
 /// Each process with its mappings.
 pub fn text(out: &mut impl Write, processes: &[Process]) -> std::io::Result<()> {
-    for Process { pid, command, mappings } in processes {
+    for Process { pid, command, mappings } in processes.iter().take(MOST) {
         let head = format!("process {pid}: {command}");
         writeln!(out)?;
         for (i, line) in wrap(&head, 76).iter().enumerate() {
@@ -28,6 +28,9 @@ pub fn text(out: &mut impl Write, processes: &[Process]) -> std::io::Result<()> 
         if let Some(more) = mappings.len().checked_sub(MOST).filter(|more| *more > 0) {
             writeln!(out, "  and {more} more (all with --json)")?;
         }
+    }
+    if let Some(more) = processes.len().checked_sub(MOST).filter(|more| *more > 0) {
+        writeln!(out, "\nand {more} more processes (all with --json)")?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::reader::{self, Found, Place, SourceId, Visitor};
   tracewright packets juno/ --id 0x10 | less
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd
-  tracewright packets etb.bin --format coresight --source etm4,id=0x10
+  tracewright packets etb.bin --packing coresight --source etm4,id=0x10
   tracewright packets samples/etrace
   tracewright packets median.te_inst_raw \\
       --source etrace,isa=rv64,encapsulation=smi,params=hardware_64.scf")]
@@ -122,7 +122,7 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
             continue;
         }
         // Opened first: nothing is printed about a file that cannot be.
-        let input = reader::Input::open(&buffer.path)?;
+        let input = reader::Input::open(buffer)?;
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
         let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut visitor)?;
         visitor.failed?;

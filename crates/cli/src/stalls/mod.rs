@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use self::gather::{Gather, OfSource};
+pub use self::gather::Gather;
+use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
@@ -138,7 +139,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// What a picture is of.
-fn title(path: &Path) -> String {
+pub fn title(path: &Path) -> String {
     let name =
         path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     name.unwrap_or_else(|| path.display().to_string())

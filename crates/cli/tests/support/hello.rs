@@ -101,7 +101,8 @@ pub fn executed() -> Vec<Element> {
     elements
 }
 
-pub fn write(dir: &Path) {
+/// The trace unit, and its trace in frames.
+pub fn frames() -> (Registers, Vec<u8>) {
     let registers = Registers {
         // Cycle counts, context IDs, timestamps.
         trcconfigr: 1 | 1 << 4 | 1 << 6 | 1 << 11,
@@ -120,7 +121,11 @@ pub fn write(dir: &Path) {
     let mut frames = Vec::new();
     framer.push(TraceId::new(0x10).unwrap(), &trace, &mut frames).unwrap();
     framer.flush(&mut frames);
+    (registers, frames)
+}
 
+pub fn write(dir: &Path) {
+    let (registers, frames) = frames();
     let code = code();
     let mut writer = SnapshotWriter::create(dir).unwrap();
     writer.describe("a small program, written by the tracewright encoder, no chip was involved").unwrap();

@@ -150,7 +150,7 @@ impl Decoder<'_> {
         };
         self.context = Some(context);
         self.needs_context = false;
-        self.walker.set_space(context.space());
+        self.walker.set_space(self.walker.graph().image().space(&context, &self.moment));
         let isa = self.isa(is);
         self.walker.set_isa(isa);
         sink.element(offset, &Element::Context(context, isa));

@@ -1,6 +1,6 @@
 use tracewright_core::{Context, Contradiction, Element, GapReason, MemorySpace, Transaction};
 use tracewright_flow::{Rules, Sink, Walker};
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use super::commit::Tell;
 use super::options::{Options, Unsupported};
@@ -38,6 +38,8 @@ pub struct Decoder<'i> {
     /// Whether timestamps mean nothing until a marker comes.
     awaits_marker: bool,
     last_offset: Option<u64>,
+    /// When what is decoded ran, for those who know what was mapped when.
+    pub(super) moment: Moment,
 }
 
 /// The state of a [`Decoder`]: two that are equal tell the same of the same packets.
@@ -120,7 +122,17 @@ impl<'i> Decoder<'i> {
             held: None,
             awaits_marker: params.timestamp_markers,
             last_offset: None,
+            moment: Moment::LAST,
         })
+    }
+
+    /// What follows begins at stream position `offset`. It ran at this moment: that decides what was mapped, where the image
+    /// knows that of processes.
+    pub fn resume(&mut self, offset: u64, moment: Moment) {
+        self.moment = moment;
+        if let State::Lost { from, .. } = &mut self.state {
+            *from = offset;
+        }
     }
 
     /// The source's parameters.
@@ -131,6 +143,11 @@ impl<'i> Decoder<'i> {
     /// The walker it drives.
     pub fn walker(&self) -> &Walker<'i> {
         &self.walker
+    }
+
+    /// The program as far as it ran, for who counts in it.
+    pub fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
+        self.walker.graph_mut()
     }
 
     /// Memory space of the code that runs now.

@@ -118,6 +118,11 @@ impl<'i> Decoder<'i> {
         &self.runner
     }
 
+    /// The program as far as it ran, for who counts in it.
+    pub fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
+        self.runner.graph_mut()
+    }
+
     /// Memory space of the code that runs now.
     pub fn space(&self) -> MemorySpace {
         MemorySpace::ANY

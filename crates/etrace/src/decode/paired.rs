@@ -39,6 +39,11 @@ pub struct DataState {
 }
 
 impl<'i> Paired<'i> {
+    /// The program as far as it ran, for who counts in it.
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        self.decoder.graph_mut()
+    }
+
     /// As [`Decoder::new`].
     pub fn new(params: &Params, options: impl Into<Options>, image: &'i Image, isa: Isa) -> Self {
         let options = options.into();

@@ -30,15 +30,13 @@ pub(crate) struct Elf {
     pub sections: Vec<Section>,
     /// Which section is loaded at an address.
     pub sections_at: Pieces,
-    /// What to add to the address something was linked for to get the one it is at. Wraps around.
-    pub bias: u64,
     /// Where in the file the build ID is.
     pub build_id: Option<Range<usize>>,
 }
 
 impl Elf {
-    /// Reads the headers of `file` and puts it to its place.
-    pub fn new(file: &[u8], place: Place) -> Result<Self, Reason> {
+    /// Reads the headers of `file`.
+    pub fn new(file: &[u8]) -> Result<Self, Reason> {
         let mut elf = read::headers(file)?;
         if elf.relocatable {
             relocatable::lay_out(&mut elf);
@@ -49,7 +47,6 @@ impl Elf {
         let claim = |section: &Section| if section.loaded { section.addresses() } else { 0..0 };
         let claims: Vec<_> = elf.sections.iter().map(claim).collect();
         (elf.sections_at, _) = Pieces::new(&claims);
-        elf.bias = place.bias(&elf)?;
         elf.build_id = note::build_id(&elf, file);
         Ok(elf)
     }

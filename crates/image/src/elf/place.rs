@@ -1,4 +1,6 @@
-use super::{Elf, Segment};
+use object::elf::SHF_ALLOC;
+
+use super::{Elf, Section, Segment};
 use crate::error::Reason;
 
 /// The smallest page any of our programs was loaded with, and the largest.
@@ -11,9 +13,19 @@ pub enum Place {
     /// At the addresses it was linked for.
     #[default]
     AsLinked,
+    /// This much further on than it was linked for; wraps around.
+    Bias(u64),
     /// The lowest byte that is loaded is in the page (of 4 KiB) at this address; that is what the first line of the file
     /// in `/proc/PID/maps` says. Of a relocatable file (a kernel module), `.text` is at this address.
     Base(u64),
+    /// It is a kernel module, and the memory that Linux gave it begins here.
+    Module {
+        /// The address of that memory.
+        start: u64,
+        /// How far behind it `.text` is, if somebody has looked. Linux loads what is executable in the order of the file, a
+        /// table of jumps that it makes itself first; only if `.text` begins a page it is clear how far behind that it is.
+        text: Option<u64>,
+    },
     /// An executable part of it was mapped, as one line of `/proc/PID/maps` or one `MMAP` record of perf says.
     Mapping {
         /// The address of the mapping.
@@ -37,9 +49,11 @@ impl From<Option<u64>> for Place {
 
 impl Place {
     /// What to add to the addresses `elf` was linked for.
-    pub(super) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
+    pub(crate) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
         Ok(match self {
             Self::AsLinked => 0,
+            Self::Bias(bias) => bias,
+            Self::Module { start, text } => start.wrapping_add(text.unwrap_or_else(|| behind(&elf.sections))),
             Self::Base(base) => {
                 let lowest = elf.segments.iter().map(|segment| segment.address).min().unwrap_or_default();
                 base.wrapping_sub(lowest - lowest % PAGE)
@@ -64,4 +78,15 @@ fn mapped(segments: &[Segment], offset: u64) -> Option<&Segment> {
         .iter()
         .filter(maps)
         .min_by_key(|segment| (!segment.executable, segment.offset > offset, segment.offset.abs_diff(offset)))
+}
+
+/// How far behind a module's start its `.text` is, as far as that can be told.
+fn behind(sections: &[Section]) -> u64 {
+    let Some(text) = sections.iter().position(|section| &*section.name == ".text") else { return 0 };
+    let comes_before = |section: &Section| {
+        let in_memory = section.flags.contains(SHF_ALLOC) && section.len > 0;
+        in_memory && section.executable() && !section.name.starts_with(".init")
+    };
+    let align = sections[text].align;
+    if align >= PAGE && sections[..text].iter().any(comes_before) { align } else { 0 }
 }

@@ -106,7 +106,6 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
         segments: segments(programs),
         sections: sections(header, headers, file),
         sections_at: Pieces::default(),
-        bias: 0,
         build_id: None,
     })
 }

@@ -23,7 +23,7 @@ type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     functions: Vec<Function>,
-    names: Vec<Box<str>>,
+    names: Vec<Name>,
     /// Which function is at an address, the innermost one.
     at: Pieces,
 }
@@ -32,8 +32,41 @@ pub(super) struct Functions {
 struct Function {
     /// Index into the names.
     name: Option<u32>,
-    /// The function it is inlined into, and the number of the file and the line of the call.
-    inlined: Option<(u32, u32, u32)>,
+    /// The function it is inlined into, and the call.
+    inlined: Option<(u32, Call)>,
+    /// The line where it is declared, if its own entry says.
+    declared: Option<u32>,
+}
+
+/// The call of a function that is inlined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    /// The number of the file.
+    pub file: u32,
+    /// The line.
+    pub line: u32,
+    /// Which of the calls in that line.
+    pub discriminator: u32,
+}
+
+/// What a function is called, and where it is declared.
+#[derive(Debug)]
+pub(super) struct Name {
+    shown: Box<str>,
+    /// For linkers, if that is another.
+    linkage: Option<Box<str>>,
+    declared: u32,
+}
+
+/// A function at an address.
+#[derive(Debug)]
+pub(super) struct At<'a> {
+    /// Its name, if it has one: for people, and for linkers.
+    pub names: Option<(&'a str, &'a str)>,
+    /// The line where it is declared; 0 if nobody says.
+    pub declared: u32,
+    /// Where it is called, if it is inlined.
+    pub call: Option<Call>,
 }
 
 impl Functions {
@@ -53,14 +86,14 @@ impl Functions {
             let inlined = match entry.tag() {
                 constants::DW_TAG_subprogram => None,
                 constants::DW_TAG_inlined_subroutine => around.last().map(|&(_, outer)| {
-                    let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
-                    let number =
-                        |name| number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+                    let number = |name| number(entry, name).unwrap_or(0);
                     let file = match entry.attr_value(constants::DW_AT_call_file) {
                         Some(AttributeValue::FileIndex(file)) => u32::try_from(file).unwrap_or(0),
                         _ => number(constants::DW_AT_call_file),
                     };
-                    (outer, file, number(constants::DW_AT_call_line))
+                    let line = number(constants::DW_AT_call_line);
+                    let discriminator = number(constants::DW_AT_GNU_discriminator);
+                    (outer, Call { file, line, discriminator })
                 }),
                 _ => continue,
             };
@@ -71,7 +104,8 @@ impl Functions {
             let _ = ranges::of_entry(dwarf, unit, entry, &mut budget, each);
             // What is at no address is not asked for by name.
             let name = if claims.len() > before { names.of(unit, entry) } else { None };
-            functions.push(Function { name, inlined });
+            let declared = number(entry, constants::DW_AT_decl_line);
+            functions.push(Function { name, inlined, declared });
         }
         claims.sort_by_key(|&(depth, _, index)| (Reverse(depth), index));
         let ranges: Vec<_> = claims.iter().map(|(_, range, _)| range.clone()).collect();
@@ -80,17 +114,18 @@ impl Functions {
         Self { functions, names: names.names, at }
     }
 
-    /// The names of the functions at `address`, the innermost first, and the file and line where each is called if it
-    /// is inlined.
-    pub fn at(&self, address: u64) -> impl Iterator<Item = (Option<&str>, Option<(u32, u32)>)> {
+    /// The functions at `address`, the innermost first.
+    pub fn at(&self, address: u64) -> impl Iterator<Item = At<'_>> {
         let innermost = self.at.find(address).map(|(_, index)| index);
         let function = |index: &u32| &self.functions[*index as usize];
         let all =
             std::iter::successors(innermost, move |index| function(index).inlined.map(|(outer, ..)| outer));
         all.map(move |index| {
             let function = function(&index);
-            let name = function.name.map(|name| &*self.names[name as usize]);
-            (name, function.inlined.map(|(_, file, line)| (file, line)))
+            let name = function.name.map(|name| &self.names[name as usize]);
+            let declared = function.declared.or(name.map(|name| name.declared)).unwrap_or(0);
+            let names = name.map(|name| (&*name.shown, name.linkage.as_deref().unwrap_or(&name.shown)));
+            At { names, declared, call: function.inlined.map(|(_, call)| call) }
         })
     }
 }
@@ -103,7 +138,7 @@ struct Names<'d, 'a> {
     units: HashMap<usize, Option<GimliUnit<'a>>>,
     /// Names by the offset of the entry that has them.
     known: HashMap<usize, Option<u32>>,
-    names: Vec<Box<str>>,
+    names: Vec<Name>,
     /// How long all names are.
     len: usize,
 }
@@ -111,34 +146,41 @@ struct Names<'d, 'a> {
 impl<'a> Names<'_, 'a> {
     /// The number of the name of a function: its own, or that of what it is a copy of.
     fn of(&mut self, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<u32> {
+        let origin = origin(unit, entry);
         if let Some(name) = name(self.dwarf, unit, entry) {
-            return self.keep(name.slice());
+            let own = number(entry, constants::DW_AT_decl_line);
+            let declared = own.or_else(|| self.find(unit, origin?).1);
+            return self.keep(name.slice(), declared);
         }
-        let origin = origin(unit, entry)?;
+        let origin = origin?;
         if let Some(known) = self.known.get(&origin.0) {
             return *known;
         }
-        let name = self.name_at(unit, origin).and_then(|name| self.keep(name.slice()));
+        let (name, declared) = self.find(unit, origin);
+        let name = name.and_then(|name| self.keep(name.slice(), declared));
         self.known.insert(origin.0, name);
         name
     }
 
-    /// The name of the function at `offset`, or of the one it is a copy of.
-    fn name_at(&mut self, unit: &GimliUnit<'a>, mut offset: DebugInfoOffset) -> Option<Reader<'a>> {
+    /// The name of the function at `offset` and the line where it is declared, or those of what it is a copy of.
+    fn find(&mut self, unit: &GimliUnit<'a>, offset: DebugInfoOffset) -> (Option<Reader<'a>>, Option<u32>) {
         let dwarf = self.dwarf;
+        let (mut found, mut declared) = (None, None);
+        let mut next = Some(offset);
         for _ in 0..MAX_STEPS {
+            let Some(offset) = next.filter(|_| found.is_none() || declared.is_none()) else { break };
             let entry_unit = match offset.to_unit_offset(unit) {
-                Some(_) => unit,
-                None => self.unit_with(offset)?,
+                Some(_) => Some(unit),
+                None => self.unit_with(offset),
             };
-            let at: UnitOffset = offset.to_unit_offset(entry_unit)?;
-            let entry = entry_unit.entry(at).ok()?;
-            if let Some(name) = name(dwarf, entry_unit, &entry) {
-                return Some(name);
-            }
-            offset = origin(entry_unit, &entry)?;
+            let Some(entry_unit) = entry_unit else { break };
+            let at: Option<UnitOffset> = offset.to_unit_offset(entry_unit);
+            let Some(entry) = at.and_then(|at| entry_unit.entry(at).ok()) else { break };
+            declared = declared.or_else(|| number(&entry, constants::DW_AT_decl_line));
+            found = found.or_else(|| name(dwarf, entry_unit, &entry));
+            next = origin(entry_unit, &entry);
         }
-        None
+        (found, declared)
     }
 
     fn unit_with(&mut self, offset: DebugInfoOffset) -> Option<&GimliUnit<'a>> {
@@ -154,15 +196,22 @@ impl<'a> Names<'_, 'a> {
         self.units.entry(number).or_insert_with(read).as_ref()
     }
 
-    fn keep(&mut self, name: &[u8]) -> Option<u32> {
-        let name = demangle(name);
-        self.len += name.len();
+    fn keep(&mut self, name: &[u8], declared: Option<u32>) -> Option<u32> {
+        let shown = demangle(name);
+        let linkage: Option<Box<str>> =
+            (shown.as_bytes() != name).then(|| String::from_utf8_lossy(name).into());
+        self.len += shown.len() + linkage.as_deref().map_or(0, str::len);
         if self.len > MAX_TEXT {
             return None;
         }
-        self.names.push(name);
+        self.names.push(Name { shown, linkage, declared: declared.unwrap_or(0) });
         Some(self.names.len() as u32 - 1)
     }
+}
+
+/// A small number that `entry` itself says.
+fn number(entry: &Entry<'_>, name: constants::DwAt) -> Option<u32> {
+    entry.attr_value(name)?.udata_value().and_then(|number| u32::try_from(number).ok())
 }
 
 /// The name `entry` itself has, that for linkers first: it says the scope too.

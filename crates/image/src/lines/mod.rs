@@ -17,7 +17,7 @@ use crate::elf::Elf;
 use crate::file::File;
 use crate::pieces::Pieces;
 use crate::symbols::{Frame, SourceLine};
-use functions::Functions;
+use functions::{At, Functions};
 use rows::Rows;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
@@ -77,9 +77,12 @@ impl Lines {
         let (rows, functions) = (unit.rows(file), unit.functions(file, self));
         let mut frames = Vec::new();
         let mut line = rows.find(address);
-        for (name, call) in functions.at(address) {
-            frames.push(Frame { function: name, line });
-            line = call.and_then(|(file, line)| Some(SourceLine { file: rows.file(file)?, line }));
+        let mut discriminator = rows.discriminator(address);
+        for At { names, declared, call } in functions.at(address) {
+            let (function, linkage) = names.unzip();
+            frames.push(Frame { function, linkage, line, discriminator, declared });
+            line = call.and_then(|call| Some(SourceLine { file: rows.file(call.file)?, line: call.line }));
+            discriminator = call.map_or(0, |call| call.discriminator);
         }
         frames
     }

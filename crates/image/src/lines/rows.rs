@@ -28,6 +28,7 @@ struct Row {
     address: u64,
     file: u32,
     line: u32,
+    discriminator: u32,
 }
 
 impl Rows {
@@ -54,7 +55,8 @@ impl Rows {
             }
             let file = u32::try_from(row.file_index()).unwrap_or(u32::MAX);
             let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
-            rows.push(Row { address, file, line });
+            let discriminator = u32::try_from(row.discriminator()).unwrap_or(0);
+            rows.push(Row { address, file, line, discriminator });
         }
         (lines.at, _) = Pieces::new(&claims);
         lines
@@ -62,11 +64,20 @@ impl Rows {
 
     /// The line of the instruction at `address`.
     pub fn find(&self, address: u64) -> Option<SourceLine<'_>> {
+        let row = self.row(address)?;
+        Some(SourceLine { file: self.file(row.file)?, line: row.line })
+    }
+
+    /// Which of the parts of that line the instruction at `address` is of, as compilers count them.
+    pub fn discriminator(&self, address: u64) -> u32 {
+        self.row(address).map_or(0, |row| row.discriminator)
+    }
+
+    fn row(&self, address: u64) -> Option<&Row> {
         let (_, sequence) = self.at.find(address)?;
         let rows = &self.rows[self.sequences[sequence as usize].clone()];
         // Of several rows at one address the last is meant.
-        let row = &rows[rows.partition_point(|row| row.address <= address).checked_sub(1)?];
-        Some(SourceLine { file: self.file(row.file)?, line: row.line })
+        rows.get(rows.partition_point(|row| row.address <= address).checked_sub(1)?)
     }
 
     /// The path of a source file.

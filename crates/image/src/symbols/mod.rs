@@ -34,6 +34,23 @@ pub struct Symbol<'a> {
     pub size: u64,
 }
 
+/// What linkers call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linkage<'a> {
+    /// Its name, with all that linkers add to it.
+    pub name: &'a [u8],
+    /// Whether it is the stub through which a function of this name in another file is called.
+    pub plt: bool,
+    /// Whether other files see it.
+    pub global: bool,
+    /// The address of its first instruction.
+    pub start: u64,
+    /// How many bytes it has.
+    pub size: u64,
+    /// How many symbols of this name that other files do not see are before it.
+    pub before: usize,
+}
+
 /// A line of source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceLine<'a> {
@@ -48,8 +65,14 @@ pub struct SourceLine<'a> {
 pub struct Frame<'a> {
     /// The name of the function, demangled, if known.
     pub function: Option<&'a str>,
+    /// Its name for linkers, if known.
+    pub linkage: Option<&'a str>,
     /// Where in it: of the innermost the line of the address, of the others that of the call inlined.
     pub line: Option<SourceLine<'a>>,
+    /// Which part of that line, as compilers number them; 0 for the first.
+    pub discriminator: u32,
+    /// The line where it is declared; 0 if that is not known.
+    pub declared: u32,
 }
 
 impl<'a> Symbols<'a> {
@@ -64,6 +87,14 @@ impl<'a> Symbols<'a> {
         Some(Symbol { name, start: range.start.wrapping_add(bias), size: range.end - range.start })
     }
 
+    /// What linkers call the symbol `address` is in.
+    pub fn linkage(self, address: u64, space: MemorySpace) -> Option<Linkage<'a>> {
+        let (file, linked, bias) = self.program(address, space)?;
+        let mut found = file.symbols().linkage(file.bytes.as_slice(), linked)?;
+        found.start = found.start.wrapping_add(bias);
+        Some(found)
+    }
+
     /// The source line `address` belongs to.
     pub fn source(self, address: u64, space: MemorySpace) -> Option<SourceLine<'a>> {
         let (file, linked, _) = self.program(address, space)?;
@@ -76,7 +107,8 @@ impl<'a> Symbols<'a> {
         let Some((file, linked, _)) = self.program(address, space) else { return Vec::new() };
         let mut frames = file.lines().frames(file, linked);
         if let (true, Some(symbol)) = (frames.is_empty(), self.symbol(address, space)) {
-            frames.push(Frame { function: Some(symbol.name), line: self.source(address, space) });
+            let (function, line) = (Some(symbol.name), self.source(address, space));
+            frames.push(Frame { function, linkage: None, line, discriminator: 0, declared: 0 });
         }
         frames
     }
@@ -84,12 +116,16 @@ impl<'a> Symbols<'a> {
     /// The addresses of the symbol called `name`, mangled or not, in the first file that has it. A C++ function may be
     /// named without its parameters.
     pub fn resolve(self, name: &str) -> Option<Range<u64>> {
-        self.image.files.iter().find_map(|file| {
-            let bias = file.elf.as_ref()?.bias;
-            let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
-            let start = range.start.wrapping_add(bias);
-            Some(start..start.saturating_add(range.end - range.start))
-        })
+        (0..self.image.files.len() as u32).find_map(|file| self.resolve_in(file, name))
+    }
+
+    /// The same in the file with this number.
+    pub fn resolve_in(self, file: u32, name: &str) -> Option<Range<u64>> {
+        let file = self.image.files.get(file as usize)?;
+        let bias = file.bias.filter(|_| file.elf.is_some())?;
+        let range = file.symbols().resolve(file.bytes.as_slice(), name)?;
+        let start = range.start.wrapping_add(bias);
+        Some(start..start.saturating_add(range.end - range.start))
     }
 
     /// The names of all symbols, demangled, in no order; a name may come more than once.
@@ -100,9 +136,9 @@ impl<'a> Symbols<'a> {
 
     /// The ELF file at `address`, the address it was linked for, and what lies between.
     fn program(self, address: u64, space: MemorySpace) -> Option<(&'a File, u64, u64)> {
-        let (_, region) = self.image.programs.find(address, space)?;
-        let file = &self.image.files[self.image.regions[region as usize].file as usize];
-        let bias = file.elf.as_ref()?.bias;
+        let region = self.image.program(address, space)?;
+        let file = &self.image.files[region.file as usize];
+        let bias = region.bias.filter(|_| file.elf.is_some())?;
         Some((file, address.wrapping_sub(bias), bias))
     }
 }

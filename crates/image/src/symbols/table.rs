@@ -3,9 +3,9 @@ use std::sync::OnceLock;
 
 use object::elf;
 
-use super::name;
 use super::plt;
 use super::select::Candidate;
+use super::{Linkage, name};
 use crate::elf::Elf;
 use crate::pieces::Pieces;
 
@@ -61,6 +61,37 @@ impl Table {
         let (_, index) = self.pieces.find(address)?;
         let entry = &self.entries[index as usize];
         Some((entry.shown(file), entry.symbol.start..entry.end))
+    }
+
+    /// What linkers call the symbol at `address`.
+    pub fn linkage<'a>(&self, file: &'a [u8], address: u64) -> Option<Linkage<'a>> {
+        let (_, index) = self.pieces.find(address)?;
+        let found = &self.entries[index as usize];
+        let name = found.raw(file);
+        let symbol = found.symbol;
+        let is_before = |other: &&Entry| {
+            !other.symbol.global
+                && other.symbol.name_len == symbol.name_len
+                && other.symbol.start < symbol.start
+                && other.raw(file) == name
+        };
+        let before = if symbol.global { 0 } else { self.entries.iter().filter(is_before).count() };
+        Some(Linkage {
+            name,
+            plt: symbol.plt,
+            global: symbol.global,
+            start: symbol.start,
+            size: found.end - symbol.start,
+            before,
+        })
+    }
+
+    /// Name, first address and addresses of all that is no stub: a symbol that others lie in comes in parts.
+    pub fn functions<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (&'a str, u64, Range<u64>)> {
+        self.pieces.iter().filter_map(move |(range, index)| {
+            let entry = &self.entries[index as usize];
+            (!entry.symbol.plt).then(|| (entry.shown(file), entry.symbol.start, range))
+        })
     }
 
     /// The names of all symbols.

@@ -37,7 +37,18 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
     let processes = Vec::new();
-    Ok(Capture { path: dir.into(), description, sources, buffers, memory, programs, processes, problems })
+    let recorded = None;
+    Ok(Capture {
+        path: dir.into(),
+        description,
+        sources,
+        buffers,
+        memory,
+        programs,
+        processes,
+        recorded,
+        problems,
+    })
 }
 
 pub(super) fn read(file: &Path) -> io::Result<String> {
@@ -202,7 +213,7 @@ fn buffer(
         Some((names, line)) => with_names(document, &names, line, sources),
     };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format: BufferFormat::Etrace, sources })
+    Ok(Buffer { name, path, format: BufferFormat::Etrace, sources, pieces: None })
 }
 
 /// The sources that a buffer names.

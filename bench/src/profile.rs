@@ -1,0 +1,118 @@
+//! `tracewright profile` of a gigabyte of real trace, from file to profile, beside OpenCSD's plain decode of the same bytes.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tracewright_testkit::captures;
+
+use crate::Layer;
+use crate::inputs;
+use crate::opencsd::OpenCsd;
+use crate::tool::{executable, time};
+
+/// The capture, a megabyte, and how often it is repeated: to measure, and to check answers.
+const NAME: &str = "coresight/bugfix-exact-match";
+const TIMES: u64 = 1000;
+const CHECK: u64 = 3;
+
+/// Whether a word on the command line means this.
+pub fn is_meant(only: &str) -> bool {
+    only == "profile"
+}
+
+/// Prints the table; how many entries it has, or which answer is wrong.
+pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
+    if only.is_some_and(|only| !is_meant(only)) {
+        return Ok(0);
+    }
+    let Some(captures) = captures() else {
+        println!("skipped: profile: no captures");
+        return Ok(0);
+    };
+    let Some(tracewright) = executable() else {
+        println!("skipped: profile: build the tool first (cargo build --release)");
+        return Ok(0);
+    };
+    let times = if check { CHECK } else { TIMES };
+    let folder = repeated(&captures.join(NAME), times).map_err(|error| format!("profile: {error}"))?;
+    let result = measure(&tracewright, &folder, times, check);
+    fs::remove_dir_all(&folder).ok();
+    result
+}
+
+fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result<usize, String> {
+    let Some(input) = inputs::all().into_iter().find(|input| input.name.starts_with("(a)")) else {
+        return Err("profile: no input".into());
+    };
+    let (_, answer) = crate::ours::run(&input, Layer::Blocks, 1);
+    let instructions = answer.counts.get("instructions").copied().unwrap_or(0) * times;
+    let expected = format!(" {instructions} instructions in ");
+    let bytes = input.bytes(Layer::Blocks).len() as f64;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let rival = match OpenCsd::build() {
+        Ok(opencsd) if !check => Some(opencsd.run(&input, Layer::Profile, 1, false)?.0 as f64 / 1e9),
+        _ => None,
+    };
+    if !check {
+        println!(
+            "\n| profile of {} MB | threads | s | MB/s | peak MB | x OpenCSD |",
+            (bytes * times as f64 / 1e6) as u64
+        );
+        println!("|---|--:|--:|--:|--:|--:|");
+        if let Some(rival) = rival {
+            println!("| OpenCSD, decode of one copy | 1 | {rival:.2} | {:.1} | | 1 |", bytes / 1e6 / rival);
+        }
+    }
+    let mut entries = 0;
+    let mut jobs = 1;
+    while jobs <= cores {
+        let mut command = Command::new("/usr/bin/env");
+        let peak = folder.join("peak");
+        if Path::new("/usr/bin/time").exists() {
+            command = Command::new("/usr/bin/time");
+            command.args(["-f", "%M", "-o"]).arg(&peak).arg(tracewright);
+        } else {
+            command.arg(tracewright);
+        }
+        command.arg("profile").arg(folder).args(["--jobs", &jobs.to_string(), "-o", "/dev/null"]);
+        let (took, said) = time(&mut command)?;
+        if !said.contains(&expected) {
+            return Err(format!("profile: expected{expected}: {said}"));
+        }
+        entries += 1;
+        let peak = fs::read_to_string(&peak).ok().and_then(|text| text.trim().parse::<f64>().ok());
+        let peak = peak.map_or("-".into(), |kilobytes| format!("{:.0}", kilobytes / 1e3));
+        let rate = bytes * times as f64 / 1e6 / took.as_secs_f64();
+        let ratio = rival.map_or("-".into(), |rival| format!("{:.1}", rate / (bytes / 1e6 / rival)));
+        if check {
+            println!("profile, {jobs} threads: answers agree");
+        } else {
+            println!(
+                "| tracewright profile | {jobs} | {:.2} | {rate:.0} | {peak} | {ratio} |",
+                took.as_secs_f64()
+            );
+        }
+        jobs *= 2;
+    }
+    Ok(entries)
+}
+
+/// The capture with its trace again and again.
+fn repeated(capture: &Path, times: u64) -> std::io::Result<PathBuf> {
+    let folder = inputs::out_dir().join("repeated");
+    fs::remove_dir_all(&folder).ok();
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(capture)? {
+        let entry = entry?;
+        if entry.file_name() != "cstrace.bin" {
+            symlink(entry.path().canonicalize()?, folder.join(entry.file_name()))?;
+        }
+    }
+    let bytes = fs::read(capture.join("cstrace.bin"))?;
+    let mut file = File::create(folder.join("cstrace.bin"))?;
+    (0..times).try_for_each(|_| file.write_all(&bytes))?;
+    Ok(folder)
+}

@@ -1,0 +1,64 @@
+//! The cycles of single instructions, by their places in binaries.
+
+use std::collections::HashMap;
+
+use tracewright_core::MemorySpace;
+use tracewright_flow::Instructions;
+use tracewright_image::Image;
+use tracewright_input::Capture;
+use tracewright_profile::{Cost, Profile};
+
+use super::function::Function;
+use crate::args::{ProgramArgs, SelectArgs};
+use crate::clocks::Clocks;
+use crate::decode;
+use crate::output::Error;
+use crate::stalls::Gather;
+
+/// What each instruction cost, where it was in memory.
+pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
+
+impl Cycles {
+    /// Decodes the capture again, with its clocks.
+    pub fn gather(
+        capture: &Capture,
+        image: &Image,
+        select: &SelectArgs,
+        program: &ProgramArgs,
+        clocks: &Clocks,
+    ) -> Result<Self, Error> {
+        let gather = Gather::new(clocks);
+        // What is wrong with the trace was said the first time.
+        decode::in_order(capture, image, select, program, &gather)?;
+        let mut all = Vec::new();
+        for stalls in gather.finish().iter().filter_map(|source| source.stalls.as_ref()) {
+            for (block, space, _, costs) in stalls.costs.blocks() {
+                let instructions = Instructions::new(image, space, block).take(block.count as usize);
+                all.extend(instructions.zip(costs).map(|(at, cost)| (at.address, space, cost)));
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Adds the cycles of a function's instructions to them.
+    pub fn put(&self, function: &mut Function, profile: &Profile, image: &Image) {
+        let Some(binary) = profile.binaries.get(function.binary as usize) else { return };
+        let of_it = image.files().map(|file| {
+            let build_id = file.build_id().unwrap_or_default();
+            build_id == binary.build_id && (!build_id.is_empty() || file.name() == binary.name)
+        });
+        let of_it: Vec<_> = of_it.collect();
+        let mut rows: HashMap<u64, &mut Cost> = HashMap::new();
+        for row in &mut function.rows {
+            rows.insert(row.at.address, row.cost.get_or_insert_default());
+        }
+        for &(address, space, cost) in &self.0 {
+            let Some((file, linked)) = image.place(address, space) else { continue };
+            if of_it.get(file as usize) == Some(&true)
+                && let Some(row) = rows.get_mut(&linked)
+            {
+                **row += cost;
+            }
+        }
+    }
+}

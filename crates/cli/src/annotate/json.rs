@@ -1,0 +1,38 @@
+//! A function with its counts, for programs.
+
+use serde_json::{Value, json};
+use tracewright_profile::Profile;
+
+use super::function::{Function, Row};
+use crate::decode::disassembly;
+use crate::line::Line;
+
+/// One array.
+pub fn array(functions: &[Function], profile: &Profile) -> String {
+    let all: Vec<_> = functions.iter().map(|function| of(function, profile)).collect();
+    format!("{}\n", Value::Array(all))
+}
+
+fn of(function: &Function, profile: &Profile) -> Value {
+    let name = |number: u32| profile.binaries.get(number as usize).map(|binary| binary.name.as_str());
+    let row = |row: &Row| {
+        let mut code = Line::default();
+        disassembly::write(&mut code, row.isa, &row.at);
+        let targets = row.targets.iter().map(|(to, count)| {
+            json!({ "binary": name(to.binary), "address": format!("{:#x}", to.address), "count": count })
+        });
+        json!({
+            "address": format!("{:#x}", row.at.address), "text": String::from_utf8_lossy(code.bytes()),
+            "count": row.count, "cycles": row.cost.map(|cost| cost.cycles),
+            "stall_cycles": row.cost.map(|cost| cost.stalled),
+            "taken": row.runs.map(|runs| runs.taken), "not_taken": row.runs.map(|runs| runs.not_taken),
+            "targets": targets.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "function": function.name, "binary": name(function.binary),
+        "address": format!("{:#x}", function.start), "calls": function.calls,
+        "instructions_executed": function.executed(), "cycles": function.cycles(),
+        "instructions": function.rows.iter().map(row).collect::<Vec<_>>(),
+    })
+}

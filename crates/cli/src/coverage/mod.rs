@@ -1,0 +1,241 @@
+//! `tracewright coverage`: how much of the programs ran.
+
+mod json;
+mod missing;
+mod text;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tracewright_profile::coverage::{Coverage, Part, Wanted};
+use tracewright_profile::{Profile, Program, export};
+
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::decode::offset;
+use crate::decode::part::Range;
+use crate::funnel;
+use crate::output::{Error, Outcome, report, stdout};
+use crate::profile::open::Counted;
+
+/// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
+///
+/// What could have run is all code of the functions that the symbols of the programs tell, also of functions that never ran. Nothing
+/// has to be instrumented: it is the program as it is. Several captures add up; CAPTURE may also be a profile that was kept.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: as of all verbs; 3 if less ran than a minimum asks for.
+Examples:
+  tracewright coverage run
+  tracewright coverage run --missing --file sort.c
+  tracewright coverage run1 run2 run3 --lcov all.info --min-lines 80
+  genhtml --branch-coverage all.info -o html")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    /// More captures, whose coverage is added.
+    #[arg(value_name = "CAPTURE")]
+    more: Vec<PathBuf>,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    /// Only source files (or binaries) whose path has this in it (repeat for more).
+    #[arg(long = "file", value_name = "TEXT")]
+    files: Vec<String>,
+
+    /// Only functions whose name has this in it (repeat for more).
+    #[arg(long = "function", value_name = "TEXT")]
+    functions: Vec<String>,
+
+    /// Only what packets from this offset of the trace file on tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
+    from: u64,
+
+    /// Only what packets before this offset of the trace file tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset)]
+    to: Option<u64>,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
+
+    /// List the lines, branches and functions that never ran.
+    #[arg(long)]
+    missing: bool,
+
+    /// How many functions of a file are listed.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+
+    /// One JSON object, with all rows.
+    #[arg(long)]
+    json: bool,
+
+    /// Write lcov's text, too; - is standard output, and nothing else is written there.
+    #[arg(long, value_name = "FILE")]
+    lcov: Option<PathBuf>,
+
+    /// Fail if less of the source lines ran.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_lines: Option<f64>,
+
+    /// Fail if less of the outcomes of branches in source files came about.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_branches: Option<f64>,
+
+    /// Fail if less of the functions in source files ran.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    min_functions: Option<f64>,
+}
+
+/// The status if less ran than asked for.
+const TOO_LITTLE: u8 = 3;
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let (mut profile, programs, mut outcome) = gather(opts)?;
+    let wanted = Wanted { files: opts.files.clone(), functions: opts.functions.clone() };
+    let coverage = Coverage::new(&profile, &programs, &wanted);
+    profile.funnel.in_output = coverage.executed;
+    if coverage.functions.is_empty() {
+        outcome = outcome.and(Outcome::HadErrors);
+    }
+    let mut shown = true;
+    if let Some(path) = &opts.lcov {
+        shown = path.as_os_str() != "-";
+        write(path, &export::lcov::write(&coverage))?;
+    }
+    if shown {
+        let text = match (opts.json, opts.missing) {
+            (true, _) => json::object(&coverage, &profile),
+            (false, true) => missing::all(&coverage, &programs),
+            (false, false) => text::all(opts, &coverage),
+        };
+        let mut out = stdout();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+    }
+    report_outside(opts, &coverage);
+    let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
+    let left_out = if filtered { "not asked for (--file, --function)" } else { "of no known function" };
+    funnel::report_sums(&profile.funnel, left_out);
+    Ok(if is_enough(opts, &Totals::of_sources(&coverage)) { outcome } else { Outcome::Status(TOO_LITTLE) })
+}
+
+/// What ran in all captures, and the programs of each.
+fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome), Error> {
+    let mut profile = Profile::default();
+    let mut programs = Vec::new();
+    let mut outcome = Outcome::Good;
+    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
+    for path in std::iter::once(&opts.capture.capture).chain(&opts.more) {
+        let capture = opts.capture.of(path);
+        let counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        outcome = outcome.and(counted.outcome);
+        let binaries = &counted.profile.binaries;
+        let numbers: Vec<_> = binaries.iter().map(|binary| profile.binary(binary.clone())).collect();
+        profile.merge(&counted.profile);
+        programs.push(counted.program.renumbered(&numbers));
+    }
+    Ok((profile, programs, outcome))
+}
+
+/// Says what is not in the output, and why.
+fn report_outside(opts: &Opts, coverage: &Coverage) {
+    for name in &coverage.without_functions {
+        report(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
+    }
+    let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
+    if coverage.functions.is_empty() {
+        report(match filtered {
+            true => "no function is of a file and has a name as asked for",
+            false => "nothing ran of which the functions are known",
+        });
+    }
+}
+
+/// Sums of several files.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    lines: Part,
+    branches: Part,
+    functions: Part,
+    instructions: Part,
+}
+
+impl Totals {
+    fn of(coverage: &Coverage, file: u32) -> Self {
+        let of = &coverage.files[file as usize];
+        Self {
+            lines: of.lines(),
+            branches: of.branches(),
+            functions: coverage.functions_part(file),
+            instructions: of.instructions,
+        }
+    }
+
+    fn add(mut self, other: Self) -> Self {
+        self.lines += other.lines;
+        self.branches += other.branches;
+        self.functions += other.functions;
+        self.instructions += other.instructions;
+        self
+    }
+
+    /// Of all source files: what is in lcov's text.
+    fn of_sources(coverage: &Coverage) -> Self {
+        let files = (0..).zip(&coverage.files).filter(|(_, file)| file.is_source);
+        files.map(|(file, _)| Self::of(coverage, file)).fold(Self::default(), Self::add)
+    }
+
+    fn of_all(coverage: &Coverage) -> Self {
+        (0..coverage.files.len() as u32).map(|file| Self::of(coverage, file)).fold(Self::default(), Self::add)
+    }
+}
+
+/// Whether as much ran as was asked for; says what did not.
+fn is_enough(opts: &Opts, totals: &Totals) -> bool {
+    let asked = [
+        (opts.min_lines, totals.lines, "lines"),
+        (opts.min_branches, totals.branches, "branches"),
+        (opts.min_functions, totals.functions, "functions"),
+    ];
+    let mut is_enough = true;
+    for (least, part, what) in asked {
+        let Some(least) = least else { continue };
+        match part.percent() {
+            Some(percent) if percent >= least => continue,
+            Some(percent) => {
+                let Part { hit, all } = part;
+                // Not rounded up to what was asked for.
+                let percent = (percent * 100.0).floor() / 100.0;
+                report(&format!("{what}: {percent} % ({hit} of {all}) is less than {least} %"));
+            }
+            None => report(&format!("{what}: there are none in source files: is there debug information?")),
+        }
+        is_enough = false;
+    }
+    is_enough
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    if path.as_os_str() == "-" {
+        let mut out = stdout();
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    std::fs::write(path, text)
+        .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    number
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "expected a percentage: a number from 0 to 100".into())
+}

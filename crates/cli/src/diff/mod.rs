@@ -1,0 +1,87 @@
+//! `tracewright diff`: what got hotter, what got colder.
+
+mod json;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tracewright_profile::diff::{Diff, Side};
+
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::filter::FilterArgs;
+use crate::funnel;
+use crate::output::{Error, Outcome, report, say};
+use crate::profile::open::{Counted, is_profile};
+use crate::profile::write;
+
+/// Show what got hotter and what got colder between two profiles or captures.
+///
+/// Functions are compared by name, so that the two may be of two builds of a program. Conditional branches are compared by address where both
+/// are of one build (by build ID), otherwise by function and source line, or by how far behind the start of the function they are.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tracewright diff before.prof after.prof
+  tracewright diff monday/ tuesday/ --function parse --json")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    /// What it is compared with: a profile or a capture, as the first.
+    other: PathBuf,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// How many functions and branches at most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+
+    /// One JSON object, with all of them.
+    #[arg(long)]
+    json: bool,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let open = |path: &Path| -> Result<Counted, Error> {
+        let mut capture = opts.capture.of(path);
+        if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
+            // It is meant for the other.
+            capture.symfs.clear();
+        }
+        let range = opts.filter.range();
+        let mut counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        opts.filter.apply(&mut counted.profile, &counted.program)?;
+        Ok(counted)
+    };
+    let paths = [opts.capture.capture.as_path(), &opts.other];
+    let both = [open(paths[0])?, open(paths[1])?];
+    let sides = both.each_ref().map(|of| Side { profile: &of.profile, program: &of.program });
+    let diff = Diff::new(sides);
+    let names = paths.map(|path| path.display().to_string());
+    let funnels = both.each_ref().map(|of| &of.profile.funnel);
+    let out =
+        if opts.json { json::object(&diff, &names, funnels) } else { text::all(&diff, &names, opts.top) };
+    write("-".as_ref(), out.as_bytes())?;
+    let left_out = opts.filter.left_out(funnel::FILTERED);
+    for (name, of) in names.iter().zip(&both) {
+        say("");
+        report(name);
+        funnel::report_all(&of.profile, &of.program, left_out);
+    }
+    let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
+    let [first, second] = both;
+    Ok(first.outcome.and(second.outcome).and(Outcome::from_errors(is_empty.into())))
+}

@@ -1,0 +1,101 @@
+//! Two profiles beside each other, for people: 80 columns wide.
+
+use std::fmt::Write;
+
+use tracewright_profile::diff::{Diff, change, share};
+
+use crate::record::grouped;
+
+/// Columns of what is behind the numbers.
+const NAME: usize = 80 - 43;
+
+/// The tables.
+pub fn all(diff: &Diff, names: &[String; 2], top: usize) -> String {
+    let mut text = String::new();
+    let [a, b] = diff.instructions;
+    for (letter, name, of) in [("A", &names[0], a), ("B", &names[1], b)] {
+        let _ = writeln!(text, "{letter}  {:>18} instructions  {}", grouped(of), tail(name, 44));
+    }
+    let _ = writeln!(text, "   {:>18}", signed(a, b));
+    let _ = writeln!(text, "\n share A  share B   change  change in instr.  function");
+    let rows = diff.functions.iter().filter(|of| of.instructions[0] != of.instructions[1]);
+    let changed = rows.clone().count();
+    for of in rows.take(top) {
+        let [before, after] = of.instructions;
+        numbers(&mut text, of.instructions, diff.instructions);
+        let _ = writeln!(text, "{:>17}  {}", difference(before, after), head(&of.name, NAME - 2));
+    }
+    rest(&mut text, changed, top, diff.functions.len(), "functions");
+    let _ = writeln!(text, "\n share A  share B   change  taken A  taken B  branch (conditional)");
+    let rows = diff
+        .branches
+        .iter()
+        .filter(|of| of.ran != [0, 0] && (of.ran[0], of.taken[0]) != (of.ran[1], of.taken[1]));
+    let changed = rows.clone().count();
+    for of in rows.take(top) {
+        numbers(&mut text, of.ran, diff.branches_ran);
+        for side in 0..2 {
+            let taken = match of.ran[side] {
+                0 => "-".into(),
+                ran => format!("{:.1} %", share(of.taken[side], ran) * 100.0),
+            };
+            let _ = write!(text, "{taken:>9}");
+        }
+        let _ = writeln!(text, "  {}", head(&of.name, NAME - 3));
+    }
+    rest(&mut text, changed, top, diff.branches.len(), "branches");
+    text
+}
+
+/// The shares of both, and how they changed.
+fn numbers(text: &mut String, of: [u64; 2], all: [u64; 2]) {
+    for side in 0..2 {
+        let _ = write!(text, "{:>7.2} %", share(of[side], all[side]) * 100.0);
+    }
+    let _ = write!(text, "{:>+9.2}", change(of, all) * 100.0);
+}
+
+/// What is not in the table.
+fn rest(text: &mut String, changed: usize, top: usize, all: usize, what: &str) {
+    let hidden = changed.saturating_sub(top);
+    if hidden > 0 {
+        let _ = writeln!(text, "{hidden:>8} more {what} that changed (--top)");
+    }
+    if all > changed {
+        let _ = writeln!(text, "{:>8} {what} ran as often in both", all - changed);
+    }
+}
+
+/// `+1 000`.
+fn difference(before: u64, after: u64) -> String {
+    match after.checked_sub(before) {
+        Some(more) => format!("+{}", grouped(more)),
+        None => format!("-{}", grouped(before - after)),
+    }
+}
+
+/// `+1 000 (+2.5 %)`.
+fn signed(before: u64, after: u64) -> String {
+    let part = match before {
+        0 => String::new(),
+        _ => format!(" ({:+.2} %)", (after as f64 / before as f64 - 1.0) * 100.0),
+    };
+    difference(before, after) + &part
+}
+
+/// The first characters.
+fn head(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    name.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// The last characters.
+fn tail(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.to_owned();
+    }
+    std::iter::once('…').chain(name.chars().skip(count + 1 - most)).collect()
+}

@@ -1,0 +1,151 @@
+//! What became of all that was traced: the last words of every verb that counts.
+
+use serde_json::{Value, json};
+use tracewright_profile::{Funnel, Profile, Program};
+
+use crate::output::{report, say};
+use crate::record::grouped;
+
+/// Instructions of a binary of which no function is known.
+struct Unknown<'a> {
+    file: &'a str,
+    instructions: u64,
+    is_here: bool,
+}
+
+/// Why something is not in the output of what a stored profile has.
+pub const FILTERED: &str = "not asked for when the profile was made";
+
+/// No more binaries are named.
+const MOST_NAMED: usize = 3;
+
+/// Says on standard error what is left at each step, and why the rest is not. `left_out`: why what ran is not in the output, if
+/// anything is not.
+pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
+    say("");
+    lines(&profile.funnel, &unknown(profile, program), left_out).iter().for_each(|line| say(line));
+    if profile.funnel.in_output == 0 {
+        report(&format!("nothing is in the output: {}", why_nothing(&profile.funnel, left_out)));
+    }
+}
+
+/// The same of profiles whose binaries are not asked for.
+pub fn report_sums(funnel: &Funnel, left_out: &str) {
+    say("");
+    lines(funnel, &[], left_out).iter().for_each(|line| say(line));
+    if funnel.in_output == 0 {
+        report(&format!("nothing is in the output: {}", why_nothing(funnel, left_out)));
+    }
+}
+
+fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
+    match funnel {
+        Funnel { bytes: 0, instructions: 0, .. } => "there is no trace".into(),
+        Funnel { instructions: 0, without_code: 1.., .. } => {
+            "no image has the code that ran (give it with --image FILE[@ADDR])".into()
+        }
+        Funnel { instructions: 0, .. } => "nothing could be decoded".into(),
+        _ => format!("all was left out: {left_out}"),
+    }
+}
+
+/// For programs.
+pub fn object(funnel: &Funnel) -> Value {
+    json!({
+        "bytes": funnel.bytes,
+        "bytes_decoded": funnel.bytes_decoded(),
+        "bytes_around": funnel.bytes_around,
+        "bytes_unread": funnel.bytes_unread,
+        "bytes_lost": funnel.bytes_lost,
+        "gaps": funnel.gaps,
+        "instructions": funnel.instructions,
+        "without_code": funnel.without_code,
+        "mismatches": funnel.mismatches,
+        "in_binary": funnel.in_binary,
+        "in_function": funnel.in_function,
+        "in_output": funnel.in_output,
+    })
+}
+
+/// Binaries of which instructions are in no function, those with most first.
+fn unknown<'a>(profile: &'a Profile, program: &Program) -> Vec<Unknown<'a>> {
+    let mut all = vec![0; profile.binaries.len()];
+    for (code, runs) in &profile.blocks {
+        if let Some(sum) = all.get_mut(code.start.binary as usize)
+            && program.symbol(code.start).is_none()
+        {
+            *sum += u64::from(code.count) * runs.all();
+        }
+    }
+    let rows = (0..).zip(&profile.binaries).zip(all).filter(|(_, instructions)| *instructions > 0);
+    let mut rows: Vec<_> = rows
+        .map(|((number, binary), instructions)| {
+            let is_here = program.has(number);
+            Unknown { file: binary.file_name(), instructions, is_here }
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
+    rows
+}
+
+fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut step = |name: &str, number: u64, of: u64| {
+        let share = match of {
+            0 => String::new(),
+            of => format!("{:.1} %", number as f64 / of as f64 * 100.0),
+        };
+        lines.push(format!("{name:<20}{:>22}{share:>10}", grouped(number)));
+        lines.len()
+    };
+    let times = |count: u64, what: &str| match count {
+        1 => format!("once {what}"),
+        count => format!("{} times {what}", grouped(count)),
+    };
+    let mut why: Vec<(usize, String)> = Vec::new();
+    let mut add = |at: usize, is: bool, text: String| {
+        if is {
+            why.push((at, text));
+        }
+    };
+    let at = step("bytes of trace", funnel.bytes, 0);
+    step("decoded", funnel.bytes_decoded(), funnel.bytes);
+    let bytes = |count: u64, what: &str| format!("{} {what}", grouped(count));
+    add(at, funnel.bytes_around > 0, bytes(funnel.bytes_around, "around it: frames, sources not asked for"));
+    add(at, funnel.bytes_unread > 0, bytes(funnel.bytes_unread, "of sources that cannot be read"));
+    let gaps = match funnel.gaps {
+        0 => "before the first synchronisation".into(),
+        1 => "lost: 1 gap, the start".into(),
+        gaps => format!("lost: {} gaps, the start", grouped(gaps)),
+    };
+    add(at, funnel.bytes_lost > 0, bytes(funnel.bytes_lost, &gaps));
+    let at = step("instructions", funnel.instructions, 0);
+    add(at - 1, funnel.without_code > 0, times(funnel.without_code, "no image has the code that ran"));
+    add(at - 1, funnel.mismatches > 0, times(funnel.mismatches, "the code cannot be what ran"));
+    let lost = |before: u64, after: u64| before.saturating_sub(after);
+    let in_none = lost(funnel.instructions, funnel.in_binary);
+    add(at, in_none > 0, format!("{} of no known binary", grouped(in_none)));
+    let at = step("of a known binary", funnel.in_binary, funnel.instructions);
+    step("of a known function", funnel.in_function, funnel.instructions);
+    for row in unknown.iter().take(MOST_NAMED) {
+        let what = if row.is_here { "without symbols there" } else { "which is not here (--image, --symfs)" };
+        add(at, true, format!("{} of {}, {what}", grouped(row.instructions), row.file));
+    }
+    let more: u64 = unknown.iter().skip(MOST_NAMED).map(|row| row.instructions).sum();
+    add(at, more > 0, format!("{} of other binaries", grouped(more)));
+    let at = step("in the output", funnel.in_output, funnel.instructions);
+    let out = lost(funnel.instructions, funnel.in_output);
+    add(at, out > 0, format!("{} left out: {left_out}", grouped(out)));
+    let mut all = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        all.push(line.clone());
+        let of = why.iter().filter(|(at, _)| *at == number + 1);
+        all.extend(of.map(|(_, text)| cut(&format!("  - {text}"))));
+    }
+    all
+}
+
+/// So that it fits a terminal.
+fn cut(line: &str) -> String {
+    if line.chars().count() <= 80 { line.to_owned() } else { line.chars().take(79).chain(['…']).collect() }
+}

@@ -1,0 +1,111 @@
+//! `tracewright merge`: profiles and captures, added up.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rayon::prelude::*;
+use serde_json::json;
+use tracewright_profile::{Profile, store};
+
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::filter::FilterArgs;
+use crate::funnel;
+use crate::output::{Error, Outcome, report};
+use crate::profile::open::{Counted, is_profile, read};
+use crate::profile::write;
+
+/// Add up profiles and captures.
+///
+/// Each is a profile that `tracewright profile --format tracewright` wrote, or a capture. Counts are added up by binary (its build ID)
+/// and address, exactly: in whatever order, the same file comes out.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  tracewright merge monday.prof tuesday.prof perf.data -o all.prof
+  tracewright profile all.prof --format autofdo -o app.afdo")]
+pub struct Opts {
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    /// More of them.
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
+
+    #[command(flatten)]
+    select: SelectArgs,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// Where to; - is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// What it came to as a JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
+}
+
+/// Runs the verb.
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if opts.json && opts.output.as_os_str() == "-" {
+        return Err(Error::Message("--json and -o - both write to standard output".into()));
+    }
+    let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
+    // Those that need no binaries are read side by side.
+    let is_plain = |path: &PathBuf| is_profile(path) && !opts.filter.any_places();
+    let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
+    let sum = |one: Profile, other: Profile| {
+        let (mut sum, other) =
+            if one.blocks.len() < other.blocks.len() { (other, one) } else { (one, other) };
+        sum.merge(&other);
+        sum
+    };
+    let mut profile =
+        plain.par_iter().map(|path| read(path)).try_reduce(Profile::default, |a, b| Ok(sum(a, b)))?;
+    let mut outcome = Outcome::Good;
+    for path in others {
+        let mut capture = opts.capture.of(path);
+        if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
+            // It is meant for those that are.
+            capture.symfs.clear();
+        }
+        let range = opts.filter.range();
+        let mut counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        opts.filter.apply(&mut counted.profile, &counted.program)?;
+        outcome = outcome.and(counted.outcome);
+        profile.merge(&counted.profile);
+    }
+    let most = [profile.instructions_checked(), profile.taken_checked(), Some(profile.funnel.bytes)];
+    if most.iter().any(|sum| sum.is_none_or(|sum| sum > store::LARGEST_SUM)) {
+        return Err(Error::Message("these add up to more than a profile can hold (2^60)".into()));
+    }
+    for binary in profile.binaries.iter().filter(|binary| binary.build_id.is_empty() && binary.is_elf) {
+        if paths.len() > 1 {
+            report(&format!("{}: no build ID: taken for the same in all that name it", binary.name));
+        }
+    }
+    write(&opts.output, &store::write(&profile))?;
+    if opts.json {
+        let object = json!({
+            "inputs": paths.len(),
+            "binaries": profile.binaries.len(),
+            "blocks": profile.blocks.len(),
+            "branches": profile.branches.len(),
+            "instructions": profile.instructions(),
+            "taken": profile.taken(),
+            "funnel": funnel::object(&profile.funnel),
+        });
+        write("-".as_ref(), format!("{object}\n").as_bytes())?;
+    }
+    funnel::report_sums(&profile.funnel, opts.filter.left_out(funnel::FILTERED));
+    let is_empty = profile.funnel.in_output == 0;
+    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
+}

@@ -1,0 +1,103 @@
+//! A branch list of simpleperf instead of a capture: what ran is followed through the programs.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use tracewright_core::Isa;
+use tracewright_image::{Bytes, Image, Place};
+use tracewright_input::{ImageFile, map_file, perf};
+use tracewright_profile::branch_list::{self, Expanded, Listed};
+use tracewright_profile::{Binary, Profile, Program};
+
+use super::Opts;
+use super::open::{Counted, attribute};
+use crate::output::{Error, Outcome, report};
+
+/// Programs that are not here are named up to so many.
+const MOST_NAMED: usize = 3;
+
+/// Whether a file is a branch list.
+pub fn is_one(path: &Path) -> bool {
+    let mut head = [0; 26];
+    path.is_file()
+        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
+        && branch_list::is_branch_list(&head)
+}
+
+/// What ran, and the programs.
+pub fn load(opts: &Opts) -> Result<Counted, Error> {
+    let path = &opts.capture.capture;
+    let wrong = |message: String| Error::Message(format!("{}: {message}", path.display()));
+    let bytes = map_file(path)?;
+    let list = branch_list::read(bytes.as_slice(), perf::unpacked_zstd).map_err(wrong)?;
+    let mut builder = Image::builder();
+    let mut missing = Vec::new();
+    let mut found = Vec::new();
+    for (listed, number) in list.binaries.iter().zip(0..) {
+        builder.number(0);
+        let program = match program(opts, listed) {
+            Ok(program) => program,
+            Err(why) => {
+                missing.push(format!("{}: {why}", listed.path));
+                builder.absent(&listed.path, &why);
+                continue;
+            }
+        };
+        let (name, bytes, isa) = program;
+        if let Err(error) = builder.elf(&name, bytes, Place::AsLinked, Image::space_of(number)) {
+            missing.push(format!("{}: {error}", listed.path));
+            builder.absent(&listed.path, "not a program");
+            continue;
+        }
+        builder.ran_as(&listed.path);
+        found.push((listed, number, isa));
+    }
+    let image = builder.build();
+    let (mut profile, mut expanded) = (Profile::default(), Expanded::default());
+    for &(listed, number, isa) in &found {
+        let build_id =
+            image.files().nth(number as usize).and_then(|file| file.build_id()).unwrap_or_default().to_vec();
+        let binary = profile.binary(Binary { name: listed.path.clone(), build_id, is_elf: true });
+        expanded.add(&mut profile, binary, listed, (&image, Image::space_of(number), isa));
+    }
+    for why in missing.iter().take(MOST_NAMED) {
+        report(&format!("no code of {why}"));
+    }
+    if let Some(more @ 1..) = missing.len().checked_sub(MOST_NAMED) {
+        report(&format!("no code of {more} more of the programs"));
+    }
+    let programs = format!("{} of {} programs", found.len(), list.binaries.len());
+    let Expanded { followed, lost } = expanded;
+    report(&format!("{followed} branches of {programs} followed, {lost} could not be"));
+    let outcome = if missing.is_empty() && lost == 0 { Outcome::Good } else { Outcome::HadErrors };
+    profile.funnel.instructions = profile.instructions();
+    let program = Program::new(&profile, &image);
+    attribute(&mut profile, &program);
+    Ok(Counted { profile, program, outcome, decoded: None })
+}
+
+/// A program: its name here, its bytes, its instructions.
+fn program(opts: &Opts, listed: &Listed) -> Result<(String, Bytes, Isa), String> {
+    if listed.kernel_start.is_some() {
+        return Err("its addresses are those in memory, which are not followed in branch lists".into());
+    }
+    let is_it = |image: &&ImageFile| image.path.file_name() == Path::new(&listed.path).file_name();
+    let (path, bytes) = match opts.program.images.iter().find(is_it) {
+        Some(image) => {
+            let bytes = map_file(&image.path).map_err(|problem| problem.message)?;
+            (image.path.clone(), bytes)
+        }
+        None => {
+            perf::find_program(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)?
+        }
+    };
+    let head = bytes.as_slice();
+    let isa = match (head.get(18..20), head.get(4)) {
+        (Some([183, 0]), _) => Isa::A64,
+        (Some([243, 0]), Some(1)) => Isa::Rv32,
+        (Some([243, 0]), _) => Isa::Rv64,
+        _ => return Err(format!("{} is no program for AArch64 or RISC-V", path.display())),
+    };
+    Ok((path.display().to_string(), bytes, isa))
+}

@@ -1,0 +1,108 @@
+//! Blocks of all sources, counted while they are decoded, without any being made.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
+use tracewright_flow as flow;
+use tracewright_image::Image;
+use tracewright_isa::{ItState, decode};
+use tracewright_profile::{Binary, Code, Place, Profile};
+
+use crate::decode::part::{At, Print};
+use crate::line::Line;
+
+/// Counts what is decoded.
+#[derive(Default)]
+pub struct Count {
+    all: Mutex<flow::Profile>,
+}
+
+impl Print for Count {
+    const SILENT: bool = true;
+    const COUNTS: bool = true;
+    type State = ();
+
+    fn element(&self, _: &mut (), _: &mut Line, _: &At<'_>, _: &Element) {}
+
+    fn counted(&self, profile: flow::Profile) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(profile);
+    }
+}
+
+impl Count {
+    /// What all sources came to, in binaries.
+    pub fn finish(self, image: &Image) -> Profile {
+        let flow::Profile { blocks, indirect } =
+            self.all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut profile = Profile::default();
+        let mut places = Places::new(image);
+        // In the order of addresses, so that binaries have the same numbers each time.
+        let mut blocks: Vec<_> = blocks.into_iter().collect();
+        blocks.sort_unstable_by_key(|((block, space), _)| {
+            (space.process(), space.bits(), block.start, block.count)
+        });
+        for ((block, space), count) in &blocks {
+            let code = Code::of(block, places.of(&mut profile, block.start, *space));
+            profile.funnel.instructions += u64::from(block.count) * count;
+            profile.blocks.entry(code).or_default().add(block.ended, *count);
+        }
+        for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {
+            if let Some(to) = target(image, block, *space) {
+                let from = places.of(&mut profile, block.last(), *space);
+                let to = places.of(&mut profile, to, *space);
+                *profile.branches.entry((from, to)).or_default() += count;
+            }
+        }
+        let mut indirect: Vec<_> = indirect.into_iter().collect();
+        indirect.sort_unstable_by_key(|((from, to), _)| {
+            (from.1.process(), from.1.bits(), from.0, to.1.process(), to.1.bits(), to.0)
+        });
+        for (((from, from_space), (to, to_space)), count) in indirect {
+            let (from, to) =
+                (places.of(&mut profile, from, from_space), places.of(&mut profile, to, to_space));
+            *profile.branches.entry((from, to)).or_default() += count;
+        }
+        profile
+    }
+}
+
+/// Where the direct branch at the end of a block goes.
+fn target(image: &Image, block: &Block, space: MemorySpace) -> Option<u64> {
+    if block.class.flow != Flow::Direct {
+        return None;
+    }
+    let mut bytes = [0; 4];
+    let len = image.read_into(block.last(), space, &mut bytes[..block.last_len.min(4).into()]);
+    let found = decode(block.isa, block.last(), &bytes, &mut ItState::default())?;
+    (len == usize::from(block.last_len)).then_some(found.target)
+}
+
+/// Addresses in memory as places in binaries.
+pub struct Places<'i> {
+    image: &'i Image,
+    /// By file of the image: the binary's number.
+    binaries: HashMap<u32, u32>,
+}
+
+impl<'i> Places<'i> {
+    pub fn new(image: &'i Image) -> Self {
+        Self { image, binaries: HashMap::new() }
+    }
+
+    /// The place of an address; its binary is added to the profile if it is new.
+    pub fn of(&mut self, profile: &mut Profile, address: u64, space: MemorySpace) -> Place {
+        let Some((file, address)) = self.image.place(address, space) else {
+            return Place { binary: Place::NOWHERE, address };
+        };
+        let binary = *self.binaries.entry(file).or_insert_with(|| {
+            let Some(found) = self.image.files().nth(file as usize) else { return Place::NOWHERE };
+            profile.binary(Binary {
+                name: found.path().to_owned(),
+                build_id: found.build_id().unwrap_or_default().to_vec(),
+                is_elf: found.is_elf(),
+            })
+        });
+        Place { binary, address }
+    }
+}

@@ -1,0 +1,84 @@
+//! Elements of all sources, counted one by one: the naive twin of [`Count`](super::count::Count).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tracewright_core::{Block, Element, Ended, MemorySpace};
+use tracewright_profile::{Code, Profile};
+
+use super::count::Places;
+use crate::decode::part::{At, Print};
+use crate::line::Line;
+
+/// Counts what is decoded.
+#[derive(Default)]
+pub struct Gather {
+    done: Mutex<Profile>,
+}
+
+/// What is counted of a source, with the files' numbers in the image for binaries.
+#[derive(Default)]
+pub struct State {
+    blocks: HashMap<(Block, MemorySpace), u64>,
+    branches: HashMap<(u64, MemorySpace, u64, MemorySpace), u64>,
+    /// The branch that was taken last: where it went is told by what comes next.
+    taken: Option<(u64, MemorySpace)>,
+}
+
+impl State {
+    fn went(&mut self, to: u64, space: MemorySpace) {
+        if let Some((from, from_space)) = self.taken.take() {
+            *self.branches.entry((from, from_space, to, space)).or_default() += 1;
+        }
+    }
+}
+
+impl Print for Gather {
+    type State = State;
+
+    fn element(&self, state: &mut State, _line: &mut Line, at: &At<'_>, element: &Element) {
+        match element {
+            Element::Block(block) => {
+                state.went(block.start, at.space);
+                *state.blocks.entry((*block, at.space)).or_default() += 1;
+                state.taken = (block.ended == Ended::Taken).then(|| (block.last(), at.space));
+            }
+            // What an exception keeps from running is not where a branch went.
+            Element::UnknownPath { .. }
+            | Element::TraceOn(_)
+            | Element::Exception(_)
+            | Element::NoCode { .. }
+            | Element::Mismatch(_)
+            | Element::Lost(_)
+            | Element::Gap { .. } => state.taken = None,
+            _ => {}
+        }
+    }
+
+    fn end(&self, state: &mut State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+        let State { blocks, branches, .. } = std::mem::take(state);
+        let mut of = Profile::default();
+        let mut places = Places::new(at.image);
+        let mut blocks: Vec<_> = blocks.into_iter().collect();
+        blocks.sort_unstable_by_key(|((block, space), _)| {
+            (space.process(), space.bits(), block.start, block.count)
+        });
+        for ((block, space), count) in blocks {
+            let code = Code::of(&block, places.of(&mut of, block.start, space));
+            of.funnel.instructions += u64::from(block.count) * count;
+            of.blocks.entry(code).or_default().add(block.ended, count);
+        }
+        for ((from, from_space, to, to_space), count) in branches {
+            let (from, to) = (places.of(&mut of, from, from_space), places.of(&mut of, to, to_space));
+            *of.branches.entry((from, to)).or_default() += count;
+        }
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).merge(&of);
+    }
+}
+
+impl Gather {
+    /// What all sources came to.
+    pub fn finish(self) -> Profile {
+        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}

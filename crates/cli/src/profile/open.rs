@@ -1,0 +1,188 @@
+//! Where a profile comes from: a capture that is decoded, or a file that holds one.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use tracewright_image::{Builder, Image};
+use tracewright_input::{Capture, ImageFile, map_file, perf};
+use tracewright_profile::{Binary, Funnel, Profile, Program, store};
+
+use super::count::Count;
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::decode::part::{Range, Tally};
+use crate::output::{Error, Needs, Outcome, report, report_problems};
+use crate::{decode, images};
+
+/// A profile, and the binaries of it that are here.
+pub struct Counted {
+    pub profile: Profile,
+    pub program: Program,
+    pub outcome: Outcome,
+    /// What it was decoded from, if it was.
+    pub decoded: Option<Decoded>,
+}
+
+/// A capture, and the programs that ran.
+pub struct Decoded {
+    pub capture: Capture,
+    pub image: Image,
+}
+
+/// No more binaries that are not here are named one by one.
+const MOST_NAMED: usize = 5;
+
+impl Counted {
+    /// Opens what is given as CAPTURE, and counts what is in `range` of it.
+    pub fn open(
+        capture: &CaptureArgs,
+        select: &SelectArgs,
+        program: &ProgramArgs,
+        range: Range,
+        jobs: u16,
+    ) -> Result<Self, Error> {
+        if is_profile(&capture.capture) {
+            let option = [
+                (!select.is_all(), "--id and --buffer"),
+                (!range.is_all(), "--from and --to"),
+                (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),
+            ];
+            if let Some((_, option)) = option.iter().find(|(given, _)| *given) {
+                let path = capture.capture.display();
+                let message = format!("{path} is a profile, without any trace: {option} are for captures");
+                return Err(Error::Message(message));
+            }
+            return Self::read(capture, &program.images);
+        }
+        let opened = capture.open()?;
+        let (image, problems) = opened.image(&program.images);
+        let outcome = report_problems(&opened.problems, Needs::All);
+        let outcome = outcome.and(report_problems(&problems, Needs::All));
+        images::report_remarks(&image, &program.images);
+        let count = Count::default();
+        let jobs = decode::number_of(jobs);
+        let (tally, errors) = decode::within(&opened, &image, (select, program), &count, range, jobs)?;
+        let mut profile = count.finish(&image);
+        fill(&mut profile.funnel, &tally);
+        let program = Program::new(&profile, &image);
+        attribute(&mut profile, &program);
+        let outcome = outcome.and(Outcome::from_errors(errors));
+        Ok(Self { profile, program, outcome, decoded: Some(Decoded { capture: opened, image }) })
+    }
+
+    /// Reads a file that holds a profile, and looks for the binaries.
+    fn read(capture: &CaptureArgs, named: &[ImageFile]) -> Result<Self, Error> {
+        let mut profile = read(&capture.capture)?;
+        let (program, outcome) = programs(&profile, capture, named);
+        // Of what filters have left out, nothing is known any more but how much it was.
+        if profile.instructions() == profile.funnel.instructions {
+            attribute(&mut profile, &program);
+        }
+        Ok(Self { profile, program, outcome, decoded: None })
+    }
+}
+
+/// Whether a file holds a profile.
+pub fn is_profile(path: &Path) -> bool {
+    let mut start = [0; store::MAGIC.len()];
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && store::is_profile(&start)
+}
+
+/// The profile that a file holds.
+pub fn read(path: &Path) -> Result<Profile, Error> {
+    let bytes = map_file(path)?;
+    store::read(bytes.as_slice()).map_err(|damage| Error::Message(format!("{}: {damage}", path.display())))
+}
+
+/// What decoding came to.
+fn fill(funnel: &mut Funnel, tally: &Tally) {
+    funnel.bytes = tally.bytes;
+    funnel.bytes_around = tally.bytes_around;
+    funnel.bytes_unread = tally.bytes_unread;
+    funnel.bytes_lost = tally.bytes_lost;
+    funnel.gaps = tally.gaps;
+    funnel.without_code = tally.no_code;
+    funnel.mismatches = tally.mismatches;
+}
+
+/// Says in the funnel how many instructions are of known binaries and functions.
+pub fn attribute(profile: &mut Profile, program: &Program) {
+    let Funnel { in_binary, in_function, in_output, .. } = &mut profile.funnel;
+    (*in_binary, *in_function, *in_output) = (0, 0, 0);
+    for (code, runs) in &profile.blocks {
+        let instructions = u64::from(code.count) * runs.all();
+        *in_output += instructions;
+        if profile.binaries.get(code.start.binary as usize).is_some() {
+            *in_binary += instructions;
+            *in_function += if program.symbol(code.start).is_some() { instructions } else { 0 };
+        }
+    }
+}
+
+/// The binaries of a profile that are on this machine; what is said of the others.
+fn programs(profile: &Profile, capture: &CaptureArgs, named: &[ImageFile]) -> (Program, Outcome) {
+    let mut builder = Image::builder();
+    let mut missing = Vec::new();
+    let named: Vec<_> = named.iter().map(|file| (file, image_build_id(&file.path))).collect();
+    for (number, binary) in (0..).zip(&profile.binaries) {
+        builder.number(0);
+        if let Err(why) = add(&mut builder, binary, number, capture, &named) {
+            missing.push((binary, why));
+        }
+    }
+    let used = |file: &ImageFile, id: &Option<String>| {
+        profile.binaries.iter().any(|binary| is_of(binary, file, id.as_deref()))
+    };
+    let mut outcome = Outcome::Good;
+    for (file, id) in named.iter().filter(|(file, id)| !used(file, id)) {
+        let id = id.as_deref().map_or("no build ID".into(), |id| format!("build ID {id}"));
+        report(&format!("{}: {id}: no binary of {} is that", file.path.display(), capture.capture.display()));
+        outcome = Outcome::HadErrors;
+    }
+    for (binary, why) in missing.iter().take(MOST_NAMED) {
+        report(&format!("{}: no symbols of it: {why}", binary.name));
+    }
+    if missing.len() > MOST_NAMED {
+        report(&format!("{} more binaries are not here either", missing.len() - MOST_NAMED));
+    }
+    (Program::new(profile, &builder.build()), outcome)
+}
+
+fn image_build_id(path: &Path) -> Option<String> {
+    tracewright_input::build_id(path).ok().flatten()
+}
+
+/// Whether a file that people name is a binary of a profile: by build ID; without any, by the name of the file.
+fn is_of(binary: &Binary, file: &ImageFile, id: Option<&str>) -> bool {
+    if binary.build_id.is_empty() || id.is_none() {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        return binary.build_id.is_empty() && name == binary.file_name();
+    }
+    id == Some(&binary.build_id_hex())
+}
+
+/// Adds a binary, in a memory space of its own. `Err`: why it is not here.
+fn add(
+    builder: &mut Builder,
+    binary: &Binary,
+    number: u32,
+    capture: &CaptureArgs,
+    named: &[(&ImageFile, Option<String>)],
+) -> Result<(), String> {
+    let space = Image::space_of(number);
+    let file = named.iter().find(|(file, id)| is_of(binary, file, id.as_deref())).map(|(file, _)| *file);
+    // Its name is that of the profile: where nothing else tells, it is known by that.
+    if !binary.is_elf {
+        let at = file.and_then(|file| Some((&file.path, file.at?)));
+        let (path, at) = at.ok_or("no ELF file: say where it was with --image FILE@ADDR")?;
+        let bytes = map_file(path).map_err(|problem| problem.to_string())?;
+        return builder.raw(&binary.name, bytes, at, space).map_err(|error| error.reason.to_string());
+    }
+    let bytes = match file {
+        Some(file) => map_file(&file.path).map_err(|problem| problem.to_string())?,
+        None => perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)?.1,
+    };
+    builder.elf(&binary.name, bytes, None, space).map_err(|error| error.reason.to_string())
+}

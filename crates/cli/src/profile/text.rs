@@ -1,0 +1,271 @@
+//! The default output, for people: 80 columns wide.
+
+use std::fmt::Write;
+
+use tracewright_profile::{EventRow, Paths, Place};
+
+use super::report::Report;
+use crate::decode::names;
+use crate::record::grouped;
+
+const WIDTH: usize = 80;
+
+/// All tables, the first `top` rows of each.
+pub fn all(report: &Report<'_>, top: usize) -> String {
+    let mut text = String::new();
+    sums(&mut text, report);
+    functions(&mut text, report, top);
+    loops(&mut text, report, top);
+    branches(&mut text, report, top);
+    indirect(&mut text, report, top);
+    events(&mut text, report, top);
+    if let Some(paths) = &report.paths {
+        path_tables(&mut text, report, paths, top);
+    }
+    text
+}
+
+fn sums(text: &mut String, report: &Report<'_>) {
+    let mut line = |number: u64, what: &str| {
+        let _ = writeln!(text, "{:>16}  {what}", grouped(number));
+    };
+    line(report.instructions, "instructions");
+    if report.calls.has_cycles {
+        let each = ratio(report.cycles, report.instructions);
+        line(report.cycles, &format!("cycles of them, {each} each"));
+    }
+    line(report.functions.len() as u64, "functions");
+    let calls = report.functions.iter().map(|(_, of)| of.calls).sum();
+    line(calls, "calls");
+    // The beginning is no gap.
+    if report.losses.gaps > 1 {
+        line(report.losses.gaps, "times the caller is not known: the trace begins, or was lost");
+    }
+    if report.losses.returns > 0 {
+        line(report.losses.returns, "returns to elsewhere than the last caller");
+    }
+    if report.calls.tree.folded() > 0 {
+        line(report.calls.tree.folded(), "calls put down to the caller: too many kinds of stacks");
+    }
+}
+
+fn functions(text: &mut String, report: &Report<'_>, top: usize) {
+    let has_cycles = report.calls.has_cycles;
+    let _ = write!(text, "\n{:>13}{:>6}{:>14}{:>6}{:>11}", "exclusive", "%", "inclusive", "%", "calls");
+    let _ = writeln!(text, "{}  function", if has_cycles { format!("{:>6}", "CPI") } else { String::new() });
+    let room = WIDTH - 52 - if has_cycles { 6 } else { 0 };
+    for (number, of) in report.functions.iter().take(top) {
+        let (own, inclusive) = (of.own.instructions, of.inclusive.instructions);
+        let _ = write!(
+            text,
+            "{:>13}{:>6}{:>14}{:>6}{:>11}",
+            grouped(own),
+            percent(own, report.instructions),
+            grouped(inclusive),
+            percent(inclusive, report.instructions),
+            grouped(of.calls)
+        );
+        if has_cycles {
+            let _ = write!(text, "{:>6}", ratio(of.own.cycles, own));
+        }
+        let _ = writeln!(text, "  {}", names::cut(report.calls.functions.name(*number), room));
+    }
+    more(text, report.functions.len(), top, "function");
+}
+
+fn loops(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.loops.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>13}{:>6}{:>11}{:>9}{:>9}  loop",
+        "instructions", "%", "entries", "trips", "most"
+    );
+    for (of, trips) in report.loops.iter().take(top) {
+        let _ = write!(
+            text,
+            "{:>13}{:>6}{:>11}{:>9}{:>9}  ",
+            grouped(trips.instructions),
+            percent(trips.instructions, report.instructions),
+            grouped(trips.entries),
+            short(trips.trips as f64 / trips.entries.max(1) as f64),
+            short(trips.range.map_or(0, |(_, most)| most) as f64)
+        );
+        // Inner ones stand further right.
+        let indent = (of.depth as usize).min(6);
+        let place = place(report, report.header(of), WIDTH - 50 - indent);
+        let _ = writeln!(text, "{:indent$}{place}", "");
+    }
+    more(text, report.loops.len(), top, "loop");
+}
+
+fn branches(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.branches.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>13}{:>8}{:>15}  branch, those that go both ways first",
+        "runs", "taken %", "the rarer way"
+    );
+    for branch in report.branches.iter().take(top) {
+        let _ = writeln!(
+            text,
+            "{:>13}{:>8}{:>15}  {}",
+            grouped(branch.runs()),
+            percent(branch.taken, branch.runs()),
+            grouped(branch.minority()),
+            place(report, branch.place, WIDTH - 38)
+        );
+    }
+    more(text, report.branches.len(), top, "branch");
+}
+
+fn indirect(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.indirect.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{:>13}{:>8}  indirect call, and what it calls", "calls", "%");
+    for branch in report.indirect.iter().take(top) {
+        let what = if report.is_virtual(branch) { "  (virtual)" } else { "" };
+        let at = place(report, branch.place, WIDTH - 23 - what.len());
+        let _ = writeln!(text, "{:>13}{:>8}  {at}{what}", grouped(branch.runs()), "");
+        let shown = 4;
+        for (to, count) in branch.targets.iter().take(shown) {
+            let share = percent(*count, branch.taken);
+            let _ = writeln!(text, "{:>13}{share:>8}    {}", grouped(*count), report.place(*to, WIDTH - 25));
+        }
+        let left = branch.targets.len().saturating_sub(shown);
+        if left > 0 {
+            let _ = writeln!(text, "{:>21}    {left} more", "");
+        }
+    }
+    more(text, report.indirect.len(), top, "indirect call");
+}
+
+fn events(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.events.is_empty() {
+        return;
+    }
+    let row = |text: &mut String, event: u8, of: &EventRow, name: &str| {
+        let within = match of.timed {
+            0 => "-".into(),
+            timed => short(of.cycles as f64 / timed as f64),
+        };
+        let _ = writeln!(text, "{:>13}{event:>7}{within:>14}  {name}", grouped(of.count));
+    };
+    let functions = report.events_of_functions();
+    let _ = writeln!(text, "\n{:>13}{:>7}{:>14}  function", "events", "number", "within cycles");
+    for (event, name, of) in functions.iter().take(top) {
+        row(text, *event, of, &names::cut(name, WIDTH - 36));
+    }
+    more(text, functions.len(), top, "function");
+    let _ =
+        writeln!(text, "\n{:>13}{:>7}{:>14}  block before the event", "events", "number", "within cycles");
+    for (event, at, of) in report.events.iter().take(top) {
+        let name = at.map_or_else(|| "?".to_owned(), |at| place(report, at, WIDTH - 36));
+        row(text, *event, of, &name);
+    }
+    more(text, report.events.len(), top, "block");
+}
+
+/// What branches do, given those just before them.
+fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize) {
+    let width = paths.width();
+    let _ = writeln!(
+        text,
+        "\nBranches, given the {width} branches before them; bits: 0 always the same, 1 a coin."
+    );
+    let rows = paths.conditioned();
+    let _ = writeln!(text, "{:>13}{:>8}{:>7}{:>7}{:>9}  branch", "runs", "taken %", "bits", "given", "paths");
+    for row in rows.iter().take(top) {
+        let _ = writeln!(
+            text,
+            "{:>13}{:>8}{:>7.3}{:>7.3}{:>9}  {}",
+            grouped(row.runs),
+            percent(row.taken, row.runs),
+            row.entropy,
+            row.given_path,
+            row.paths,
+            place(report, row.place, WIDTH - 46)
+        );
+    }
+    more(text, rows.len(), top, "branch");
+    let rows = paths.correlated();
+    let _ = writeln!(text, "\n{:>13}{:>7}  branch <- the one before it that tells of it", "runs", "bits");
+    for row in rows.iter().take(top) {
+        let room = (WIDTH - 26) / 2;
+        let (here, with) = (report.place(row.place, room), report.place(row.with, room));
+        let _ = writeln!(text, "{:>13}{:>7.3}  {here} <- {with}", grouped(row.runs()), row.gain);
+    }
+    more(text, rows.len(), top, "pair");
+    let _ = writeln!(text, "\n{:>13}  hot path: + taken, - not", "runs");
+    for path in paths.hot(top) {
+        let mut line = format!("{:>13} ", grouped(path.runs));
+        for (at, taken) in path.branches {
+            let word = format!(" {}{}", report.place(at, 40), if taken { " +" } else { " -" });
+            if line.chars().count() + word.chars().count() > WIDTH {
+                let _ = writeln!(text, "{line}");
+                line = " ".repeat(14);
+            }
+            line += &word;
+        }
+        let _ = writeln!(text, "{line}");
+    }
+    if paths.dropped() > 0 {
+        let _ = writeln!(
+            text,
+            "{:>13} runs of branches are in none of these: too many paths",
+            grouped(paths.dropped())
+        );
+    }
+}
+
+/// `sort+0x10 sort.c:12`, the line first if not all fits.
+fn place(report: &Report<'_>, place: Place, width: usize) -> String {
+    match report.source(place) {
+        Some(source) => {
+            let room = width.saturating_sub(source.chars().count() + 1).max(8);
+            names::cut(&format!("{} {source}", report.place(place, room)), width)
+        }
+        None => report.place(place, width),
+    }
+}
+
+/// How many rows are left out.
+fn more(text: &mut String, count: usize, top: usize, what: &str) {
+    let left = count.saturating_sub(top);
+    if left > 0 {
+        let plural = match (left, what.ends_with('h')) {
+            (1, _) => "",
+            (_, true) => "es",
+            _ => "s",
+        };
+        let _ = writeln!(text, "{:>13} more {what}{plural} (--top)", grouped(left as u64));
+    }
+}
+
+/// `12.3`.
+fn percent(part: u64, all: u64) -> String {
+    format!("{:.1}", 100.0 * part as f64 / all.max(1) as f64)
+}
+
+/// `1.23`.
+fn ratio(cycles: u64, instructions: u64) -> String {
+    if instructions == 0 {
+        return "-".into();
+    }
+    format!("{:.2}", cycles as f64 / instructions as f64)
+}
+
+/// A number in at most seven characters: `12.3`, `123456`, `12.3M`.
+fn short(number: f64) -> String {
+    match number {
+        _ if number == number.trunc() && number < 1e6 => format!("{number:.0}"),
+        _ if number < 1000.0 => format!("{number:.1}"),
+        _ if number < 1e6 => format!("{number:.0}"),
+        _ if number < 1e9 => format!("{:.1}M", number / 1e6),
+        _ => format!("{:.1}G", number / 1e9),
+    }
+}

@@ -1,0 +1,103 @@
+//! Trace events, as Perfetto and Chrome read them: written as they come.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde_json::json;
+use tracewright_profile::Thread;
+
+use super::Output;
+use super::gather::{Event, Unit, Viewer};
+
+/// Writes events.
+pub struct Chrome {
+    output: Output,
+    mhz: u32,
+    /// Names as JSON, by source and function.
+    names: HashMap<(usize, u32), String>,
+    is_first: bool,
+}
+
+impl Chrome {
+    pub fn new(output: Output, mhz: u32) -> Self {
+        Self { output, mhz, names: HashMap::new(), is_first: true }
+    }
+
+    /// What comes before each event.
+    fn next(&mut self) -> io::Result<()> {
+        let before: &[u8] = if self.is_first { b"{\"traceEvents\":[\n" } else { b",\n" };
+        self.is_first = false;
+        self.output.write_all(before)
+    }
+}
+
+impl Viewer for Chrome {
+    fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
+        self.next()?;
+        let ts = Micros(time, self.mhz);
+        match event {
+            Event::Begin(function, name) => {
+                let name = self.names.entry((source, function)).or_insert_with(|| json!(name).to_string());
+                write!(
+                    self.output,
+                    "{{\"ph\":\"B\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts},\"name\":{name}}}"
+                )
+            }
+            Event::End => {
+                write!(self.output, "{{\"ph\":\"E\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts}}}")
+            }
+        }
+    }
+
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()> {
+        let name = format!("{name} (times in {})", unit.words());
+        self.next()?;
+        let args = json!({ "name": name });
+        write!(self.output, "{{\"ph\":\"M\",\"pid\":{source},\"name\":\"process_name\",\"args\":{args}}}")?;
+        for (number, thread) in threads.iter().enumerate() {
+            self.next()?;
+            let args = json!({ "name": words(thread) });
+            write!(
+                self.output,
+                "{{\"ph\":\"M\",\"pid\":{source},\"tid\":{number},\"name\":\"thread_name\",\"args\":{args}}}"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if self.is_first {
+            self.output.write_all(b"{\"traceEvents\":[")?;
+        }
+        self.output.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")?;
+        self.output.flush()
+    }
+}
+
+/// A thread's name.
+pub fn words(thread: &Thread) -> String {
+    match (thread.vmid, thread.context_id) {
+        (None, None) => "all".into(),
+        (None, Some(id)) => format!("context {id}"),
+        (Some(vm), None) => format!("VM {vm}"),
+        (Some(vm), Some(id)) => format!("VM {vm} context {id}"),
+    }
+}
+
+/// Microseconds of a number of cycles: exact where that is possible in a millionth of one.
+struct Micros(u64, u32);
+
+impl std::fmt::Display for Micros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(cycles, mhz) = *self;
+        let (whole, rest) = (cycles / u64::from(mhz), cycles % u64::from(mhz));
+        if rest == 0 {
+            return write!(f, "{whole}");
+        }
+        let digits = format!("{:06}", rest * 1_000_000 / u64::from(mhz));
+        match digits.trim_end_matches('0') {
+            "" => write!(f, "{whole}"),
+            digits => write!(f, "{whole}.{digits}"),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The Firefox Profiler's processed profile: tables of columns, a sample wherever the stack changes, as long as the stack stays.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use tracewright_profile::Thread;
+
+use super::Output;
+use super::chrome::words;
+use super::gather::{Event, Unit, Viewer};
+
+/// The version of the format: the profiler upgrades what is older than its own.
+const VERSION: u32 = 47;
+
+/// Keeps the samples of a source until its end: `--most` limits them.
+pub struct Firefox {
+    output: Output,
+    /// Cycles in a millisecond.
+    per_ms: f64,
+    tracks: BTreeMap<(usize, u32), Track>,
+    has_head: bool,
+    /// How many threads were written.
+    written: usize,
+}
+
+/// A thread.
+#[derive(Default)]
+struct Track {
+    names: Vec<String>,
+    /// Functions by their numbers in the source.
+    functions: HashMap<u32, u32>,
+    /// Stacks by the stack below and the function.
+    stacks: HashMap<(Option<u32>, u32), u32>,
+    prefixes: Vec<Option<u32>>,
+    frames: Vec<u32>,
+    current: Option<u32>,
+    /// From when on the stack was which.
+    samples: Vec<(u64, Option<u32>)>,
+}
+
+impl Firefox {
+    pub fn new(output: Output, mhz: u32) -> Self {
+        let per_ms = 1000.0 * f64::from(mhz);
+        Self { output, per_ms, tracks: BTreeMap::new(), has_head: false, written: 0 }
+    }
+
+    /// What comes before the threads, once.
+    fn head(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.has_head, true) {
+            return Ok(());
+        }
+        let meta = json!({
+            "interval": 1.0, "startTime": 0, "processType": 0, "product": "tracewright", "stackwalk": 0,
+            "version": 27, "preprocessedProfileVersion": VERSION, "symbolicated": true,
+            "categories": [{ "name": "Other", "color": "grey", "subcategories": ["Other"] }],
+            "markerSchema": [],
+        });
+        write!(self.output, "{{\"meta\":{meta},\"libs\":[],\"threads\":[")
+    }
+}
+
+impl Track {
+    fn begin(&mut self, function: u32, name: &str) {
+        let names = &mut self.names;
+        let function = *self.functions.entry(function).or_insert_with(|| {
+            names.push(name.to_owned());
+            names.len() as u32 - 1
+        });
+        let (prefixes, frames) = (&mut self.prefixes, &mut self.frames);
+        let current = self.current;
+        self.current = Some(*self.stacks.entry((current, function)).or_insert_with(|| {
+            prefixes.push(current);
+            frames.push(function);
+            frames.len() as u32 - 1
+        }));
+    }
+
+    fn end(&mut self) {
+        self.current = self.current.and_then(|stack| self.prefixes[stack as usize]);
+    }
+
+    /// The stack is another from this time on.
+    fn sample(&mut self, time: u64) {
+        match self.samples.last_mut() {
+            Some((last, stack)) if *last == time => *stack = self.current,
+            _ => self.samples.push((time, self.current)),
+        }
+    }
+
+    /// Writes it as JSON. What is long is not made a value first.
+    fn write(&self, output: &mut Output, about: Value, per_ms: f64) -> io::Result<()> {
+        // The last sample ends the one before it.
+        let ends = self.samples.iter().skip(1);
+        let samples = self.samples.iter().zip(ends).filter(|((_, stack), _)| stack.is_some());
+        let ms = |cycles: u64| cycles as f64 / per_ms;
+        write!(output, "{{\"samples\":{{\"stack\":")?;
+        array(output, samples.clone().map(|((_, stack), _)| stack.unwrap_or(0)))?;
+        write!(output, ",\"time\":")?;
+        array(output, samples.clone().map(|((from, _), _)| ms(*from)))?;
+        write!(output, ",\"weight\":")?;
+        array(output, samples.clone().map(|((from, _), (to, _))| ms(to - from)))?;
+        write!(output, ",\"weightType\":\"tracing-ms\",\"length\":{}}}", samples.count())?;
+        let stacks = self.frames.len();
+        write!(output, ",\"stackTable\":{{\"prefix\":")?;
+        array(output, self.prefixes.iter().map(|prefix| json!(prefix)))?;
+        write!(output, ",\"frame\":")?;
+        array(output, self.frames.iter())?;
+        for column in ["category", "subcategory"] {
+            write!(output, ",\"{column}\":")?;
+            array(output, std::iter::repeat_n(0, stacks))?;
+        }
+        write!(output, ",\"length\":{stacks}}}")?;
+        // An object's fields, after those above.
+        let rest = self.rest(about).to_string();
+        write!(output, ",{}", rest.trim_start_matches('{'))
+    }
+
+    /// All but the samples and stacks.
+    fn rest(&self, mut about: Value) -> Value {
+        let functions = self.names.len();
+        let all = || (0..functions).collect::<Vec<_>>();
+        let nulls = || vec![Value::Null; functions];
+        let zeros = || vec![0; functions];
+        about["frameTable"] = json!({
+            "address": vec![-1; functions], "inlineDepth": zeros(), "category": zeros(),
+            "subcategory": zeros(), "func": all(), "nativeSymbol": nulls(), "innerWindowID": nulls(),
+            "implementation": nulls(), "line": nulls(), "column": nulls(), "length": functions,
+        });
+        about["funcTable"] = json!({
+            "name": all(), "isJS": vec![false; functions], "relevantForJS": vec![false; functions],
+            "resource": vec![-1; functions], "fileName": nulls(), "lineNumber": nulls(),
+            "columnNumber": nulls(), "length": functions,
+        });
+        about["stringArray"] = json!(self.names);
+        about["resourceTable"] = json!({ "lib": [], "name": [], "host": [], "type": [], "length": 0 });
+        about["nativeSymbols"] =
+            json!({ "libIndex": [], "address": [], "name": [], "functionSize": [], "length": 0 });
+        about["markers"] = json!({
+            "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [], "length": 0,
+        });
+        about
+    }
+}
+
+fn array<T: std::fmt::Display>(output: &mut Output, values: impl Iterator<Item = T>) -> io::Result<()> {
+    let mut before = "[";
+    for value in values {
+        write!(output, "{before}{value}")?;
+        before = ",";
+    }
+    output.write_all(if before == "[" { b"[]" } else { b"]" })
+}
+
+/// What a thread is.
+fn about(source: usize, number: u32, name: &str, thread: &str) -> Value {
+    json!({
+        "processType": "default", "processName": name, "name": thread, "isMainThread": number == 0,
+        "pid": source.to_string(), "tid": format!("{source}.{number}"),
+        "processStartupTime": 0, "processShutdownTime": null, "registerTime": 0, "unregisterTime": null,
+        "pausedRanges": [],
+    })
+}
+
+impl Viewer for Firefox {
+    fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
+        let track = self.tracks.entry((source, thread)).or_default();
+        match event {
+            Event::Begin(function, name) => track.begin(function, name),
+            Event::End => track.end(),
+        }
+        track.sample(time);
+        Ok(())
+    }
+
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()> {
+        let name = format!("{name} (times in {})", unit.words());
+        for (number, thread) in (0..).zip(threads) {
+            let Some(track) = self.tracks.remove(&(source, number)) else { continue };
+            self.head()?;
+            self.output.write_all(if self.written > 0 { b",\n" } else { b"\n" })?;
+            self.written += 1;
+            let about = about(source, number, &name, &words(thread));
+            track.write(&mut self.output, about, self.per_ms)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.head()?;
+        self.output.write_all(b"\n]}\n")?;
+        self.output.flush()
+    }
+}

@@ -1,0 +1,128 @@
+//! `tracewright annotate`: every number beside those of a plain listing of all that ran, and of `stalls`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tracewright_testkit::qemu::Folder;
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap()
+}
+
+/// Runs the command. It must end well.
+fn tracewright(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&tracewright(arguments)).unwrap()
+}
+
+fn recorded(folder: &Folder, program: &str) -> PathBuf {
+    let capture = folder.path().join(program);
+    let elf = format!("programs/bin/{program}.elf");
+    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
+    tracewright(&[&["record"], &options[..], &[&elf]].concat());
+    capture
+}
+
+#[test]
+fn numbers_are_those_of_a_listing() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    // By address: how often it ran, was taken, and where it went.
+    let mut ran: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut went: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
+    let mut calls = 0;
+    let mut before: Option<String> = None;
+    let listing = tracewright(&["decode", text(&capture), "--instructions", "--json"]);
+    for line in listing.lines().filter(|line| line.contains("\"kind\":\"instruction\"")) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let address = row["pc"].as_str().unwrap().to_owned();
+        if let Some(before) = before.take() {
+            *went.entry(before).or_default().entry(address.clone()).or_default() += 1;
+        }
+        calls += u64::from(row["symbol"] == "print_string" && row["symbol_offset"] == 0);
+        let (count, taken) = ran.entry(address.clone()).or_default();
+        *count += 1;
+        if row["taken"] == true {
+            *taken += 1;
+            before = Some(address);
+        }
+    }
+    let costs = json(&["stalls", text(&capture), "--json"]);
+    let costs: HashMap<&str, u64> = costs["instructions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["address"].as_str().unwrap(), row["cycles"].as_u64().unwrap()))
+        .collect();
+    let mut branches = 0;
+    let mut targets = 0;
+    for name in ["print_string", "main"] {
+        let functions = json(&["annotate", text(&capture), name, "--json"]);
+        let [function] = &functions.as_array().unwrap()[..] else { panic!("{functions}") };
+        if name == "print_string" {
+            assert!(calls > 3, "{calls}");
+            assert_eq!(function["calls"], calls);
+        }
+        for row in function["instructions"].as_array().unwrap() {
+            let address = row["address"].as_str().unwrap();
+            let (count, taken) = ran.get(address).copied().unwrap_or_default();
+            assert_eq!(row["count"], count, "{row}");
+            assert_eq!(row["cycles"], costs.get(address).copied().unwrap_or(0), "{row}");
+            if !row["taken"].is_null() {
+                branches += 1;
+                assert_eq!(
+                    (&row["taken"], &row["not_taken"]),
+                    (&taken.into(), &(count - taken).into()),
+                    "{row}"
+                );
+            }
+            let told = row["targets"].as_array().unwrap();
+            targets += told.len();
+            for target in told {
+                assert_eq!(target["count"], went[address][target["address"].as_str().unwrap()], "{row}");
+            }
+        }
+    }
+    assert!(branches > 5 && targets > 1, "{branches} branches, {targets} targets");
+}
+
+#[test]
+fn source_and_instructions_are_shown() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "divides");
+    let shown = tracewright(&["annotate", text(&capture), "main"]);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.starts_with("main in divides.elf at 0x"), "{shown}");
+    assert!(shown.contains("\ndivides.c\n") && shown.contains("long rounds = argc > 1"), "{shown}");
+    let bare = tracewright(&["annotate", text(&capture), "main", "--no-source"]);
+    assert!(!bare.contains("long rounds = argc > 1"), "{bare}");
+    let instructions = |text: &str| text.lines().filter(|line| line.contains("  +0x")).count();
+    assert!(instructions(&bare) > 20);
+    assert_eq!(instructions(&bare), instructions(&shown));
+}
+
+#[test]
+fn unknown_functions_are_said() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    for (name, said) in [("mian", "do you mean main?"), ("print_str", "print_string"), ("zzzzzz", "symbols")]
+    {
+        let output = run(&["annotate", text(&capture), name]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(errors.contains(said), "{name}: {errors}");
+    }
+}

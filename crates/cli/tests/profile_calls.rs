@@ -1,0 +1,300 @@
+//! Who called whom, loops, branches and paths: beside what the machine counted, and what others make of the files.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tracewright_testkit::riscv::qemu::Folder;
+use tracewright_testkit::{captures, skip};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn tracewright(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root()).args(arguments).output().unwrap()
+}
+
+/// Runs a command that has to go well.
+fn good(arguments: &[&str]) -> String {
+    let output = tracewright(arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A recorded program.
+struct Run {
+    dir: PathBuf,
+    _folder: Folder,
+    /// Instructions and cycles that the machine counted.
+    counted: [u64; 2],
+}
+
+impl Run {
+    fn new(program: &str) -> Self {
+        let folder = Folder::new().unwrap();
+        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
+        let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+        let (run, summary) = (path("run"), path("summary.json"));
+        let program = format!("programs/bin/{program}.elf");
+        let timing = ["--protocol", "etrace", "--timing", "rocket_like", "--delta"];
+        let mut arguments = vec!["record", "-q"];
+        arguments.extend(timing);
+        arguments.extend(["-o", &run, "--summary", &summary, &program]);
+        good(&arguments);
+        let summary: Value = serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap();
+        let counted = ["instructions", "cycles"].map(|name| {
+            let found = find(&summary, name).and_then(Value::as_u64);
+            found.unwrap_or_else(|| panic!("no {name} in {summary}"))
+        });
+        Self { dir, _folder: folder, counted }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn profile(&self, more: &[&str]) -> String {
+        let run = self.path("run");
+        let mut arguments = vec!["profile", &run];
+        arguments.extend(more);
+        good(&arguments)
+    }
+
+    fn json(&self, more: &[&str]) -> Value {
+        let mut arguments = vec!["--json"];
+        arguments.extend(more);
+        serde_json::from_str(&self.profile(&arguments)).unwrap()
+    }
+}
+
+/// The first member of this name, at any depth.
+fn find<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let members = value.as_object()?;
+    members.get(name).or_else(|| members.values().find_map(|member| find(member, name)))
+}
+
+fn rows<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
+    value[name].as_array().unwrap()
+}
+
+fn sum(rows: &[Value], name: &str) -> u64 {
+    rows.iter().map(|row| row[name].as_u64().unwrap()).sum()
+}
+
+fn function<'v>(profile: &'v Value, name: &str) -> &'v Value {
+    rows(profile, "functions").iter().find(|row| row["function"] == name).unwrap()
+}
+
+/// How often functions of recursion.c call themselves can be worked out, and all instructions are those that the machine ran.
+#[test]
+fn calls_of_recursion() {
+    let run = Run::new("recursion");
+    let profile = run.json(&["--paths=4"]);
+    let functions = rows(&profile, "functions");
+    assert_eq!(sum(functions, "instructions"), run.counted[0]);
+    assert_eq!(profile["instructions"], run.counted[0]);
+    assert_eq!(sum(functions, "cycles"), profile["cycles"].as_u64().unwrap());
+    assert!(profile["cycles"].as_u64().unwrap() <= run.counted[1]);
+    assert_eq!(function(&profile, "_start")["inclusive_instructions"], run.counted[0]);
+    assert_eq!(function(&profile, "main")["calls"], 1);
+    assert_eq!(profile["returns_elsewhere"], 0);
+
+    // What the C program calls.
+    let source = fs::read_to_string(root().join("programs/recursion.c")).unwrap();
+    let argument = |name: &str| -> Vec<u64> {
+        let call = source.lines().rev().find(|line| line.contains(&format!("{name}("))).unwrap();
+        let inside = call.split(&format!("{name}(")).nth(1).unwrap().split(')').next().unwrap();
+        inside.split(',').map(|number| number.trim().trim_end_matches('u').parse().unwrap()).collect()
+    };
+    let n = argument("fibonacci")[0];
+    let (mut calls, mut before) = (1_u64, 1_u64);
+    for _ in 1..n {
+        (calls, before) = (1 + calls + before, calls);
+    }
+    assert_eq!(function(&profile, "fibonacci")["calls"], calls, "fibonacci({n})");
+
+    // Branches: those of paths are among all.
+    let all: HashMap<&str, u64> = rows(&profile, "branches")
+        .iter()
+        .map(|row| {
+            let runs = row["taken"].as_u64().unwrap() + row["not_taken"].as_u64().unwrap();
+            (row["address"].as_str().unwrap(), runs)
+        })
+        .collect();
+    let paths = rows(&profile["paths"], "branches");
+    assert!(!paths.is_empty());
+    for row in paths {
+        assert!(row["runs"].as_u64().unwrap() <= all[row["address"].as_str().unwrap()]);
+    }
+}
+
+/// sort.c gets its functions by pointers, and its loops turn as often as there are numbers.
+#[test]
+fn loops_and_pointers_of_sort() {
+    let run = Run::new("sort");
+    let profile = run.json(&[]);
+    let sorts = rows(&profile, "indirect_calls").iter().find(|row| row["function"] == "try").unwrap();
+    let mut targets: Vec<_> =
+        rows(sorts, "targets").iter().map(|row| row["function"].as_str().unwrap()).collect();
+    targets.sort_unstable();
+    assert_eq!(targets, ["heap_sort", "insertion_sort", "quick_sort"]);
+    // mix() has one loop, of eight turns.
+    let mix = rows(&profile, "loops").iter().find(|row| row["function"] == "mix").unwrap();
+    assert_eq!((&mix["fewest"], &mix["most"]), (&8.into(), &8.into()));
+    assert_eq!(mix["entries"], function(&profile, "mix")["calls"]);
+    // The table is as wide as a terminal.
+    let table = run.profile(&["--paths"]);
+    assert!(table.contains("sift_down") && table.contains("hot path"));
+    for line in table.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+
+    // Folded stacks add up, with either weight.
+    for (weight, all) in [("instructions", run.counted[0]), ("cycles", profile["cycles"].as_u64().unwrap())] {
+        let folded = run.profile(&["--format", "folded", "--weight", weight]);
+        let sums = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+        assert_eq!(sums.sum::<u64>(), all, "{weight}");
+        assert!(folded.contains("_start;main;try;heap_sort;sift_down "), "{folded}");
+    }
+    let svg = run.path("sort.svg");
+    run.profile(&["--format", "flamegraph", "-o", &svg]);
+    let svg = fs::read_to_string(svg).unwrap();
+    assert!(svg.contains("<title>sift_down (") && svg.trim_end().ends_with("</svg>"));
+    callgrind(&run, &profile);
+    pprof(&run, &profile);
+}
+
+/// Digits of a number that others have written with commas.
+fn number(text: &str) -> u64 {
+    text.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
+}
+
+fn callgrind(run: &Run, profile: &Value) {
+    let file = run.path("sort.callgrind");
+    run.profile(&["--format", "callgrind", "-o", &file]);
+    let arguments = ["--inclusive=yes", "--threshold=100", "--auto=no", "--show=Instructions", &file];
+    let Ok(output) = Command::new("callgrind_annotate").args(arguments).output() else {
+        return skip("profile as callgrind", "callgrind_annotate is not installed");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let totals = text.lines().find(|line| line.contains("PROGRAM TOTALS")).unwrap();
+    assert_eq!(number(totals.split('(').next().unwrap()), run.counted[0]);
+    // None of these is called by itself.
+    for name in ["main", "try", "heap_sort", "sift_down", "insertion_sort", "mix"] {
+        let line = text.lines().find(|line| line.contains(&format!(":{name} ["))).unwrap();
+        let found = number(line.split('(').next().unwrap());
+        assert_eq!(found, function(profile, name)["inclusive_instructions"].as_u64().unwrap(), "{name}");
+    }
+}
+
+fn pprof(run: &Run, profile: &Value) {
+    let file = run.path("sort.pb.gz");
+    run.profile(&["--format", "pprof", "-o", &file]);
+    let gzip = Command::new("gzip").args(["-t", &file]).status().unwrap();
+    assert!(gzip.success());
+    let arguments = ["tool", "pprof", "-top", "-cum", "-nodefraction=0", "-sample_index=cycles", &file];
+    let Ok(output) = Command::new("go").args(arguments).output() else {
+        return skip("profile as pprof", "go is not installed");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    for row in rows(profile, "functions") {
+        let name = row["function"].as_str().unwrap();
+        let line = text.lines().find(|line| line.split_whitespace().last() == Some(name)).unwrap();
+        let columns: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(columns[0].parse(), Ok(row["cycles"].as_u64().unwrap()), "{line}");
+        assert_eq!(columns[3].parse(), Ok(row["inclusive_cycles"].as_u64().unwrap()), "{line}");
+    }
+}
+
+/// longjmp, exceptions of C++ and virtual calls.
+const LEAPS: &str = r#"
+#include <csetjmp>
+struct Shape { virtual long area(long x) = 0; };
+struct Square : Shape { long area(long x) override { return x * x; } };
+struct Line : Shape { long area(long x) override { return x + 1; } };
+static jmp_buf here;
+__attribute__((noinline)) void deep(int n) { if (n == 0) longjmp(here, 1); deep(n - 1); asm volatile(""); }
+__attribute__((noinline)) void thrower(int n) { if (n % 3 == 0) throw n; asm volatile(""); }
+__attribute__((noinline)) long total(Shape **shapes, int n)
+{
+    long sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += shapes[i % 3]->area(i);
+    return sum;
+}
+int main()
+{
+    Square square;
+    Line line;
+    Shape *shapes[3] = {&square, &square, &line};
+    long sum = total(shapes, 300);
+    for (int i = 0; i < 5; i++)
+        if (!setjmp(here))
+            deep(10);
+    for (int i = 0; i < 9; i++)
+        try {
+            thrower(i);
+        } catch (int e) {
+            sum += e;
+        }
+    return sum == 0;
+}
+"#;
+
+#[test]
+fn leaps_come_back() {
+    let folder = Folder::new().unwrap();
+    let source = folder.write("leaps.cc", LEAPS.as_bytes()).unwrap();
+    let path = |name: &str| source.with_file_name(name).to_str().unwrap().to_owned();
+    let (program, run) = (path("leaps"), path("run"));
+    let compiler = Command::new("riscv64-linux-gnu-g++")
+        .args(["-O1", "-g", "-static", "-o", &program])
+        .arg(&source)
+        .output();
+    let Ok(compiled) = compiler else {
+        return skip("profile of longjmp and exceptions", "riscv64-linux-gnu-g++ is not installed");
+    };
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    good(&["record", "-q", "--protocol", "etrace", "-o", &run, &program]);
+    let profile: Value = serde_json::from_str(&good(&["profile", &run, "--json"])).unwrap();
+    let calls = |name: &str| function(&profile, name)["calls"].as_u64().unwrap();
+    assert_eq!(calls("deep(int)"), 5 * 11);
+    assert_eq!(calls("thrower(int)"), 9);
+    assert_eq!((calls("longjmp"), calls("__cxa_throw")), (5, 3));
+    assert_eq!((calls("Square::area(long)"), calls("Line::area(long)")), (200, 100));
+    // Nothing else is a guess, and all is still under _start.
+    assert_eq!((&profile["returns_elsewhere"], &profile["callers_unknown"]), (&8.into(), &1.into()));
+    assert_eq!(function(&profile, "_start")["inclusive_instructions"], profile["instructions"]);
+    let indirect = rows(&profile, "indirect_calls");
+    let area = indirect.iter().find(|row| row["function"] == "total(Shape**, int)").unwrap();
+    assert_eq!((&area["virtual"], &area["taken"]), (&true.into(), &300.into()));
+    let targets: Vec<_> = rows(area, "targets").iter().map(|row| row["calls"].as_u64().unwrap()).collect();
+    assert_eq!(targets, [200, 100]);
+    // The loop around it turns 300 times.
+    let loops = rows(&profile, "loops");
+    assert!(loops.iter().any(|row| row["function"] == "total(Shape**, int)" && row["most"] == 300));
+}
+
+/// Of real captures: the instructions of all functions are those that are decoded.
+#[test]
+fn captures_add_up() {
+    let Some(all) = captures() else {
+        return skip("profiles of captures", "the shared captures are not here");
+    };
+    for name in ["coresight/bugfix-exact-match", "coresight/juno-uname-002", "process/fib_trace1"] {
+        let path = all.join(name);
+        let path = path.to_str().unwrap();
+        let decoded: Value = serde_json::from_str(&good(&["decode", path, "--summary", "--json"])).unwrap();
+        let profile: Value = serde_json::from_str(&good(&["profile", path, "--json"])).unwrap();
+        assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
+        assert_eq!(
+            sum(rows(&profile, "functions"), "instructions"),
+            profile["instructions"].as_u64().unwrap()
+        );
+    }
+}

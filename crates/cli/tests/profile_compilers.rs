@@ -1,0 +1,348 @@
+//! Profiles for compilers and binary optimisers: byte for byte as simpleperf writes them, and as their readers take them. What is
+//! compiled is `programs/pays`, for RISC-V and for AArch64; that it runs better afterwards is the proof that it was understood.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tracewright_testkit::qemu::Folder;
+use tracewright_testkit::{captures, skip};
+
+fn tracewright(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
+}
+
+/// Runs a program that must succeed; what it writes to standard output.
+fn ran(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {told}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn recordings(test: &str) -> Option<PathBuf> {
+    let folder = captures().map(|captures| captures.join("perf"));
+    if folder.is_none() {
+        skip(test, "no shared/captures beside the repository");
+    }
+    folder
+}
+
+/// A profile of something of simpleperf's; the status is not looked at, since other programs that ran are not here.
+fn simpleperf(folder: &Path, input: &Path, format: &str) -> Vec<u8> {
+    let programs = folder.join("simpleperf");
+    tracewright(&["profile", text(input), "--symfs", text(&programs), "--format", format]).stdout
+}
+
+#[test]
+fn autofdo_and_bolt_are_those_of_simpleperf() {
+    let Some(folder) = recordings("autofdo_and_bolt_are_those_of_simpleperf") else { return };
+    for name in ["perf_etm", "perf_with_unformatted_trace"] {
+        let input = folder.join(format!("simpleperf/{name}.data"));
+        let expected = fs::read(folder.join(format!("oracle/{name}.afdo.txt"))).unwrap();
+        assert_eq!(simpleperf(&folder, &input, "autofdo"), expected, "{name}");
+        assert_eq!(expected, fs::read(folder.join("simpleperf/perf_inject.data")).unwrap());
+    }
+    let input = folder.join("simpleperf/perf_etm.data");
+    let expected = fs::read(folder.join("oracle/perf_etm.bolt")).unwrap();
+    assert_eq!(simpleperf(&folder, &input, "bolt-simpleperf"), expected);
+    assert_eq!(expected, fs::read(folder.join("simpleperf/perf_inject_bolt.data")).unwrap());
+}
+
+#[test]
+fn branch_lists_come_to_what_simpleperf_makes_of_them() {
+    let test = "branch_lists_come_to_what_simpleperf_makes_of_them";
+    let Some(folder) = recordings(test) else { return };
+    let expected = fs::read(folder.join("oracle/perf_etm.afdo.txt")).unwrap();
+    for name in ["perf_etm", "perf_with_unformatted_trace"] {
+        let input = folder.join(format!("oracle/{name}.bl"));
+        assert_eq!(simpleperf(&folder, &input, "autofdo"), expected, "{name}");
+    }
+    // And those that we write.
+    let ours = simpleperf(&folder, &folder.join("simpleperf/perf_etm.data"), "branch-list");
+    let here = Folder::new().unwrap();
+    let ours = here.write("ours.bl", &ours).unwrap();
+    assert_eq!(simpleperf(&folder, &ours, "autofdo"), expected);
+    // Programs that are not here are named.
+    let output = tracewright(&["profile", text(&folder.join("oracle/perf_kernel.bl"))]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("no code of /vendor/lib/modules/msm_ipc_logging.ko: tried "), "{told}");
+    assert!(told.contains("0 branches of 0 of 5 programs followed"), "{told}");
+    // What is decoded and what is followed are two ways to the same. (simpleperf gives up on this module, and writes no ranges.)
+    let ways = ["simpleperf/perf_kernel.data", "oracle/perf_kernel.bl"];
+    let ways =
+        ways.map(|path| String::from_utf8(simpleperf(&folder, &folder.join(path), "autofdo")).unwrap());
+    assert!(
+        ways[0].contains("\n60-74:1\n") && ways[0].ends_with("// /vendor/lib/modules/rq_stats.ko\n\n"),
+        "{}",
+        ways[0]
+    );
+    assert_eq!(ways[0], ways[1]);
+}
+
+#[test]
+fn ranges_are_all_instructions() {
+    let Some(folder) = recordings("ranges_are_all_instructions") else { return };
+    let input = folder.join("simpleperf/perf_etm.data");
+    let profile = String::from_utf8(simpleperf(&folder, &input, "bolt-simpleperf")).unwrap();
+    let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let instructions: u64 = profile
+        .lines()
+        .filter(|line| line.starts_with('F'))
+        .map(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            ((hex(words[2]) - hex(words[1])) / 4 + 1) * words[3].parse::<u64>().unwrap()
+        })
+        .sum();
+    let programs = folder.join("simpleperf");
+    let arguments = ["decode", text(&input), "--symfs", text(&programs), "--instructions", "--json"];
+    let listed = String::from_utf8(tracewright(&arguments).stdout).unwrap();
+    let one_by_one = listed.lines().filter(|line| line.contains(r#""kind":"instruction""#)).count();
+    assert_eq!(instructions, 944, "as simpleperf's listing of elements has it");
+    assert_eq!(one_by_one as u64, instructions, "{}", listed.lines().take(3).collect::<String>());
+}
+
+/// A processor that programs are built for.
+#[derive(Clone, Copy, PartialEq)]
+enum Target {
+    Riscv64,
+    Aarch64,
+}
+
+/// How a program ran.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    instructions: u64,
+    taken: u64,
+}
+
+impl Target {
+    const ALL: [Self; 2] = [Self::Riscv64, Self::Aarch64];
+
+    fn name(self) -> &'static str {
+        if self == Self::Riscv64 { "riscv64" } else { "aarch64" }
+    }
+
+    /// Records a program, and what it came to.
+    fn record(self, program: &Path, capture: &Path) -> Run {
+        let _ = fs::remove_dir_all(capture);
+        let how: &[&str] = match self {
+            Self::Riscv64 => &["--protocol", "etrace"],
+            Self::Aarch64 => &["--qemu", "--protocol", "etm4"],
+        };
+        let arguments = [&["record"], how, &["-o", text(capture), text(program), "--", "20000"]].concat();
+        let output = tracewright(&arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), EXPECTED, "{}", program.display());
+        let profile = String::from_utf8(profile(capture, "bolt")).unwrap();
+        let count = |line: &str| line.split(' ').nth(3).unwrap().parse::<u64>().unwrap();
+        let taken = profile.lines().filter(|line| line.starts_with("B ")).map(count).sum();
+        let words: Vec<_> = told.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == "instructions").unwrap();
+        let digits = words[at + 1..].iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        Run { instructions: digits.copied().collect::<String>().parse().unwrap(), taken }
+    }
+}
+
+/// A row of the README's table.
+#[expect(clippy::print_stdout, reason = "for those who run this test to see it")]
+fn tell(what: &str, before: Run, after: Run) {
+    println!("{what}: {before:?} -> {after:?}");
+}
+
+/// What the program prints.
+const EXPECTED: &str = "1161605 24 11993395 16837\n";
+
+fn profile(capture: &Path, format: &str) -> Vec<u8> {
+    let output = tracewright(&["profile", text(capture), "--format", format]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn sources() -> [String; 2] {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/pays");
+    ["main.c", "take.c"].map(|name| text(&folder.join(name)).to_owned())
+}
+
+/// Whether all of these programs are here.
+fn all_here(test: &str, programs: &[&str]) -> bool {
+    for program in programs {
+        if Command::new(program).arg("--version").output().is_err() {
+            skip(test, &format!("no {program} (./test installs it)"));
+            return false;
+        }
+    }
+    true
+}
+
+/// Compiles the program with clang.
+fn clang(target: Target, options: &[&str], output: &Path) {
+    let triple = format!("--target={}-linux-gnu", target.name());
+    let sources = sources();
+    let common = [&*triple, "-static", "-fuse-ld=lld", "-Wl,--emit-relocs", "-O2", "-gmlt"];
+    let common = [&common[..], &["-fdebug-info-for-profiling", "-o", text(output)]].concat();
+    ran("clang-19", &[&common[..], options, &sources.each_ref().map(String::as_str)].concat());
+}
+
+const LLVM: [&str; 5] = ["clang-19", "ld.lld-19", "llvm-profdata-19", "llvm-profgen-19", "qemu-aarch64"];
+
+/// A profile as text, as bytes, and as llvm-profgen makes it of addresses: all the same, as LLVM writes them.
+fn same_as_profgen(here: &Folder, program: &Path, capture: &Path) -> String {
+    let [text_form, binary, addresses] = ["llvm", "llvm-binary", "profgen"]
+        .map(|format| here.write(format, &profile(capture, format)).unwrap());
+    let theirs = here.path().join("theirs");
+    let options =
+        [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(program))];
+    ran("llvm-profgen-19", &[&options[0], &options[1], "--format=text", "-o", text(&theirs)]);
+    let normal =
+        |file: &Path| ran("llvm-profdata-19", &["merge", "--sample", "--text", text(file), "-o", "-"]);
+    let ours = normal(&text_form);
+    assert_eq!(normal(&binary), ours);
+    for (ours, theirs) in ours.lines().zip(normal(&theirs).lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(normal(&theirs), ours);
+    ours
+}
+
+#[test]
+fn llvm_reads_its_profile_and_makes_better_code() {
+    let test = "llvm_reads_its_profile_and_makes_better_code";
+    if !all_here(test, &LLVM) {
+        return;
+    }
+    for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
+        let (program, capture) = (at("program"), at("capture"));
+        clang(target, &[], &program);
+        let before = target.record(&program, &capture);
+        let only = same_as_profgen(&here, &program, &capture);
+        // It is of inlined functions as well, and of what is called through pointers.
+        assert!(only.contains(" weigh:") && only.contains(" apply_scaled:"), "{only}");
+        for format in ["llvm", "llvm-binary"] {
+            let (better, used) = (at("better"), format!("-fprofile-sample-use={}", text(&at(format))));
+            clang(target, &[&used], &better);
+            let after = target.record(&better, &capture);
+            tell(&format!("{} clang {format}", target.name()), before, after);
+            assert!(after.instructions * 100 < before.instructions * 96, "{before:?} {after:?}");
+            assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
+        }
+    }
+}
+
+#[test]
+fn profiles_of_cpp_are_those_of_llvm_profgen() {
+    let test = "profiles_of_cpp_are_those_of_llvm_profgen";
+    let gcc = "riscv64-linux-gnu-g++";
+    if !all_here(test, &[&LLVM[..4], &[gcc]].concat()) {
+        return;
+    }
+    let source = sources()[0].replace("main.c", "shapes.cc");
+    let clang: &[&str] =
+        &["clang++-19", "--target=riscv64-linux-gnu", "-fuse-ld=lld", "-fdebug-info-for-profiling"];
+    for (compiler, debug) in [(clang, "-gmlt"), (clang, "-g"), (&[gcc], "-g")] {
+        let here = Folder::new().unwrap();
+        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
+        let common = ["-static", "-O2", debug, "-o", text(&program), &source];
+        ran(compiler[0], &[&compiler[1..], &common].concat());
+        let output = tracewright(&["record", "--protocol", "etrace", "-o", text(&capture), text(&program)]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let same = same_as_profgen(&here, &program, &capture);
+        assert!(same.contains("_ZNK6shapes6Square4areaEi:") && same.lines().count() > 900, "{same}");
+    }
+}
+
+#[test]
+fn bolt_reads_its_profiles_and_makes_better_code() {
+    const BOLT: &str = "/usr/lib/llvm-19/bin/llvm-bolt";
+    const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
+    const MERGE: &str = "/usr/lib/llvm-19/bin/merge-fdata";
+    let test = "bolt_reads_its_profiles_and_makes_better_code";
+    if !all_here(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
+        return;
+    }
+    for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
+        let (program, capture, better) = (at("program"), at("capture"), at("better"));
+        clang(target, &[], &program);
+        let before = target.record(&program, &capture);
+        let aggregated = here.write("bolt", &profile(&capture, "bolt")).unwrap();
+        let (theirs, ours) = (at("theirs"), here.write("ours", &profile(&capture, "fdata")).unwrap());
+        ran(PERF2BOLT, &["-pa", "-p", text(&aggregated), "-o", text(&theirs), text(&program)]);
+        // Of what is ours, BOLT's own tool says the same as we do. (Functions of libraries have several names.)
+        let lines = |file: &Path| -> BTreeSet<String> {
+            let is_ours = |word: &str| ["take", "mend/1", "apply_scaled", "apply_saturating"].contains(&word);
+            let is_ours = |line: &&str| is_ours(line.split(' ').nth(1).unwrap_or_default());
+            fs::read_to_string(file).unwrap().lines().filter(is_ours).map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&ours), lines(&theirs));
+        assert!(lines(&ours).len() > 20, "{:?}", lines(&ours));
+        let twice = ran(MERGE, &[text(&ours), text(&ours)]);
+        let total = |text: &str| -> u64 {
+            text.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+        };
+        assert_eq!(total(&twice), 2 * total(&fs::read_to_string(&ours).unwrap()));
+        for data in [&ours, &theirs] {
+            let layout = ["-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions"];
+            let files = [text(&program), "-data", text(data), "-o", text(&better)];
+            ran(BOLT, &[&files[..], &layout].concat());
+            let after = target.record(&better, &capture);
+            tell(&format!("{} bolt", target.name()), before, after);
+            assert!(after.instructions < before.instructions, "{before:?} {after:?}");
+            assert!(after.taken * 100 < before.taken * 70, "{before:?} {after:?}");
+        }
+    }
+}
+
+#[test]
+fn gcc_reads_its_profile_and_makes_better_code() {
+    let test = "gcc_reads_its_profile_and_makes_better_code";
+    let gcc = "riscv64-linux-gnu-gcc";
+    if !all_here(test, &[gcc]) {
+        return;
+    }
+    let here = Folder::new().unwrap();
+    let (program, capture) = (here.path().join("program"), here.path().join("capture"));
+    let sources = sources();
+    let sources = sources.each_ref().map(String::as_str);
+    let common = ["-static", "-O2", "-g", "-o", text(&program)];
+    ran(gcc, &[&common[..], &sources].concat());
+    let before = Target::Riscv64.record(&program, &capture);
+    let profile = here.write("profile.gcov", &profile(&capture, "gcov")).unwrap();
+    let used = format!("-fauto-profile={}", text(&profile));
+    ran(gcc, &[&common[..], &sources, &[&used]].concat());
+    let after = Target::Riscv64.record(&program, &capture);
+    tell("riscv64 gcc", before, after);
+    assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
+    assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let Some(folder) = recordings("what_cannot_be_written_is_said") else { return };
+    let (input, programs) = (folder.join("simpleperf/perf_etm.data"), folder.join("simpleperf"));
+    let mut all = String::new();
+    for arguments in [&["--format", "llvm"][..], &["--format", "fdata", "--binary", "nothing"]] {
+        let common = ["profile", text(&input), "--symfs", text(&programs)];
+        let output = tracewright(&[&common[..], arguments].concat());
+        assert_eq!(output.status.code(), Some(2));
+        write!(all, "{}", String::from_utf8_lossy(&output.stderr)).unwrap();
+    }
+    assert!(all.contains("nothing that ran has debug information: compile the program with -g"), "{all}");
+    assert!(
+        all.contains(
+            "no binary that ran is called nothing (--binary); there are /data/local/tmp/etm_test_loop"
+        ),
+        "{all}"
+    );
+}

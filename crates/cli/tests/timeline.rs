@@ -1,0 +1,181 @@
+//! `tracewright timeline`: files that parse, slices that are balanced, sums that are those of `stalls`; and the Firefox Profiler's own
+//! command line (npm: @firefox-devtools/profiler-cli), where it is installed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tracewright_testkit::qemu::Folder;
+use tracewright_testkit::skip;
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Runs the command. It must end well.
+fn tracewright(arguments: &[&str]) -> (String, String) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
+    (String::from_utf8(output.stdout).unwrap(), errors)
+}
+
+/// A program of ours that ran on the hart, with the cycle of each instruction.
+fn recorded(folder: &Folder, program: &str) -> PathBuf {
+    let capture = folder.path().join(program);
+    let elf = format!("programs/bin/{program}.elf");
+    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
+    tracewright(&[&["record"], &options[..], &[&elf]].concat());
+    capture
+}
+
+/// Writes a timeline and reads it.
+fn timeline(capture: &Path, options: &[&str]) -> Value {
+    let (json, _) = tracewright(&[&["timeline", text(capture), "-o", "-"], options].concat());
+    serde_json::from_str(&json).unwrap()
+}
+
+/// What `stalls` says: the cycles of each function.
+fn cycles(capture: &Path) -> BTreeMap<String, u64> {
+    let (json, _) = tracewright(&["stalls", text(capture), "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rows = json["functions"].as_array().unwrap().iter();
+    rows.map(|row| (row["function"].as_str().unwrap().to_owned(), row["cycles"].as_u64().unwrap())).collect()
+}
+
+/// A time in nanoseconds.
+fn nanos(value: &Value) -> u64 {
+    (value.as_f64().unwrap() * 1000.0).round() as u64
+}
+
+/// By function: the time that is not of a slice within. Slices must be balanced, and in order.
+fn own(json: &Value) -> (BTreeMap<String, u64>, usize) {
+    let mut own: BTreeMap<String, u64> = BTreeMap::new();
+    let mut threads: BTreeMap<(u64, u64), (u64, Vec<String>)> = BTreeMap::new();
+    let mut slices = 0;
+    for event in json["traceEvents"].as_array().unwrap() {
+        let kind = event["ph"].as_str().unwrap();
+        if kind == "M" {
+            continue;
+        }
+        let thread = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+        let (last, stack) = threads.entry(thread).or_default();
+        let now = nanos(&event["ts"]);
+        if let Some(function) = stack.last() {
+            assert!(now >= *last, "{event}");
+            *own.entry(function.clone()).or_default() += now - *last;
+        }
+        *last = now;
+        match kind {
+            "B" => stack.push(event["name"].as_str().unwrap().to_owned()),
+            "E" => {
+                slices += 1;
+                assert!(stack.pop().is_some(), "{event}");
+            }
+            _ => panic!("{event}"),
+        }
+    }
+    assert!(threads.values().all(|(_, stack)| stack.is_empty()));
+    (own, slices)
+}
+
+#[test]
+fn times_of_functions_are_those_of_stalls() {
+    let folder = Folder::new().unwrap();
+    for program in ["hash", "divides"] {
+        let capture = recorded(&folder, program);
+        let expected = cycles(&capture);
+        let chrome = timeline(&capture, &[]);
+        let (own, slices) = own(&chrome);
+        assert!(slices > 20, "{program}: {slices}");
+        assert_eq!(own, expected, "{program}");
+
+        let firefox = timeline(&capture, &["--format", "firefox"]);
+        assert_eq!(firefox["meta"]["preprocessedProfileVersion"], 47);
+        let thread = &firefox["threads"][0];
+        let column = |table: &str, column: &str| thread[table][column].as_array().unwrap().clone();
+        for table in ["samples", "stackTable", "frameTable", "funcTable"] {
+            let len = thread[table]["length"].as_u64().unwrap() as usize;
+            let columns = thread[table].as_object().unwrap().values();
+            assert!(columns.filter_map(Value::as_array).all(|column| column.len() == len), "{table}");
+        }
+        let (frames, names) = (column("stackTable", "frame"), thread["stringArray"].as_array().unwrap());
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        for (stack, weight) in column("samples", "stack").iter().zip(column("samples", "weight")) {
+            let frame = frames[stack.as_u64().unwrap() as usize].as_u64().unwrap() as usize;
+            let name = names[frame].as_str().unwrap().to_owned();
+            *found.entry(name).or_default() += (weight.as_f64().unwrap() * 1e6).round() as u64;
+        }
+        assert_eq!(found, expected, "{program}");
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "recursion");
+    let (all, slices) = own(&timeline(&capture, &[]));
+    let total: u64 = all.values().sum();
+    let (from, to) = ((total / 3).to_string(), (total / 2).to_string());
+    let (window, _) = own(&timeline(&capture, &["--from-cycle", &from, "--to-cycle", &to]));
+    assert_eq!(window.values().sum::<u64>(), total / 2 - total / 3);
+    let (long, fewer) = own(&timeline(&capture, &["--min", "50"]));
+    assert!(fewer > 0 && fewer < slices, "{fewer} of {slices}");
+    assert_eq!(long.values().sum::<u64>(), total);
+    let file = folder.path().join("few.json");
+    let (_, said) = tracewright(&["timeline", text(&capture), "-o", text(&file), "--most", "10"]);
+    assert!(said.contains("more than 10 slices: what comes after cycles "), "{said}");
+    let few: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(own(&few).1, 10);
+    // Instructions instead of cycles.
+    let (instructions, _) = own(&timeline(&capture, &["--instructions"]));
+    let (summary, _) = tracewright(&["stalls", text(&capture), "--json"]);
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(instructions.values().sum::<u64>(), summary["sources"][0]["instructions"]);
+}
+
+#[test]
+fn the_firefox_profiler_says_the_same() {
+    let test = "the_firefox_profiler_says_the_same";
+    let folder = Folder::new().unwrap();
+    let ask = |arguments: &[&str]| {
+        let output =
+            Command::new("profiler-cli").args(arguments).env("HOME", folder.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), output.stdout, said)
+    };
+    let is_there = Command::new("profiler-cli").arg("--version").output().is_ok();
+    if !is_there {
+        return skip(test, "no profiler-cli (npm: @firefox-devtools/profiler-cli)");
+    }
+    let capture = recorded(&folder, "divides");
+    let file = folder.path().join("divides.json");
+    tracewright(&["timeline", text(&capture), "-o", text(&file), "--format", "firefox"]);
+    // It gives its daemon half a second to start, which is too little on a busy machine.
+    let mut session = 0;
+    loop {
+        let (loaded, _, said) = ask(&["load", text(&file), "--session", &format!("s{session}")]);
+        if loaded {
+            break;
+        }
+        assert!(said.contains("did not become ready") && session < 5, "{said}");
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        session += 1;
+    }
+    let (good, json, said) = ask(&["thread", "functions", "--json", "--session", &format!("s{session}")]);
+    ask(&["stop", "--all"]);
+    assert!(good, "{said}");
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let rows = json["functions"].as_array().unwrap().iter();
+    let told: BTreeMap<_, _> = rows
+        .map(|row| {
+            let cycles = (row["selfSamples"].as_f64().unwrap() * 1e6).round() as u64;
+            (row["name"].as_str().unwrap().to_owned(), cycles)
+        })
+        .collect();
+    assert_eq!(told, cycles(&capture));
+}

@@ -1,0 +1,126 @@
+//! What of a file is code, and whose: what could run, not what did.
+
+use std::ops::Range;
+
+use object::elf;
+use tracewright_core::Isa;
+
+use crate::elf::{Elf, Section, Symbol};
+use crate::linked::FileRef;
+
+/// A function of a file, or a part of one that others lie in. Addresses are those that the file was linked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function<'a> {
+    /// Its name, demangled.
+    pub name: &'a str,
+    /// The address of its first instruction, which may lie in another part.
+    pub start: u64,
+    /// The addresses of this part.
+    pub range: Range<u64>,
+}
+
+/// Instructions of one instruction set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeRange {
+    /// Their addresses.
+    pub range: Range<u64>,
+    /// Their instruction set.
+    pub isa: Isa,
+}
+
+impl<'a> FileRef<'a> {
+    /// All functions that the symbols tell, in the order of their addresses, each address in one of them at most. Stubs that lead to
+    /// functions of other files are not among them.
+    pub fn functions(&self) -> Vec<Function<'a>> {
+        let Some(elf) = &self.file.elf else { return Vec::new() };
+        let is_code = |start| elf.section_at(start).is_some_and(Section::executable);
+        let all = self.file.symbols().functions(self.file.bytes.as_slice());
+        let functions = all.filter(|(_, _, range)| is_code(range.start));
+        functions.map(|(name, start, range)| Function { name, start, range }).collect()
+    }
+
+    /// Where instructions are, of which set, in the order of their addresses: executable sections without the data in them that
+    /// mapping symbols tell of.
+    pub fn code(&self) -> Vec<CodeRange> {
+        let Some(elf) = &self.file.elf else { return Vec::new() };
+        let Some(usual) = usual(elf) else { return Vec::new() };
+        let marks = marks(elf, self.file.bytes.as_slice());
+        let mut code: Vec<CodeRange> = Vec::new();
+        let mut add = |range: Range<u64>, isa| match isa {
+            Some(isa) if !range.is_empty() => code.push(CodeRange { range, isa }),
+            _ => {}
+        };
+        let mut end = 0;
+        // The order of addresses; what lies where another does is read once.
+        for (range, section) in elf.sections_at.iter() {
+            let section = &elf.sections[section as usize];
+            if !section.executable() || !section.is_in_file() {
+                continue;
+            }
+            let mut at = range.start.max(end);
+            let mut isa = Some(usual);
+            let first = marks.partition_point(|&(address, _)| address < range.start);
+            for &(address, marked) in marks[first..].iter().take_while(|(address, _)| *address < range.end) {
+                add(at..address.max(at), isa);
+                (at, isa) = (address.max(at), marked);
+            }
+            add(at..range.end, isa);
+            end = range.end;
+        }
+        code
+    }
+}
+
+/// The instruction set of code of which nothing else is said.
+fn usual(elf: &Elf) -> Option<Isa> {
+    Some(match elf.machine {
+        elf::EM_AARCH64 => Isa::A64,
+        elf::EM_ARM => Isa::A32,
+        elf::EM_RISCV if elf.wide => Isa::Rv64,
+        elf::EM_RISCV => Isa::Rv32,
+        _ => return None,
+    })
+}
+
+/// From which address on there is code of a set, or data; in order.
+fn marks(elf: &Elf, file: &[u8]) -> Vec<(u64, Option<Isa>)> {
+    let Some(table) = elf.sections.iter().find(|section| section.kind == elf::SHT_SYMTAB) else {
+        return Vec::new();
+    };
+    let mut marks: Vec<_> = elf.symbols(table, file).filter_map(|symbol| mark(elf, &symbol)).collect();
+    if marks.is_empty() && elf.machine == elf::EM_ARM {
+        // The lowest bit of a function's address says that it is Thumb code.
+        let functions = elf.symbols(table, file).filter(|symbol| symbol.kind == elf::STT_FUNC);
+        let isa = |value: u64| if value & 1 == 1 { Isa::T32 } else { Isa::A32 };
+        marks.extend(
+            functions.filter_map(|symbol| Some((address(elf, &symbol)? & !1, Some(isa(symbol.value))))),
+        );
+    }
+    // Of several at one address the last counts.
+    marks.sort_by_key(|(address, _)| *address);
+    marks
+}
+
+fn mark(elf: &Elf, symbol: &Symbol<'_>) -> Option<(u64, Option<Isa>)> {
+    let [b'$', kind, rest @ ..] = symbol.name else { return None };
+    if !(rest.is_empty() || rest.starts_with(b".") || rest.starts_with(b"rv")) {
+        return None;
+    }
+    let isa = match (kind, elf.machine) {
+        (b'd', _) => None,
+        (b'x', elf::EM_AARCH64 | elf::EM_RISCV) => Some(usual(elf)?),
+        (b'a', elf::EM_ARM) => Some(Isa::A32),
+        (b't', elf::EM_ARM) => Some(Isa::T32),
+        _ => return None,
+    };
+    Some((address(elf, symbol)?, isa))
+}
+
+/// The address that a symbol has as linked.
+fn address(elf: &Elf, symbol: &Symbol<'_>) -> Option<u64> {
+    if !elf.relocatable {
+        return (symbol.section != elf::SHN_UNDEF).then_some(symbol.value);
+    }
+    let section = elf.sections.get(usize::from(symbol.section.index()?)).filter(|section| section.loaded)?;
+    Some(section.address.wrapping_add(symbol.value))
+}

@@ -1,0 +1,93 @@
+//! Files of an image at the addresses that they were linked for.
+
+use tracewright_core::MemorySpace;
+
+use crate::builder::Builder;
+use crate::elf::Place;
+use crate::file::File;
+use crate::image::Image;
+
+/// A file of an image.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRef<'a> {
+    pub(crate) file: &'a File,
+}
+
+impl<'a> FileRef<'a> {
+    /// The name it was given: its path, most likely.
+    pub fn name(&self) -> &'a str {
+        &self.file.name
+    }
+
+    /// Its path where it ran, as far as anybody says.
+    pub fn path(&self) -> &'a str {
+        self.file.ran_as.as_deref().unwrap_or(&self.file.name)
+    }
+
+    /// Its build ID, if it is an ELF file that has one.
+    pub fn build_id(&self) -> Option<&'a [u8]> {
+        self.file.build_id()
+    }
+
+    /// Where the first part of it that is loaded was linked to be, in the order of its headers.
+    pub fn first_segment(&self) -> Option<u64> {
+        self.file.elf.as_ref()?.segments.first().map(|segment| segment.address)
+    }
+
+    /// The same of the first part that has code.
+    pub fn first_code(&self) -> Option<u64> {
+        let mut segments = self.file.elf.as_ref()?.segments.iter();
+        segments.find(|segment| segment.executable).map(|segment| segment.address)
+    }
+
+    /// Whether it is an ELF file: otherwise its addresses are those in memory.
+    pub fn is_elf(&self) -> bool {
+        self.file.elf.is_some()
+    }
+}
+
+impl Image {
+    /// All files, in the order of their numbers.
+    pub fn files(&self) -> impl Iterator<Item = FileRef<'_>> {
+        self.files.iter().map(|file| FileRef { file })
+    }
+
+    /// Whose code is at `address`: the number of the file, and the address that it was linked for. What belongs to no ELF file has the
+    /// address it has.
+    pub fn place(&self, address: u64, space: MemorySpace) -> Option<(u32, u64)> {
+        if let Some(program) = self.program(address, space)
+            && let Some(bias) = program.bias
+        {
+            return Some((program.file, address.wrapping_sub(bias)));
+        }
+        let region = self.owner(address, space)?;
+        self.files[region.file as usize].absent.is_none().then_some((region.file, address))
+    }
+
+    /// The memory space of a file's own in [`as_linked`](Self::as_linked).
+    pub const fn space_of(file: u32) -> MemorySpace {
+        MemorySpace::ANY.of_process(file + 1)
+    }
+
+    /// The same files, each in a memory space of its own ([`space_of`](Self::space_of)) at the addresses that it was linked for: where
+    /// [`place`](Self::place) says.
+    pub fn as_linked(&self) -> Self {
+        let mut builder = Builder::default();
+        for (number, file) in (0..).zip(&self.files) {
+            builder.number(0);
+            let space = Self::space_of(number);
+            // What was read once is read again.
+            let is_there = file.elf.is_some()
+                && builder.elf(&file.name, file.bytes.clone(), Place::AsLinked, space).is_ok();
+            if is_there {
+                file.ran_as.iter().for_each(|path| builder.ran_as(path));
+                continue;
+            }
+            let id = builder.file(&file.name, file.bytes.clone());
+            for region in self.regions.iter().filter(|region| region.file == number) {
+                builder.map(id, region.range.clone(), region.offset as u64, space);
+            }
+        }
+        builder.build()
+    }
+}

@@ -1,0 +1,139 @@
+use std::collections::HashMap;
+
+use tracewright_core::Context;
+
+/// When something ran, and who ran then if the trace does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// On the clock of whoever told what was mapped when.
+    pub time: u64,
+    /// The thread that ran, if neither context ID nor VMID tells.
+    pub thread: Option<u32>,
+}
+
+impl Moment {
+    /// After all that was told.
+    pub const LAST: Self = Self { time: u64::MAX, thread: None };
+}
+
+/// Who ran when: which thread was of which process, and what number the memory of a process had.
+///
+/// A process whose memory changes has several numbers, one after another. Numbers are those of
+/// [`MemorySpace::process`](tracewright_core::MemorySpace::process).
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// By thread: since when it was of which process.
+    threads: HashMap<u32, Vec<(u64, u32)>>,
+    /// By process: since when its memory had which number.
+    memories: Vec<Vec<(u64, u32)>>,
+    /// The number of the kernel's memory; 0 if nothing is known of it.
+    kernel: u32,
+}
+
+impl Processes {
+    /// A process whose memory has this number. Returns what to call the process by.
+    pub fn add(&mut self, number: u32) -> u32 {
+        self.memories.push(vec![(0, number)]);
+        self.memories.len() as u32 - 1
+    }
+
+    /// From `time` on, which is not before the last change, its memory has another number.
+    pub fn changed(&mut self, process: u32, time: u64, number: u32) {
+        if let Some(memories) = self.memories.get_mut(process as usize) {
+            memories.push((time, number));
+        }
+    }
+
+    /// From `time` on, which is not before the last time this was told, the thread is of `process`.
+    pub fn thread(&mut self, thread: u32, time: u64, process: u32) {
+        let told = self.threads.entry(thread).or_default();
+        if told.last().is_none_or(|&(_, last)| last != process) {
+            told.push((time, process));
+        }
+    }
+
+    /// The memory of the kernel, which runs at a higher exception level than processes, has this number.
+    pub fn kernel(&mut self, number: u32) {
+        self.kernel = number;
+    }
+
+    /// Whether nothing is known of any.
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty() && self.kernel == 0
+    }
+
+    /// The number of the memory that a thread has at a time; 0 if nothing is known of it. Of a time before all that is known the
+    /// first that is known is the answer.
+    pub fn number(&self, thread: u32, time: u64) -> u32 {
+        let process = self.threads.get(&thread).and_then(|told| at(told, time));
+        let memories = process.and_then(|process| self.memories.get(process as usize));
+        memories.and_then(|memories| at(memories, time)).unwrap_or(0)
+    }
+
+    /// The number of the memory that code in a context is in; 0 if it is not known.
+    pub(crate) fn number_in(&self, context: &Context, moment: &Moment) -> u32 {
+        if context.level != 0 {
+            return self.kernel;
+        }
+        // Linux puts the thread into one of them; the other is 0, or nobody's.
+        let told = [context.vmid, context.context_id];
+        let mut threads = told.into_iter().flatten().peekable();
+        if threads.peek().is_none() {
+            return moment.thread.map_or(0, |thread| self.number(thread, moment.time));
+        }
+        threads.map(|thread| self.number(thread, moment.time)).find(|number| *number != 0).unwrap_or(0)
+    }
+}
+
+/// What counts at a time, of what was told with the time from which on it counts.
+fn at(told: &[(u64, u32)], time: u64) -> Option<u32> {
+    let since = told.partition_point(|&(since, _)| since <= time);
+    told.get(since.saturating_sub(1)).map(|&(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::Security;
+
+    use super::*;
+
+    fn processes() -> Processes {
+        let mut processes = Processes::default();
+        let first = processes.add(1);
+        processes.thread(100, 0, first);
+        processes.thread(101, 5, first);
+        processes.changed(first, 10, 2);
+        // The number of a thread is used again.
+        let second = processes.add(3);
+        processes.thread(100, 20, second);
+        processes.kernel(4);
+        processes
+    }
+
+    #[test]
+    fn memory_changes_with_time() {
+        let numbers = |thread| [0, 9, 10, 19, 20, u64::MAX].map(|time| processes().number(thread, time));
+        assert_eq!(numbers(100), [1, 1, 2, 2, 3, 3]);
+        assert_eq!(numbers(101), [1, 1, 2, 2, 2, 2], "also of a time before it is known");
+        assert_eq!(numbers(102), [0; 6]);
+    }
+
+    #[test]
+    fn context_id_or_vmid_say_who_runs() {
+        let context = |vmid, context_id| Context {
+            level: 0,
+            security: Security::NonSecure,
+            is_64bit: true,
+            vmid,
+            context_id,
+        };
+        let moment = Moment { time: 10, thread: Some(101) };
+        let number = |context: &Context| processes().number_in(context, &moment);
+        assert_eq!(number(&context(None, Some(100))), 2);
+        assert_eq!(number(&context(Some(100), Some(0))), 2);
+        assert_eq!(number(&context(Some(0), Some(100))), 2);
+        assert_eq!(number(&context(None, Some(7))), 0, "who is told of and not known is not somebody else");
+        assert_eq!(number(&context(None, None)), 2, "the thread that is said to have run");
+        assert_eq!(number(&Context { level: 1, ..context(None, Some(100)) }), 4, "the kernel is everybody's");
+    }
+}

@@ -1,0 +1,202 @@
+//! A recording as a capture.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tracewright_image::Bytes;
+
+use super::buffers::{buffers, name, sources};
+use super::faults::Faults;
+use super::fields::section;
+use super::header::MAGIC;
+use super::pieces::{self, Owner, Tally};
+use super::programs::RecordedPrograms;
+use super::recording::{Reader, Recording};
+use super::timeline::{Timeline, timeline};
+use super::unpack::unpack;
+use crate::Capture;
+use crate::capture::Packed;
+use crate::mapping::{Mapping, Process};
+use crate::problem::Problem;
+use crate::program::map_file;
+
+/// Trace that was compressed is no more than this in one piece: no buffer is as large.
+const MOST_UNPACKED: usize = 1 << 30;
+/// No more mappings are listed with the processes.
+const MOST_LISTED: usize = 1 << 17;
+
+/// The file of a recording: itself, or one in the folder that perf makes of several files.
+fn data_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("data") } else { path.to_owned() }
+}
+
+/// Whether this is a recording of perf or simpleperf: a file, or a folder of them.
+pub fn is_recording(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    let file = data_file(path);
+    let read = file.is_file().then(|| File::open(file).and_then(|mut file| file.read_exact(&mut magic)));
+    // Those of other machines are told so.
+    matches!(read, Some(Ok(()))) && [MAGIC, b"2ELIFREP", b"PERFFILE"].contains(&&magic)
+}
+
+/// Opens a recording. Programs are looked for in the folders `symfs` when an image is made.
+///
+/// # Errors
+/// When there is no recording to be read at all; lesser faults are in [`Capture::problems`].
+pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
+    let first = data_file(path);
+    let mut faults = Faults::default();
+    let mut paths = vec![first.clone()];
+    let map = |path: &Path| map_file(path).map_err(|problem| Problem::file_error(path, problem.message));
+    let mut files: Vec<Bytes> = vec![map(&first)?];
+    if path.is_dir() {
+        for further in
+            (0..).map(|number| path.join(format!("data.{number}"))).take_while(|file| file.exists())
+        {
+            match map(&further) {
+                Ok(bytes) => {
+                    files.push(bytes);
+                    paths.push(further);
+                }
+                Err(problem) => faults.error(format!("{}: {}", further.display(), problem.message)),
+            }
+        }
+    }
+    let mut reader = Reader::new(&mut faults);
+    for (index, file) in files.iter().enumerate() {
+        match index {
+            0 => reader.first(file.as_slice()).map_err(|message| Problem::file_error(&first, message))?,
+            _ => reader.further(file.as_slice()),
+        }
+    }
+    let recording = reader.finish();
+    let kcore = Some(path.join("kcore_dir").join("kcore")).filter(|kcore| kcore.is_file());
+    let mut capture = capture(path, &paths, recording, kcore, &mut faults);
+    if let Some(recorded) = &mut capture.recorded {
+        recorded.symfs = symfs.to_vec();
+    }
+    capture.problems.extend(faults.problems(path));
+    Ok(capture)
+}
+
+/// What was compressed in a file, whole.
+///
+/// # Errors
+/// When it cannot be read, or is damaged.
+pub fn unpacked(path: &Path, packed: Packed) -> Result<Vec<u8>, Problem> {
+    let file = map_file(path).map_err(|problem| Problem::file_error(path, problem.message))?;
+    let mut bytes = Vec::new();
+    let result = unpack(&[section(file.as_slice(), packed.offset, packed.len)], u64::MAX, |part| {
+        bytes.extend_from_slice(part);
+        bytes.len() < MOST_UNPACKED
+    });
+    let at = packed.offset;
+    result.map_err(|message| Problem::file_error(path, format!("at {at:#x}: {message}")))?;
+    if bytes.len() >= MOST_UNPACKED {
+        return Err(Problem::file_error(
+            path,
+            format!("at {at:#x}: more than {MOST_UNPACKED} bytes in one piece"),
+        ));
+    }
+    Ok(bytes)
+}
+
+fn capture(
+    path: &Path,
+    paths: &[PathBuf],
+    mut recording: Recording<'_>,
+    kcore: Option<PathBuf>,
+    faults: &mut Faults,
+) -> Capture {
+    let (pieces, tallies) = pieces::pieces(&recording, faults);
+    let (sources, by_cpu) = sources(&recording, faults);
+    for (owner, tally) in &tallies {
+        tell(*owner, tally, faults);
+    }
+    if recording.lost > 0 {
+        faults.warning(format!(
+            "the kernel had no room for {} records: what they told is not known",
+            recording.lost
+        ));
+    }
+    if recording.units.is_empty() && recording.traces.is_empty() && recording.aux.is_empty() {
+        faults.error("it holds no hardware trace: was it recorded with -e cs_etm//?");
+    }
+    let mut observed: Vec<u64> = pieces.iter().filter_map(|piece| piece.time).collect();
+    observed.sort_unstable();
+    let events = std::mem::take(&mut recording.events);
+    let timeline = timeline(events, &recording.features.build_ids, &observed, faults);
+    let buffers = buffers(&recording, &pieces, paths, &sources, &by_cpu);
+    let features = recording.features;
+    let description = [
+        Some(if features.simpleperf.is_some() { "simpleperf".to_owned() } else { "Linux perf".to_owned() }),
+        features.arch,
+        features.release.clone(),
+        (!features.command.is_empty()).then(|| features.command.join(" ")),
+    ];
+    Capture {
+        path: path.into(),
+        description: Some(description.into_iter().flatten().collect::<Vec<_>>().join(", ")),
+        sources: sources.into_iter().map(|(source, _)| source).collect(),
+        buffers,
+        memory: Vec::new(),
+        programs: Vec::new(),
+        processes: processes(&timeline),
+        recorded: Some(Box::new(RecordedPrograms {
+            timeline,
+            path: paths.first().cloned().unwrap_or_default(),
+            symfs: Vec::new(),
+            kcore,
+            release: features.release,
+            modules: features.modules,
+        })),
+        problems: Vec::new(),
+    }
+}
+
+/// Says what became of an owner's trace.
+fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
+    let name = name(owner);
+    let Tally { truncated, partial, collision, missing, missing_bytes, untold_bytes } = *tally;
+    let flags = [(truncated, "truncated"), (partial, "partial"), (collision, "collided")];
+    let flags: Vec<_> =
+        flags.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if !flags.is_empty() {
+        faults.warning(format!(
+            "{name}: trace was lost while it was recorded (AUX records: {})",
+            flags.join(", ")
+        ));
+    }
+    if missing > 0 {
+        faults.warning(format!(
+            "{name}: {missing_bytes} bytes of trace were not saved, as {missing} AUX records tell"
+        ));
+    }
+    if untold_bytes > 0 {
+        faults.warning(format!(
+            "{name}: no AUX record tells of {untold_bytes} bytes of trace: they are read as they are"
+        ));
+    }
+}
+
+/// The processes, with what they had mapped last.
+fn processes(timeline: &Timeline) -> Vec<Process> {
+    let mut room = MOST_LISTED;
+    let process = |process: &super::timeline::ProcessLine| {
+        let number = process.memories.last().map_or(0, |&(_, number)| number as usize);
+        let memory = number.checked_sub(1).and_then(|index| timeline.memories.get(index));
+        let mappings = memory.into_iter().flat_map(|memory| memory.mappings.iter()).take(room);
+        let mappings: Vec<Mapping> = mappings
+            .map(|(&start, mapped)| {
+                let file = &timeline.files[mapped.file as usize];
+                let path = (!file.path.is_empty()).then(|| PathBuf::from(&file.path));
+                let build_id = file.build_id.as_ref().map(super::record::BuildId::hex);
+                Mapping { start, end: mapped.end, offset: mapped.offset, path, build_id }
+            })
+            .collect();
+        room -= mappings.len();
+        Process { pid: process.pid, command: process.command.clone(), mappings }
+    };
+    timeline.processes.iter().map(process).collect()
+}

@@ -1,0 +1,225 @@
+//! Which bytes of a file are trace: what the kernel says it wrote (AUX), within what the recorder saved (AUXTRACE).
+//!
+//! Each AUX record is a piece that is read for itself: between two of them trace may be missing.
+
+use std::collections::BTreeMap;
+
+use super::faults::Faults;
+use super::record::AuxFlags;
+use super::recording::{AuxRecord, Recording, Trace};
+use crate::problem::{Severity, Subject};
+
+/// Whose buffer trace was in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Owner {
+    Cpu(u32),
+    Thread(u32),
+}
+
+/// Trace that belongs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub owner: Owner,
+    /// Which of the recording's traces it is in, how far behind its start, and how long.
+    pub trace: usize,
+    pub from: u64,
+    pub len: u64,
+    /// Whether it is in frames.
+    pub framed: bool,
+    /// When it was written to the file's buffer, on which CPU and by which thread.
+    pub time: Option<u64>,
+    pub cpu: Option<u32>,
+    pub tid: Option<u32>,
+}
+
+/// What became of AUX records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Flagged: trace was lost, has gaps, or met a sample.
+    pub truncated: u64,
+    pub partial: u64,
+    pub collision: u64,
+    /// Not in the file.
+    pub missing: u64,
+    pub missing_bytes: u64,
+    /// Bytes of which no record tells.
+    pub untold_bytes: u64,
+}
+
+/// The pieces of a recording, in the order of the files for each owner, and what became of the rest.
+pub(super) fn pieces(recording: &Recording<'_>, faults: &mut Faults) -> (Vec<Piece>, BTreeMap<Owner, Tally>) {
+    let mut owners: BTreeMap<Owner, Claims<'_>> = BTreeMap::new();
+    for (index, trace) in recording.traces.iter().enumerate() {
+        owners.entry(owner(trace)).or_default().traces.push(index);
+    }
+    let only = if owners.len() == 1 { owners.keys().next().copied() } else { None };
+    for record in &recording.aux {
+        let told = [record.id.cpu.map(Owner::Cpu), record.id.tid.map(Owner::Thread)].into_iter().flatten();
+        let known =
+            told.clone().find(|owner| owners.get(owner).is_some_and(|claims| !claims.traces.is_empty()));
+        // Without CPU and thread it can only be the one there is.
+        let is_told = record.id.cpu.is_some() || record.id.tid.is_some();
+        match known.or(only.filter(|_| !is_told)).or(told.into_iter().next()) {
+            Some(owner) => owners.entry(owner).or_default().records.push(record),
+            None => {
+                let kind =
+                    "AUX records without a CPU and a thread: what they tell of is not cut where it should be";
+                faults.repeated(Severity::Warning, Subject::Trace, kind, || kind.into());
+            }
+        }
+    }
+    let mut pieces = Vec::new();
+    let mut tallies = BTreeMap::new();
+    for (owner, claims) in owners {
+        tallies.insert(owner, claims.pieces(owner, &recording.traces, &mut pieces));
+    }
+    (pieces, tallies)
+}
+
+fn owner(trace: &Trace) -> Owner {
+    match trace.auxtrace.cpu {
+        Some(cpu) => Owner::Cpu(cpu),
+        None => Owner::Thread(trace.auxtrace.tid),
+    }
+}
+
+/// The traces of an owner, and the records that tell of them.
+#[derive(Default)]
+struct Claims<'a> {
+    traces: Vec<usize>,
+    records: Vec<&'a AuxRecord>,
+}
+
+impl Claims<'_> {
+    /// Appends the pieces.
+    fn pieces(mut self, owner: Owner, all: &[Trace], pieces: &mut Vec<Piece>) -> Tally {
+        let mut tally = Tally::default();
+        self.traces.sort_by_key(|&trace| all[trace].auxtrace.offset);
+        let ends: Vec<u64> = (0..self.traces.len()).map(|index| self.end(index, all)).collect();
+        let mut claims: Vec<(u64, u64, &AuxRecord)> = Vec::new();
+        for record in &self.records {
+            tally.count(record.aux.flags);
+            let (start, end) = self.place(record, all, &ends);
+            if start < end {
+                claims.push((start, end, record));
+            }
+        }
+        claims.sort_by_key(|&(start, ..)| start);
+        let first = pieces.len();
+        // All before this was claimed: the same bytes told twice are read once.
+        let mut claimed = 0;
+        for (start, end, record) in claims {
+            let mut found = claimed.min(end).saturating_sub(start);
+            let from = start.max(claimed);
+            let before = self.traces.partition_point(|&trace| all[trace].auxtrace.offset <= from);
+            for (&trace, &trace_end) in self.traces.iter().zip(&ends).skip(before.saturating_sub(1)) {
+                let offset = all[trace].auxtrace.offset;
+                if offset >= end {
+                    break;
+                }
+                let (from, to) = (start.max(offset).max(claimed), end.min(trace_end));
+                if from < to {
+                    found += to - from;
+                    claimed = to;
+                    pieces.push(Piece {
+                        owner,
+                        trace,
+                        from: from - offset,
+                        len: to - from,
+                        framed: record.aux.flags.format() == 0,
+                        time: record.id.time,
+                        cpu: record.id.cpu,
+                        tid: record.id.tid,
+                    });
+                }
+            }
+            if found < end - start {
+                tally.missing += 1;
+                tally.missing_bytes = tally.missing_bytes.saturating_add(end - start - found);
+            }
+        }
+        if !self.records.iter().any(|record| record.aux.flags.overwrite()) {
+            self.untold(owner, all, &ends, pieces, first, &mut tally);
+        }
+        pieces[first..].sort_by_key(|piece| {
+            let Trace { file, at, .. } = all[piece.trace];
+            (file, at, piece.from)
+        });
+        tally
+    }
+
+    /// Offset in the owner's buffer behind the trace at `index`.
+    fn end(&self, index: usize, all: &[Trace]) -> u64 {
+        let Trace { auxtrace, len, packed, .. } = &all[self.traces[index]];
+        // How much it was before it was compressed shows when it is read.
+        let size = if *packed { u64::MAX } else { *len };
+        let end = auxtrace.offset.saturating_add(size);
+        let next = self.traces.get(index + 1).map_or(u64::MAX, |&next| all[next].auxtrace.offset);
+        end.min(next)
+    }
+
+    /// Offsets in the owner's buffer where what a record tells of begins and ends.
+    fn place(&self, AuxRecord { aux, .. }: &AuxRecord, all: &[Trace], ends: &[u64]) -> (u64, u64) {
+        if !aux.flags.overwrite() {
+            return (aux.offset, aux.offset.saturating_add(aux.size));
+        }
+        // Of a ring the offset is where it ends, and no more than was saved of it is there.
+        let before = self.traces.partition_point(|&trace| all[trace].auxtrace.offset < aux.offset);
+        let start = before.checked_sub(1).map(|index| (all[self.traces[index]].auxtrace.offset, ends[index]));
+        match start {
+            Some((start, end)) => {
+                let end = aux.offset.min(end);
+                (end.saturating_sub(aux.size).max(start), end)
+            }
+            None => (aux.offset.saturating_sub(aux.size), aux.offset),
+        }
+    }
+
+    /// Appends pieces for the bytes of which no record tells: records may have been lost.
+    fn untold(
+        &self,
+        owner: Owner,
+        all: &[Trace],
+        ends: &[u64],
+        pieces: &mut Vec<Piece>,
+        first: usize,
+        tally: &mut Tally,
+    ) {
+        let told = pieces[first..].to_vec();
+        let framed = self.records.first().is_none_or(|record| record.aux.flags.format() == 0);
+        let mut told = told.iter().peekable();
+        for (index, &trace) in self.traces.iter().enumerate() {
+            let Trace { auxtrace, packed, .. } = &all[trace];
+            if *packed {
+                continue;
+            }
+            let mut at = 0;
+            let end = ends[index].saturating_sub(auxtrace.offset);
+            loop {
+                let next = told.next_if(|piece| piece.trace == trace);
+                let to = next.map_or(end, |piece| piece.from);
+                // Trace is filled up to eight bytes.
+                if to.saturating_sub(at) >= 8 {
+                    tally.untold_bytes += to - at;
+                    let (cpu, tid) = match owner {
+                        Owner::Cpu(cpu) => (Some(cpu), None),
+                        Owner::Thread(tid) => (None, Some(tid)),
+                    };
+                    pieces.push(Piece { owner, trace, from: at, len: to - at, framed, time: None, cpu, tid });
+                }
+                match next {
+                    Some(piece) => at = piece.from + piece.len,
+                    None => break,
+                }
+            }
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, flags: AuxFlags) {
+        self.truncated += u64::from(flags.truncated());
+        self.partial += u64::from(flags.partial());
+        self.collision += u64::from(flags.collision());
+    }
+}

@@ -1,0 +1,259 @@
+//! The programs of a recording, put into an image: what each process had mapped, the kernel, its modules.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use tracewright_core::MemorySpace;
+use tracewright_image::{Builder, Bytes, FileId, Image, Place};
+
+use super::record::BuildId;
+use super::search::{Missing, Search};
+use super::timeline::{Mapped, MappedFile, Timeline};
+use crate::problem::Problem;
+use crate::program::map_file;
+
+/// Who had what mapped when in a recording, and where to look for it.
+#[derive(Debug)]
+pub struct RecordedPrograms {
+    pub(super) timeline: Timeline,
+    /// The recording.
+    pub(super) path: PathBuf,
+    /// Folders to look in.
+    pub(super) symfs: Vec<PathBuf>,
+    /// The kernel's memory, if it came along.
+    pub(super) kcore: Option<PathBuf>,
+    pub(super) release: Option<String>,
+    /// Kernel modules: how far behind the start of a module its `.text` is.
+    pub(super) modules: HashMap<String, u64>,
+}
+
+/// Code that the kernel gives each process, stored like a file by those who collect them.
+const VDSO: &str = "[vdso]";
+/// No more files are named one by one.
+const MOST_NAMED: usize = 5;
+
+impl RecordedPrograms {
+    /// Adds all to an image. Returns what is wrong or missing.
+    pub(crate) fn add_to(&self, builder: &mut Builder) -> Vec<Problem> {
+        let Self { timeline, symfs, .. } = self;
+        let mut found = Files {
+            search: Search::new(symfs, &self.path, self.release.as_deref()),
+            ids: HashMap::new(),
+            missing: Vec::new(),
+            wrong: Vec::new(),
+        };
+        for dir in symfs.iter().filter(|dir| !dir.is_dir()) {
+            found.wrong.push(Problem::memory_error(dir, "no such folder (--symfs)"));
+        }
+        for memory in &timeline.memories {
+            let Some(number) = builder.number(memory.before) else { break };
+            let space = MemorySpace::ANY.of_process(number);
+            for (&start, mapped) in &*memory.mappings {
+                let file = found.id(builder, mapped.file, &timeline.files);
+                builder.map(file, start..mapped.end, mapped.offset, space);
+            }
+        }
+        if let Some(number) =
+            builder.number(0).filter(|_| !timeline.kernel.is_empty() || self.kcore.is_some())
+        {
+            builder.processes().kernel(number);
+            self.kernel(builder, &mut found, MemorySpace::ANY.of_process(number));
+        }
+        let processes = builder.processes();
+        let numbers: Vec<u32> = timeline
+            .processes
+            .iter()
+            .map(|process| {
+                let (first, rest) = process.memories.split_first().unwrap_or((&(0, 0), &[]));
+                let added = processes.add(first.1);
+                rest.iter().for_each(|&(time, number)| processes.changed(added, time, number));
+                added
+            })
+            .collect();
+        for &(tid, time, process) in &timeline.threads {
+            processes.thread(tid, time, numbers[process as usize]);
+        }
+        found.problems(&self.path, symfs)
+    }
+
+    /// Adds the kernel and its modules.
+    fn kernel(&self, builder: &mut Builder, found: &mut Files<'_>, space: MemorySpace) {
+        let files = &self.timeline.files;
+        let is_module = |mapped: &Mapped| is_module(&files[mapped.file as usize].path);
+        for (range, mapped) in self.timeline.kernel.iter().filter(|(_, mapped)| is_module(mapped)) {
+            let file = &files[mapped.file as usize];
+            let placed = found.search.file(file).and_then(|(path, bytes)| {
+                let text = self.modules.get(&file.path).copied();
+                elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)?;
+                builder.ran_as(&file.path);
+                Ok(())
+            });
+            if let Err(missing) = placed {
+                found.absent(builder, file, missing, (range.clone(), space));
+            }
+        }
+        if let Some(path) = &self.kcore {
+            let added = map_file(path).map_err(|problem| problem.message);
+            let added = added.and_then(|bytes| {
+                let name = path.display().to_string();
+                builder.elf(&name, bytes, None, space).map_err(|error| error.reason.to_string())
+            });
+            match added {
+                Ok(()) => return,
+                Err(message) => found.wrong.push(Problem::memory_error(path, message)),
+            }
+        }
+        let Some((range, mapped)) = self.timeline.kernel.iter().find(|(_, mapped)| !is_module(mapped)) else {
+            return;
+        };
+        let file = &files[mapped.file as usize];
+        let placed = found.search.kernel(file).and_then(|(path, bytes)| {
+            let at = kernel_place(&bytes, range.start, mapped, &file.path);
+            elf(builder, &path, bytes, at, space)
+        });
+        if let Err(missing) = placed {
+            found.absent(builder, file, missing, (range.clone(), space));
+        }
+    }
+}
+
+/// A program that a recording names, on this machine: in the folders `symfs`, or where programs of a recording are looked for.
+///
+/// # Errors
+/// What was tried, in words.
+pub fn find_program(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    recording: &Path,
+) -> Result<(PathBuf, Bytes), String> {
+    let file = MappedFile { path: path.to_owned(), build_id: BuildId::new(build_id, None) };
+    Search::new(symfs, recording, None).file(&file).map_err(|missing| missing.why())
+}
+
+/// Whether a file that was mapped in the kernel is a module; the other is the kernel itself.
+fn is_module(path: &str) -> bool {
+    !path.starts_with("[kernel") && !path.starts_with("[guest.kernel")
+}
+
+fn elf(
+    builder: &mut Builder,
+    path: &Path,
+    bytes: Bytes,
+    at: Place,
+    space: MemorySpace,
+) -> Result<(), Missing> {
+    let name = path.display().to_string();
+    let added = builder.elf(&name, bytes, at, space);
+    added.map_err(|error| Missing { tried: vec![(path.to_owned(), error.reason.to_string())] })
+}
+
+/// Where the kernel was: the recorder names a symbol of it, and says where that was.
+fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place {
+    let mut builder = Image::builder();
+    if builder.elf("", bytes.clone(), None, MemorySpace::ANY).is_err() {
+        return Place::AsLinked;
+    }
+    let image = builder.build();
+    // A dump of its memory has no symbols, and is where it was.
+    let is_core = bytes.as_slice().get(16..18) == Some(&[4, 0]);
+    let symbol = path.split_once(']').map_or("", |(_, symbol)| symbol);
+    let linked = image.symbols().resolve(symbol).map(|range| range.start);
+    let linked = linked.or_else(|| {
+        let text = image.regions().find_map(|region| region.section_named(".text"));
+        text.map(|section| section.range.start)
+    });
+    // Linux perf says where the symbol was as the mapping's offset, simpleperf as its start.
+    let at = if mapped.offset != 0 { mapped.offset } else { start };
+    match linked {
+        Some(linked) if at != 0 && !is_core => Place::Bias(at.wrapping_sub(linked)),
+        _ => Place::AsLinked,
+    }
+}
+
+/// Files, found or not, each looked for once.
+struct Files<'a> {
+    search: Search<'a>,
+    /// By index of the file.
+    ids: HashMap<u32, FileId>,
+    /// Files that are not here, and why.
+    missing: Vec<(String, Missing)>,
+    wrong: Vec<Problem>,
+}
+
+impl Files<'_> {
+    /// What a file is in the image: looked for once, and mapped once.
+    fn id(&mut self, builder: &mut Builder, index: u32, files: &[MappedFile]) -> FileId {
+        if let Some(id) = self.ids.get(&index) {
+            return *id;
+        }
+        let file = &files[index as usize];
+        let id = if is_file(&file.path) {
+            match self.search.file(file) {
+                Ok((path, bytes)) => {
+                    let id = builder.file(&path.display().to_string(), bytes);
+                    builder.ran_as(&file.path);
+                    id
+                }
+                Err(missing) => {
+                    let id = builder.absent(&file.path, &missing.why());
+                    // Hardly anybody has that.
+                    if file.path != VDSO {
+                        self.missing.push((file.path.clone(), missing));
+                    }
+                    id
+                }
+            }
+        } else {
+            let name = if file.path.is_empty() { "no file" } else { &file.path };
+            builder.absent(name, "memory of no file: its code is not in a recording")
+        };
+        self.ids.insert(index, id);
+        id
+    }
+
+    /// Something of the kernel is not here.
+    fn absent(
+        &mut self,
+        builder: &mut Builder,
+        file: &MappedFile,
+        missing: Missing,
+        (range, space): (Range<u64>, MemorySpace),
+    ) {
+        let id = builder.absent(&file.path, &missing.why());
+        builder.map(id, range, 0, space);
+        self.missing.push((file.path.clone(), missing));
+    }
+
+    /// What is wrong or missing, in few words: most of what is mapped never runs.
+    fn problems(self, recording: &Path, symfs: &[PathBuf]) -> Vec<Problem> {
+        let Self { missing, mut wrong, .. } = self;
+        let mut others: Vec<_> = missing.iter().flat_map(|(_, missing)| &missing.tried).collect();
+        others.retain(|(_, why)| why.contains("build ID is") || why.contains("no build ID"));
+        others.dedup_by_key(|(path, _)| path.clone());
+        for (path, why) in others.iter().take(MOST_NAMED) {
+            wrong.push(Problem::memory_warning(path, format!("{why}: not used")));
+        }
+        if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
+            let message = format!("{more} more files have another build ID than what ran");
+            wrong.push(Problem::memory_warning(recording, message));
+        }
+        if let Some((first, why)) = missing.first() {
+            let what = match missing.len() {
+                1 => format!("{first}, which was mapped, is not here"),
+                count => format!("{count} files that were mapped are not here, {first} for one"),
+            };
+            let how = if symfs.is_empty() { "; --symfs FOLDER says where to look" } else { "" };
+            let message = format!("{what}: {}{how} (info --json tells of all)", why.why());
+            wrong.push(Problem::memory_warning(recording, message));
+        }
+        wrong
+    }
+}
+
+/// Whether this is a file, and not memory that a process or the kernel made.
+fn is_file(path: &str) -> bool {
+    let no_files = ["//", "[", "/memfd:", "/dev/", "anon_inode:", "/SYSV"];
+    path == VDSO || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))
+}

@@ -1,0 +1,240 @@
+//! Records that tell where code was, and where trace is.
+
+use super::fields::{Fields, text};
+
+/// Types of records.
+pub(super) mod kind {
+    pub const MMAP: u32 = 1;
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const FORK: u32 = 7;
+    pub const MMAP2: u32 = 10;
+    pub const AUX: u32 = 11;
+    pub const ITRACE_START: u32 = 12;
+    pub const AUX_OUTPUT_HW_ID: u32 = 21;
+    /// From here on they are the recorder's and have no identifying fields.
+    pub const USER: u32 = 64;
+    pub const ATTR: u32 = 64;
+    pub const TRACING_DATA: u32 = 66;
+    pub const BUILD_ID: u32 = 67;
+    pub const AUXTRACE_INFO: u32 = 70;
+    pub const AUXTRACE: u32 = 71;
+    pub const FEATURE: u32 = 80;
+    pub const COMPRESSED: u32 = 81;
+    pub const COMPRESSED2: u32 = 83;
+}
+
+/// Bits of `misc`.
+const CPU_MODE: u16 = 7;
+const KERNEL: u16 = 1;
+const GUEST_KERNEL: u16 = 4;
+const GUEST_USER: u16 = 5;
+/// MMAP: the mapping is not executable.
+const MMAP_DATA: u16 = 1 << 13;
+/// COMM: the process runs another program from now on.
+const COMM_EXEC: u16 = 1 << 13;
+/// FORK: the recorder made it up.
+const FORK_EXEC: u16 = 1 << 13;
+/// MMAP2: a build ID takes the place of device and inode.
+const MMAP_BUILD_ID: u16 = 1 << 14;
+/// BUILD_ID: its length is told.
+const BUILD_ID_SIZE: u16 = 1 << 15;
+const PROT_EXEC: u32 = 4;
+
+/// A process of which perf says that it is none: the kernel.
+pub(super) const NO_PROCESS: u32 = u32::MAX;
+
+/// A file that was mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mmap {
+    pub pid: u32,
+    pub tid: u32,
+    pub start: u64,
+    pub len: u64,
+    /// Offset in the file of what is at `start`.
+    pub offset: u64,
+    pub path: String,
+    pub build_id: Option<BuildId>,
+    pub executable: bool,
+    /// Whether it is in the kernel.
+    pub kernel: bool,
+}
+
+/// A build ID: bytes, without the zeros that fill it up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct BuildId(pub Vec<u8>);
+
+impl BuildId {
+    /// Twenty bytes at most; where no length is told, zeros at the end fill up. `None`: there is none.
+    pub fn new(bytes: &[u8], len: Option<usize>) -> Option<Self> {
+        let bytes = &bytes[..bytes.len().min(20)];
+        let len = match len {
+            Some(len) => len.min(bytes.len()),
+            None => bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1),
+        };
+        bytes[..len].iter().any(|&byte| byte != 0).then(|| Self(bytes[..len].to_vec()))
+    }
+
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether a file with the build ID `found` is the one that ran. Zeros at the end may be part of it.
+    pub fn is(&self, found: &[u8]) -> bool {
+        found.strip_prefix(&*self.0).is_some_and(|rest| rest.iter().all(|&byte| byte == 0))
+    }
+}
+
+impl Mmap {
+    /// From MMAP or MMAP2 (`new`).
+    pub fn read(body: &[u8], misc: u16, new: bool) -> Option<Self> {
+        let mut fields = Fields::new(body);
+        let (pid, tid) = (fields.u32()?, fields.u32()?);
+        let (start, len, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        // What guests map is in no memory that we trace.
+        let is_guest = [GUEST_KERNEL, GUEST_USER].contains(&(misc & CPU_MODE));
+        let mut executable = misc & MMAP_DATA == 0;
+        let mut build_id = None;
+        if new {
+            let identity = fields.take(24)?;
+            if misc & MMAP_BUILD_ID != 0 {
+                build_id = BuildId::new(&identity[4..], Some(identity[0].into()));
+            }
+            let (protection, _flags) = (fields.u32()?, fields.u32()?);
+            executable = protection & PROT_EXEC != 0;
+        }
+        let path = text(fields.rest());
+        let kernel = misc & CPU_MODE == KERNEL || pid == NO_PROCESS;
+        let executable = executable && !is_guest;
+        Some(Self { pid, tid, start, len, offset, path, build_id, executable, kernel })
+    }
+}
+
+/// What a process is called, or that it runs another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Comm {
+    pub pid: u32,
+    pub tid: u32,
+    pub name: String,
+    pub exec: bool,
+}
+
+impl Comm {
+    pub fn read(body: &[u8], misc: u16) -> Option<Self> {
+        let mut fields = Fields::new(body);
+        let (pid, tid) = (fields.u32()?, fields.u32()?);
+        Some(Self { pid, tid, name: text(fields.rest()), exec: misc & COMM_EXEC != 0 })
+    }
+}
+
+/// FORK and EXIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fork {
+    pub pid: u32,
+    pub parent: u32,
+    pub tid: u32,
+    pub time: u64,
+    /// FORK: it was found running, and has nothing of its parent's.
+    pub fresh: bool,
+}
+
+impl Fork {
+    pub fn read(body: &[u8], misc: u16) -> Option<Self> {
+        let mut fields = Fields::new(body);
+        let (pid, parent, tid, _) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
+        Some(Self { pid, parent, tid, time: fields.u64()?, fresh: misc & FORK_EXEC != 0 })
+    }
+}
+
+/// Trace that the kernel put into a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Aux {
+    pub offset: u64,
+    pub size: u64,
+    pub flags: AuxFlags,
+}
+
+/// The flags of AUX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AuxFlags(u64);
+
+impl AuxFlags {
+    /// Trace was lost.
+    pub fn truncated(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// A ring was read: the offset is where it ends.
+    pub fn overwrite(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// Trace has gaps.
+    pub fn partial(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    /// It met a sample.
+    pub fn collision(self) -> bool {
+        self.0 & 8 != 0
+    }
+
+    /// How CoreSight trace is packed: 0 in frames, 1 raw.
+    pub fn format(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+}
+
+impl Aux {
+    pub fn read(body: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(body);
+        Some(Self { offset: fields.u64()?, size: fields.u64()?, flags: AuxFlags(fields.u64()?) })
+    }
+}
+
+/// Trace that the recorder took from a buffer; its bytes follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Auxtrace {
+    /// Bytes, and where in the buffer they were.
+    pub size: u64,
+    pub offset: u64,
+    /// Whose buffer it was; `None`: a thread's.
+    pub cpu: Option<u32>,
+    pub tid: u32,
+}
+
+impl Auxtrace {
+    pub fn read(body: &[u8]) -> Option<Self> {
+        let mut fields = Fields::new(body);
+        let (size, offset, _reference) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (_index, tid, cpu) = (fields.u32()?, fields.u32()?, fields.u32()?);
+        Some(Self { size, offset, cpu: (cpu != u32::MAX).then_some(cpu), tid })
+    }
+}
+
+/// Reads a build ID record: a file, and its build ID.
+pub(super) fn build_id(body: &[u8], misc: u16) -> Option<(String, BuildId)> {
+    let mut fields = Fields::new(body);
+    let _pid = fields.u32()?;
+    let id = fields.take(24)?;
+    let len = (misc & BUILD_ID_SIZE != 0).then(|| id[20].into());
+    Some((text(fields.rest()), BuildId::new(&id[..20], len)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_id_is_as_long_as_is_told() {
+        let mut bytes = [0; 20];
+        bytes[..8].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 0]);
+        assert_eq!(BuildId::new(&bytes, None).unwrap().hex(), "01020304050607");
+        assert_eq!(BuildId::new(&bytes, Some(8)).unwrap().hex(), "0102030405060700");
+        assert_eq!(BuildId::new(&[0; 20], None), None);
+        let told = BuildId::new(&bytes, None).unwrap();
+        assert!(told.is(&[1, 2, 3, 4, 5, 6, 7, 0]), "a zero at the end is part of the file's");
+        assert!(!told.is(&[1, 2, 3, 4, 5, 6, 7, 8]) && !told.is(&[1, 2, 3]));
+    }
+}

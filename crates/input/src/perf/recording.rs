@@ -1,0 +1,295 @@
+//! All that a recording tells, of all its records.
+
+use super::attr::{Attr, Attrs, SampleId};
+use super::faults::Faults;
+use super::features::Features;
+use super::fields::Fields;
+use super::header::Header;
+use super::record::{Aux, Auxtrace, Comm, Fork, Mmap, kind};
+use super::units::{self, Unit};
+use super::unpack::{is_packed, unpack};
+use super::walk::{Raw, Walk, header, parse};
+
+/// No more mappings, names and threads are kept: memory is bounded.
+const MOST_EVENTS: usize = 1 << 21;
+/// Records are not compressed to less than one in this: memory stays in proportion to the file.
+const MOST_RATIO: u64 = 200;
+/// A larger record that was compressed is none.
+const MOST_UNPACKED: usize = 64 << 20;
+
+/// What a recording tells. Order is that of the file.
+#[derive(Debug, Default)]
+pub(super) struct Recording<'a> {
+    pub units: Vec<Unit>,
+    /// Trace IDs that CPUs were given: what the kernel says, and for which CPU.
+    pub hardware_ids: Vec<(u64, u32)>,
+    pub aux: Vec<AuxRecord>,
+    pub traces: Vec<Trace>,
+    /// What was mapped when, and who ran.
+    pub events: Vec<Event>,
+    pub features: Features<'a>,
+    /// Whether records were compressed: simpleperf compresses trace as well, then.
+    pub is_compressed: bool,
+    /// Records that the kernel had no room for.
+    pub lost: u64,
+}
+
+/// An AUX record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AuxRecord {
+    pub aux: Aux,
+    pub id: SampleId,
+}
+
+/// Trace bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trace {
+    pub auxtrace: Auxtrace,
+    /// Which of the recording's files they are in.
+    pub file: usize,
+    /// Where in it, and how many.
+    pub at: u64,
+    pub len: u64,
+    /// Whether they are compressed.
+    pub packed: bool,
+}
+
+/// Something that happened to processes.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    /// When; what the recorder found when it began has no time.
+    pub time: u64,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    Mmap(Mmap),
+    Comm(Comm),
+    Fork(Fork),
+    Exit(Fork),
+    /// A thread ran.
+    Thread {
+        pid: u32,
+        tid: u32,
+    },
+}
+
+/// Reads the records of a recording's files.
+#[derive(Debug)]
+pub(super) struct Reader<'a, 'f> {
+    recording: Recording<'a>,
+    attrs: Attrs,
+    faults: &'f mut Faults,
+    /// Which file is read.
+    file: usize,
+}
+
+impl<'a, 'f> Reader<'a, 'f> {
+    pub fn new(faults: &'f mut Faults) -> Self {
+        Self { recording: Recording::default(), attrs: Attrs::default(), faults, file: 0 }
+    }
+
+    /// Reads the first file.
+    ///
+    /// # Errors
+    /// When it is no recording that can be read.
+    pub fn first(&mut self, file: &'a [u8]) -> Result<(), String> {
+        let header = Header::read(file, self.faults)?;
+        header.attrs.into_iter().for_each(|attr| self.attrs.push(attr));
+        for (number, range) in header.features {
+            self.recording.features.take(number, &file[range], self.faults);
+        }
+        if let Some(map) = self.recording.features.init_map {
+            self.records(map, 0..map.len());
+        }
+        self.records(file, header.data);
+        Ok(())
+    }
+
+    /// Reads a further file, which has records and nothing else.
+    pub fn further(&mut self, file: &'a [u8]) {
+        self.file += 1;
+        self.records(file, 0..file.len());
+    }
+
+    /// All that was told.
+    pub fn finish(self) -> Recording<'a> {
+        let Self { mut recording, faults, .. } = self;
+        if recording.events.len() >= MOST_EVENTS {
+            faults.warning(format!("more than {MOST_EVENTS} mappings and threads: the rest is not used"));
+        }
+        recording.events.sort_by_key(|event| event.time);
+        // Only simpleperf compresses trace, and all else with it.
+        if !recording.is_compressed {
+            recording.traces.iter_mut().for_each(|trace| trace.packed = false);
+        }
+        recording
+    }
+
+    fn records(&mut self, file: &'a [u8], range: std::ops::Range<usize>) {
+        let mut walk = Walk::new(file, range.clone());
+        let mut packed = Vec::new();
+        loop {
+            while let Some(raw) = walk.next(self.faults) {
+                match raw.kind {
+                    kind::COMPRESSED => packed.push(raw.body),
+                    kind::COMPRESSED2 => packed.push(compressed2(raw.body)),
+                    _ => self.record(file, &raw),
+                }
+            }
+            // Where there is no record, one with trace may be further on.
+            let index = self.recording.features.index.iter().filter(|_| self.file == 0);
+            let next = index.filter_map(|&at| usize::try_from(at).ok());
+            let next = next.filter(|&at| walk.position() < at && at < range.end).min();
+            match next.filter(|_| walk.position() < range.end) {
+                Some(at) => walk.skip_to(at),
+                None => break,
+            }
+        }
+        if !packed.is_empty() {
+            self.recording.is_compressed = true;
+            self.unpacked(&packed);
+        }
+    }
+
+    /// Reads the records that `parts` are when they are decompressed. They come after those that were not compressed: all have
+    /// a time.
+    fn unpacked(&mut self, parts: &[&[u8]]) {
+        let mut carry: Vec<u8> = Vec::new();
+        let mut is_broken = false;
+        let result = unpack(parts, MOST_RATIO, |bytes| {
+            carry.extend_from_slice(bytes);
+            let mut at = 0;
+            while let Some((header, body)) = parse(&carry[at..]) {
+                self.kernel_record(0, header.kind, header.misc, body);
+                at += header.size;
+            }
+            carry.drain(..at);
+            let is_record = header(&carry).is_some_and(|header| header.size <= MOST_UNPACKED);
+            is_broken = carry.len() >= 8 && !is_record;
+            !is_broken
+        });
+        if let Err(error) = result {
+            self.faults.error(error);
+        }
+        if is_broken {
+            self.faults
+                .error("what was compressed is no record from some point on: the rest of it is not read");
+        }
+    }
+
+    fn record(&mut self, file: &[u8], raw: &Raw<'a>) {
+        let Raw { at, kind, misc, body, ref payload } = *raw;
+        let cut = "a record is too short for what it should hold: not used";
+        let done = match kind {
+            ..kind::USER => {
+                self.kernel_record(at as u64, kind, misc, body);
+                return;
+            }
+            kind::ATTR => self.attr(body),
+            kind::FEATURE => self.feature(body),
+            kind::BUILD_ID => {
+                // One that has no build ID is as good as none.
+                let _ = self.recording.features.take_build_id(body, misc);
+                Some(())
+            }
+            kind::AUXTRACE_INFO => {
+                let units = units::read(body, self.faults);
+                if self.recording.units.is_empty() {
+                    self.recording.units = units;
+                }
+                Some(())
+            }
+            kind::AUXTRACE => Auxtrace::read(body).map(|auxtrace| {
+                let (at, len) = (payload.start as u64, payload.len() as u64);
+                let packed = is_packed(&file[payload.clone()]);
+                self.recording.traces.push(Trace { auxtrace, file: self.file, at, len, packed });
+            }),
+            // Nobody has to know them all.
+            _ => Some(()),
+        };
+        if done.is_none() {
+            self.faults.record(cut, at as u64);
+        }
+    }
+
+    /// Records that the kernel makes, or that the recorder makes in its stead.
+    fn kernel_record(&mut self, at: u64, kind: u32, misc: u16, body: &[u8]) {
+        let of_interest = [
+            kind::MMAP,
+            kind::LOST,
+            kind::COMM,
+            kind::EXIT,
+            kind::FORK,
+            kind::MMAP2,
+            kind::AUX,
+            kind::ITRACE_START,
+            kind::AUX_OUTPUT_HW_ID,
+        ];
+        if of_interest.contains(&kind) && self.try_kernel_record(kind, misc, body).is_none() {
+            self.faults.record("a record is too short for what it should hold: not used", at);
+        }
+    }
+
+    fn try_kernel_record(&mut self, kind: u32, misc: u16, body: &[u8]) -> Option<()> {
+        let (body, id) = self.attrs.split(body)?;
+        let mut fields = Fields::new(body);
+        let what = match kind {
+            kind::MMAP | kind::MMAP2 => What::Mmap(Mmap::read(body, misc, kind == kind::MMAP2)?),
+            kind::COMM => What::Comm(Comm::read(body, misc)?),
+            kind::FORK => What::Fork(Fork::read(body, misc)?),
+            kind::EXIT => What::Exit(Fork::read(body, misc)?),
+            kind::ITRACE_START => What::Thread { pid: fields.u32()?, tid: fields.u32()? },
+            kind::AUX => {
+                let aux = Aux::read(body)?;
+                self.recording.aux.push(AuxRecord { aux, id });
+                return Some(());
+            }
+            kind::LOST => {
+                let (_id, count) = (fields.u64()?, fields.u64()?);
+                self.recording.lost = self.recording.lost.saturating_add(count);
+                return Some(());
+            }
+            kind::AUX_OUTPUT_HW_ID => {
+                let hardware_id = fields.u64()?;
+                self.recording.hardware_ids.push((hardware_id, id.cpu?));
+                return Some(());
+            }
+            _ => return Some(()),
+        };
+        let time = match &what {
+            What::Fork(fork) | What::Exit(fork) => id.time.unwrap_or(fork.time),
+            _ => id.time.unwrap_or(0),
+        };
+        if self.recording.events.len() < MOST_EVENTS {
+            self.recording.events.push(Event { time, what });
+        }
+        Some(())
+    }
+
+    /// An event, in a recording that was written to a pipe.
+    fn attr(&mut self, body: &[u8]) -> Option<()> {
+        let mut attr = Attr::read(body)?;
+        let len = u32::from_le_bytes(*body.get(4..)?.first_chunk()?) as usize;
+        attr.ids = super::header::words(body.get(len..)?);
+        self.attrs.push(attr);
+        Some(())
+    }
+
+    /// A feature, in a recording that was written to a pipe.
+    fn feature(&mut self, body: &'a [u8]) -> Option<()> {
+        let mut fields = Fields::new(body);
+        let number = u32::try_from(fields.u64()?).ok()?;
+        self.recording.features.take(number, fields.rest(), self.faults);
+        Some(())
+    }
+}
+
+/// The compressed bytes of a record that says how many there are.
+fn compressed2(body: &[u8]) -> &[u8] {
+    let mut fields = Fields::new(body);
+    let len = fields.u64().unwrap_or(0);
+    let rest = fields.rest();
+    &rest[..rest.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
+}

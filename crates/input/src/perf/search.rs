@@ -1,0 +1,208 @@
+//! Where the files are that were mapped, on this machine.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use tracewright_image::Bytes;
+
+use super::record::BuildId;
+use super::timeline::MappedFile;
+use crate::program::{build_id_of, foreign, hex, map_file};
+
+/// Where to look.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    /// Folders that people name: a copy of the machine's files, or a heap of them.
+    symfs: &'a [PathBuf],
+    /// Files by build ID that a list in one of them names, as simpleperf's scripts make it.
+    listed: HashMap<String, PathBuf>,
+    /// Where the recording is.
+    beside: PathBuf,
+    /// perf's own store of files, by build ID.
+    cache: Option<PathBuf>,
+    /// The kernel's version.
+    release: Option<&'a str>,
+    /// Whether a RISC-V hart was traced, and not an Arm core, if that is known.
+    is_riscv: Option<bool>,
+}
+
+/// A file that is not here, and what was tried instead.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    pub tried: Vec<(PathBuf, String)>,
+}
+
+/// No more of what was tried is named.
+const MOST_NAMED: usize = 2;
+/// What is said of a file that does not exist.
+const NO_FILE: &str = "no such file";
+/// Lists of build IDs are read up to this size.
+const MOST_LIST: u64 = 16 << 20;
+
+impl Missing {
+    /// In words.
+    pub fn why(&self) -> String {
+        // A file that is the wrong one says most, the name of a build ID least.
+        let mut tried: Vec<_> = self.tried.iter().collect();
+        tried.sort_by_key(|(path, why)| {
+            (why == NO_FILE, path.components().any(|part| part.as_os_str() == ".build-id"))
+        });
+        let name = |(path, why): &&(PathBuf, String)| match why.as_str() {
+            NO_FILE => path.display().to_string(),
+            why => format!("{} ({why})", path.display()),
+        };
+        let named: Vec<_> = tried.iter().take(MOST_NAMED).map(name).collect();
+        match tried.len() {
+            0 => "nothing says where it is".into(),
+            len if len > MOST_NAMED => {
+                format!("tried {} and {} more places", named.join(", "), len - MOST_NAMED)
+            }
+            _ => format!("tried {}", named.join(", ")),
+        }
+    }
+}
+
+/// Where the file of a binary is that was called `path`, and had this build ID if any: where people say (`symfs`), where it was, in
+/// perf's own store, or beside the file `beside` that names it.
+///
+/// # Errors
+/// Which places were tried, in words.
+pub fn find_binary(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    beside: &Path,
+) -> Result<(PathBuf, Bytes), String> {
+    let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
+    let build_id = (!build_id.is_empty()).then(|| BuildId(build_id.to_vec()));
+    search.file(&MappedFile { path: path.to_owned(), build_id }).map_err(|missing| missing.why())
+}
+
+impl<'a> Search<'a> {
+    pub fn new(symfs: &'a [PathBuf], recording: &Path, release: Option<&'a str>) -> Self {
+        let mut listed = HashMap::new();
+        for dir in symfs {
+            let list = dir.join("build_id_list");
+            let is_small = list.metadata().is_ok_and(|list| list.is_file() && list.len() <= MOST_LIST);
+            let text =
+                if is_small { std::fs::read_to_string(&list).unwrap_or_default() } else { String::new() };
+            for (id, path) in text.lines().filter_map(|line| line.split_once('=')) {
+                let id = id.trim().trim_start_matches("0x").to_ascii_lowercase();
+                listed.insert(id.trim_end_matches("00").to_owned(), dir.join(path.trim()));
+            }
+        }
+        let parent = recording.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let beside = parent.unwrap_or(Path::new(".")).to_owned();
+        let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
+        Self { symfs, listed, beside, cache, release, is_riscv: Some(false) }
+    }
+
+    /// The file that was mapped.
+    pub fn file(&self, file: &MappedFile) -> Result<(PathBuf, Bytes), Missing> {
+        // What is packed into an archive is mapped as a part of that.
+        let path = file.path.split("!/").next().unwrap_or_default();
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        let relative = Path::new(path.trim_start_matches('/'));
+        let name = relative.file_name().map(Path::new);
+        let mut places = Vec::new();
+        for dir in self.symfs {
+            places.push((dir.join(relative), Trust::Named));
+            places.extend(name.map(|name| (dir.join(name), Trust::Named)));
+        }
+        self.by_build_id(file, "elf", &mut places);
+        // Those by chance here are good only if they are the same.
+        if path.starts_with('/') || self.is_riscv.is_none() {
+            places.push((path.into(), Trust::Same));
+        }
+        places.extend(name.map(|name| (self.beside.join(name), Trust::Proved)));
+        self.first(file, places)
+    }
+
+    /// The kernel.
+    pub fn kernel(&self, file: &MappedFile) -> Result<(PathBuf, Bytes), Missing> {
+        let mut places = Vec::new();
+        for dir in self.symfs {
+            places.extend(["vmlinux", "kcore"].map(|name| (dir.join(name), Trust::Named)));
+            for release in self.release.into_iter().filter(|release| !release.contains('/')) {
+                let names = [
+                    format!("boot/vmlinux-{release}"),
+                    format!("lib/modules/{release}/vmlinux"),
+                    format!("lib/modules/{release}/build/vmlinux"),
+                    format!("usr/lib/debug/boot/vmlinux-{release}"),
+                    format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
+                ];
+                places.extend(names.map(|name| (dir.join(name), Trust::Named)));
+            }
+        }
+        self.by_build_id(file, "vmlinux", &mut places);
+        places.push((self.beside.join("vmlinux"), Trust::Proved));
+        self.first(file, places)
+    }
+
+    /// Where a file with its build ID would be. `stored`: what perf calls it in its own store.
+    fn by_build_id(&self, file: &MappedFile, stored: &str, places: &mut Vec<(PathBuf, Trust)>) {
+        let Some(id) = &file.build_id else { return };
+        let hex = id.hex();
+        places.extend(self.listed.get(hex.trim_end_matches("00")).map(|path| (path.clone(), Trust::Named)));
+        let (Some(first), Some(rest)) = (hex.get(..2), hex.get(2..)) else { return };
+        for dir in self.symfs.iter().chain(&self.cache) {
+            let dir = dir.join(".build-id").join(first);
+            places.push((dir.join(rest).join(stored), Trust::Proved));
+            places.push((dir.join(rest), Trust::Proved));
+            places.push((dir.join(format!("{rest}.debug")), Trust::Proved));
+        }
+    }
+
+    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<(PathBuf, Bytes), Missing> {
+        let mut missing = Missing::default();
+        for (path, trust) in places {
+            match check(&path, file, trust, self.is_riscv) {
+                Ok(bytes) => return Ok((path, bytes)),
+                Err(why) => {
+                    if !missing.tried.iter().any(|(tried, _)| *tried == path) {
+                        missing.tried.push((path, why));
+                    }
+                }
+            }
+        }
+        Err(missing)
+    }
+}
+
+/// How sure one must be that a file is the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// Somebody said where to look: it must not have another build ID.
+    Named,
+    /// It has the same path: without any build ID it is taken for the same.
+    Same,
+    /// The build ID must say so.
+    Proved,
+}
+
+/// The bytes of a file, if it is the one that was mapped.
+fn check(path: &Path, file: &MappedFile, trust: Trust, is_riscv: Option<bool>) -> Result<Bytes, String> {
+    let metadata = path.metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => NO_FILE.to_owned(),
+        _ => error.to_string(),
+    })?;
+    if !metadata.is_file() {
+        return Err("not a file".into());
+    }
+    let bytes = map_file(path).map_err(|problem| problem.message)?;
+    if let Some(machine) = is_riscv.and_then(|is_riscv| foreign(bytes.as_slice(), is_riscv)) {
+        return Err(format!("a program for {machine}"));
+    }
+    match (&file.build_id, build_id_of(&bytes)) {
+        (Some(id), Some(found)) if !id.is(&found) => {
+            Err(format!("its build ID is {}, and {} ran", hex(&found), id.hex()))
+        }
+        (Some(_), Some(_)) => Ok(bytes),
+        (None, _) if trust == Trust::Proved => Err("nothing says that it is the same".into()),
+        (Some(_), None) if trust != Trust::Named => Err("without a build ID".into()),
+        (Some(id), None) if bytes.as_slice().starts_with(b"\x7fELF") => {
+            Err(format!("it has no build ID, and {} ran", id.hex()))
+        }
+        _ => Ok(bytes),
+    }
+}

@@ -1,0 +1,160 @@
+//! Trace units: what AUXTRACE_INFO tells of each CPU's.
+
+use tracewright_core::TraceId;
+use tracewright_etm as etm;
+
+use super::faults::Faults;
+use super::header::words;
+use crate::Source;
+use crate::capture::Protocol;
+use crate::raw::ETM_REGISTERS;
+
+/// Kinds of trace that perf records (`enum auxtrace_type`).
+const KINDS: [(u32, &str); 6] = [
+    (1, "Intel PT"),
+    (2, "Intel BTS"),
+    (3, "CoreSight"),
+    (4, "Arm SPE"),
+    (5, "IBM Z CPU-MF"),
+    (6, "HiSilicon PTT"),
+];
+const CORESIGHT: u32 = 3;
+
+const ETM3: u64 = 0x3030_3030_3030_3030;
+const ETM4: u64 = 0x4040_4040_4040_4040;
+const ETE: u64 = 0x5050_5050_5050_5050;
+
+const ETM3_REGISTERS: &[&str] = &["ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR"];
+const ETM4_REGISTERS: &[&str] =
+    &["TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCAUTHSTATUS", "TS_SOURCE"];
+const ETE_REGISTERS: &[&str] = &[
+    "TRCCONFIGR",
+    "TRCTRACEIDR",
+    "TRCIDR0",
+    "TRCIDR1",
+    "TRCIDR2",
+    "TRCIDR8",
+    "TRCAUTHSTATUS",
+    "TRCDEVARCH",
+    "TS_SOURCE",
+];
+
+/// A CPU's trace unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub cpu: u32,
+    kind: u64,
+    registers: Vec<(&'static str, u64)>,
+}
+
+impl Unit {
+    fn register(&self, name: &str) -> Option<u64> {
+        self.registers.iter().find(|(register, _)| *register == name).map(|&(_, value)| value)
+    }
+
+    /// The trace ID that its registers tell. With kernels that give IDs when tracing begins it is not the one in the trace.
+    pub fn id(&self) -> Option<TraceId> {
+        let value = self.register(if self.kind == ETM3 { "ETMTRACEIDR" } else { "TRCTRACEIDR" })?;
+        // Bit 7 says that the ID is not in use.
+        let id = TraceId::from_low_bits(value as u8);
+        (value & 0x80 == 0 && (0x01..=0x6f).contains(&id.get())).then_some(id)
+    }
+
+    /// The source that it is, with the ID that its trace has.
+    ///
+    /// # Errors
+    /// When its registers contradict themselves.
+    pub fn source(&self, id: Option<TraceId>) -> Result<Source, String> {
+        let id = id.map_or(0, TraceId::get);
+        let mut registers = self.registers.clone();
+        for (name, value) in &mut registers {
+            if matches!(*name, "TRCTRACEIDR" | "ETMTRACEIDR") {
+                *value = id.into();
+            }
+        }
+        let protocol = match self.protocol() {
+            Some(protocol) => {
+                let mut etm = etm::Registers { protocol, ..etm::Registers::default() };
+                for register in ETM_REGISTERS {
+                    if let Some((_, value)) = registers.iter().find(|(name, _)| *name == register.name) {
+                        *(register.field)(&mut etm) = *value as u32;
+                    }
+                }
+                Protocol::Etm(etm::Params::new(&etm).map_err(|error| error.to_string())?.into())
+            }
+            None => {
+                let is_ptm = self.register("ETMIDR").is_some_and(|value| value >> 8 & 0xf == 3);
+                let name = if is_ptm { "PTM" } else { "ETMv3" };
+                Protocol::Unsupported(name.into(), Some(TraceId::from_low_bits(id)))
+            }
+        };
+        let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(Source { name: format!("cpu{}", self.cpu), core: None, protocol, registers, delta: None })
+    }
+
+    /// ETMv4 or ETE; `None`: something older.
+    fn protocol(&self) -> Option<etm::Protocol> {
+        // simpleperf calls each unit an ETE whose TRCDEVARCH it can read: its ARCHID tells.
+        let is_etm4 = || self.register("TRCDEVARCH").is_some_and(|value| value & 0xffff == 0x4a13);
+        match self.kind {
+            ETM3 => None,
+            ETE if !is_etm4() => Some(etm::Protocol::Ete),
+            _ => Some(etm::Protocol::Etm4),
+        }
+    }
+}
+
+/// Reads AUXTRACE_INFO.
+pub(super) fn read(body: &[u8], faults: &mut Faults) -> Vec<Unit> {
+    let Some((head, rest)) = body.split_first_chunk::<8>() else {
+        faults.error("its description of trace units is cut off");
+        return Vec::new();
+    };
+    let kind = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+    if kind != CORESIGHT {
+        let name = KINDS.iter().find(|(number, _)| *number == kind);
+        let name = name.map_or(format!("trace of unknown kind {kind}"), |(_, name)| format!("{name} trace"));
+        faults.error(format!("holds {name}: only CoreSight can be read"));
+        return Vec::new();
+    }
+    let words = words(rest);
+    let [version, count, _snapshot, blocks @ ..] = &words[..] else {
+        faults.error("its description of trace units is cut off");
+        return Vec::new();
+    };
+    if *version > 2 {
+        faults.warning(format!("trace units are described in version {version}; 0 to 2 are known"));
+    }
+    let mut blocks = blocks;
+    let mut units = Vec::new();
+    for _ in 0..*count as u32 {
+        let Some((unit, rest)) = block(blocks, *version) else {
+            let told = *count as u32;
+            faults.error(format!("describes {} of {told} trace units: the rest cannot be read", units.len()));
+            break;
+        };
+        blocks = rest;
+        units.push(unit);
+    }
+    units
+}
+
+/// The unit described by the first words, and what follows.
+fn block(words: &[u64], version: u64) -> Option<(Unit, &[u64])> {
+    let (&[kind, cpu], rest) = words.split_first_chunk()?;
+    let names = match kind {
+        ETM3 => ETM3_REGISTERS,
+        ETM4 => ETM4_REGISTERS,
+        ETE => ETE_REGISTERS,
+        _ => return None,
+    };
+    let (count, rest) = match version {
+        0 if kind == ETM3 => (4, rest),
+        0 => (7, rest),
+        _ => rest.split_first().map(|(count, rest)| (*count, rest))?,
+    };
+    // Words that nobody knows are passed over.
+    let (values, rest) = rest.split_at_checked(usize::try_from(count).ok()?)?;
+    let registers = names.iter().copied().zip(values.iter().copied()).collect();
+    Some((Unit { cpu: cpu as u32, kind, registers }, rest))
+}

@@ -1,0 +1,112 @@
+//! What was compressed with zstd.
+
+use std::io::{self, Read};
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// Decompressors keep this much at most of what they gave, to refer back to. No recorder asks for more (zstd's level 22).
+const MOST_WINDOW: u64 = 128 << 20;
+/// Ends a frame: an empty last block, and room for a checksum, which is not looked at.
+const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
+const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Whether something begins as what is compressed does.
+pub(super) fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// Calls `out` with what `parts`, which belong together, were before they were compressed, piece by piece, until it returns
+/// false. More than `most` times as many bytes are none of what somebody recorded.
+///
+/// perf never ends its stream, and a recorder that was killed leaves half a block: all that is whole comes out.
+///
+/// # Errors
+/// When they are damaged, in words.
+pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> bool) -> Result<(), String> {
+    let mut source = Chain { parts, at: 0 };
+    let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
+    let mut left = total.saturating_mul(most).saturating_add(1 << 20);
+    let mut decoder = FrameDecoder::new();
+    while source.is_more() {
+        check_window(source.clone())?;
+        let damaged = |error: &dyn std::fmt::Display| format!("its compressed part is damaged: {error}");
+        decoder.reset(&mut source).map_err(|error| damaged(&error))?;
+        let mut result = Ok(());
+        while !decoder.is_finished() {
+            if result.is_ok() && source.is_more() {
+                let block = decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1));
+                result = block.map(|_| ()).map_err(|error| damaged(&error));
+            } else if decoder.decode_blocks(END, BlockDecodingStrategy::UptoBlocks(1)).is_err() {
+                return result;
+            }
+            while decoder.can_collect() > 0 {
+                let bytes = decoder.collect().unwrap_or_default();
+                left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+                    format!("its compressed part is more than {most} times as large as it was: not read on")
+                })?;
+                if !out(&bytes) {
+                    return Ok(());
+                }
+            }
+        }
+        result?;
+    }
+    Ok(())
+}
+
+/// Whether a frame that begins here can be decompressed with bounded memory.
+fn check_window(mut source: Chain<'_>) -> Result<(), String> {
+    let mut header = [0; 6];
+    // A header that is cut short is found out by who reads it.
+    let _ = source.read_exact(&mut header);
+    let [.., descriptor, window] = header;
+    let is_single = descriptor >> 5 & 1 == 1;
+    let size = if is_single {
+        // The size of all it was takes the place of the window's, little-endian, after a dictionary's ID.
+        let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        let mut size = [0; 8];
+        let mut rest = [&[window], &[0; 11][..]].concat();
+        let _ = source.read(&mut rest[1..]);
+        let id = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        size[..bytes].copy_from_slice(&rest[id..id + bytes]);
+        u64::from_le_bytes(size)
+    } else {
+        let base = 1_u64 << (10 + (window >> 3));
+        base + base / 8 * u64::from(window & 7)
+    };
+    if size > MOST_WINDOW {
+        return Err(format!("its compressed part needs {size} bytes of memory: not read"));
+    }
+    Ok(())
+}
+
+/// Slices read one after another.
+#[derive(Clone)]
+struct Chain<'a> {
+    parts: &'a [&'a [u8]],
+    at: usize,
+}
+
+impl Chain<'_> {
+    fn is_more(&self) -> bool {
+        let taken = |index: usize| if index == 0 { self.at } else { 0 };
+        self.parts.iter().enumerate().any(|(index, part)| part.len() > taken(index))
+    }
+}
+
+impl Read for Chain<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some((part, rest)) = self.parts.split_first() {
+            let bytes = &part[self.at..];
+            if bytes.is_empty() {
+                (self.parts, self.at) = (rest, 0);
+                continue;
+            }
+            let len = bytes.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&bytes[..len]);
+            self.at += len;
+            return Ok(len);
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,263 @@
+//! What ran under which callers.
+
+use std::collections::HashMap;
+use std::ops::AddAssign;
+
+use super::stack::{How, Watch};
+
+/// Instructions and cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Instructions that ran.
+    pub instructions: u64,
+    /// Cycles that they took, as far as these are known.
+    pub cycles: u64,
+}
+
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        self.cycles += other.cycles;
+    }
+}
+
+/// A function under its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The node of its caller; `None`: it is a thread.
+    pub parent: Option<u32>,
+    /// The function's number, or the thread's.
+    pub function: u32,
+    /// How often it was called from there.
+    pub calls: u64,
+    /// What ran in itself.
+    pub own: Sums,
+}
+
+/// What functions did, and what ran under which callers.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    children: HashMap<(Option<u32>, u32), u32>,
+    /// The nodes that execution is in, of each thread; the first is the thread's.
+    stacks: HashMap<u32, Vec<u32>>,
+    thread: u32,
+    /// Those of the current thread.
+    stack: Vec<u32>,
+    /// Times that a node was wanted and there were too many.
+    folded: u64,
+}
+
+/// A function, summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// How often it was called.
+    pub calls: u64,
+    /// What ran in itself.
+    pub own: Sums,
+    /// What ran in it and in all that it called. What recursion runs counts once.
+    pub inclusive: Sums,
+}
+
+/// Calls of one function by another, summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edge {
+    /// How many.
+    pub calls: u64,
+    /// What ran in them. What recursion runs counts once.
+    pub inclusive: Sums,
+}
+
+/// More nodes than these are not made: what runs there is put down to the caller.
+const MOST_NODES: usize = 1 << 20;
+
+impl Watch for Tree {
+    fn thread(&mut self, number: u32) {
+        self.stacks.insert(self.thread, std::mem::take(&mut self.stack));
+        self.stack = self.stacks.remove(&number).unwrap_or_default();
+        self.thread = number;
+        if self.stack.is_empty() {
+            let root = self.child(None, number);
+            self.stack.push(root);
+        }
+    }
+
+    fn enter(&mut self, function: u32, how: How) {
+        let parent = self.current();
+        let node = self.child(Some(parent), function);
+        if let Some(node) = self.nodes.get_mut(node as usize).filter(|_| node != parent) {
+            node.calls += u64::from(how.is_call());
+        }
+        self.stack.push(node);
+    }
+
+    fn leave(&mut self) {
+        // The thread stays.
+        if self.stack.len() > 1 {
+            self.stack.pop();
+        }
+    }
+}
+
+impl Tree {
+    /// Where execution is: the node that what runs now belongs to.
+    #[must_use]
+    pub fn current(&self) -> u32 {
+        self.stack.last().copied().unwrap_or(0)
+    }
+
+    /// Something ran at a node.
+    pub fn add(&mut self, node: u32, sums: Sums) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.own += sums;
+        }
+    }
+
+    /// A node's child; the node itself if there are too many.
+    fn child(&mut self, parent: Option<u32>, function: u32) -> u32 {
+        if let Some(&node) = self.children.get(&(parent, function)) {
+            return node;
+        }
+        if self.nodes.len() >= MOST_NODES {
+            self.folded += 1;
+            return parent.unwrap_or(0);
+        }
+        let node = self.nodes.len() as u32;
+        self.nodes.push(Node { parent, function, calls: 0, own: Sums::default() });
+        self.children.insert((parent, function), node);
+        node
+    }
+
+    /// All nodes; callers come before those that they call.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Times that something was put down to its caller because there were too many nodes.
+    #[must_use]
+    pub fn folded(&self) -> u64 {
+        self.folded
+    }
+
+    /// Adds all of another tree, whose functions and threads have these numbers here.
+    pub fn merge(&mut self, other: &Self, functions: &[u32], threads: &[u32]) {
+        let mut here: Vec<u32> = Vec::with_capacity(other.nodes.len());
+        for node in &other.nodes {
+            let (parent, numbers) = match node.parent {
+                Some(parent) => (Some(here[parent as usize]), functions),
+                None => (None, threads),
+            };
+            let function = numbers.get(node.function as usize).copied().unwrap_or(node.function);
+            let to = self.child(parent, function);
+            here.push(to);
+            self.add(to, node.own);
+            if Some(to) != parent {
+                self.nodes[to as usize].calls += node.calls;
+            }
+        }
+        self.folded += other.folded;
+    }
+
+    /// What ran at each node and under it.
+    #[must_use]
+    pub fn inclusive(&self) -> Vec<Sums> {
+        let mut sums: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent {
+                let own = sums[at];
+                sums[parent as usize] += own;
+            }
+        }
+        sums
+    }
+
+    /// By node: whether its function is at work further up already.
+    fn recursive(&self) -> Vec<bool> {
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        let mut todo = Vec::new();
+        for (at, node) in (0..).zip(&self.nodes) {
+            match node.parent {
+                Some(parent) => children[parent as usize].push(at),
+                None => todo.push((at, false)),
+            }
+        }
+        let mut recursive = vec![false; self.nodes.len()];
+        let mut active: HashMap<u32, u32> = HashMap::new();
+        while let Some((at, is_done)) = todo.pop() {
+            let node = &self.nodes[at as usize];
+            if node.parent.is_some() {
+                let active = active.entry(node.function).or_default();
+                if is_done {
+                    *active -= 1;
+                    continue;
+                }
+                recursive[at as usize] = *active > 0;
+                *active += 1;
+                todo.push((at, true));
+            }
+            todo.extend(children[at as usize].iter().map(|&child| (child, false)));
+        }
+        recursive
+    }
+
+    /// All functions, summed up.
+    #[must_use]
+    pub fn functions(&self) -> HashMap<u32, Calls> {
+        let (inclusive, recursive) = (self.inclusive(), self.recursive());
+        let mut all: HashMap<u32, Calls> = HashMap::new();
+        for (at, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
+            let of = all.entry(node.function).or_default();
+            of.calls += node.calls;
+            of.own += node.own;
+            if !recursive[at] {
+                of.inclusive += inclusive[at];
+            }
+        }
+        all
+    }
+
+    /// Who called whom: caller, then callee.
+    #[must_use]
+    pub fn edges(&self) -> HashMap<(u32, u32), Edge> {
+        let (inclusive, recursive) = (self.inclusive(), self.recursive());
+        let mut all: HashMap<(u32, u32), Edge> = HashMap::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let Some(parent) = node.parent.map(|parent| &self.nodes[parent as usize]) else { continue };
+            if parent.parent.is_none() {
+                continue;
+            }
+            let edge = all.entry((parent.function, node.function)).or_default();
+            edge.calls += node.calls;
+            if !recursive[at] {
+                edge.inclusive += inclusive[at];
+            }
+        }
+        all
+    }
+
+    /// Nodes from the outermost function down to this one; the thread is not among them.
+    #[must_use]
+    pub fn path(&self, node: u32) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut at = Some(node);
+        while let Some(node) = at.and_then(|at| self.nodes.get(at as usize)) {
+            if node.parent.is_some() {
+                path.extend(at);
+            }
+            at = node.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The thread that a node is of.
+    #[must_use]
+    pub fn thread_of(&self, node: u32) -> u32 {
+        let mut at = node;
+        while let Some(parent) = self.nodes.get(at as usize).and_then(|node| node.parent) {
+            at = parent;
+        }
+        self.nodes.get(at as usize).map_or(0, |node| node.function)
+    }
+}

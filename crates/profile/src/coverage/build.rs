@@ -1,0 +1,250 @@
+//! Walks all code of all functions, beside what ran of it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+use tracewright_core::{Flow, MemorySpace};
+use tracewright_flow::InBlock;
+use tracewright_image::{CodeRange, Image};
+
+use super::ran::Ran;
+use super::{Branch, Coverage, File, Function, Part, Wanted};
+use crate::counts::{Place, Profile};
+use crate::program::Program;
+use crate::walk::instructions;
+
+/// A line of a file.
+type Line = (u32, u32);
+
+/// All code of a binary without symbols.
+const NAMELESS: &str = "(no symbols)";
+
+/// What compilers put apart of a function because they think that it hardly runs.
+const APART: &str = ".cold";
+
+pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Coverage {
+    let program = |binary: u32| programs.iter().position(|program| program.file(binary).is_some());
+    let (ran, nowhere) = Ran::of_all(profile, programs);
+    let mut build = Build::new(wanted);
+    build.coverage.outside = nowhere;
+    for ((number, binary), ran) in (0..).zip(&profile.binaries).zip(&ran) {
+        let before = build.coverage.executed;
+        let known = match program(number) {
+            Some(program) => build.binary(number, &binary.name, &programs[program], ran),
+            None => false,
+        };
+        if !known && ran.all > 0 {
+            build.coverage.without_functions.push(binary.name.clone());
+        }
+        let known = build.coverage.executed - before;
+        build.coverage.outside = build.coverage.outside.saturating_add(ran.all.saturating_sub(known));
+    }
+    build.finish()
+}
+
+/// What is found so far.
+struct Build<'w> {
+    wanted: &'w Wanted,
+    coverage: Coverage,
+    /// Files by name, and whether they are sources.
+    files: HashMap<(String, bool), u32>,
+    /// Functions by file and name.
+    functions: HashMap<(u32, String), u32>,
+    /// By function: its lines, and whether they ran.
+    lines: Vec<HashMap<Line, bool>>,
+}
+
+/// A part of a function that is being walked.
+struct Walk<'a> {
+    binary: u32,
+    program: &'a Program,
+    space: MemorySpace,
+    ran: &'a Ran,
+    /// The function's number, and its file.
+    function: u32,
+    file: u32,
+    /// The last line that was seen in it.
+    line: Line,
+}
+
+impl<'w> Build<'w> {
+    fn new(wanted: &'w Wanted) -> Self {
+        Self {
+            wanted,
+            coverage: Coverage::default(),
+            files: HashMap::new(),
+            functions: HashMap::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Adds a binary. Whether its functions are known.
+    fn binary(&mut self, number: u32, name: &str, program: &Program, ran: &Ran) -> bool {
+        let Some(file) = program.file(number) else { return false };
+        let (mut functions, code, space) = (file.functions(), file.code(), program.space(number));
+        let known = !functions.is_empty();
+        if !known {
+            // All code without a name is as good as one function.
+            let whole = |code: &CodeRange| (NAMELESS, code.range.clone());
+            let start = code.first().map_or(0, |code| code.range.start);
+            functions.extend(code.iter().map(whole).map(|(name, range)| tracewright_image::Function {
+                name,
+                start,
+                range,
+            }));
+        }
+        for part in &functions {
+            let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
+            if !self.wanted.function(name_of) {
+                continue;
+            }
+            let start = Place { binary: number, address: part.start };
+            let source = program.source(start).filter(|source| source.line > 0);
+            let file = match source {
+                Some(source) => self.file(source.file, true),
+                None => self.file(name, false),
+            };
+            let line = source.map_or(0, |source| source.line);
+            let function = self.function(file, name_of);
+            if part.name == name_of && part.range.start == part.start {
+                let range = part.range.clone();
+                let calls = ran.entered(start, |from| range.contains(&from));
+                let of = &mut self.coverage.functions[function as usize];
+                of.calls = of.calls.saturating_add(calls);
+                if of.line == 0 || line < of.line {
+                    of.line = line;
+                }
+                of.start.get_or_insert(start);
+            }
+            let walk = Walk { binary: number, program, space, ran, function, file, line: (file, line) };
+            self.part(walk, &part.range, &code);
+        }
+        known
+    }
+
+    fn file(&mut self, name: &str, is_source: bool) -> u32 {
+        let files = &mut self.coverage.files;
+        *self.files.entry((name.to_owned(), is_source)).or_insert_with(|| {
+            files.push(File { name: name.to_owned(), is_source, ..File::default() });
+            files.len() as u32 - 1
+        })
+    }
+
+    fn function(&mut self, file: u32, name: &str) -> u32 {
+        let functions = &mut self.coverage.functions;
+        let lines = &mut self.lines;
+        *self.functions.entry((file, name.to_owned())).or_insert_with(|| {
+            functions.push(Function { name: name.to_owned(), file, ..Function::default() });
+            lines.push(HashMap::new());
+            functions.len() as u32 - 1
+        })
+    }
+
+    /// Adds a part of a function.
+    fn part(&mut self, mut walk: Walk<'_>, range: &Range<u64>, code: &[CodeRange]) {
+        // How often each line ran in each of its copies.
+        let mut copies: HashMap<(Line, u64), u64> = HashMap::new();
+        instructions(walk.program, walk.binary, range, code, |_, instruction| {
+            self.instruction(&mut walk, &mut copies, instruction);
+        });
+        for (((file, line), _), count) in copies {
+            let of = self.coverage.files[file as usize].lines.entry(line).or_default();
+            *of = of.saturating_add(count);
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        walk: &mut Walk<'_>,
+        copies: &mut HashMap<(Line, u64), u64>,
+        instruction: &InBlock,
+    ) {
+        let address = instruction.address;
+        let place = Place { binary: walk.binary, address };
+        let count = walk.ran.at(address);
+        let source = walk.program.source(place);
+        let file = match source {
+            Some(source) => {
+                let last = &self.coverage.files[walk.line.0 as usize];
+                let is_last = last.is_source && last.name == source.file;
+                if is_last { walk.line.0 } else { self.file(source.file, true) }
+            }
+            None => walk.file,
+        };
+        if let Some(source) = source.filter(|source| source.line > 0) {
+            let line = (file, source.line);
+            walk.line = line;
+            let copy = if count > 0 { copy(walk.program.image(), walk.space, address) } else { 0 };
+            let most = copies.entry((line, copy)).or_default();
+            *most = count.max(*most);
+            *self.lines[walk.function as usize].entry(line).or_default() |= count > 0;
+        }
+        self.coverage.executed = self.coverage.executed.saturating_add(count);
+        self.coverage.files[file as usize].instructions.count(count > 0);
+        let function = &mut self.coverage.functions[walk.function as usize];
+        function.instructions.count(count > 0);
+        let branches = matches!(instruction.class.flow, Flow::Direct | Flow::Indirect | Flow::Pair);
+        if branches && instruction.class.conditional {
+            let runs = walk.ran.branch(address);
+            // What is of no line is of the one before it.
+            let (file, line) = walk.line;
+            let branch =
+                Branch { line, place, taken: runs.taken, not_taken: runs.not_taken, function: walk.function };
+            function.branches += branch.outcomes();
+            self.coverage.files[file as usize].branches.push(branch);
+        }
+    }
+
+    /// All that was asked for, in order.
+    fn finish(self) -> Coverage {
+        let Self { wanted, mut coverage, lines, .. } = self;
+        for (function, lines) in coverage.functions.iter_mut().zip(lines) {
+            let mut part = Part::default();
+            lines.values().for_each(|&ran| part.count(ran));
+            function.lines = part;
+        }
+        // New numbers: first of files, then of functions.
+        let mut order: Vec<_> = (0..coverage.files.len()).collect();
+        order.retain(|&file| wanted.file(&coverage.files[file].name));
+        order.sort_by_key(|&file| (!coverage.files[file].is_source, coverage.files[file].name.clone()));
+        let mut numbers = vec![None; coverage.files.len()];
+        (0..).zip(&order).for_each(|(new, &old)| numbers[old] = Some(new));
+        let mut files: Vec<_> = order.iter().map(|&file| std::mem::take(&mut coverage.files[file])).collect();
+
+        let all = std::mem::take(&mut coverage.functions);
+        let mut functions: Vec<_> = (0..).zip(all).collect::<Vec<(u32, Function)>>();
+        functions.retain_mut(|(_, function)| match numbers[function.file as usize] {
+            Some(new) => {
+                function.file = new;
+                true
+            }
+            None => false,
+        });
+        functions.sort_by_key(|(_, function)| (function.file, function.line, function.start));
+        let mut numbers = HashMap::new();
+        (0..).zip(&functions).for_each(|(new, (old, _))| {
+            numbers.insert(*old, new);
+        });
+        for file in &mut files {
+            // A function of a file that was not asked for may be inlined from it.
+            file.branches.iter_mut().for_each(|branch| {
+                branch.function = numbers.get(&branch.function).copied().unwrap_or(u32::MAX);
+            });
+            file.branches.sort();
+        }
+        coverage.files = files;
+        coverage.functions = functions.into_iter().map(|(_, function)| function).collect();
+        coverage
+    }
+}
+
+/// Which copy of a line is at an address: where all that it is inlined into is called.
+fn copy(image: &Image, space: MemorySpace, address: u64) -> u64 {
+    let frames = image.symbols().frames(address, space);
+    let mut hasher = DefaultHasher::new();
+    for frame in frames.iter().skip(1) {
+        frame.line.map(|line| (line.file, line.line)).hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,200 @@
+//! Two profiles beside each other: what got hotter, what got colder. Of the same build, or of two builds of a program.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::counts::{Binary, Code, Place, Profile, Runs};
+use crate::program::Program;
+
+/// A profile, and its binaries.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// What ran.
+    pub profile: &'a Profile,
+    /// Where names come from.
+    pub program: &'a Program,
+}
+
+/// Two profiles beside each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Instructions that ran.
+    pub instructions: [u64; 2],
+    /// Conditional branches that ran.
+    pub branches_ran: [u64; 2],
+    /// Functions that ran in either, the one whose share changed most first. Their instructions add up to all.
+    pub functions: Vec<Function>,
+    /// Conditional branches that ran in either, the one whose share changed most first. They add up to all.
+    pub branches: Vec<Branch>,
+}
+
+/// A function in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name; in brackets what is in no function.
+    pub name: String,
+    /// Whether it has a name.
+    pub is_known: bool,
+    /// Instructions that ran in it.
+    pub instructions: [u64; 2],
+}
+
+/// A conditional branch in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Where it is: in which function, and how far in it, or which source line.
+    pub name: String,
+    /// How often it ran.
+    pub ran: [u64; 2],
+    /// How often it was taken.
+    pub taken: [u64; 2],
+}
+
+impl Diff {
+    /// Of two profiles.
+    #[must_use]
+    pub fn new(sides: [Side<'_>; 2]) -> Self {
+        let instructions = sides.map(|side| side.profile.instructions());
+        let branches = branches(sides);
+        let mut diff = Self { instructions, branches, functions: functions(sides), ..Self::default() };
+        for branch in &diff.branches {
+            diff.branches_ran[0] += branch.ran[0];
+            diff.branches_ran[1] += branch.ran[1];
+        }
+        diff.functions.sort_by(|one, other| {
+            let change = |of: &Function| change(of.instructions, instructions);
+            change(other).abs().total_cmp(&change(one).abs()).then_with(|| one.name.cmp(&other.name))
+        });
+        let all = diff.branches_ran;
+        diff.branches.sort_by(|one, other| {
+            let change = |of: &Branch| change(of.ran, all).abs() + change(of.taken, all).abs();
+            change(other).total_cmp(&change(one)).then_with(|| one.name.cmp(&other.name))
+        });
+        diff
+    }
+}
+
+/// By how much a share of all grew: 0.5 is half of all.
+#[must_use]
+pub fn change(of: [u64; 2], all: [u64; 2]) -> f64 {
+    share(of[1], all[1]) - share(of[0], all[0])
+}
+
+/// Which part of all it is.
+#[must_use]
+pub fn share(of: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { of as f64 / all as f64 }
+}
+
+/// A function: its name, and the name of its binary's file.
+type InFile<'a> = (String, &'a str);
+
+fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
+    let of = sides.map(|side| {
+        let mut of: HashMap<(InFile<'_>, bool), u64> = HashMap::new();
+        for (code, runs) in &side.profile.blocks {
+            *of.entry(function(side, code)).or_default() += u64::from(code.count) * runs.all();
+        }
+        of
+    });
+    // A name that is in one binary only means the same in the other profile, whatever the binary is called there.
+    let mut files: HashMap<&str, [BTreeSet<&str>; 2]> = HashMap::new();
+    for (side, of) in of.iter().enumerate() {
+        for ((name, file), _) in of.keys() {
+            files.entry(name).or_default()[side].insert(file);
+        }
+    }
+    let is_one = |name: &str| files.get(name).is_none_or(|files| files.iter().all(|files| files.len() < 2));
+    let mut both: BTreeMap<(String, bool), [u64; 2]> = BTreeMap::new();
+    for (side, of) in of.iter().enumerate() {
+        for (((name, file), is_known), count) in of {
+            let name = if is_one(name) { name.clone() } else { format!("{name} ({file})") };
+            both.entry((name, *is_known)).or_default()[side] += count;
+        }
+    }
+    let rows = both.into_iter();
+    rows.map(|((name, is_known), instructions)| Function { name, is_known, instructions }).collect()
+}
+
+/// Whose a block is, and whether that is a function.
+fn function<'a>(side: Side<'a>, code: &Code) -> (InFile<'a>, bool) {
+    let file = binary(side.profile, code.start).map_or("", Binary::file_name);
+    match side.program.symbol(code.start) {
+        Some(symbol) => ((symbol.name.to_owned(), file), true),
+        None if file.is_empty() => (("[no binary]".into(), file), false),
+        None => ((format!("[{file}]"), file), false),
+    }
+}
+
+fn binary(profile: &Profile, place: Place) -> Option<&Binary> {
+    profile.binaries.get(place.binary as usize)
+}
+
+/// What a branch is known by in both profiles.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Both are of this build: where it is linked to be.
+    Same(Vec<u8>, u64),
+    /// In other builds: its function, and the source line or how far behind the start it is; the how-many-eth on that line.
+    Named(String, String, usize),
+}
+
+fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
+    let mut both: BTreeMap<Key, Branch> = BTreeMap::new();
+    for (index, side) in sides.into_iter().enumerate() {
+        let other = sides[1 - index].profile;
+        let mut of: BTreeMap<Place, Runs> = BTreeMap::new();
+        for (code, runs) in side.profile.blocks.iter().filter(|(code, _)| is_conditional(code)) {
+            let runs = Runs { through: 0, ..*runs };
+            if runs.all() > 0 {
+                *of.entry(code.last()).or_default() += runs;
+            }
+        }
+        let mut on_line: HashMap<(String, String), usize> = HashMap::new();
+        for (place, runs) in of {
+            let (function, offset, line) = names(side, place);
+            let same = binary(side.profile, place).filter(|binary| {
+                !binary.build_id.is_empty() && other.binaries.iter().any(|other| other.is(binary))
+            });
+            let (name, key) = match same {
+                Some(binary) => {
+                    let line = line.map_or(String::new(), |line| format!(" {line}"));
+                    let key = Key::Same(binary.build_id.clone(), place.address);
+                    (format!("{function}{offset}{line}"), key)
+                }
+                None => {
+                    let separator = if line.is_some() { " " } else { "" };
+                    let at = (function, line.unwrap_or(offset));
+                    let nth = on_line.entry(at.clone()).or_default();
+                    *nth += 1;
+                    let number = if *nth > 1 { format!(" #{nth}") } else { String::new() };
+                    (format!("{}{separator}{}{number}", at.0, at.1), Key::Named(at.0, at.1, *nth))
+                }
+            };
+            let row = both.entry(key).or_insert_with(|| Branch { name, ran: [0; 2], taken: [0; 2] });
+            row.ran[index] += runs.all();
+            row.taken[index] += runs.taken;
+        }
+    }
+    both.into_values().collect()
+}
+
+/// Whether a block ends in a branch that may or may not be taken.
+fn is_conditional(code: &Code) -> bool {
+    code.class.is_branch() && code.class.conditional
+}
+
+/// The function of a place, how far behind its start it is, and its source line.
+fn names(side: Side<'_>, place: Place) -> (String, String, Option<String>) {
+    let line = side.program.source(place).filter(|line| line.line > 0);
+    let line =
+        line.map(|line| format!("{}:{}", line.file.rsplit('/').next().unwrap_or(line.file), line.line));
+    match side.program.symbol(place) {
+        Some(symbol) => {
+            (symbol.name.to_owned(), format!("+{:#x}", place.address.wrapping_sub(symbol.start)), line)
+        }
+        None => {
+            let file = binary(side.profile, place).map_or("no binary", Binary::file_name);
+            (format!("[{file}]"), format!(" {:#x}", place.address), line)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The file of valgrind's callgrind, as callgrind_annotate and KCachegrind read it.
+//!
+//! A function has its instructions by source line, and its cycles at its first line: how they spread is not known here. What calls ran is known for
+//! each pair of functions; where one calls another from several lines, each line gets its part by the number of calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use tracewright_core::{Ended, Role};
+use tracewright_flow::Instructions;
+use tracewright_image::Image;
+
+use crate::calls::{CallTree, Edge, Sums};
+use crate::costs::Portions;
+use crate::counts::{Place, Profile};
+use crate::functions::Functions;
+use crate::program::Program;
+
+/// A function's own lines: by file (none if it is that of the function's start) and line.
+type Lines = BTreeMap<(Option<String>, u32), u64>;
+
+/// The text.
+#[must_use]
+pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
+    let mut functions = calls.functions.clone();
+    let lines = lines(&mut functions, profile, program);
+    let sites = sites(&mut functions, profile, program);
+    let sums = calls.tree.functions();
+    let mut edges: BTreeMap<u32, BTreeMap<u32, Edge>> = BTreeMap::new();
+    for ((caller, callee), edge) in calls.tree.edges() {
+        edges.entry(caller).or_default().insert(callee, edge);
+    }
+    let row = |sums: &Sums| match calls.has_cycles {
+        true => format!("{} {}", sums.instructions, sums.cycles),
+        false => sums.instructions.to_string(),
+    };
+    let mut all = Sums::default();
+    let mut body = String::new();
+    for (number, function) in (0..).zip(functions.list()) {
+        let Some(of) = sums.get(&number) else { continue };
+        all += of.own;
+        let start = start_of(&functions, number, program);
+        let _ = writeln!(body, "ob={}", object(function.file, program));
+        let _ = writeln!(body, "fl={}\nfn={}", start.0, function.name);
+        let mut told = Sums::default();
+        for ((file, line), &instructions) in lines.get(&number).into_iter().flatten() {
+            if file.is_some() {
+                let _ = writeln!(body, "fi={}", file.as_deref().unwrap_or_default());
+            }
+            let _ = writeln!(body, "{line} {}", row(&Sums { instructions, cycles: 0 }));
+            told.instructions += instructions;
+            if file.is_some() {
+                let _ = writeln!(body, "fe={}", start.0);
+            }
+        }
+        // Cycles, and what was put down to it because nothing deeper is kept.
+        let rest = Sums {
+            instructions: of.own.instructions.saturating_sub(told.instructions),
+            cycles: of.own.cycles,
+        };
+        if rest != Sums::default() {
+            let _ = writeln!(body, "{} {}", start.1, row(&rest));
+        }
+        for (&callee, edge) in edges.get(&number).into_iter().flatten() {
+            let to = start_of(&functions, callee, program);
+            let target = &functions.list()[callee as usize];
+            let own = BTreeMap::from([(start.1, edge.calls.max(1))]);
+            let places = sites.get(&(number, callee)).unwrap_or(&own);
+            let among: u64 = places.values().sum();
+            let mut calls = Portions::new(edge.calls, among);
+            let mut instructions = Portions::new(edge.inclusive.instructions, among);
+            let mut cycles = Portions::new(edge.inclusive.cycles, among);
+            for (line, &weight) in places {
+                let sums = Sums { instructions: instructions.take(weight), cycles: cycles.take(weight) };
+                let _ = writeln!(body, "cob={}", object(target.file, program));
+                let _ = writeln!(body, "cfi={}\ncfn={}", to.0, target.name);
+                let _ = writeln!(body, "calls={} {}\n{line} {}", calls.take(weight), to.1, row(&sums));
+            }
+        }
+        body.push('\n');
+    }
+    let events = if calls.has_cycles { "Instructions Cycles" } else { "Instructions" };
+    format!(
+        "# callgrind format\nversion: 1\ncreator: tracewright\npositions: line\nevents: {events}\nsummary: {}\n\n{body}totals: {}\n",
+        row(&all),
+        row(&all)
+    )
+}
+
+fn object(file: Option<u32>, program: &Program) -> &str {
+    let found = file.and_then(|file| program.image().files().nth(file as usize));
+    found.map_or("???", |file| file.name())
+}
+
+/// The source file and line that a function begins at.
+fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (&'p str, u32) {
+    let function = &functions.list()[number as usize];
+    let at = function.start.zip(function.file.map(Image::space_of));
+    let source = at.and_then(|(start, space)| program.image().symbols().source(start, space));
+    source.map_or(("???", 0), |source| (source.file, source.line))
+}
+
+/// Instructions by function and line: all of a block belong to the function that it begins in.
+fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> HashMap<u32, Lines> {
+    let mut all: HashMap<u32, Lines> = HashMap::new();
+    for (code, runs) in &profile.blocks {
+        let function = functions.at(program, code.start);
+        let main = start_of(functions, function, program).0;
+        let of = all.entry(function).or_default();
+        let block = code.block(Ended::Cut);
+        let mut told = 0;
+        for at in Instructions::new(program.image(), program.space(code.start.binary), &block) {
+            let place = Place { binary: code.start.binary, address: at.address };
+            let source = program.source(place);
+            let file = source.map(|source| source.file).filter(|file| *file != main);
+            *of.entry((file.map(str::to_owned), source.map_or(0, |source| source.line))).or_default() +=
+                runs.all();
+            told += 1;
+        }
+        let untold = u64::from(code.count).saturating_sub(told) * runs.all();
+        if untold > 0 {
+            *of.entry((None, 0)).or_default() += untold;
+        }
+    }
+    all
+}
+
+/// The lines of one function that another is called from, and how often.
+fn sites(
+    functions: &mut Functions,
+    profile: &Profile,
+    program: &Program,
+) -> HashMap<(u32, u32), BTreeMap<u32, u64>> {
+    let roles: HashMap<Place, Role> =
+        profile.blocks.keys().map(|code| (code.last(), code.class.role)).collect();
+    let mut all: HashMap<(u32, u32), BTreeMap<u32, u64>> = HashMap::new();
+    for (&(from, to), count) in &profile.branches {
+        let role = roles.get(&from);
+        let is_call = matches!(role, Some(Role::Call | Role::Swap));
+        if !is_call && role != Some(&Role::Jump) {
+            continue;
+        }
+        let pair = (functions.at(program, from), functions.at(program, to));
+        // Branches inside a function are no calls of it.
+        if !is_call && pair.0 == pair.1 {
+            continue;
+        }
+        let line = program.source(from).map_or(0, |source| source.line);
+        *all.entry(pair).or_default().entry(line).or_default() += count;
+    }
+    all
+}

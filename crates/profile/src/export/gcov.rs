@@ -1,0 +1,101 @@
+//! What GCC reads with `-fauto-profile`: a file that is `gcov`'s by its outer form only. Version 2, of GCC 12 to 15.
+
+use std::collections::BTreeMap;
+
+use super::samples::{Function, Location, Samples};
+
+/// `gcda`, and what follows.
+const MAGIC: u32 = 0x6763_6461;
+const VERSION: u32 = 2;
+
+/// Tags of sections.
+const NAMES: u32 = 0xaa00_0000;
+const FUNCTIONS: u32 = 0xac00_0000;
+const MODULES: u32 = 0xae00_0000;
+const WORKING_SET: u32 = 0xaf00_0000;
+
+/// The targets of an indirect call, in GCC's list of what values are profiled.
+const INDIRECT_CALL: u32 = 7;
+
+/// All functions.
+#[must_use]
+pub fn write(samples: &Samples) -> Vec<u8> {
+    let mut names = BTreeMap::from([("", 0)]);
+    samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
+    (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
+
+    let mut table = Vec::new();
+    word(&mut table, names.len() as u32);
+    for name in names.keys() {
+        word(&mut table, name.len() as u32 + 1);
+        table.extend(name.bytes().chain([0]));
+    }
+    let mut functions = Vec::new();
+    word(&mut functions, samples.functions.len() as u32);
+    for (name, of) in &samples.functions {
+        wide(&mut functions, of.head);
+        word(&mut functions, names[name.as_str()]);
+        body(&mut functions, &names, of);
+    }
+    let mut bytes = Vec::new();
+    [MAGIC, VERSION, 0].into_iter().for_each(|value| word(&mut bytes, value));
+    for (tag, section) in [(NAMES, table), (FUNCTIONS, functions)] {
+        word(&mut bytes, tag);
+        // In words; nobody relies on it.
+        word(&mut bytes, (section.len() / 4) as u32);
+        bytes.extend(section);
+    }
+    [MODULES, 0, 0, WORKING_SET, 0].into_iter().for_each(|value| word(&mut bytes, value));
+    (0..128).for_each(|_| {
+        word(&mut bytes, 0);
+        wide(&mut bytes, 0);
+    });
+    bytes
+}
+
+/// The names of a function and of all that it calls and has inlined.
+fn gather<'s>(names: &mut BTreeMap<&'s str, u32>, name: &'s str, function: &'s Function) {
+    names.insert(name, 0);
+    for name in function.body.values().flat_map(|body| body.targets.keys()) {
+        names.insert(name, 0);
+    }
+    for (name, callee) in function.inlined.values().flatten() {
+        gather(names, name, callee);
+    }
+}
+
+fn body(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u32>, of: &Function) {
+    word(bytes, of.body.len() as u32);
+    word(bytes, of.inlined.values().map(|callees| callees.len() as u32).sum());
+    for (location, body) in &of.body {
+        word(bytes, place(*location));
+        word(bytes, body.targets.len() as u32);
+        wide(bytes, body.count);
+        for (name, count) in &body.targets {
+            word(bytes, INDIRECT_CALL);
+            wide(bytes, names[name.as_str()].into());
+            wide(bytes, *count);
+        }
+    }
+    for (location, callees) in &of.inlined {
+        for (name, callee) in callees {
+            word(bytes, place(*location));
+            word(bytes, names[name.as_str()]);
+            body(bytes, names, callee);
+        }
+    }
+}
+
+/// A place in one word.
+fn place(location: Location) -> u32 {
+    location.offset << 16 | location.discriminator & 0xffff
+}
+
+fn word(bytes: &mut Vec<u8>, value: u32) {
+    bytes.extend(value.to_le_bytes());
+}
+
+/// Two words, the lower one first.
+fn wide(bytes: &mut Vec<u8>, value: u64) {
+    bytes.extend(value.to_le_bytes());
+}

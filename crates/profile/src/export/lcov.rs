@@ -1,0 +1,55 @@
+//! The text of lcov (a `.info` file), that `genhtml` and most tools for coverage read.
+//!
+//! What is of no source line is not in it. A conditional branch is a block with two branches: 0 is that it was taken, 1 that it was
+//! not.
+
+use std::fmt::Write;
+
+use crate::coverage::{Coverage, File, Part};
+
+/// All source files.
+#[must_use]
+pub fn write(coverage: &Coverage) -> String {
+    let mut text = String::new();
+    for (number, file) in (0..).zip(&coverage.files).filter(|(_, file)| file.is_source) {
+        let _ = writeln!(text, "TN:\nSF:{}", one_line(&file.name));
+        let functions = coverage.functions_of(number);
+        let mut part = Part::default();
+        for function in functions {
+            let _ = writeln!(text, "FN:{},{}", function.line, one_line(&function.name));
+        }
+        for function in functions {
+            // One that was entered elsewhere, or of whose beginning the trace does not tell, ran all the same.
+            let ran = u64::from(function.ran());
+            part += Part { hit: ran, all: 1 };
+            let _ = writeln!(text, "FNDA:{},{}", function.calls.max(ran), one_line(&function.name));
+        }
+        let _ = writeln!(text, "FNF:{}\nFNH:{}", part.all, part.hit);
+        branches(&mut text, file);
+        for (line, count) in &file.lines {
+            let _ = writeln!(text, "DA:{line},{count}");
+        }
+        let Part { hit, all } = file.lines();
+        let _ = writeln!(text, "LF:{all}\nLH:{hit}\nend_of_record");
+    }
+    text
+}
+
+fn branches(text: &mut String, file: &File) {
+    let (mut last, mut block) = (0, 0);
+    for branch in &file.branches {
+        block = if branch.line == last { block + 1 } else { 0 };
+        last = branch.line;
+        for (outcome, count) in [branch.taken, branch.not_taken].into_iter().enumerate() {
+            let _ = write!(text, "BRDA:{},{block},{outcome},", branch.line);
+            let _ = if branch.ran() { writeln!(text, "{count}") } else { writeln!(text, "-") };
+        }
+    }
+    let Part { hit, all } = file.branches();
+    let _ = writeln!(text, "BRF:{all}\nBRH:{hit}");
+}
+
+/// Names come from files that anybody may have written.
+fn one_line(name: &str) -> String {
+    name.replace(['\n', '\r'], "?")
+}

@@ -1,0 +1,43 @@
+//! LLVM's sample profile as text: what `clang -fprofile-sample-use` and `llvm-profdata --sample` read.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+use super::samples::{Function, Location, Samples};
+
+/// All functions, those of which the most ran first.
+#[must_use]
+pub fn write(samples: &Samples) -> String {
+    let mut functions: Vec<_> = samples.functions.iter().collect();
+    functions.sort_by_key(|(name, function)| (Reverse(function.total), *name));
+    let mut text = String::new();
+    for (name, function) in functions {
+        let _ = writeln!(text, "{name}:{}:{}", function.total, function.head);
+        body(&mut text, function, 1);
+    }
+    text
+}
+
+/// What is in a function, indented so far.
+fn body(text: &mut String, function: &Function, depth: usize) {
+    for (location, body) in &function.body {
+        let _ = write!(text, "{:depth$}{}: {}", "", place(*location), body.count);
+        for (name, count) in &body.targets {
+            let _ = write!(text, " {name}:{count}");
+        }
+        text.push('\n');
+    }
+    for (location, callees) in &function.inlined {
+        for (name, callee) in callees {
+            let _ = writeln!(text, "{:depth$}{}: {name}:{}", "", place(*location), callee.total);
+            body(text, callee, depth + 1);
+        }
+    }
+}
+
+fn place(location: Location) -> String {
+    match location {
+        Location { offset, discriminator: 0 } => offset.to_string(),
+        Location { offset, discriminator } => format!("{offset}.{discriminator}"),
+    }
+}

@@ -1,0 +1,146 @@
+//! LLVM's sample profile in its extended binary form: the same as the text, in fewer bytes, and read function by function.
+
+use std::collections::BTreeMap;
+
+use super::samples::{Function, Samples};
+
+/// `SPROF42`, and 4 for this form; version 103.
+const MAGIC: u64 = 0x5350_524f_4634_3204;
+const VERSION: u64 = 103;
+
+/// Kinds of sections.
+const SUMMARY: u64 = 1;
+const NAMES: u64 = 2;
+const OFFSETS: u64 = 4;
+const PROFILE: u64 = 32;
+
+/// Shares of all counts, in millionths, for which the summary says how many counts make them up.
+const CUTOFFS: [u64; 16] = [
+    10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 950_000,
+    990_000, 999_000, 999_900, 999_990, 999_999,
+];
+
+/// All functions.
+#[must_use]
+pub fn write(samples: &Samples) -> Vec<u8> {
+    let mut names = BTreeMap::new();
+    samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
+    (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
+
+    let (mut profile, mut offsets) = (Vec::new(), Vec::new());
+    number(&mut offsets, samples.functions.len() as u64);
+    for (name, of) in &samples.functions {
+        number(&mut offsets, names[name.as_str()]);
+        number(&mut offsets, profile.len() as u64);
+        number(&mut profile, of.head);
+        function(&mut profile, &names, name, of);
+    }
+    let mut table = Vec::new();
+    number(&mut table, names.len() as u64);
+    for name in names.keys() {
+        table.extend(name.bytes().filter(|byte| *byte != 0));
+        table.push(0);
+    }
+
+    let sections = [(SUMMARY, summary(samples)), (NAMES, table), (OFFSETS, offsets), (PROFILE, profile)];
+    let mut bytes = Vec::new();
+    number(&mut bytes, MAGIC);
+    number(&mut bytes, VERSION);
+    bytes.extend((sections.len() as u64).to_le_bytes());
+    // Names are needed before anything that has them by number, and the profile lies before the table of its functions.
+    let order = [0, 1, 3, 2];
+    let mut offset = bytes.len() as u64 + 32 * sections.len() as u64;
+    let mut starts = [0; 4];
+    for section in order {
+        starts[section] = offset;
+        offset += sections[section].1.len() as u64;
+    }
+    for ((kind, section), start) in sections.iter().zip(starts) {
+        for word in [*kind, 0, start, section.len() as u64] {
+            bytes.extend(word.to_le_bytes());
+        }
+    }
+    order.iter().for_each(|&section| bytes.extend(&sections[section].1));
+    bytes
+}
+
+/// The names of a function and of all that it calls and has inlined.
+fn gather<'s>(names: &mut BTreeMap<&'s str, u64>, name: &'s str, function: &'s Function) {
+    names.insert(name, 0);
+    for name in function.body.values().flat_map(|body| body.targets.keys()) {
+        names.insert(name, 0);
+    }
+    for (name, callee) in function.inlined.values().flatten() {
+        gather(names, name, callee);
+    }
+}
+
+fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u64>, name: &str, of: &Function) {
+    number(bytes, names[name]);
+    number(bytes, of.total);
+    number(bytes, of.body.len() as u64);
+    for (location, body) in &of.body {
+        let head = [location.offset.into(), location.discriminator.into(), body.count];
+        head.into_iter().chain([body.targets.len() as u64]).for_each(|value| number(bytes, value));
+        for (name, count) in &body.targets {
+            number(bytes, names[name.as_str()]);
+            number(bytes, *count);
+        }
+    }
+    number(bytes, of.inlined.values().map(|callees| callees.len() as u64).sum());
+    for (location, callees) in &of.inlined {
+        for (name, callee) in callees {
+            number(bytes, location.offset.into());
+            number(bytes, location.discriminator.into());
+            function(bytes, names, name, callee);
+        }
+    }
+}
+
+/// How the counts are distributed.
+fn summary(samples: &Samples) -> Vec<u8> {
+    let mut counts = Vec::new();
+    samples.functions.values().for_each(|function| collect(function, &mut counts));
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let total: u64 = counts.iter().sum();
+    let most_entered = samples.functions.values().map(|function| function.head).max().unwrap_or(0);
+    let mut bytes = Vec::new();
+    let head = [
+        total,
+        counts.first().copied().unwrap_or(0),
+        most_entered,
+        counts.len() as u64,
+        samples.functions.len() as u64,
+        CUTOFFS.len() as u64,
+    ];
+    head.into_iter().for_each(|value| number(&mut bytes, value));
+    let (mut sum, mut at) = (0, 0);
+    for cutoff in CUTOFFS {
+        let wanted = (u128::from(total) * u128::from(cutoff) / 1_000_000) as u64;
+        while sum < wanted && at < counts.len() {
+            // All counts that are equal go together.
+            let count = counts[at];
+            while at < counts.len() && counts[at] == count {
+                sum += count;
+                at += 1;
+            }
+        }
+        let least = at.checked_sub(1).map_or(0, |last| counts[last]);
+        [cutoff, least, at as u64].into_iter().for_each(|value| number(&mut bytes, value));
+    }
+    bytes
+}
+
+fn collect(function: &Function, counts: &mut Vec<u64>) {
+    counts.extend(function.body.values().map(|body| body.count));
+    function.inlined.values().flat_map(BTreeMap::values).for_each(|callee| collect(callee, counts));
+}
+
+/// A number as LEB128.
+fn number(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}

@@ -1,0 +1,170 @@
+//! pprof's profile.proto, as `go tool pprof` reads it: a sample for each stack, with instructions and cycles.
+
+use std::collections::HashMap;
+
+use crate::calls::CallTree;
+use crate::counts::Profile;
+use crate::program::Program;
+
+/// Numbers of messages' fields, as profile.proto has them.
+mod field {
+    pub const SAMPLE_TYPE: u32 = 1;
+    pub const SAMPLE: u32 = 2;
+    pub const MAPPING: u32 = 3;
+    pub const LOCATION: u32 = 4;
+    pub const FUNCTION: u32 = 5;
+    pub const STRING: u32 = 6;
+    pub const DEFAULT_SAMPLE_TYPE: u32 = 14;
+}
+
+/// The file, as gzip.
+#[must_use]
+pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> {
+    let mut out = Message::default();
+    let mut strings = Strings::default();
+    strings.number("");
+    let kinds: &[&str] = if calls.has_cycles { &["instructions", "cycles"] } else { &["instructions"] };
+    for kind in kinds {
+        let mut of = Message::default();
+        of.number(1, strings.number(kind));
+        of.number(2, strings.number("count"));
+        out.message(field::SAMPLE_TYPE, &of);
+    }
+    let (tree, functions) = (&calls.tree, calls.functions.list());
+    for (at, node) in (0..).zip(tree.nodes()) {
+        let own = node.own;
+        if own.instructions == 0 && own.cycles == 0 {
+            continue;
+        }
+        let mut of = Message::default();
+        // The innermost comes first; 0 is no number.
+        let locations = tree.path(at).into_iter().rev();
+        of.packed(1, locations.map(|node| u64::from(tree.nodes()[node as usize].function) + 1));
+        of.packed(2, [own.instructions, own.cycles].into_iter().take(kinds.len()));
+        if calls.threads.len() > 1 {
+            let mut label = Message::default();
+            label.number(1, strings.number("thread"));
+            let thread = calls.threads.get(tree.thread_of(at) as usize).map_or("?", String::as_str);
+            label.number(2, strings.number(thread));
+            of.message(3, &label);
+        }
+        out.message(field::SAMPLE, &of);
+    }
+    let mut mappings: HashMap<u32, u64> = HashMap::new();
+    for (number, binary) in (0..).zip(&profile.binaries) {
+        let Some(file) = program.file_number(number) else { continue };
+        mappings.insert(file, u64::from(number) + 1);
+        let mut of = Message::default();
+        of.number(1, u64::from(number) + 1);
+        of.number(5, strings.number(&binary.name));
+        let build_id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        of.number(6, strings.number(&build_id));
+        // Functions, file names and lines are here: nobody has to look for them.
+        (7..=9).for_each(|has| of.number(has, 1));
+        out.message(field::MAPPING, &of);
+    }
+    for (number, function) in (1..).zip(functions) {
+        let symbols = program.image().symbols();
+        let space = function.file.map(tracewright_image::Image::space_of);
+        let source = function.start.zip(space).and_then(|(start, space)| symbols.source(start, space));
+        let line = source.map_or(0, |source| source.line.into());
+        let mut lines = Message::default();
+        lines.number(1, number);
+        lines.number(2, line);
+        let mut of = Message::default();
+        of.number(1, number);
+        of.number(2, function.file.and_then(|file| mappings.get(&file).copied()).unwrap_or(0));
+        of.number(3, function.start.unwrap_or(0));
+        of.message(4, &lines);
+        out.message(field::LOCATION, &of);
+        let mut of = Message::default();
+        of.number(1, number);
+        let name = strings.number(&function.name);
+        of.number(2, name);
+        of.number(3, name);
+        of.number(4, strings.number(source.map_or("", |source| source.file)));
+        of.number(5, line);
+        out.message(field::FUNCTION, &of);
+    }
+    out.number(field::DEFAULT_SAMPLE_TYPE, strings.number("instructions"));
+    for text in &strings.list {
+        out.bytes(field::STRING, text.as_bytes());
+    }
+    gzip(&out.0)
+}
+
+/// Strings by their numbers.
+#[derive(Default)]
+struct Strings {
+    list: Vec<String>,
+    numbers: HashMap<String, u64>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &str) -> u64 {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = self.list.len() as u64;
+        self.list.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// A message of Protocol Buffers.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+    }
+
+    fn bytes(&mut self, field: u32, bytes: &[u8]) {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    fn message(&mut self, field: u32, message: &Self) {
+        self.bytes(field, &message.0);
+    }
+
+    fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
+        let mut packed = Self::default();
+        values.for_each(|value| packed.varint(value));
+        self.message(field, &packed);
+    }
+}
+
+/// A gzip file whose bytes are stored as they are: these are small, and need no library.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    let mut chunks = bytes.chunks(0xffff).peekable();
+    while let Some(chunk) = chunks.next() {
+        out.push(u8::from(chunks.peek().is_none()));
+        out.extend((chunk.len() as u16).to_le_bytes());
+        out.extend((!(chunk.len() as u16)).to_le_bytes());
+        out.extend(chunk);
+    }
+    let crc = bytes.iter().fold(u32::MAX, |mut crc, &byte| {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+        }
+        crc
+    });
+    out.extend((!crc).to_le_bytes());
+    out.extend((bytes.len() as u32).to_le_bytes());
+    out
+}

@@ -1,0 +1,32 @@
+//! What `llvm-profgen --unsymbolized-profile` reads: ranges that ran and branches that were taken, of one binary, counted from where its
+//! first segment with code begins.
+
+use std::fmt::Write;
+
+use super::ranges::{Ranges, Targets};
+use crate::counts::Profile;
+use crate::program::Program;
+
+/// The size of the pages that llvm-profgen assumes.
+const PAGE: u64 = 0x1000;
+
+/// The binary with this number.
+#[must_use]
+pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
+    let Ranges { ranges, branches } = Ranges::of(profile, program, number, Targets::Known);
+    let base = program.file(number).and_then(|file| file.first_code()).unwrap_or(0) & !(PAGE - 1);
+    let mut text = String::new();
+    let ranges: Vec<_> = ranges.iter().filter(|((start, _), _)| *start >= base).collect();
+    let _ = writeln!(text, "{}", ranges.len());
+    for ((start, last), count) in ranges {
+        let _ = writeln!(text, "{:x}-{:x}:{count}", start - base, last - base);
+    }
+    // Branches to elsewhere say nothing of this binary.
+    let branches: Vec<_> =
+        branches.iter().filter(|((from, to), _)| *from >= base && *to >= base && *to != 0).collect();
+    let _ = writeln!(text, "{}", branches.len());
+    for ((from, to), count) in branches {
+        let _ = writeln!(text, "{:x}->{:x}:{count}", from - base, to - base);
+    }
+    text
+}

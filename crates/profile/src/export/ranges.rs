@@ -1,0 +1,103 @@
+//! What ran of one binary, as ranges of addresses and taken branches: what several formats say in their own words.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tracewright_core::{Class, Flow};
+
+use crate::counts::{Code, Place, Profile};
+use crate::program::Program;
+
+/// What ran of one binary, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// How often each range ran: its first and its last instruction. It ends at a branch, taken or not, or where something from
+    /// outside ended it.
+    pub ranges: BTreeMap<(u64, u64), u64>,
+    /// How often each branch was taken to where; 0 where that is not known, or not in this binary.
+    pub branches: BTreeMap<(u64, u64), u64>,
+}
+
+/// Of which branches it is told where they went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// Of all where that is known.
+    Known,
+    /// Of those only that tell it themselves, as simpleperf does: of returns, indirect calls and jumps it is 0.
+    Direct,
+}
+
+impl Ranges {
+    /// Those of the binary with this number.
+    #[must_use]
+    pub fn of(profile: &Profile, program: &Program, number: u32, targets: Targets) -> Self {
+        let mut all = Self::default();
+        // By the address of a branch: how often it was taken, less how often it is known where to; and a block that ends with it.
+        let mut taken: HashMap<u64, (u64, Code)> = HashMap::new();
+        for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
+            let last = code.last().address;
+            *all.ranges.entry((code.start.address, last)).or_default() += runs.all();
+            if runs.taken > 0 {
+                taken.entry(last).or_insert((0, *code)).0 += runs.taken;
+            }
+        }
+        for (&(from, to), &count) in profile.branches.iter().filter(|((from, _), _)| from.binary == number) {
+            let Some((left, code)) = taken.get_mut(&from.address) else { continue };
+            let is_told = targets == Targets::Known || code.class.flow != Flow::Indirect;
+            if is_told {
+                *left = left.saturating_sub(count);
+                let to = if to.binary == number { to.address } else { 0 };
+                *all.branches.entry((from.address, to)).or_default() += count;
+            }
+        }
+        for (from, (left, code)) in taken {
+            if left > 0 {
+                let to = program.target(&code).unwrap_or(0);
+                *all.branches.entry((from, to)).or_default() += left;
+            }
+        }
+        all
+    }
+}
+
+/// All functions of which something ran, each as one block.
+pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
+    let mut functions = HashSet::new();
+    for (code, _) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
+        let Some(symbol) = program.symbol(code.start) else { continue };
+        let Ok(len) = u32::try_from(symbol.size) else { continue };
+        let start = Place { address: symbol.start, ..code.start };
+        functions.insert(Code { start, len, count: 0, isa: code.isa, last_len: 0, class: Class::NEXT });
+    }
+    functions
+}
+
+/// The binary of which the most instructions ran, of those that are ELF files.
+#[must_use]
+pub fn largest(profile: &Profile) -> Option<u32> {
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    for (code, runs) in &profile.blocks {
+        *counts.entry(code.start.binary).or_default() += u64::from(code.count) * runs.all();
+    }
+    let is_elf = |number: &u32| profile.binaries.get(*number as usize).is_some_and(|binary| binary.is_elf);
+    counts
+        .into_iter()
+        .filter(|(number, _)| is_elf(number))
+        .max_by_key(|&(number, count)| (count, !number))
+        .map(|(number, _)| number)
+}
+
+/// Only what ran of one binary.
+#[must_use]
+pub fn only(profile: &Profile, number: u32) -> Profile {
+    let is_in = |place: Place| place.binary == number;
+    let mut of = Profile { binaries: profile.binaries.clone(), funnel: profile.funnel, ..Profile::default() };
+    of.blocks = profile
+        .blocks
+        .iter()
+        .filter(|(code, _)| is_in(code.start))
+        .map(|(code, runs)| (*code, *runs))
+        .collect();
+    let branches = profile.branches.iter().filter(|((from, to), _)| is_in(*from) || is_in(*to));
+    of.branches = branches.map(|(edge, count)| (*edge, *count)).collect();
+    of
+}

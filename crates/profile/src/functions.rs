@@ -1,0 +1,134 @@
+//! Which function code belongs to, as numbers.
+
+use std::collections::HashMap;
+
+use tracewright_core::MemorySpace;
+use tracewright_image::Image;
+
+use crate::counts::Place;
+use crate::program::Program;
+
+/// A function: of one binary, wherever that was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// The number of its file in the image, of several that are the same the first; `None`: nobody knows whose code it is.
+    pub file: Option<u32>,
+    /// Where it begins, at the address that its file was linked for; `None`: no symbol is there, and it stands for all such code of
+    /// the file.
+    pub start: Option<u64>,
+    /// Its name; without a symbol that of the file, as `[libc.so]`.
+    pub name: String,
+}
+
+/// Where an instruction is among the functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// The number of its function.
+    pub function: u32,
+    /// Whether the function begins there.
+    pub is_start: bool,
+}
+
+/// Numbers of functions: asks the image once an address.
+#[derive(Clone, Debug, Default)]
+pub struct Functions {
+    list: Vec<Function>,
+    /// By file and start.
+    numbers: HashMap<(Option<u32>, Option<u64>), u32>,
+    /// By file of the image: the first that is the same.
+    same: Vec<u32>,
+    /// As many as the program has blocks.
+    known: HashMap<(u64, MemorySpace), Within>,
+}
+
+impl Functions {
+    /// The function at an address.
+    pub fn find(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
+        if let Some(&known) = self.known.get(&(address, space)) {
+            return known;
+        }
+        let place = image.place(address, space);
+        let file = place.map(|(file, _)| self.first(image, file));
+        let linked = place.map_or(address, |(_, linked)| linked);
+        let (start, name) = match image.symbols().symbol(address, space) {
+            Some(symbol) => {
+                let offset = address.wrapping_sub(symbol.start);
+                (Some(linked.wrapping_sub(offset)), symbol.name.to_owned())
+            }
+            None => (None, unnamed(image, address, space)),
+        };
+        let is_start = start == Some(linked);
+        let within = Within { function: self.number(Function { file, start, name }), is_start };
+        self.known.insert((address, space), within);
+        within
+    }
+
+    /// The function at an address that was asked for before; otherwise none, which has no name.
+    #[must_use]
+    pub fn known(&self, address: u64, space: MemorySpace) -> Within {
+        self.known.get(&(address, space)).copied().unwrap_or(Within { function: u32::MAX, is_start: false })
+    }
+
+    /// The number of a function, which is added if it is new.
+    pub fn number(&mut self, function: Function) -> u32 {
+        *self.numbers.entry((function.file, function.start)).or_insert_with(|| {
+            self.list.push(function);
+            self.list.len() as u32 - 1
+        })
+    }
+
+    /// The function at a place of a binary.
+    pub fn at(&mut self, program: &Program, place: Place) -> u32 {
+        let file = program.file_number(place.binary);
+        let symbol = program.symbol(place);
+        if let Some(&known) = self.numbers.get(&(file, symbol.map(|symbol| symbol.start))) {
+            return known;
+        }
+        let start = symbol.map(|symbol| symbol.start);
+        let name = match symbol {
+            Some(symbol) => symbol.name.to_owned(),
+            None => unnamed(program.image(), place.address, program.space(place.binary)),
+        };
+        self.number(Function { file, start, name })
+    }
+
+    /// The first file that is the same as one of the image.
+    fn first(&mut self, image: &Image, file: u32) -> u32 {
+        if self.same.is_empty() {
+            let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::new();
+            let files: Vec<_> = image.files().collect();
+            self.same = (0..)
+                .zip(&files)
+                .map(|(number, file)| {
+                    let build_id = file.build_id().unwrap_or_default();
+                    let name = if build_id.is_empty() { file.name() } else { "" };
+                    *firsts.entry((build_id, name)).or_insert(number)
+                })
+                .collect();
+        }
+        self.same.get(file as usize).copied().unwrap_or(file)
+    }
+
+    /// All of them, in the order of their numbers.
+    #[must_use]
+    pub fn list(&self) -> &[Function] {
+        &self.list
+    }
+
+    /// The name of one.
+    #[must_use]
+    pub fn name(&self, function: u32) -> &str {
+        self.list.get(function as usize).map_or("?", |function| &function.name)
+    }
+
+    /// Adds those of others: by their numbers there, the numbers here.
+    pub fn merge(&mut self, others: &Self) -> Vec<u32> {
+        others.list.iter().map(|function| self.number(function.clone())).collect()
+    }
+}
+
+fn unnamed(image: &Image, address: u64, space: MemorySpace) -> String {
+    let Some(region) = image.region(address, space) else { return "?".into() };
+    let path = region.mapped().map_or(region.name(), |(name, _)| name);
+    format!("[{}]", path.rsplit('/').next().unwrap_or(path))
+}

@@ -1,0 +1,155 @@
+//! The graph of what ran, each function for itself.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tracewright_core::{Class, Role};
+
+use super::forest::{Loop, forest};
+use crate::counts::{Place, Profile};
+
+/// Where a branch leads to, or what runs after one; up to the next such place code is a basic block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Where it is.
+    pub place: Place,
+    /// The function's number.
+    pub function: u32,
+    /// How many instructions there are up to the next branch.
+    pub count: u32,
+    /// The first byte after that branch.
+    pub end: Place,
+    /// The branch.
+    pub class: Class,
+    last: Place,
+}
+
+/// The graph of all that ran: calls lead to what runs after them.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    leaders: Vec<Leader>,
+    numbers: HashMap<Place, u32>,
+    successors: Vec<Vec<u32>>,
+    loops: Vec<Loop>,
+    innermost: Vec<Option<u32>>,
+}
+
+impl Graph {
+    /// That of a profile. `function` says what belongs together.
+    pub fn new(profile: &Profile, mut function: impl FnMut(Place) -> u32) -> Self {
+        let mut longest: BTreeMap<Place, Leader> = BTreeMap::new();
+        let mut goes_on: HashMap<Place, bool> = HashMap::new();
+        for (code, runs) in &profile.blocks {
+            *goes_on.entry(code.last()).or_default() |= runs.not_taken + runs.through > 0;
+            let leader = Leader {
+                place: code.start,
+                function: 0,
+                count: code.count,
+                end: code.end(),
+                class: code.class,
+                last: code.last(),
+            };
+            let known = longest.entry(code.start).or_insert(leader);
+            if known.end < leader.end {
+                *known = leader;
+            }
+        }
+        let mut leaders: Vec<Leader> = longest.into_values().collect();
+        leaders.iter_mut().for_each(|leader| leader.function = function(leader.place));
+        let numbers: HashMap<_, _> =
+            (0..).zip(&leaders).map(|(number, leader)| (leader.place, number)).collect();
+        let mut targets: HashMap<Place, Vec<Place>> = HashMap::new();
+        profile.branches.keys().for_each(|&(from, to)| targets.entry(from).or_default().push(to));
+        targets.values_mut().for_each(|targets| targets.sort_unstable());
+
+        let successors = (0..leaders.len()).map(|at| {
+            let leader = &leaders[at];
+            if let Some(next) = inner(&leaders, at) {
+                return vec![next];
+            }
+            let mut places = Vec::new();
+            match leader.class.role {
+                _ if !leader.class.is_branch() => places.push(leader.end),
+                Role::Call | Role::Swap => places.push(leader.end),
+                Role::Return | Role::ExceptionReturn => {}
+                Role::Jump | Role::LoopEnd => {
+                    places.extend(targets.get(&leader.last).into_iter().flatten());
+                }
+            }
+            if goes_on.get(&leader.last).is_some_and(|goes_on| *goes_on) {
+                places.push(leader.end);
+            }
+            let mut nodes: Vec<u32> = places.iter().filter_map(|place| numbers.get(place).copied()).collect();
+            nodes.retain(|&node| leaders[node as usize].function == leader.function);
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes
+        });
+        let successors: Vec<_> = successors.collect();
+        let mut entries = vec![true; leaders.len()];
+        for (at, nodes) in (0..).zip(&successors) {
+            nodes.iter().filter(|&&node| node != at).for_each(|&node| entries[node as usize] = false);
+        }
+        // Where a function is entered from others comes first.
+        let called = profile.branches.keys().filter_map(|(_, to)| numbers.get(to).copied());
+        let entries: Vec<u32> = (0..leaders.len() as u32).filter(|&at| entries[at as usize]).collect();
+        let mut called: Vec<u32> = called
+            .filter(|&at| at == 0 || leaders[at as usize - 1].function != leaders[at as usize].function)
+            .collect();
+        called.sort_unstable();
+        called.dedup();
+        let (loops, innermost) = forest(&successors, &[called, entries].concat());
+        Self { leaders, numbers, successors, loops, innermost }
+    }
+
+    /// All leaders, by their places.
+    #[must_use]
+    pub fn leaders(&self) -> &[Leader] {
+        &self.leaders
+    }
+
+    /// The number of the leader at a place.
+    #[must_use]
+    pub fn leader(&self, place: Place) -> Option<u32> {
+        self.numbers.get(&place).copied()
+    }
+
+    /// Where execution went from each leader.
+    #[must_use]
+    pub fn successors(&self) -> &[Vec<u32>] {
+        &self.successors
+    }
+
+    /// All loops, outer ones before inner ones; headers are numbers of leaders.
+    #[must_use]
+    pub fn loops(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// The innermost loop that a leader is in.
+    #[must_use]
+    pub fn innermost(&self, leader: u32) -> Option<u32> {
+        self.innermost.get(leader as usize).copied().flatten()
+    }
+
+    /// The next leader, if it comes before the branch of this one.
+    #[must_use]
+    pub fn inner(&self, leader: u32) -> Option<u32> {
+        inner(&self.leaders, leader as usize)
+    }
+
+    /// Whether a loop is another one, or inside it.
+    #[must_use]
+    pub fn is_inside(&self, inner: u32, outer: u32) -> bool {
+        let mut at = Some(inner);
+        while let Some(number) = at.filter(|&number| number != outer) {
+            at = self.loops[number as usize].parent;
+        }
+        at.is_some()
+    }
+}
+
+fn inner(leaders: &[Leader], at: usize) -> Option<u32> {
+    let (leader, next) = (&leaders[at], leaders.get(at + 1)?);
+    let is_inside = next.place < leader.end && next.place.binary == leader.place.binary;
+    is_inside.then_some(at as u32 + 1)
+}

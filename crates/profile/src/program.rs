@@ -1,0 +1,131 @@
+//! The binaries of a profile, at the addresses that they were linked for.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tracewright_core::{Ended, MemorySpace};
+use tracewright_flow::Instructions;
+use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
+
+use crate::counts::{Binary, Code, Place, Profile};
+
+/// The code, symbols and source lines of a profile's binaries.
+#[derive(Debug)]
+pub struct Program {
+    image: Image,
+    /// By binary: its number among the files of the image.
+    files: HashMap<u32, u32>,
+    /// By file of the image: its binary.
+    binaries: HashMap<u32, u32>,
+}
+
+impl Program {
+    /// The binaries of a profile, as the image that it was made with has them.
+    #[must_use]
+    pub fn new(profile: &Profile, image: &Image) -> Self {
+        let (mut files, mut binaries) = (HashMap::new(), HashMap::new());
+        for (number, file) in (0..).zip(image.files()) {
+            let build_id = file.build_id().unwrap_or_default();
+            let is_it = |binary: &Binary| {
+                binary.build_id == build_id && (!build_id.is_empty() || binary.name == file.path())
+            };
+            if let Some(binary) = profile.binaries.iter().position(is_it) {
+                files.entry(binary as u32).or_insert(number);
+                binaries.insert(number, binary as u32);
+            }
+        }
+        Self { image: image.as_linked(), files, binaries }
+    }
+
+    /// What [`space`](Self::space)s are of.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// A binary as a file.
+    #[must_use]
+    pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
+        self.image.files().nth(*self.files.get(&binary)? as usize)
+    }
+
+    /// The binaries have other numbers: by the old ones, the new.
+    #[must_use]
+    pub fn renumbered(mut self, numbers: &[u32]) -> Self {
+        let files = self.files.drain().collect::<Vec<_>>();
+        let new = |binary: u32| numbers.get(binary as usize).copied();
+        self.files.extend(files.into_iter().filter_map(|(binary, file)| Some((new(binary)?, file))));
+        self
+    }
+
+    /// The memory space of a binary of its own.
+    #[must_use]
+    pub fn space(&self, binary: u32) -> MemorySpace {
+        self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
+    }
+
+    /// Whether a binary is here.
+    #[must_use]
+    pub fn has(&self, binary: u32) -> bool {
+        self.files.contains_key(&binary)
+    }
+
+    /// Where a binary has the symbol called `name`, mangled or not, if it has one.
+    #[must_use]
+    pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
+        self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
+    }
+
+    /// The number of a binary's file in the image; of several that are the same, the first.
+    #[must_use]
+    pub fn file_number(&self, binary: u32) -> Option<u32> {
+        self.files.get(&binary).copied()
+    }
+
+    /// The place of an address in memory, in the image that the program was made with.
+    #[must_use]
+    pub fn place(&self, image: &Image, address: u64, space: MemorySpace) -> Place {
+        let found = image.place(address, space);
+        let known =
+            found.and_then(|(file, address)| Some(Place { binary: *self.binaries.get(&file)?, address }));
+        known.unwrap_or(Place { binary: Place::NOWHERE, address })
+    }
+
+    /// The instructions of a block.
+    #[must_use]
+    pub fn instructions(&self, code: &Code) -> Instructions<'_> {
+        Instructions::new(&self.image, self.space(code.start.binary), &code.block(Ended::Cut))
+    }
+
+    /// Where the last instruction of a block goes when it branches, if it tells that itself.
+    #[must_use]
+    pub fn target(&self, code: &Code) -> Option<u64> {
+        let len = code.last_len.into();
+        let last = Code { start: code.last(), len, count: 1, ..*code };
+        self.instructions(&last).next()?.target
+    }
+
+    /// The functions at a place, the innermost inlined one first.
+    #[must_use]
+    pub fn frames(&self, place: Place) -> Vec<Frame<'_>> {
+        self.image.symbols().frames(place.address, self.space(place.binary))
+    }
+
+    /// What linkers call the function at a place.
+    #[must_use]
+    pub fn linkage(&self, place: Place) -> Option<Linkage<'_>> {
+        self.image.symbols().linkage(place.address, self.space(place.binary))
+    }
+
+    /// The function at a place.
+    #[must_use]
+    pub fn symbol(&self, place: Place) -> Option<Symbol<'_>> {
+        self.image.symbols().symbol(place.address, self.space(place.binary))
+    }
+
+    /// The source line at a place.
+    #[must_use]
+    pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
+        self.image.symbols().source(place.address, self.space(place.binary))
+    }
+}

@@ -1,0 +1,77 @@
+//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+
+mod random;
+
+use tracewright_profile::store;
+use tracewright_testkit::Rng;
+
+/// Any bytes as a profile: refused, with an offset in them; or one that is written and read the same.
+pub fn profile(data: &[u8]) {
+    match store::read(data) {
+        Ok(profile) => {
+            assert!(profile.instructions() <= store::LARGEST_SUM);
+            let bytes = store::write(&profile);
+            assert_eq!(store::read(&bytes), Ok(profile));
+        }
+        Err(damage) => {
+            assert!(damage.offset <= data.len() as u64);
+            assert!(damage.to_string().len() < 200);
+        }
+    }
+    // The same with checksums that fit, or nothing behind them would ever be reached.
+    let mended = mended(data);
+    if mended != data {
+        profile(&mended);
+    }
+}
+
+/// The same bytes as a profile's sections, as far as they go, with the checksums of what is there.
+fn mended(data: &[u8]) -> Vec<u8> {
+    let head = store::MAGIC.len() + 1;
+    let Some(sections) = data.get(head..) else { return data.to_vec() };
+    let mut bytes = [&store::MAGIC[..], &[1]].concat();
+    let mut rest = sections;
+    // A section of up to 127 bytes, or up to 16383.
+    while let [_, low, high, ..] = *rest {
+        let (at, len) = match low {
+            0..0x80 => (2, usize::from(low)),
+            _ => (3, usize::from(low & 0x7f) | usize::from(high & 0x7f) << 7),
+        };
+        let Some((section, after)) = rest.split_at_checked(at + len) else { break };
+        bytes.extend_from_slice(section);
+        let sum = !section.iter().fold(!0_u32, |sum, &byte| {
+            (0..8).fold(sum ^ u32::from(byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0xedb8_8320))
+        });
+        bytes.extend(sum.to_le_bytes());
+        rest = after.get(4..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+#[test]
+fn profile_on_random_input() {
+    let mut rng = Rng::new(9);
+    let mut read = 0;
+    for round in 0..6_000 {
+        let data = if round % 3 > 0 {
+            // A good one with a few bytes changed, perhaps cut.
+            let mut data = store::write(&random::random(&mut rng));
+            for _ in 0..1 + rng.below(3) {
+                let at = rng.below(data.len() as u64) as usize;
+                data[at] = rng.sized(8) as u8;
+            }
+            if rng.one_in(4) {
+                data.truncate(rng.below(data.len() as u64) as usize);
+            }
+            data
+        } else {
+            let len = rng.below(60) as usize;
+            [&store::MAGIC[..], &[1], &rng.bytes(len)].concat()
+        };
+        read += u32::from(store::read(&mended(&data)).is_ok());
+        profile(&data);
+    }
+    // Not all changes end in an error at the first byte.
+    assert!(read > 400, "{read}");
+}

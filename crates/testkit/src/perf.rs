@@ -1,0 +1,393 @@
+//! Makes recordings as Linux perf and simpleperf write them (`perf.data`), right or wrong.
+
+/// Who a record is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Who {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// When.
+    pub time: u64,
+    /// On which CPU.
+    pub cpu: u32,
+}
+
+/// A process's main thread, at a time, on CPU 0.
+pub fn who(pid: u32, time: u64) -> Who {
+    Who { pid, tid: pid, time, cpu: 0 }
+}
+
+/// A recording in the making.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    records: Vec<Record>,
+    features: Vec<(u32, Vec<u8>)>,
+    index: Index,
+    /// Bytes of an event.
+    attr: usize,
+}
+
+/// How trace is indexed (feature 18).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Index {
+    /// As Linux perf does it: a count, then pairs.
+    #[default]
+    Counted,
+    /// As simpleperf does it: pairs only.
+    Pairs,
+    /// Not at all.
+    None,
+}
+
+/// How a recording is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A file.
+    File,
+    /// To a pipe: events and features are records.
+    Pipe,
+    /// Records of the kernel compressed, as Linux perf does it (`-z`).
+    Compressed,
+    /// The same with records that say how long they are.
+    Compressed2,
+    /// Trace as well, as simpleperf does it.
+    CompressedTrace,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    kind: u32,
+    misc: u16,
+    body: Vec<u8>,
+    /// Bytes that follow.
+    payload: Vec<u8>,
+}
+
+/// Bits of `sample_type`: IP, TID, TIME, ID, CPU, IDENTIFIER.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 16;
+/// The ID of its only event.
+const ID: u64 = 7;
+const AUXTRACE: u32 = 71;
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Recording {
+    /// One of which nothing is known yet.
+    pub fn new() -> Self {
+        Self { records: Vec::new(), features: Vec::new(), index: Index::default(), attr: 128 }
+    }
+
+    /// How many bytes its event has: newer kernels have more to say.
+    pub fn event_size(&mut self, bytes: usize) -> &mut Self {
+        self.attr = bytes;
+        self
+    }
+
+    /// How its trace is indexed.
+    pub fn index(&mut self, index: Index) -> &mut Self {
+        self.index = index;
+        self
+    }
+
+    /// A feature.
+    pub fn feature(&mut self, number: u32, bytes: Vec<u8>) -> &mut Self {
+        self.features.push((number, bytes));
+        self.features.sort();
+        self
+    }
+
+    /// Any record; those of the kernel (types below 64) get the fields that say who it is about.
+    pub fn record(&mut self, kind: u32, misc: u16, mut body: Vec<u8>, who: Who) -> &mut Self {
+        if kind < 64 {
+            body.extend([who.pid, who.tid].map(u32::to_le_bytes).concat());
+            body.extend([who.time, ID].map(u64::to_le_bytes).concat());
+            body.extend([who.cpu, 0].map(u32::to_le_bytes).concat());
+            body.extend(ID.to_le_bytes());
+        }
+        self.records.push(Record { kind, misc, body, payload: Vec::new() });
+        self
+    }
+
+    /// A file is mapped, executable.
+    pub fn mmap2(&mut self, who: Who, start: u64, len: u64, offset: u64, path: &str) -> &mut Self {
+        self.mmap2_as(who, start, len, offset, path, [0; 24], 0)
+    }
+
+    /// The same, with a build ID.
+    pub fn mmap2_id(
+        &mut self,
+        who: Who,
+        start: u64,
+        len: u64,
+        offset: u64,
+        path: &str,
+        id: &[u8],
+    ) -> &mut Self {
+        let mut identity = [0; 24];
+        identity[0] = id.len() as u8;
+        identity[4..4 + id.len()].copy_from_slice(id);
+        self.mmap2_as(who, start, len, offset, path, identity, 1 << 14)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a record has as many fields")]
+    fn mmap2_as(
+        &mut self,
+        who: Who,
+        start: u64,
+        len: u64,
+        offset: u64,
+        path: &str,
+        identity: [u8; 24],
+        misc: u16,
+    ) -> &mut Self {
+        let mut body = [who.pid, who.tid].map(u32::to_le_bytes).concat();
+        body.extend([start, len, offset].map(u64::to_le_bytes).concat());
+        body.extend(identity);
+        body.extend([5_u32, 2].map(u32::to_le_bytes).concat());
+        body.extend(padded(path));
+        self.record(10, misc | 2, body, who)
+    }
+
+    /// The kernel, or a module of it (MMAP).
+    pub fn kernel_mmap(&mut self, start: u64, len: u64, offset: u64, path: &str) -> &mut Self {
+        let mut body = [u32::MAX, 0].map(u32::to_le_bytes).concat();
+        body.extend([start, len, offset].map(u64::to_le_bytes).concat());
+        body.extend(padded(path));
+        self.record(1, 1, body, Who::default())
+    }
+
+    /// A process is called something; `exec`: since it runs another program.
+    pub fn comm(&mut self, who: Who, name: &str, exec: bool) -> &mut Self {
+        let mut body = [who.pid, who.tid].map(u32::to_le_bytes).concat();
+        body.extend(padded(name));
+        self.record(3, u16::from(exec) << 13, body, who)
+    }
+
+    /// `who` comes into being.
+    pub fn fork(&mut self, who: Who, parent: u32) -> &mut Self {
+        let mut body = [who.pid, parent, who.tid, parent].map(u32::to_le_bytes).concat();
+        body.extend(who.time.to_le_bytes());
+        self.record(7, 0, body, who)
+    }
+
+    /// `who` ends.
+    pub fn exit(&mut self, who: Who) -> &mut Self {
+        let mut body = [who.pid, who.pid, who.tid, who.tid].map(u32::to_le_bytes).concat();
+        body.extend(who.time.to_le_bytes());
+        self.record(4, 0, body, who)
+    }
+
+    /// `who` runs where tracing begins.
+    pub fn itrace_start(&mut self, who: Who) -> &mut Self {
+        self.record(12, 0, [who.pid, who.tid].map(u32::to_le_bytes).concat(), who)
+    }
+
+    /// The kernel wrote trace.
+    pub fn aux(&mut self, who: Who, offset: u64, size: u64, flags: u64) -> &mut Self {
+        self.record(11, 0, [offset, size, flags].map(u64::to_le_bytes).concat(), who)
+    }
+
+    /// A CPU has a trace ID.
+    pub fn hardware_id(&mut self, who: Who, word: u64) -> &mut Self {
+        self.record(21, 0, word.to_le_bytes().to_vec(), who)
+    }
+
+    /// Describes trace units: version, and the words of each.
+    pub fn units(&mut self, version: u64, units: &[Vec<u64>]) -> &mut Self {
+        let mut body = [3_u32, 0].map(u32::to_le_bytes).concat();
+        let head = [version, 8 << 32 | units.len() as u64, 0];
+        body.extend(head.iter().chain(units.iter().flatten()).flat_map(|word| word.to_le_bytes()));
+        self.record(70, 0, body, Who::default())
+    }
+
+    /// Trace, from an offset of a CPU's buffer on.
+    pub fn trace(&mut self, cpu: u32, offset: u64, bytes: &[u8]) -> &mut Self {
+        self.trace_of(cpu, 0, offset, bytes)
+    }
+
+    /// The same of a thread's buffer.
+    pub fn thread_trace(&mut self, tid: u32, offset: u64, bytes: &[u8]) -> &mut Self {
+        self.trace_of(u32::MAX, tid, offset, bytes)
+    }
+
+    fn trace_of(&mut self, cpu: u32, tid: u32, offset: u64, bytes: &[u8]) -> &mut Self {
+        let mut body = [bytes.len() as u64, offset, 0].map(u64::to_le_bytes).concat();
+        body.extend([0, tid, cpu, 0].map(u32::to_le_bytes).concat());
+        self.records.push(Record { kind: AUXTRACE, misc: 0, body, payload: bytes.to_vec() });
+        self
+    }
+
+    /// The machine (feature 6), such as `aarch64`.
+    pub fn machine(&mut self, name: &str) -> &mut Self {
+        let mut feature = 64_u32.to_le_bytes().to_vec();
+        feature.extend(name.as_bytes());
+        feature.resize(68, 0);
+        self.feature(6, feature)
+    }
+
+    /// Files with their build IDs (feature 2).
+    pub fn build_ids(&mut self, files: &[(&str, &[u8])]) -> &mut Self {
+        let mut feature = Vec::new();
+        for (path, id) in files {
+            let mut body = u32::MAX.to_le_bytes().to_vec();
+            let mut identity = [0; 24];
+            identity[..id.len()].copy_from_slice(id);
+            identity[20] = id.len() as u8;
+            body.extend(identity);
+            body.extend(padded(path));
+            feature.extend(bytes(&Record { kind: 67, misc: 1 << 15 | 2, body, payload: Vec::new() }));
+        }
+        self.feature(2, feature)
+    }
+
+    /// All of it.
+    pub fn write(&self, form: Form) -> Vec<u8> {
+        if form == Form::Pipe {
+            return self.pipe();
+        }
+        let attr_at = 104 + 8;
+        let data_at = attr_at + self.attr as u64 + 16;
+        let (data, traces) = self.data(form);
+        let mut features = self.features.clone();
+        let indexed = traces.iter().flat_map(|at| [data_at + at, 48]);
+        let index: Vec<u64> = match self.index {
+            Index::Counted => std::iter::once(traces.len() as u64).chain(indexed).collect(),
+            Index::Pairs => indexed.collect(),
+            Index::None => Vec::new(),
+        };
+        if self.index != Index::None {
+            features.push((18, index.iter().flat_map(|word| word.to_le_bytes()).collect()));
+            features.sort();
+        }
+        let mut file = b"PERFILE2".to_vec();
+        let sections = [(attr_at, self.attr as u64 + 16), (data_at, data.len() as u64), (0, 0)];
+        file.extend([104, self.attr as u64 + 16].map(u64::to_le_bytes).concat());
+        file.extend(sections.iter().flat_map(|&(at, len)| [at, len]).flat_map(u64::to_le_bytes));
+        let mut bits = [0; 32];
+        features.iter().for_each(|(number, _)| bits[*number as usize / 8] |= 1 << (number % 8));
+        file.extend(bits);
+        file.extend(ID.to_le_bytes());
+        file.extend(attr(self.attr));
+        file.extend([104, 8_u64].map(u64::to_le_bytes).concat());
+        file.extend(data);
+        let mut at = file.len() as u64 + 16 * features.len() as u64;
+        for (_, bytes) in &features {
+            file.extend([at, bytes.len() as u64].map(u64::to_le_bytes).concat());
+            at += bytes.len() as u64;
+        }
+        features.iter().for_each(|(_, bytes)| file.extend(bytes));
+        file
+    }
+
+    /// The records, and where those of trace are.
+    fn data(&self, form: Form) -> (Vec<u8>, Vec<u64>) {
+        let (mut data, mut traces, mut packed) = (Vec::new(), Vec::new(), Zstd::default());
+        for record in &self.records {
+            if record.kind < 64 && form != Form::File {
+                // Records are cut anywhere.
+                for part in bytes(record).chunks(29) {
+                    let part = packed.block(part);
+                    let record = match form {
+                        Form::Compressed2 => {
+                            let mut body = (part.len() as u64).to_le_bytes().to_vec();
+                            body.extend(&part);
+                            body.resize(body.len().next_multiple_of(8), 0xee);
+                            Record { kind: 83, misc: 0, body, payload: Vec::new() }
+                        }
+                        _ => Record { kind: 81, misc: 0, body: part, payload: Vec::new() },
+                    };
+                    data.extend(bytes(&record));
+                }
+                continue;
+            }
+            if record.kind == AUXTRACE {
+                traces.push(data.len() as u64);
+            }
+            if record.kind == AUXTRACE && form == Form::CompressedTrace {
+                let mut zstd = Zstd::default();
+                let mut payload = zstd.block(&record.payload);
+                payload.extend([1, 0, 0]);
+                let mut body = record.body.clone();
+                body[..8].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+                data.extend(bytes(&Record { body, payload, ..record.clone() }));
+                continue;
+            }
+            data.extend(bytes(record));
+        }
+        (data, traces)
+    }
+
+    fn pipe(&self) -> Vec<u8> {
+        let mut file = b"PERFILE2".to_vec();
+        file.extend(16_u64.to_le_bytes());
+        let mut body = attr(self.attr);
+        body.extend(ID.to_le_bytes());
+        let record = |kind, body| bytes(&Record { kind, misc: 0, body, payload: Vec::new() });
+        file.extend(record(64, body));
+        for (number, feature) in &self.features {
+            let mut body = u64::from(*number).to_le_bytes().to_vec();
+            body.extend(feature);
+            file.extend(record(80, body));
+        }
+        self.records.iter().for_each(|record| file.extend(bytes(record)));
+        file
+    }
+}
+
+/// The words of an ETMv4 of a CPU, as version 1 describes it.
+pub fn etm4(cpu: u64, config: u64, id: u64) -> Vec<u64> {
+    vec![0x4040_4040_4040_4040, cpu, 7, config, id, 0x2800_0ea1, 0x4100_f403, 0x488, 0, 0xcc]
+}
+
+fn attr(size: usize) -> Vec<u8> {
+    let mut attr = vec![0; size];
+    attr[..4].copy_from_slice(&8_u32.to_le_bytes());
+    attr[4..8].copy_from_slice(&(size as u32).to_le_bytes());
+    attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
+    // As perf does for user code: exclude_kernel, exclude_hv, mmap, comm, task, sample_id_all, mmap2, comm_exec.
+    attr[40..48].copy_from_slice(&0x0184_2362_u64.to_le_bytes());
+    attr
+}
+
+fn padded(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize((text.len() + 1).next_multiple_of(8), 0);
+    bytes
+}
+
+/// A record as it is in a file.
+fn bytes(record: &Record) -> Vec<u8> {
+    let Record { kind, misc, body, payload } = record;
+    let mut bytes = kind.to_le_bytes().to_vec();
+    bytes.extend([*misc, body.len() as u16 + 8].map(u16::to_le_bytes).concat());
+    bytes.extend(body);
+    bytes.extend(payload);
+    bytes
+}
+
+/// A zstd stream that compresses nothing and, as perf's, never ends.
+#[derive(Default)]
+struct Zstd {
+    begun: bool,
+}
+
+impl Zstd {
+    /// The next block.
+    fn block(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut block = Vec::new();
+        if !std::mem::replace(&mut self.begun, true) {
+            // Its header: a window of 512 KiB.
+            block.extend([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x48]);
+        }
+        for part in bytes.chunks(1 << 17) {
+            block.extend(&(part.len() as u32 * 8).to_le_bytes()[..3]);
+            block.extend(part);
+        }
+        block
+    }
+}
