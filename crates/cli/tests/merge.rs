@@ -185,20 +185,20 @@ fn filters_keep_what_they_say() {
     );
     // What was left out when a profile was made stays so, and is told.
     let only = place.profile("only.prof", &run, &["--function", "main"]);
-    let (_, err) = ends(0, &["profile", &only]);
+    let (_, err) = ends(0, &["profile", &only, "--format", "autofdo"]);
     let left_out = (all - main).to_string();
     assert!(
         err.replace(' ', "").contains(&format!("-{left_out}leftout:notaskedforwhentheprofilewasmade")),
         "{err}"
     );
     // What is not there is said.
-    let refused = |more: &[&str]| ends(2, &[&["profile", &stored], more].concat()).1;
+    let refused = |more: &[&str]| ends(2, &[&["profile", &stored, "--format", "autofdo"], more].concat()).1;
     assert!(refused(&["--function", "mian"]).contains("there is main"));
     assert!(refused(&["--binary", "other"]).contains("there are: recursion.elf"));
     assert!(refused(&["--range", "main"]).contains("expected A..B"));
     assert!(refused(&["--range", "0x20..0x10"]).contains("0x20 is not before 0x10"));
     assert!(refused(&["--from", "1"]).contains("is a profile, without any trace"));
-    let (out, err) = ends(1, &["profile", &stored, "--range", "0..4"]);
+    let (out, err) = ends(1, &["profile", &stored, "--format", "autofdo", "--range", "0..4"]);
     assert_eq!(out, "");
     assert!(err.contains("nothing is in the output: all was left out: not asked for (--function"), "{err}");
 }
@@ -271,7 +271,9 @@ fn two_builds_are_compared_by_names_and_lines() {
 /// Binaries are found again by path, by --image and in --symfs, and by build ID; one that is another is named.
 fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
     let copies = ["run0/app", "one/app"].map(|name| place.path(name));
-    let main = |more: &[&str]| tracewright(&[&["profile", stored, "--function", "hot"], more].concat());
+    let main = |more: &[&str]| {
+        tracewright(&[&["profile", stored, "--format", "autofdo", "--function", "hot"], more].concat())
+    };
     assert_eq!(main(&[]).status.code(), Some(0));
     let kept = place.path("kept");
     fs::copy(&one, &kept).unwrap();
@@ -279,15 +281,15 @@ fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
     for copy in &copies {
         let _ = fs::remove_file(copy);
     }
-    let (_, err) = ends(0, &["profile", stored]);
+    let (_, err) = ends(0, &["profile", stored, "--format", "autofdo"]);
     assert!(err.contains("no symbols of it: tried ") && err.contains("/app"), "{err}");
     assert!(err.contains(", which is not here (--image, --symfs)"), "{err}");
     assert_eq!(main(&["--image", &kept]).status.code(), Some(0));
     // Another build at its path is not taken for it.
     fs::copy(&two, &copies[0]).unwrap();
-    let (_, err) = ends(0, &["profile", stored]);
+    let (_, err) = ends(0, &["profile", stored, "--format", "autofdo"]);
     assert!(err.contains("its build ID is "), "{err}");
-    let (_, err) = ends(1, &["profile", stored, "--image", &two]);
+    let (_, err) = ends(1, &["profile", stored, "--format", "autofdo", "--image", &two]);
     assert!(err.contains(&two) && err.contains("no binary of"), "{err}");
     let symfs = place.path("symfs");
     fs::create_dir_all(&symfs).unwrap();

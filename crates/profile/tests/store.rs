@@ -145,5 +145,6 @@ fn a_file_is_small() {
     }
     let text = autofdo::write(&profile, &Program::new(&profile, &Image::builder().build())).len();
     let file = store::write(&profile).len();
-    assert!(file < 105_000 && 3 * file < text, "{file} bytes, as text {text}");
+    // The text does not even tell where branches without code went.
+    assert!(file < 105_000 && 5 * file < 2 * text, "{file} bytes, as text {text}");
 }
