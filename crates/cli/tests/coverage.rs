@@ -313,13 +313,13 @@ fn the_expected_edges_are_covered() {
             let is_indirect = went.contains(&[*last, 0]) && lasts.contains_key(to);
             let has_gone = is_next || went.contains(&[*last, *to]) || is_indirect;
             assert!(has_gone, "{name}: {from:#x} -> {to:#x}");
-            indirect += u32::from(is_indirect && !is_next);
+            indirect += usize::from(is_indirect && !is_next);
             if let Some(outcome) = outcomes.get(last) {
                 conditional += 1;
                 assert!(outcome[usize::from(is_next)] > 0, "{name}: {from:#x} -> {to:#x}: {outcome:?}");
             }
         }
-        assert!(conditional > 10 && indirect < 10, "{name}: {conditional}, {indirect}");
+        assert!(conditional > 10 && 2 * indirect < edges.len(), "{name}: {conditional}, {indirect}");
     }
 }
 
