@@ -89,7 +89,7 @@ fn program(opts: &Opts, listed: &Listed) -> Result<(String, Bytes, Isa), String>
             (image.path.clone(), bytes)
         }
         None => {
-            perf::find_program(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)?
+            perf::find_binary(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)?
         }
     };
     let head = bytes.as_slice();

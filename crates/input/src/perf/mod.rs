@@ -24,7 +24,7 @@ mod unpack;
 mod walk;
 
 pub use open::{is_recording, open, unpacked};
-pub use programs::{RecordedPrograms, find_program};
+pub use programs::RecordedPrograms;
 pub use search::find_binary;
 pub use tracewright_image::Moment;
 

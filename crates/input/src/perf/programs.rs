@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
-use super::record::BuildId;
 use super::search::{Missing, Search};
 use super::timeline::{Mapped, MappedFile, Timeline};
 use crate::problem::Problem;
@@ -116,20 +115,6 @@ impl RecordedPrograms {
             found.absent(builder, file, missing, (range.clone(), space));
         }
     }
-}
-
-/// A program that a recording names, on this machine: in the folders `symfs`, or where programs of a recording are looked for.
-///
-/// # Errors
-/// What was tried, in words.
-pub fn find_program(
-    path: &str,
-    build_id: &[u8],
-    symfs: &[PathBuf],
-    recording: &Path,
-) -> Result<(PathBuf, Bytes), String> {
-    let file = MappedFile { path: path.to_owned(), build_id: BuildId::new(build_id, None) };
-    Search::new(symfs, recording, None).file(&file).map_err(|missing| missing.why())
 }
 
 /// Whether a file that was mapped in the kernel is a module; the other is the kernel itself.

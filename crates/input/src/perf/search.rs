@@ -74,7 +74,7 @@ pub fn find_binary(
     beside: &Path,
 ) -> Result<(PathBuf, Bytes), String> {
     let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
-    let build_id = (!build_id.is_empty()).then(|| BuildId(build_id.to_vec()));
+    let build_id = BuildId::new(build_id, None);
     search.file(&MappedFile { path: path.to_owned(), build_id }).map_err(|missing| missing.why())
 }
 
