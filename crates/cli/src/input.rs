@@ -33,7 +33,7 @@ pub struct Input<'a> {
 
 enum Source {
     File(File),
-    Stdin(io::StdinLock<'static>),
+    Stdin(io::Stdin),
     /// What was compressed, and how far it is read.
     Unpacked {
         of: Packed,
@@ -47,7 +47,7 @@ impl<'a> Input<'a> {
     pub fn open(buffer: &'a Buffer) -> Result<Self, Error> {
         let path = buffer.path.as_path();
         let file = match path.to_str() {
-            Some("-") => Source::Stdin(io::stdin().lock()),
+            Some("-") => Source::Stdin(io::stdin()),
             _ => Source::File(File::open(path).map_err(|error| cannot_read(path, &error))?),
         };
         let bar = progress::bar(

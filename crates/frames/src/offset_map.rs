@@ -97,6 +97,13 @@ impl OffsetMap {
         }
     }
 
+    /// Appends what `other` has, which begins where this ends, and takes it from there: `other` goes on where it was.
+    pub fn append(&mut self, other: &mut Self) {
+        self.entries.append(&mut other.entries);
+        self.end = other.end;
+        other.cursor = 0;
+    }
+
     /// Forgets everything; the next run pushed is at `position`.
     pub(crate) fn restart(&mut self, position: u64) {
         self.entries.clear();

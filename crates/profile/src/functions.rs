@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 
+use crate::by_address::ByAddress;
 use crate::counts::Place;
 use crate::program::Program;
 
@@ -38,15 +39,21 @@ pub struct Functions {
     /// By file of the image: the first that is the same.
     same: Vec<u32>,
     /// As many as the program has blocks.
-    known: HashMap<(u64, MemorySpace), Within>,
+    known: ByAddress<Within>,
 }
 
 impl Functions {
     /// The function at an address.
+    #[inline]
     pub fn find(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
-        if let Some(&known) = self.known.get(&(address, space)) {
-            return known;
+        match self.known.get(address, space) {
+            Some(known) => known,
+            None => self.find_new(image, address, space),
         }
+    }
+
+    #[cold]
+    fn find_new(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
         let place = image.place(address, space);
         let file = place.map(|(file, _)| self.first(image, file));
         let linked = place.map_or(address, |(_, linked)| linked);
@@ -59,14 +66,14 @@ impl Functions {
         };
         let is_start = start == Some(linked);
         let within = Within { function: self.number(Function { file, start, name }), is_start };
-        self.known.insert((address, space), within);
+        self.known.insert(address, space, within);
         within
     }
 
     /// The function at an address that was asked for before; otherwise none, which has no name.
     #[must_use]
     pub fn known(&self, address: u64, space: MemorySpace) -> Within {
-        self.known.get(&(address, space)).copied().unwrap_or(Within { function: u32::MAX, is_start: false })
+        self.known.peek(address, space).unwrap_or(Within { function: u32::MAX, is_start: false })
     }
 
     /// The number of a function, which is added if it is new.

@@ -5,6 +5,7 @@
 
 pub mod branch_list;
 mod branches;
+mod by_address;
 mod calls;
 mod clock;
 mod costs;

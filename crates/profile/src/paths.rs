@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tracewright_core::{Element, Ended, MemorySpace};
 
+use crate::by_address::ByAddress;
 use crate::counts::Place;
 
 /// A branch and whether it was taken: twice its number, and one more if it was.
@@ -20,7 +21,7 @@ pub struct Paths {
     width: usize,
     branches: Vec<Place>,
     numbers: HashMap<Place, u32>,
-    known: HashMap<(u64, MemorySpace), u32>,
+    known: ByAddress<u32>,
     /// The last outcomes, the oldest first.
     history: VecDeque<Outcome>,
     paths: HashMap<(u32, u64), Path>,
@@ -95,7 +96,7 @@ impl Paths {
             width: width.clamp(1, WIDEST),
             branches: Vec::new(),
             numbers: HashMap::new(),
-            known: HashMap::new(),
+            known: ByAddress::default(),
             history: VecDeque::new(),
             paths: HashMap::new(),
             pairs: HashMap::new(),
@@ -117,12 +118,12 @@ impl Paths {
                     Ended::NotTaken => false,
                     Ended::Through | Ended::Cut => return,
                 };
-                let key = (block.last(), space);
-                let branch = match self.known.get(&key) {
-                    Some(&branch) => branch,
+                let address = block.last();
+                let branch = match self.known.get(address, space) {
+                    Some(branch) => branch,
                     None => {
-                        let branch = self.number(place(key.0, space));
-                        self.known.insert(key, branch);
+                        let branch = self.number(place(address, space));
+                        self.known.insert(address, space, branch);
                         branch
                     }
                 };

@@ -1,6 +1,6 @@
 //! Decoding a buffer on all cores.
 //!
-//! The file is read in windows. In each, the stream of each source is cut into segments at synchronisation points
+//! The file is read in windows, the next while one is decoded. In each, the stream of each source is cut into segments at synchronisation points
 //! (ETM: A-Syncs). The first segment goes on where the last window ended. The others begin cold, side by side; the output of a
 //! cold one counts from where its decoder knows all that one knows that came from before (ETM: an address and a context
 //! since the Trace Info). Up to that point the segment before goes on. There the states of the two are compared; if they
@@ -8,13 +8,13 @@
 //! never depends on how the work was split.
 
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Counted, Overflow, Part, Print, Range, Tally};
+use super::part::{Counted, Overflow, Part, Print, Range, Tally, Verdict};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
 use crate::line::Line;
@@ -30,9 +30,10 @@ pub struct Plan<O> {
 
 /// Bytes of a window for each job: the most, and to begin with.
 const MOST: usize = 1 << 17;
-/// The most where blocks are only counted, and there is no text: for each job, and for all.
+/// The most where blocks are only counted, and there is no text: for each job, and for all. There are three of them: read, taken
+/// out of frames, and decoded.
 const MOST_COUNTED: usize = 1 << 24;
-const ALL_COUNTED: usize = 1 << 26;
+const ALL_COUNTED: usize = 1 << 25;
 const FIRST: usize = 1 << 14;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
@@ -244,17 +245,16 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     /// Tells what all decoders have counted.
     fn tell_counts(&mut self) {
-        let mut all = Vec::new();
+        let spare = self
+            .spare
+            .iter_mut()
+            .flat_map(|spare| std::mem::take(spare.get_mut().unwrap_or_else(PoisonError::into_inner)));
+        let spare: Vec<_> = spare.collect();
+        let finish = |(mut decoder, counted): Spare<'i, T>| counted.finish(decoder.graph_mut());
+        let mut all: Vec<_> = spare.into_par_iter().map(finish).collect();
         for warm in self.warm.iter_mut().flatten() {
-            warm.commit();
-            let sure = std::mem::take(&mut warm.counted.sure);
-            all.push(sure.finish(warm.decoder.graph_mut()));
-        }
-        for spare in &self.spare {
-            let Ok(mut spare) = spare.lock() else { continue };
-            all.extend(
-                spare.drain(..).map(|(mut decoder, counted)| counted.sure.finish(decoder.graph_mut())),
-            );
+            warm.judge(Verdict::Right);
+            all.push(std::mem::take(&mut warm.counted).finish(warm.decoder.graph_mut()));
         }
         for profile in all {
             for ((block, _), count) in &profile.blocks {
@@ -324,7 +324,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     ) -> Segment<'i, T, P> {
         let (_, mut now, ran) = first;
         let mut handed_over = ran.handed_over;
-        now.commit();
+        now.judge(Verdict::Right);
         let mut push = |mut part: Part, out: &mut Option<&mut Ordered<'_, W>>| {
             if let Some(out) = out {
                 out.part(&mut part);
@@ -336,7 +336,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             let spare = match handed_over {
                 // It came to the end of the window without this segment.
                 None => {
-                    next.discard();
+                    next.judge(Verdict::Wrong);
                     next
                 }
                 Some(position) => {
@@ -344,7 +344,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                     let same =
                         ran.began.as_ref().is_some_and(|began| began.0 == position && began.1 == state);
                     if same {
-                        next.commit();
+                        next.judge(Verdict::Right);
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
                         let synchronised = now.synchronised;
@@ -362,10 +362,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                             Some(out) => now.run(&job, Overflow::Write(&mut |text| out.write(text))),
                             None => now.run(&job, Overflow::Keep),
                         };
-                        now.commit();
+                        now.judge(Verdict::Right);
                         handed_over = ran.handed_over;
                         push(ran.part, &mut out);
-                        next.discard();
+                        next.judge(Verdict::Wrong);
                         next
                     }
                 }

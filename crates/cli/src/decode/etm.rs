@@ -99,18 +99,15 @@ impl Protocol for Etm {
     }
 
     fn split(_: &Params, _: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
+        // Only what may be a start is looked at: most bytes are not.
         let mut starts = Vec::new();
-        let mut last = 0;
-        let mut zeros = 0;
-        for (i, &byte) in bytes.iter().enumerate() {
-            if byte == 0x80 && zeros >= 11 {
-                let start = i - 11;
-                if start >= last + least {
-                    starts.push(start);
-                    last = start;
-                }
-            }
-            zeros = if byte == 0 { zeros + 1 } else { 0 };
+        let mut from = least;
+        let is_async = |window: &[u8]| window == packet::ASYNC;
+        while let Some(after) =
+            bytes.get(from..).and_then(|rest| rest.windows(packet::ASYNC.len()).position(is_async))
+        {
+            starts.push(from + after);
+            from += after + least;
         }
         starts
     }

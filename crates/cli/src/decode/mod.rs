@@ -8,6 +8,7 @@ mod engine;
 mod etm;
 mod etrace;
 pub mod handler;
+mod incoming;
 mod json;
 mod lane;
 pub mod names;
@@ -28,13 +29,13 @@ use std::sync::{Arc, Mutex};
 use clap::{Args, ValueEnum};
 use tracewright_etm::decode;
 use tracewright_etm::packet::Resync;
-use tracewright_frames::{Deframer, DstreamBlocks, Format};
 use tracewright_image::Image;
 use tracewright_input::{Buffer, BufferFormat, Capture, EtraceSource, Source};
 
 use self::engine::{Engine, Plan};
 use self::etm::Etm;
 use self::etrace::Etrace;
+use self::incoming::{Incoming, Reading, format};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
@@ -226,7 +227,8 @@ pub fn number_of(jobs: u16) -> usize {
 }
 
 fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    // One more than decode reads what comes next, unless all is to be one thread.
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs + usize::from(jobs > 1)).build();
     threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
 }
 
@@ -408,58 +410,58 @@ impl<T: Protocol> What<'_, T> {
             input.skip_to(start);
         }
         let mut lanes = Lanes::<T>::new(capture, buffer, wants);
+        let mut incoming = Incoming::new(&lanes, wants);
+        let mut reading = Reading::new(input, buffer, capture);
         let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
         out.write_all(columns.as_bytes())?;
-        let mut chunk = Vec::new();
-        let (mut bytes, mut wanted) = (0, 0);
+        let upto = plan.range.to.saturating_add(LEAD);
+        let mut wanted = 0;
         let mut is_first = true;
-        while let Some(piece) = input.next_piece()? {
+        while let Some(piece) = reading.next_piece()? {
             if !std::mem::replace(&mut is_first, false) {
                 engine.interrupt(&lanes, out)?;
             }
-            if piece.offset >= plan.range.to.saturating_add(LEAD) {
+            if piece.offset >= upto {
                 break;
             }
-            lanes.begin(piece.offset, piece.moment);
+            lanes.begin(piece.offset, piece.moment, &mut incoming);
             engine.begin(&lanes);
-            let mut deframer =
-                format(buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
-            let mut blocks = (buffer.format == BufferFormat::DstreamCoreSight).then(DstreamBlocks::new);
-            let mut at = piece.offset;
+            let mut more = reading.window(engine.window(), &mut incoming)?;
             loop {
-                chunk.resize(engine.window(), 0);
-                let len = input.fill(&mut chunk)?;
-                (bytes, at) = (bytes + len as u64, at + len as u64);
-                match (&mut deframer, &mut blocks) {
-                    (None, _) => lanes.unframed(&chunk[..len], buffer, capture),
-                    (Some(deframer), None) => deframer.feed(&chunk[..len], &mut lanes),
-                    (Some(deframer), Some(blocks)) => blocks.feed(&chunk[..len], deframer, &mut lanes),
-                }
-                if let (0, Some(deframer)) = (len, &mut deframer) {
-                    deframer.finish(&mut lanes);
-                }
-                if let Err(error) = engine.window_done(&mut lanes, out) {
+                lanes.advance(&mut incoming);
+                more &= reading.at < upto;
+                let window = engine.window();
+                let mut came = Ok(false);
+                // The next window is read while this one is decoded.
+                let done = rayon::in_place_scope(|scope| {
+                    if more {
+                        scope.spawn(|_| came = reading.window(window, &mut incoming));
+                    }
+                    engine.window_done(&mut lanes, out)
+                });
+                if let Err(error) = done {
                     *told = engine.tally;
                     return Err(error.into());
                 }
-                lanes.advance();
-                if len == 0 || at >= plan.range.to.saturating_add(LEAD) {
+                if !more {
                     break;
                 }
+                more = came?;
             }
-            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
+            wanted += reading.at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
         }
+        let bytes = reading.bytes;
         engine.finish(&lanes, out)?;
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
         out.flush()?;
-        drop(input);
+        drop(reading);
         let mut failures = Vec::new();
         for (lane, error) in unsupported {
             failures.push(format!("{}: {error}", self.source(&lanes.lanes[lane])));
         }
         if bytes == 0 {
             failures.push("is empty".into());
-        } else if format(buffer.format).is_some() && !lanes.any_frame {
+        } else if format(buffer.format).is_some() && !incoming.any_frame {
             failures.push(match buffer.format {
                 BufferFormat::CoreSight => "holds no data of any source".into(),
                 _ => format!(
@@ -473,7 +475,7 @@ impl<T: Protocol> What<'_, T> {
             let plural = if bytes == 1 { "" } else { "s" };
             failures.push(format!("{source}: no {what} in {bytes} byte{plural}, nothing could be read"));
         }
-        for damage in &lanes.damage {
+        for damage in &incoming.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
         }
         let asked_for_all = plan.range.from == 0 && plan.range.to == u64::MAX;
@@ -486,9 +488,9 @@ impl<T: Protocol> What<'_, T> {
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));
         }
-        report_unread(capture, buffer, &lanes.unread);
+        report_unread(capture, buffer, &incoming.unread);
         *told = engine.tally;
-        told.count_bytes(bytes, wanted, &lanes);
+        told.count_bytes(bytes, wanted, &lanes, &incoming.unread);
         if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {
@@ -537,26 +539,17 @@ pub fn in_memory<P: Print>(
     out: &mut impl Write,
 ) -> std::io::Result<Tally> {
     let mut lanes = Lanes::<Etrace>::single(source, source.source);
+    let mut incoming = Incoming::new(&lanes, &|_| true);
     let (mut engine, _) =
         Engine::new(&lanes, image, print, Plan { options: etrace::Options::default(), range, jobs: 1 });
     let mut rest = bytes;
     while !rest.is_empty() {
         let (window, after) = rest.split_at(engine.window().min(rest.len()));
-        lanes.lanes[0].bytes.extend_from_slice(window);
+        incoming.unframed(window);
+        lanes.advance(&mut incoming);
         engine.window_done(&mut lanes, out)?;
-        lanes.advance();
         rest = after;
     }
     engine.finish(&lanes, out)?;
     Ok(engine.tally)
-}
-
-/// The frames of a buffer, if it has any.
-fn format(format: BufferFormat) -> Option<Format> {
-    match format {
-        BufferFormat::SourceData | BufferFormat::Etrace => None,
-        BufferFormat::CoreSight => Some(Format::Aligned),
-        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
-        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
-    }
 }

@@ -170,12 +170,18 @@ impl AddAssign<&Self> for Tally {
 
 impl Tally {
     /// So many bytes of a file were read, of which so many are wanted, and became these lanes.
-    pub fn count_bytes<T: Protocol>(&mut self, bytes: u64, wanted: u64, lanes: &Lanes<'_, T>) {
+    pub fn count_bytes<T: Protocol>(
+        &mut self,
+        bytes: u64,
+        wanted: u64,
+        lanes: &Lanes<'_, T>,
+        unread: &[u64],
+    ) {
         // Without frames, all lanes see the same bytes.
         let of_lanes = lanes.lanes.iter().map(|lane| lane.taken);
         let is_shared = lanes.lanes.iter().any(|lane| matches!(lane.places, Places::Same));
         let taken = if is_shared { of_lanes.max().unwrap_or(0) } else { of_lanes.sum() };
-        let unread: u64 = lanes.unread.iter().sum();
+        let unread: u64 = unread.iter().sum();
         // Of a part of the file nobody has counted them: they are taken for evenly spread.
         let part = |of: u64| match bytes {
             0 => 0,
@@ -225,6 +231,32 @@ pub struct Counted {
     pub sure: Counts,
     /// What ran if the decoder, which began in the middle, was right.
     pub now: Counts,
+    /// Whether it was, if that is known.
+    pub verdict: Option<Verdict>,
+}
+
+/// Whether what was counted is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Right,
+    Wrong,
+}
+
+impl Counted {
+    /// Does what the verdict says. It takes a while: who decodes does it before it goes on, side by side with the others.
+    pub fn settle(&mut self, graph: &mut Graph<'_>) {
+        match self.verdict.take() {
+            Some(Verdict::Right) => self.sure.absorb(&mut self.now, graph),
+            Some(Verdict::Wrong) => self.now.discard(graph),
+            None => {}
+        }
+    }
+
+    /// All that ran: the verdict is spoken.
+    pub fn finish(mut self, graph: &mut Graph<'_>) -> Profile {
+        self.settle(graph);
+        self.sure.finish(graph)
+    }
 }
 
 /// A sink that prints into a part.

@@ -1,7 +1,7 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Counted, Out, Overflow, Part, Print, Range, Remembered};
+use super::part::{At, Counted, Out, Overflow, Part, Print, Range, Remembered, Verdict};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -62,6 +62,9 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     /// Decodes.
     pub fn run(&mut self, job: &Job<'_, T, P>, mut overflow: Overflow<'_>) -> Ran<SnapshotOf<'i, T>> {
         let Job { lane, from, cold, next, .. } = *job;
+        if P::COUNTS {
+            self.counted.settle(self.decoder.graph_mut());
+        }
         let mut part = Part::default();
         let (parser, mut feed) = self.feed(lane, job.print, job.range, &mut part, overflow.by_ref());
         feed.began = cold.then(|| T::handover(lane.start + from as u64));
@@ -118,19 +121,9 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         part
     }
 
-    /// What was counted is right.
-    pub fn commit(&mut self) {
-        if P::COUNTS {
-            let Counted { sure, now } = &mut self.counted;
-            sure.absorb(now, self.decoder.graph_mut());
-        }
-    }
-
-    /// What was counted is not.
-    pub fn discard(&mut self) {
-        if P::COUNTS {
-            self.counted.now.discard(self.decoder.graph_mut());
-        }
+    /// Whether what was counted since the last time is right.
+    pub fn judge(&mut self, verdict: Verdict) {
+        self.counted.verdict = Some(verdict);
     }
 
     /// What a segment must know that begins further on.

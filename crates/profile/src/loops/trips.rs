@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tracewright_core::{Block, MemorySpace};
 
 use super::graph::Graph;
+use crate::by_address::ByAddress;
 use crate::calls::{How, Watch};
 use crate::counts::Place;
 use crate::histogram::Histogram;
@@ -30,7 +31,7 @@ pub struct Trips<'g> {
     graph: &'g Graph,
     counts: Vec<TripCounts>,
     /// Numbers of leaders by where blocks are.
-    known: HashMap<(u64, MemorySpace), Option<u32>>,
+    known: ByAddress<Option<u32>>,
     stacks: HashMap<u32, Stack>,
     thread: u32,
     stack: Stack,
@@ -53,7 +54,7 @@ impl<'g> Trips<'g> {
         Self {
             graph,
             counts,
-            known: HashMap::new(),
+            known: ByAddress::default(),
             stacks: HashMap::new(),
             thread: 0,
             stack: Stack::default(),
@@ -68,8 +69,11 @@ impl<'g> Trips<'g> {
         place: impl FnOnce(u64, MemorySpace) -> Place,
     ) {
         let graph = self.graph;
-        let known = self.known.entry((block.start, space));
-        let found = *known.or_insert_with(|| graph.leader(place(block.start, space)));
+        let found = self.known.get(block.start, space).unwrap_or_else(|| {
+            let found = graph.leader(place(block.start, space));
+            self.known.insert(block.start, space, found);
+            found
+        });
         let Some(mut at) = found else { return };
         let mut left = block.count;
         let start = graph.leaders()[at as usize].place.address;
@@ -123,9 +127,8 @@ impl<'g> Trips<'g> {
         {
             *trips += 1;
         }
-        for (active, _) in &self.stack.loops[floor..] {
-            self.counts[*active as usize].instructions += u64::from(instructions);
-        }
+        // What runs in the loops around it is added up in the end.
+        self.counts[inner as usize].instructions += u64::from(instructions);
     }
 
     /// What came of it: by number of the loop.
@@ -134,6 +137,13 @@ impl<'g> Trips<'g> {
         let all = std::mem::take(&mut self.stacks).into_values().chain([std::mem::take(&mut self.stack)]);
         for (active, trips) in all.flat_map(|stack| stack.loops) {
             self.counts[active as usize].leave(trips);
+        }
+        let loops = self.graph.loops();
+        // Inner ones come after those around them.
+        for number in (0..loops.len()).rev() {
+            if let Some(parent) = loops[number].parent {
+                self.counts[parent as usize].instructions += self.counts[number].instructions;
+            }
         }
         self.counts
     }

@@ -1,0 +1,177 @@
+//! A buffer's bytes as they come, while those that came before are decoded.
+
+use tracewright_core::TraceId;
+use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, Sink};
+use tracewright_input::{Buffer, BufferFormat, Capture, Piece};
+
+use super::lane::{Lanes, Places};
+use super::protocol::Protocol;
+use crate::output::Error;
+use crate::reader::{Input, is_damage};
+
+/// The bytes of all lanes that have come, and were not taken yet.
+pub struct Incoming<'a> {
+    /// In the order of the lanes.
+    pub lanes: Vec<Coming>,
+    /// By trace ID: which lane.
+    by_id: [Option<u8>; 0x80],
+    wants: &'a (dyn Fn(u16) -> bool + Sync),
+    /// Whether any frame was read.
+    pub any_frame: bool,
+    /// By trace ID: bytes of sources that nothing here reads.
+    pub unread: [u64; 0x80],
+    /// Damage found by the deframer.
+    pub damage: Vec<Lost>,
+    damages: u64,
+}
+
+/// Those of one lane.
+#[derive(Default)]
+pub struct Coming {
+    pub bytes: Vec<u8>,
+    /// Stream position of the first of them.
+    pub start: u64,
+    /// Stream positions before which the stream is interrupted.
+    pub cuts: Vec<u64>,
+    /// Where in frames they were.
+    pub map: OffsetMap,
+}
+
+/// No more are listed.
+const MOST_DAMAGE: usize = 20;
+
+impl<'a> Incoming<'a> {
+    /// Nothing yet, for these lanes.
+    pub fn new<T: Protocol>(lanes: &Lanes<'_, T>, wants: &'a (dyn Fn(u16) -> bool + Sync)) -> Self {
+        let mut by_id = [None; 0x80];
+        for (number, lane) in (0..).zip(&lanes.lanes) {
+            let id = usize::from(lane.source.id);
+            if let (Places::Frames { .. }, Some(slot)) = (&lane.places, by_id.get_mut(id)) {
+                *slot = Some(number);
+            }
+        }
+        let lanes = lanes.lanes.iter().map(|_| Coming::default()).collect();
+        Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new(), damages: 0 }
+    }
+
+    /// Bytes without frames.
+    pub fn unframed(&mut self, bytes: &[u8]) {
+        // E-Trace's sources all see all bytes.
+        for lane in &mut self.lanes {
+            lane.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    fn cut(&mut self) {
+        for lane in &mut self.lanes {
+            let end = lane.start + lane.bytes.len() as u64;
+            if lane.cuts.last() != Some(&end) {
+                lane.cuts.push(end);
+            }
+        }
+    }
+}
+
+impl Sink for Incoming<'_> {
+    fn data(&mut self, run: Run, bytes: &[u8]) {
+        self.any_frame = true;
+        let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
+            if (self.wants)(run.id.get().into()) {
+                self.unread[usize::from(run.id.get()) & 0x7f] += bytes.len() as u64;
+            }
+            return;
+        };
+        let lane = &mut self.lanes[usize::from(lane)];
+        lane.map.push(run, bytes.len() as u64);
+        lane.bytes.extend_from_slice(bytes);
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        if is_damage(&lost) {
+            self.damages += 1;
+            if self.damage.len() < MOST_DAMAGE {
+                self.damage.push(lost);
+            }
+        }
+        // Bytes of any source may be among those lost inside the stream.
+        if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
+            self.cut();
+        }
+    }
+
+    fn reset(&mut self, _offset: u64) {
+        self.cut();
+    }
+}
+
+/// Reads a buffer's file, piece by piece and window by window.
+pub struct Reading<'a> {
+    input: Input<'a>,
+    buffer: &'a Buffer,
+    capture: &'a Capture,
+    deframer: Option<Deframer>,
+    blocks: Option<DstreamBlocks>,
+    chunk: Vec<u8>,
+    /// Bytes read in all.
+    pub bytes: u64,
+    /// The file offset behind what was read.
+    pub at: u64,
+}
+
+impl<'a> Reading<'a> {
+    /// Of what `input` has.
+    pub fn new(input: Input<'a>, buffer: &'a Buffer, capture: &'a Capture) -> Self {
+        Self { input, buffer, capture, deframer: None, blocks: None, chunk: Vec::new(), bytes: 0, at: 0 }
+    }
+
+    /// Goes on to the next piece of the file.
+    pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
+        let Some(piece) = self.input.next_piece()? else { return Ok(None) };
+        let is_dstream = self.buffer.format == BufferFormat::DstreamCoreSight;
+        self.deframer = format(self.buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
+        self.blocks = is_dstream.then(DstreamBlocks::new);
+        self.at = piece.offset;
+        Ok(Some(piece))
+    }
+
+    /// Reads a window. Whether there is more of the piece.
+    pub fn window(&mut self, size: usize, incoming: &mut Incoming<'_>) -> Result<bool, Error> {
+        self.chunk.resize(size, 0);
+        let len = self.input.fill(&mut self.chunk)?;
+        let bytes = &self.chunk[..len];
+        (self.bytes, self.at) = (self.bytes + len as u64, self.at + len as u64);
+        match (&mut self.deframer, &mut self.blocks) {
+            (None, _) => {
+                incoming.unframed(bytes);
+                self.count_unread(len, incoming);
+            }
+            (Some(deframer), None) => deframer.feed(bytes, incoming),
+            (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, incoming),
+        }
+        if let (0, Some(deframer)) = (len, &mut self.deframer) {
+            deframer.finish(incoming);
+        }
+        Ok(len > 0)
+    }
+
+    /// Bytes without frames whose source nothing here reads.
+    fn count_unread(&self, len: usize, incoming: &mut Incoming<'_>) {
+        if incoming.lanes.is_empty() {
+            let source = self.buffer.sources.first().map(|&source| &self.capture.sources[source]);
+            let id = source.and_then(tracewright_input::Source::id).unwrap_or(TraceId::NULL);
+            if (incoming.wants)(id.get().into()) {
+                incoming.unread[usize::from(id.get())] += len as u64;
+            }
+        }
+    }
+}
+
+/// The frames of a buffer, if it has any.
+pub fn format(format: BufferFormat) -> Option<Format> {
+    match format {
+        BufferFormat::SourceData | BufferFormat::Etrace => None,
+        BufferFormat::CoreSight => Some(Format::Aligned),
+        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
+        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
+    }
+}
