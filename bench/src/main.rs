@@ -1,6 +1,6 @@
 //! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run; our hart beside QEMU, on
 //! the same programs; E-Trace beside the `riscv-etrace` crate; recording under QEMU beside a plugin that only counts;
-//! retirement-delta trace beside zstd.
+//! retirement-delta trace beside zstd; symbols beside llvm-symbolizer.
 //!
 //! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
 //! is wrong has no time. `--check` runs each entry once on little data, as a test.
@@ -15,6 +15,7 @@ mod opencsd;
 mod ours;
 mod profile;
 mod qemu;
+mod symbols;
 mod tool;
 
 use std::process::ExitCode;
@@ -70,10 +71,12 @@ fn main() -> ExitCode {
             || qemu::is_meant(only)
             || delta::is_meant(only)
             || profile::is_meant(only)
+            || symbols::is_meant(only)
     });
     let traces = if is_other { Ok(0) } else { traces(only, check) };
     let rest = || {
-        let tables = [profile::tables, hart::tables, etrace::tables, delta::tables, qemu::tables];
+        let tables =
+            [profile::tables, symbols::tables, hart::tables, etrace::tables, delta::tables, qemu::tables];
         tables.into_iter().map(|tables| tables(only, check)).sum::<Result<usize, String>>()
     };
     match traces.and_then(|traces| Ok(traces + rest()?)) {

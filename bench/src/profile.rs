@@ -77,7 +77,8 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
         } else {
             command.arg(tracewright);
         }
-        command.arg("profile").arg(folder).args(["--jobs", &jobs.to_string(), "-o", "/dev/null"]);
+        command.arg("profile").arg(folder).args(["--jobs", &jobs.to_string()]);
+        command.args(["--format", "tracewright", "-o", "/dev/null"]);
         let (took, said) = time(&mut command)?;
         if !said.contains(&expected) {
             return Err(format!("profile: expected{expected}: {said}"));
