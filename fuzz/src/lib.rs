@@ -83,6 +83,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("bare_program", hart_programs::bare_program),
     ("linux_program", hart_programs::linux_program),
     ("image", image::image),
+    ("xz", image::xz),
     ("ini", input::ini_file),
     ("snapshot", input::snapshot_folder),
     ("recording", input::recording),
@@ -90,6 +91,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("mappings", input::mappings_file),
     ("instructions", isa::instructions),
     ("profile", profile::profile),
+    ("branch_list", profile::branches),
     ("retirement_words", qemu::words),
     ("retirement_log", qemu::log),
 ];

@@ -10,7 +10,11 @@ use crate::record::grouped;
 struct Unknown<'a> {
     file: &'a str,
     instructions: u64,
-    is_here: bool,
+    /// Those of the binary, with those of which a function is known.
+    all: u64,
+    /// Where it is, if it is here.
+    here: Option<&'a str>,
+    is_elf: bool,
 }
 
 /// Why something is not in the output of what a stored profile has.
@@ -22,8 +26,20 @@ const MOST_NAMED: usize = 3;
 /// Says on standard error what is left at each step, and why the rest is not. `left_out`: why what ran is not in the output, if
 /// anything is not.
 pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
+    let unknown = unknown(profile, program);
+    for row in unknown.iter().take(MOST_NAMED) {
+        // A few instructions between functions are in any binary.
+        if let Some(path) = row.here.filter(|_| row.is_elf && row.instructions > row.all / 2) {
+            report(&format!(
+                "{path}: no symbols for {} of {} instructions that ran there: was it stripped? one with the same build ID and \
+                 symbols can be given with --symfs or --image",
+                grouped(row.instructions),
+                grouped(row.all)
+            ));
+        }
+    }
     say("");
-    lines(&profile.funnel, &unknown(profile, program), left_out).iter().for_each(|line| say(line));
+    lines(&profile.funnel, &unknown, left_out).iter().for_each(|line| say(line));
     if profile.funnel.in_output == 0 {
         report(&format!("nothing is in the output: {}", why_nothing(&profile.funnel, left_out)));
     }
@@ -42,7 +58,8 @@ fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
     match funnel {
         Funnel { bytes: 0, instructions: 0, .. } => "there is no trace".into(),
         Funnel { instructions: 0, without_code: 1.., .. } => {
-            "no image has the code that ran (give it with --image FILE[@ADDR])".into()
+            "no image has the code that ran (give it with --image FILE[@ADDR], of recordings with --symfs FOLDER)"
+                .into()
         }
         Funnel { instructions: 0, .. } => "nothing could be decoded".into(),
         _ => format!("all was left out: {left_out}"),
@@ -68,20 +85,21 @@ pub fn object(funnel: &Funnel) -> Value {
 }
 
 /// Binaries of which instructions are in no function, those with most first.
-fn unknown<'a>(profile: &'a Profile, program: &Program) -> Vec<Unknown<'a>> {
-    let mut all = vec![0; profile.binaries.len()];
+fn unknown<'a>(profile: &'a Profile, program: &'a Program) -> Vec<Unknown<'a>> {
+    let mut sums = vec![(0, 0); profile.binaries.len()];
     for (code, runs) in &profile.blocks {
-        if let Some(sum) = all.get_mut(code.start.binary as usize)
-            && program.symbol(code.start).is_none()
-        {
-            *sum += u64::from(code.count) * runs.all();
+        if let Some((unknown, all)) = sums.get_mut(code.start.binary as usize) {
+            let instructions = u64::from(code.count) * runs.all();
+            *all += instructions;
+            *unknown += if program.symbol(code.start).is_none() { instructions } else { 0 };
         }
     }
-    let rows = (0..).zip(&profile.binaries).zip(all).filter(|(_, instructions)| *instructions > 0);
+    let rows = (0..).zip(&profile.binaries).zip(sums).filter(|(_, (unknown, _))| *unknown > 0);
     let mut rows: Vec<_> = rows
-        .map(|((number, binary), instructions)| {
-            let is_here = program.has(number);
-            Unknown { file: binary.file_name(), instructions, is_here }
+        .map(|((number, binary), (instructions, all))| {
+            let here = program.file(number).map(|file| file.name());
+            let is_elf = binary.is_elf;
+            Unknown { file: binary.file_name(), instructions, all, here, is_elf }
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
@@ -128,7 +146,8 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String
     let at = step("of a known binary", funnel.in_binary, funnel.instructions);
     step("of a known function", funnel.in_function, funnel.instructions);
     for row in unknown.iter().take(MOST_NAMED) {
-        let what = if row.is_here { "without symbols there" } else { "which is not here (--image, --symfs)" };
+        let what =
+            if row.here.is_some() { "without symbols there" } else { "which is not here (--image, --symfs)" };
         add(at, true, format!("{} of {}, {what}", grouped(row.instructions), row.file));
     }
     let more: u64 = unknown.iter().skip(MOST_NAMED).map(|row| row.instructions).sum();

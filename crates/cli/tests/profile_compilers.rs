@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tracewright_profile::branch_list::{self, ListedKind};
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
@@ -86,6 +87,43 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
         ways[0]
     );
     assert_eq!(ways[0], ways[1]);
+}
+
+/// A kernel whose addresses are those in memory: the same program, called the kernel.
+#[test]
+fn branch_lists_of_a_kernel_that_was_moved() {
+    let Some(folder) = recordings("branch_lists_of_a_kernel_that_was_moved") else { return };
+    // Its name is told as well, and is another.
+    let counts = |bytes: &[u8]| -> Vec<String> {
+        let lines = String::from_utf8_lossy(bytes);
+        lines
+            .lines()
+            .filter(|line| line.starts_with("F ") || line.starts_with("B "))
+            .map(Into::into)
+            .collect()
+    };
+    let expected = counts(&simpleperf(&folder, &folder.join("oracle/perf_etm.bl"), "bolt-simpleperf"));
+    assert_eq!(expected.len(), 19);
+    let bytes = fs::read(folder.join("oracle/perf_etm.bl")).unwrap();
+    let mut list = branch_list::read(&bytes, |_| Err(String::new())).unwrap();
+    // Its `.text` is linked for 0x1000.
+    let start = 0xffff_ff9a_5dc9_d000_u64;
+    for binary in &mut list.binaries {
+        *binary = binary.moved(start - 0x1000);
+        binary.path = "[kernel.kallsyms]".into();
+        binary.kind = ListedKind::Kernel;
+        binary.kernel_start = Some(start);
+    }
+    let here = Folder::new().unwrap();
+    let moved = here.write("kernel.bl", &branch_list::write(&list)).unwrap();
+    let program = fs::read(folder.join("simpleperf/etm_test_loop")).unwrap();
+    let vmlinux = here.write("vmlinux", &program).unwrap();
+    let dir = vmlinux.parent().unwrap();
+    for option in [["--symfs", text(dir)], ["--image", text(&vmlinux)]] {
+        let arguments = [&["profile", text(&moved), "--format", "bolt-simpleperf"], &option[..]].concat();
+        let output = tracewright(&arguments);
+        assert_eq!(counts(&output.stdout), expected, "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

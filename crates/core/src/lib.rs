@@ -11,6 +11,7 @@ mod data;
 mod element;
 mod isa;
 pub mod port;
+pub mod protobuf;
 mod space;
 mod stamp;
 mod trace_id;

@@ -102,6 +102,14 @@ impl Builder {
         }
     }
 
+    /// Says what the file that was added last was stripped of: another that has its symbols and lines, for the same addresses.
+    pub fn debug(&mut self, bytes: Bytes) {
+        if let Some(file) = self.files.last_mut() {
+            file.debug =
+                Elf::names_only(bytes.as_slice()).map(|elf| Box::new(File::new("", bytes, Some(elf))));
+        }
+    }
+
     /// A file of which there are no bytes, for a reason that is for people: where it is mapped, nothing that is added later
     /// is there.
     pub fn absent(&mut self, name: &str, why: &str) -> FileId {

@@ -19,6 +19,8 @@ pub(crate) struct File {
     pub in_parts: bool,
     /// Why there are no bytes of what was mapped.
     pub absent: Option<Box<str>>,
+    /// What it was stripped of: symbols and lines.
+    pub debug: Option<Box<Self>>,
     /// The file that the bytes were mapped from, and where in it they begin.
     pub mapped: Option<(Box<str>, u64)>,
     symbols: OnceLock<Table>,
@@ -35,6 +37,7 @@ impl File {
             bias: None,
             in_parts: false,
             absent: None,
+            debug: None,
             mapped: None,
             symbols: OnceLock::new(),
             lines: OnceLock::new(),
@@ -50,9 +53,17 @@ impl File {
     /// Its symbols, read when they are first asked for.
     pub fn symbols(&self) -> &Table {
         self.symbols.get_or_init(|| match &self.elf {
-            Some(elf) => Table::new(elf, self.bytes.as_slice()),
+            Some(elf) => Table::new(elf, self.bytes.as_slice(), self.debug.as_deref()),
             None => Table::default(),
         })
+    }
+
+    /// The file that has its lines.
+    pub fn with_lines(&self) -> &Self {
+        match &self.debug {
+            Some(debug) if !self.elf.as_ref().is_some_and(Lines::has_any) => debug,
+            _ => self,
+        }
     }
 
     /// Its lines, indexed when they are first asked for.

@@ -81,6 +81,7 @@ impl Image {
                 && builder.elf(&file.name, file.bytes.clone(), Place::AsLinked, space).is_ok();
             if is_there {
                 file.ran_as.iter().for_each(|path| builder.ran_as(path));
+                file.debug.iter().for_each(|debug| builder.debug(debug.bytes.clone()));
                 continue;
             }
             let id = builder.file(&file.name, file.bytes.clone());

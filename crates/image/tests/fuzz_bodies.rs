@@ -5,7 +5,7 @@ mod support;
 use support::program::{self, Folder};
 use support::*;
 use tracewright_core::MemorySpace;
-use tracewright_image::{Bytes, Image, Place};
+use tracewright_image::{Bytes, Facts, Image, Place, unpacked_xz};
 use tracewright_testkit::{Rng, captures, skip};
 
 /// Any bytes as an ELF file, above some raw ones: an error, or an image whose every answer makes sense. The first nine
@@ -23,12 +23,26 @@ pub fn image(data: &[u8]) {
     let mut builder = Image::builder();
     builder.raw("raw", Bytes::from(vec![1; 64]), address, MemorySpace::EL1N).unwrap();
     let loaded = builder.elf("fuzz", file.to_vec().into(), place, MemorySpace::N);
+    if kind & 4 != 0 {
+        // What it was stripped of is anything, too.
+        builder.debug(file.iter().rev().copied().collect::<Vec<u8>>().into());
+        builder.debug(file.to_vec().into());
+    }
+    let _ = Facts::of(file);
     let image = builder.build();
     if let Err(error) = loaded {
         assert!(error.to_string().starts_with("fuzz: "));
         assert!(image.regions().count() <= 1);
     }
     check(&image, Rng::new(address));
+}
+
+/// Any bytes as compressed with xz: an error in words, or no more than was asked for.
+pub fn xz(data: &[u8]) {
+    match unpacked_xz(data, 1 << 16) {
+        Ok(bytes) => assert!(bytes.len() <= 1 << 16),
+        Err(why) => assert!(why.starts_with("compressed with xz, and "), "{why}"),
+    }
 }
 
 fn check(image: &Image, mut rng: Rng) {
@@ -165,5 +179,33 @@ fn damaged_files_of_captures() {
     for name in ["process/elf/branches", "perf/simpleperf/rq_stats.ko", "riscv/elf/embench-crc32.riscv"] {
         let good = std::fs::read(captures.join(name)).unwrap();
         damage_often(&mut rng, &good, 1000);
+    }
+}
+
+/// A program's names, packed by others, with a few bytes changed or cut off.
+#[test]
+fn damaged_names_that_are_compressed() {
+    let mut rng = Rng::new(8);
+    let mut good = b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46".to_vec();
+    if let Some(file) = captures().map(|captures| captures.join("perf/simpleperf/etm_test_loop")) {
+        let file = std::fs::read(file).unwrap();
+        let at = file.windows(6).position(|bytes| bytes == b"\xfd7zXZ\0").unwrap();
+        good = file[at..at + 0x308].to_vec();
+        assert_eq!(unpacked_xz(&good, 1 << 16).unwrap().len(), 3432);
+        let too_many = unpacked_xz(&good, 3431).unwrap_err();
+        assert_eq!(too_many, "compressed with xz, and more than 3431 bytes");
+        for len in 0..good.len() {
+            assert_eq!(unpacked_xz(&good[..len], 1 << 16).unwrap_err(), "compressed with xz, and cut off");
+        }
+    } else {
+        skip("damaged_names_that_are_compressed", "no captures");
+    }
+    for _ in 0..3000 {
+        let mut data = good.clone();
+        for _ in 0..1 + rng.below(4) {
+            let at = rng.below(data.len() as u64) as usize;
+            data[at] = rng.next_u64() as u8;
+        }
+        xz(&data);
     }
 }

@@ -62,6 +62,8 @@ pub struct Source {
     pub registers: Vec<(String, u64)>,
     /// The file with its retirement-delta trace: the cycle of each instruction.
     pub delta: Option<PathBuf>,
+    /// How its timestamps become nanoseconds of the recorder's clock, if that is known.
+    pub time: Option<perf::TimeConversion>,
 }
 
 /// What a source speaks.
@@ -312,10 +314,11 @@ impl Capture {
                     protocol: Protocol::Etm(raw.params.clone().into()),
                     registers: raw.registers.clone(),
                     delta: None,
+                    time: None,
                 },
                 RawSource::Etrace(source) => {
                     let protocol = Protocol::Etrace(source.clone());
-                    Source { name, core: None, protocol, registers: Vec::new(), delta: None }
+                    Source { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
                 }
             }
         });
@@ -374,6 +377,7 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
         protocol,
         registers: registers.filter_map(|register| Some((register.name.clone(), register.value?))).collect(),
         delta: None,
+        time: None,
     })
 }
 

@@ -27,6 +27,23 @@ fn elf_file(byte: u8, id: &[u8], name: &'static str) -> Vec<u8> {
     elf.write()
 }
 
+/// The same in two files: what runs, and what it was stripped of.
+fn stripped_file(byte: u8, id: &[u8], name: &'static str) -> (Vec<u8>, Vec<u8>) {
+    let note = || {
+        let mut note = [4, id.len() as u32, 3].map(u32::to_le_bytes).concat();
+        note.extend(b"GNU\0");
+        note.extend(id);
+        own_section(".note.gnu.build-id", SHT_NOTE, 2, note, 0)
+    };
+    let mut stripped = program(0x40_0000, vec![byte; 0x1000], Vec::new());
+    stripped.sections.push(note());
+    let mut debug = program(0x40_0000, vec![0; 0x1000], vec![symbol(name, 0x40_0000, 0x1000, 0x12, 1)]);
+    debug.segments.clear();
+    debug.sections[0].kind = elf::SHT_NOBITS;
+    debug.sections.push(note());
+    (stripped.write(), debug.write())
+}
+
 /// Where in such a file its code is.
 fn code_at(file: &[u8]) -> u64 {
     let offset =
@@ -95,6 +112,8 @@ fn files_are_found_where_people_keep_them() {
     let (nothing, problems) = there("elsewhere", &["root"]);
     assert_eq!(nothing, (None, None));
     let expected = "perf.data: warning: /usr/bin/app, which was mapped, is not here: tried root/usr/bin/app, root/app and ";
+    assert!(problems[1].starts_with(expected), "{problems:?}");
+    let expected = "root: warning: nothing of what was mapped is in this folder (--symfs)";
     assert!(problems[0].starts_with(expected), "{problems:?}");
     let (_, problems) = there("elsewhere", &["nowhere"]);
     assert_eq!(problems[0], "nowhere: error: no such folder (--symfs)");
@@ -123,6 +142,101 @@ fn files_of_another_build_are_not_used() {
     let mut x86 = elf_file(0x11, ID, "main");
     x86[18] = 62;
     check(&x86, "a program for x86-64");
+}
+
+#[test]
+fn symbols_are_in_the_file_that_they_were_stripped_to() {
+    let (stripped, debug) = stripped_file(0x11, ID, "main");
+    let (_, other) = stripped_file(0x11, &[1, 2, 3], "other");
+    let there = |name: &str, debug: &[u8]| {
+        let folder = Folder::new();
+        put(&folder, "root/usr/bin/app", &stripped);
+        put(&folder, name, debug);
+        let (image, problems) = image(&folder, &one(code_at(&stripped)), &[folder.path().join("root")]);
+        assert_eq!(problems, [""; 0]);
+        let linked = image.as_linked();
+        let files = linked.files().position(|file| file.is_elf()).unwrap() as u32;
+        let symbol =
+            linked.symbols().symbol(0x40_0010, Image::space_of(files)).map(|symbol| symbol.name.to_owned());
+        let (byte, seen) = seen(&image, 0, 7, 0, 0x7000_0010);
+        assert_eq!((byte, &seen), (Some(0x11), &symbol), "{name}");
+        seen
+    };
+    let id = "ab/cdef0102030405";
+    for name in [
+        format!("root/.build-id/{id}.debug"),
+        format!("root/usr/lib/debug/.build-id/{id}.debug"),
+        "root/usr/lib/debug/usr/bin/app.debug".to_owned(),
+        "root/usr/bin/app.debug".to_owned(),
+    ] {
+        assert_eq!(there(&name, &debug), Some("main".to_owned()), "{name}");
+        assert_eq!(there(&name, &other), None, "of another build");
+        assert_eq!(there(&name, &debug[..100]), None, "cut off");
+    }
+    // It is not taken for the program.
+    let folder = Folder::new();
+    put(&folder, "root/usr/bin/app", &debug);
+    let (image, problems) = image(&folder, &one(0), &[folder.path().join("root")]);
+    assert_eq!(seen(&image, 0, 7, 0, 0x7000_0010), (None, None));
+    assert!(
+        problems[1].contains("root/usr/bin/app (it has no code, only debug information)"),
+        "{problems:?}"
+    );
+}
+
+/// As distributions keep them; and perf, where it does not find the file, has but the name.
+#[test]
+fn modules_may_be_compressed() {
+    let mut module = program(0, Vec::new(), vec![symbol("work", 8, 8, 0x12, 1)]);
+    module.kind = ET_REL;
+    module.segments.clear();
+    module.sections = vec![own_section(".text", elf::SHT_PROGBITS, AX, vec![0x66; 0x100], 0)];
+    let module = module.write();
+    let folder = Folder::new();
+    put(&folder, "x.ko", &module);
+    let packed = |program: &str, ending: &str| {
+        let mut command = std::process::Command::new(program);
+        command.args(["-k", "-q", "-f"]).arg(folder.path().join("x.ko"));
+        let is_packed = command.status().is_ok_and(|status| status.success());
+        is_packed.then(|| std::fs::read(folder.path().join(format!("x.ko{ending}"))).unwrap())
+    };
+    let found = |stored: &str, bytes: &[u8], mapped: &str| {
+        let folder = Folder::new();
+        put(&folder, stored, bytes);
+        let mut recording = one(0);
+        recording.kernel_mmap(0xffff_0000_0000, 0x5000, 0, mapped);
+        let (image, problems) = image(&folder, &recording, &[folder.path().join("root")]);
+        (seen(&image, 1, 7, 0, 0xffff_0000_0008).1, problems)
+    };
+    let work = Some("work".to_owned());
+    assert_eq!(found("root/x.ko", &module, "[x]").0, work);
+    assert_eq!(found("root/lib/x.ko", &module, "/lib/x.ko.zst").0, work);
+    for (program, ending) in [("xz", ".xz"), ("zstd", ".zst")] {
+        let Some(packed) = packed(program, ending) else {
+            tracewright_testkit::skip("modules_may_be_compressed", &format!("no {program}"));
+            continue;
+        };
+        for (stored, mapped) in
+            [("root/lib/x.ko", "/lib/x.ko"), ("root/x.ko", "/lib/x.ko"), ("root/x.ko", "[x]")]
+        {
+            let stored = format!("{stored}{ending}");
+            assert_eq!(found(&stored, &packed, mapped).0, work, "{stored}");
+            if !mapped.starts_with('[') {
+                assert_eq!(found(&stored, &packed, &format!("{mapped}{ending}")).0, work, "{stored}");
+            }
+        }
+        let (none, problems) = found(&format!("root/x.ko{ending}"), &packed[..packed.len() / 2], "/lib/x.ko");
+        assert_eq!(none, None);
+        assert!(problems.join("").contains(&format!("root/x.ko{ending}: warning: ")), "{problems:?}");
+    }
+    let (none, problems) = found("root/x.ko.gz", &[0x1f, 0x8b, 8, 0], "/lib/x.ko");
+    assert_eq!(none, None);
+    assert!(
+        problems.join("").contains(
+            "root/x.ko.gz: warning: compressed with gzip, which is not read here: gunzip it: not used"
+        ),
+        "{problems:?}"
+    );
 }
 
 #[test]

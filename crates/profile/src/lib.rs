@@ -21,6 +21,7 @@ mod loops;
 mod meter;
 mod paths;
 mod program;
+mod protobuf;
 pub mod slices;
 mod stalls;
 pub mod store;

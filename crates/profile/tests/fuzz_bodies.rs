@@ -2,8 +2,11 @@
 
 mod random;
 
-use tracewright_profile::store;
-use tracewright_testkit::Rng;
+use tracewright_core::{Isa, MemorySpace};
+use tracewright_image::Image;
+use tracewright_profile::branch_list::{self, Expanded};
+use tracewright_profile::{Binary, Profile, store};
+use tracewright_testkit::{Rng, captures};
 
 /// Any bytes as a profile: refused, with an offset in them; or one that is written and read the same.
 pub fn profile(data: &[u8]) {
@@ -23,6 +26,34 @@ pub fn profile(data: &[u8]) {
     if mended != data {
         profile(&mended);
     }
+}
+
+/// Any bytes as a branch list: refused in few words; or one that is written and read the same, and that can be followed through
+/// any code.
+pub fn branches(data: &[u8]) {
+    // Compressed parts are taken as they are.
+    let list = match branch_list::read(data, |part| Ok(part.to_vec())) {
+        Ok(list) => list,
+        Err(why) => return assert!(!why.is_empty() && why.len() < 200, "{why}"),
+    };
+    let again = branch_list::read(&branch_list::write(&list), |_| Err("not compressed".into()));
+    assert_eq!(again.as_ref(), Ok(&list));
+    let mut builder = Image::builder();
+    let code: Vec<u8> = data.iter().chain(&[0]).copied().cycle().take(4096).collect();
+    builder.raw("code", code.into(), 0x1000, MemorySpace::ANY).unwrap();
+    let image = builder.build();
+    let (mut profile, mut expanded, mut all) = (Profile::default(), Expanded::default(), 0);
+    for listed in &list.binaries {
+        let name = listed.path.clone();
+        let number = profile.binary(Binary { name, build_id: listed.build_id.clone(), is_elf: true });
+        for listed in [listed.clone(), listed.moved(0x1000)] {
+            let branches = listed.branches.values().flatten();
+            all += branches.map(|(outcomes, count)| u64::from(outcomes.len()) * count).sum::<u64>();
+            expanded.add(&mut profile, number, &listed, (&image, MemorySpace::ANY, Isa::A64));
+        }
+    }
+    assert_eq!(expanded.followed + expanded.lost, all, "each branch is followed or not");
+    let _ = branch_list::of_profile(&profile);
 }
 
 /// The same bytes as a profile's sections, as far as they go, with the checksums of what is there.
@@ -74,4 +105,29 @@ fn profile_on_random_input() {
     }
     // Not all changes end in an error at the first byte.
     assert!(read > 400, "{read}");
+}
+
+#[test]
+fn branches_on_random_input() {
+    let mut rng = Rng::new(10);
+    let mut good = vec![b"simpleperf:EtmBranchList\x01\0\0\0\0".to_vec()];
+    if let Some(folder) = captures().map(|captures| captures.join("perf")) {
+        for name in ["oracle/perf_etm.bl", "oracle/perf_kernel.bl", "simpleperf/old_branch_list.data"] {
+            good.push(std::fs::read(folder.join(name)).unwrap());
+        }
+    }
+    good.iter().for_each(|bytes| branches(bytes));
+    for round in 0..1500 {
+        let mut data = rng.pick(&good).clone();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(data.len() as u64) as usize;
+            data[at] = rng.sized(8) as u8;
+        }
+        match round % 8 {
+            0 => data.truncate(rng.below(data.len() as u64) as usize),
+            1 => data.extend(rng.bytes(40)),
+            _ => {}
+        }
+        branches(&data);
+    }
 }

@@ -178,7 +178,12 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::ExceptionReturn => line.write_str(r#","kind":"exception return""#),
         Element::Timestamp { value, cycles } => {
             write!(line, r#","kind":"timestamp","timestamp":"{value:#x}""#)?;
-            number(line, "cycles", *cycles)
+            number(line, "cycles", *cycles)?;
+            // On the clock of all that the recorder tells.
+            match at.source.time {
+                Some(time) => write!(line, r#","nanoseconds":{}"#, time.nanoseconds(*value)),
+                None => Ok(()),
+            }
         }
         Element::TimestampMarker => line.write_str(r#","kind":"timestamp marker""#),
         Element::Cycles(cycles) => {

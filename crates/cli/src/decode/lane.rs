@@ -88,14 +88,24 @@ impl<'a, T: Protocol> Lanes<'a, T> {
             }
             let places =
                 if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same };
-            lanes.push(Lane::new(Source { index, id, unit: T::unit(params) }, params, places));
+            lanes.push(Lane::new(
+                Source { index, id, unit: T::unit(params), time: source.time },
+                params,
+                places,
+            ));
         }
         Self { lanes }
     }
 
     /// That of a single source, whose bytes are not in frames.
     pub fn single(params: &'a T::Params, id: u16) -> Self {
-        Self { lanes: vec![Lane::new(Source { index: 0, id, unit: T::unit(params) }, params, Places::Same)] }
+        Self {
+            lanes: vec![Lane::new(
+                Source { index: 0, id, unit: T::unit(params), time: None },
+                params,
+                Places::Same,
+            )],
+        }
     }
 
     /// What comes next begins at this file offset, and was written at this moment.

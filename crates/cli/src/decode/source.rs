@@ -1,6 +1,7 @@
 //! Whose elements they are.
 
 use tracewright_etm as etm;
+use tracewright_input::perf::TimeConversion;
 
 /// A source within a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,8 @@ pub struct Source<'a> {
     pub id: u16,
     /// What made its trace.
     pub unit: Unit<'a>,
+    /// What its timestamps are on the recorder's clock.
+    pub time: Option<TimeConversion>,
 }
 
 /// What makes trace, with what names depend on.

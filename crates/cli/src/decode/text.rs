@@ -210,6 +210,9 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::ExceptionReturn => line.write_str("exception return"),
         Element::Timestamp { value, cycles } => {
             write!(line, "timestamp {value:#x}")?;
+            if let Some(nanoseconds) = at.source.time.map(|time| time.nanoseconds(*value)) {
+                write!(line, ", {}.{:09} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)?;
+            }
             cycles.map_or(Ok(()), |cycles| write!(line, ", {cycles} cycles"))
         }
         Element::TimestampMarker => line.write_str("timestamp marker"),

@@ -79,6 +79,10 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             writeln!(out, "  {:<11}  {line}", if i == 0 { "description" } else { "" })?;
         }
     }
+    if let Some(time) = capture.sources.iter().find_map(|source| source.time) {
+        let hertz = time.hertz();
+        writeln!(out, "  {:<11}  {hertz} times a second; decode tells them on perf's clock", "timestamps")?;
+    }
     let mut explained: Vec<(&str, _)> = Vec::new();
     let mut alike: Vec<(&str, &EtraceSource)> = Vec::new();
     for source in &capture.sources {
@@ -183,6 +187,9 @@ fn json(capture: &Capture) -> serde_json::Value {
         "sources": sources.collect::<Vec<_>>(),
         "buffers": buffers.collect::<Vec<_>>(),
     });
+    if let Some(time) = capture.sources.iter().find_map(|source| source.time) {
+        object["timestamp_hertz"] = time.hertz().into();
+    }
     if !capture.processes.is_empty() {
         object["processes"] = processes::json(&capture.processes);
     }

@@ -5,9 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use tracewright_core::Isa;
-use tracewright_image::{Bytes, Image, Place};
-use tracewright_input::{ImageFile, map_file, perf};
-use tracewright_profile::branch_list::{self, Expanded, Listed};
+use tracewright_image::{Image, Place};
+use tracewright_input::perf::{self, Found};
+use tracewright_input::{ImageFile, map_file};
+use tracewright_profile::branch_list::{self, Expanded, Listed, ListedKind};
 use tracewright_profile::{Binary, Profile, Program};
 
 use super::Opts;
@@ -44,21 +45,34 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
                 continue;
             }
         };
-        let (name, bytes, isa) = program;
+        let (Found { path, bytes, debug }, isa) = program;
+        let name = path.display().to_string();
         if let Err(error) = builder.elf(&name, bytes, Place::AsLinked, Image::space_of(number)) {
             missing.push(format!("{}: {error}", listed.path));
             builder.absent(&listed.path, "not a program");
             continue;
         }
         builder.ran_as(&listed.path);
+        debug.into_iter().for_each(|debug| builder.debug(debug));
         found.push((listed, number, isa));
     }
     let image = builder.build();
+    found.retain(|(listed, number, _)| {
+        let is_placed = listed.kernel_start.is_none() || text_start(&image, *number).is_some();
+        if !is_placed {
+            missing
+                .push(format!("{}: its file has no .text, so that nobody knows where it was", listed.path));
+        }
+        is_placed
+    });
     let (mut profile, mut expanded) = (Profile::default(), Expanded::default());
     for &(listed, number, isa) in &found {
         let build_id =
             image.files().nth(number as usize).and_then(|file| file.build_id()).unwrap_or_default().to_vec();
         let binary = profile.binary(Binary { name: listed.path.clone(), build_id, is_elf: true });
+        let moved = listed.kernel_start.zip(text_start(&image, number));
+        let moved = moved.map(|(start, linked)| listed.moved(linked.wrapping_sub(start)));
+        let listed = moved.as_ref().unwrap_or(listed);
         expanded.add(&mut profile, binary, listed, (&image, Image::space_of(number), isa));
     }
     for why in missing.iter().take(MOST_NAMED) {
@@ -77,16 +91,26 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
     Ok(Counted { profile, program, outcome, decoded: None })
 }
 
-/// A program: its name here, its bytes, its instructions.
-fn program(opts: &Opts, listed: &Listed) -> Result<(String, Bytes, Isa), String> {
-    if listed.kernel_start.is_some() {
-        return Err("its addresses are those in memory, which are not followed in branch lists".into());
-    }
-    let is_it = |image: &&ImageFile| image.path.file_name() == Path::new(&listed.path).file_name();
-    let (path, bytes) = match opts.program.images.iter().find(is_it) {
+/// Where the code of a kernel was linked to begin: what simpleperf tells the place of.
+fn text_start(image: &Image, number: u32) -> Option<u64> {
+    let file = image.files().nth(number as usize)?;
+    let mut regions = image.regions().filter(|region| region.name() == file.name());
+    regions.find_map(|region| region.section_named(".text")).map(|section| section.range.start)
+}
+
+/// A program, and its instructions.
+fn program(opts: &Opts, listed: &Listed) -> Result<(Found, Isa), String> {
+    let is_kernel = listed.kind == ListedKind::Kernel;
+    let is_it = |image: &&ImageFile| {
+        let name = image.path.file_name();
+        // Where it ran, the kernel is no file.
+        let is_vmlinux = || name.is_some_and(|name| name.to_string_lossy().starts_with("vmlinux"));
+        name == Path::new(&listed.path).file_name() || is_kernel && is_vmlinux()
+    };
+    let Found { path, bytes, debug } = match opts.program.images.iter().find(is_it) {
         Some(image) => {
             let bytes = map_file(&image.path).map_err(|problem| problem.message)?;
-            (image.path.clone(), bytes)
+            Found { path: image.path.clone(), bytes, debug: None }
         }
         None => {
             perf::find_binary(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)?
@@ -99,5 +123,5 @@ fn program(opts: &Opts, listed: &Listed) -> Result<(String, Bytes, Isa), String>
         (Some([243, 0]), _) => Isa::Rv64,
         _ => return Err(format!("{} is no program for AArch64 or RISC-V", path.display())),
     };
-    Ok((path.display().to_string(), bytes, isa))
+    Ok((Found { path, bytes, debug }, isa))
 }

@@ -180,9 +180,14 @@ fn add(
         let bytes = map_file(path).map_err(|problem| problem.to_string())?;
         return builder.raw(&binary.name, bytes, at, space).map_err(|error| error.reason.to_string());
     }
-    let bytes = match file {
-        Some(file) => map_file(&file.path).map_err(|problem| problem.to_string())?,
-        None => perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)?.1,
+    let (bytes, debug) = match file {
+        Some(file) => (map_file(&file.path).map_err(|problem| problem.to_string())?, None),
+        None => {
+            let found = perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)?;
+            (found.bytes, found.debug)
+        }
     };
-    builder.elf(&binary.name, bytes, None, space).map_err(|error| error.reason.to_string())
+    builder.elf(&binary.name, bytes, None, space).map_err(|error| error.reason.to_string())?;
+    debug.into_iter().for_each(|debug| builder.debug(debug));
+    Ok(())
 }

@@ -1,5 +1,8 @@
 //! Captures that our encoder writes, long enough to be split at many synchronisation points.
 
+#[allow(dead_code, reason = "for recordings only")]
+pub mod processes;
+
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};

@@ -28,6 +28,8 @@ pub(crate) struct Elf {
     /// What is loaded and has bytes in the file.
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
+    /// What says more about the file than is needed to run it.
+    notes: Vec<read::Note>,
     /// Which section is loaded at an address.
     pub sections_at: Pieces,
     /// Where in the file the build ID is.
@@ -49,6 +51,18 @@ impl Elf {
         (elf.sections_at, _) = Pieces::new(&claims);
         elf.build_id = note::build_id(&elf, file);
         Ok(elf)
+    }
+
+    /// The headers of a file of which nothing has to be loaded: it may have names, and nothing else.
+    pub fn names_only(file: &[u8]) -> Option<Self> {
+        let mut elf = read::headers(file).ok()?;
+        elf.build_id = note::build_id(&elf, file);
+        Some(elf)
+    }
+
+    /// Whether it has all its symbols, not only those that other files see.
+    pub fn is_full(&self) -> bool {
+        self.sections.iter().any(|section| section.kind == elf::SHT_SYMTAB)
     }
 
     /// The section that is loaded at `address`, as linked.

@@ -3,18 +3,23 @@ use std::ops::Range;
 use object::elf;
 
 use super::Elf;
+use super::read::Note;
 
-/// No file has more sections of notes.
-const MAX_SECTIONS: usize = 64;
+/// No file has more parts with notes.
+const MOST_PARTS: usize = 64;
 
 /// Finds the build ID, by which a file and its debug information know each other: the bytes of a note of GNU's.
 pub(super) fn build_id(elf: &Elf, file: &[u8]) -> Option<Range<usize>> {
-    let notes = elf.sections.iter().filter(|section| section.kind == elf::SHT_NOTE);
+    let sections =
+        elf.sections.iter().filter(|section| section.kind == elf::SHT_NOTE && section.is_in_file());
+    let sections =
+        sections.map(|section| Note { offset: section.offset, len: section.len, align: section.align });
+    // What was stripped of its sections has segments still.
+    let notes = sections.take(MOST_PARTS).chain(elf.notes.iter().copied().take(MOST_PARTS));
     notes
-        .take(MAX_SECTIONS)
-        .filter_map(|section| {
-            let start = usize::try_from(section.offset).ok()?;
-            let range = in_notes(section.bytes(file)?, section.align)?;
+        .filter_map(|note| {
+            let (start, len) = (usize::try_from(note.offset).ok()?, usize::try_from(note.len).ok()?);
+            let range = in_notes(file.get(start..)?.get(..len)?, note.align)?;
             Some(start + range.start..start + range.end)
         })
         .next()

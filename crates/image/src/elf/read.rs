@@ -24,6 +24,14 @@ pub(crate) struct Segment {
     pub executable: bool,
 }
 
+/// A segment of notes: where they are in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note {
+    pub offset: u64,
+    pub len: u64,
+    pub align: u64,
+}
+
 /// A section.
 #[derive(Debug)]
 pub(crate) struct Section {
@@ -104,6 +112,7 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
         machine: header.e_machine(LittleEndian),
         relocatable: kind == elf::ET_REL,
         segments: segments(programs),
+        notes: notes(programs),
         sections: sections(header, headers, file),
         sections_at: Pieces::default(),
         build_id: None,
@@ -119,6 +128,16 @@ fn segments<P: ProgramHeader<Endian = LittleEndian>>(headers: &[P]) -> Vec<Segme
         executable: header.p_flags(LittleEndian).contains(elf::PF_X),
     });
     segments.filter(|segment| segment.len > 0).collect()
+}
+
+fn notes<P: ProgramHeader<Endian = LittleEndian>>(headers: &[P]) -> Vec<Note> {
+    let notes = headers.iter().filter(|header| header.p_type(LittleEndian) == elf::PT_NOTE);
+    let note = |header: &P| Note {
+        offset: header.p_offset(LittleEndian).into(),
+        len: header.p_filesz(LittleEndian).into(),
+        align: header.p_align(LittleEndian).into(),
+    };
+    notes.map(note).collect()
 }
 
 fn sections<H: FileHeader<Endian = LittleEndian>>(

@@ -1,5 +1,6 @@
 //! Symbols and source lines by address, and addresses by name.
 
+mod mini;
 mod name;
 mod plt;
 mod select;
@@ -98,6 +99,7 @@ impl<'a> Symbols<'a> {
     /// The source line `address` belongs to.
     pub fn source(self, address: u64, space: MemorySpace) -> Option<SourceLine<'a>> {
         let (file, linked, _) = self.program(address, space)?;
+        let file = file.with_lines();
         file.lines().find(file, linked)
     }
 
@@ -105,6 +107,7 @@ impl<'a> Symbols<'a> {
     /// debug information it is just the symbol.
     pub fn frames(self, address: u64, space: MemorySpace) -> Vec<Frame<'a>> {
         let Some((file, linked, _)) = self.program(address, space) else { return Vec::new() };
+        let file = file.with_lines();
         let mut frames = file.lines().frames(file, linked);
         if let (true, Some(symbol)) = (frames.is_empty(), self.symbol(address, space)) {
             let (function, line) = (Some(symbol.name), self.source(address, space));

@@ -3,10 +3,12 @@ use std::sync::OnceLock;
 
 use object::elf;
 
+use super::mini::Mini;
 use super::plt;
 use super::select::Candidate;
 use super::{Linkage, name};
-use crate::elf::Elf;
+use crate::elf::{Elf, Symbol};
+use crate::file::File;
 use crate::pieces::Pieces;
 
 /// The symbols of a file. Addresses are those it was linked for.
@@ -15,6 +17,8 @@ pub(crate) struct Table {
     entries: Vec<Entry>,
     /// Which entry is shown at an address.
     pieces: Pieces,
+    /// Names that are not in the file as they are.
+    mini: Mini,
 }
 
 #[derive(Debug)]
@@ -26,18 +30,23 @@ struct Entry {
 }
 
 impl Table {
-    /// Reads all symbols of `file`, whose headers are `elf`.
-    pub fn new(elf: &Elf, file: &[u8]) -> Self {
+    /// Reads all symbols of `file`, whose headers are `elf`; those that it was stripped of are in `debug`.
+    pub fn new(elf: &Elf, file: &[u8], debug: Option<&File>) -> Self {
         // A file has one table of each kind. If its symbols share the bytes of their names, someone wants to keep us busy.
         let table = |kind| elf.sections.iter().find(|section| section.kind == kind);
+        let mini = Mini::new(elf, file, debug);
         let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM].into_iter().filter_map(table);
-        let all = tables.flat_map(|section| elf.symbols(section, file));
+        // Names in the other file are counted as if that lay behind this one.
+        let inner = mini
+            .symbols()
+            .map(|symbol| Symbol { name_at: symbol.name_at.saturating_add(file.len()), ..symbol });
+        let all = tables.flat_map(|section| elf.symbols(section, file)).chain(inner);
         let mut name_bytes = 0;
         let mut symbols: Vec<_> = all
             .filter_map(|symbol| Candidate::new(elf, &symbol))
             .take_while(|symbol| {
                 name_bytes += symbol.name_len;
-                name_bytes / 4 <= file.len()
+                name_bytes / 4 <= file.len().saturating_add(mini.bytes().len())
             })
             .collect();
         symbols.extend(plt::stubs(elf, file, &symbols));
@@ -53,27 +62,27 @@ impl Table {
             .collect();
         let claims: Vec<_> = entries.iter().map(|entry| entry.symbol.start..entry.end).collect();
         let (pieces, _) = Pieces::new(&claims);
-        Self { entries, pieces }
+        Self { entries, pieces, mini }
     }
 
     /// The symbol at `address`: its name and its addresses.
     pub fn find(&self, file: &[u8], address: u64) -> Option<(&str, Range<u64>)> {
         let (_, index) = self.pieces.find(address)?;
         let entry = &self.entries[index as usize];
-        Some((entry.shown(file), entry.symbol.start..entry.end))
+        Some((self.shown(entry, file), entry.symbol.start..entry.end))
     }
 
     /// What linkers call the symbol at `address`.
-    pub fn linkage<'a>(&self, file: &'a [u8], address: u64) -> Option<Linkage<'a>> {
+    pub fn linkage<'a>(&'a self, file: &'a [u8], address: u64) -> Option<Linkage<'a>> {
         let (_, index) = self.pieces.find(address)?;
         let found = &self.entries[index as usize];
-        let name = found.raw(file);
+        let name = self.raw(found, file);
         let symbol = found.symbol;
         let is_before = |other: &&Entry| {
             !other.symbol.global
                 && other.symbol.name_len == symbol.name_len
                 && other.symbol.start < symbol.start
-                && other.raw(file) == name
+                && self.raw(other, file) == name
         };
         let before = if symbol.global { 0 } else { self.entries.iter().filter(is_before).count() };
         Some(Linkage {
@@ -90,22 +99,25 @@ impl Table {
     pub fn functions<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (&'a str, u64, Range<u64>)> {
         self.pieces.iter().filter_map(move |(range, index)| {
             let entry = &self.entries[index as usize];
-            (!entry.symbol.plt).then(|| (entry.shown(file), entry.symbol.start, range))
+            (!entry.symbol.plt).then(|| (self.shown(entry, file), entry.symbol.start, range))
         })
     }
 
     /// The names of all symbols.
     pub fn names<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = &'a str> {
-        self.entries.iter().map(|entry| entry.shown(file))
+        self.entries.iter().map(|entry| self.shown(entry, file))
     }
 
     /// The addresses of the symbol called `name`; of several the first function others can see.
     pub fn resolve(&self, file: &[u8], name: &str) -> Option<Range<u64>> {
         let is_called: [&dyn Fn(&Entry) -> bool; 3] = [
-            &|entry| !entry.symbol.plt && name::without_version(entry.raw(file)) == name.as_bytes(),
-            &|entry| (entry.symbol.plt || name::is_mangled(entry.raw(file))) && entry.shown(file) == name,
+            &|entry| !entry.symbol.plt && name::without_version(self.raw(entry, file)) == name.as_bytes(),
             &|entry| {
-                let raw = entry.raw(file);
+                (entry.symbol.plt || name::is_mangled(self.raw(entry, file)))
+                    && self.shown(entry, file) == name
+            },
+            &|entry| {
+                let raw = self.raw(entry, file);
                 !entry.symbol.plt
                     && name::is_mangled(raw)
                     && name::demangle_without_parameters(raw).as_deref() == Some(name)
@@ -117,18 +129,21 @@ impl Table {
         })?;
         Some(found.symbol.start..found.end)
     }
-}
 
-impl Entry {
-    fn raw<'a>(&self, file: &'a [u8]) -> &'a [u8] {
-        let rest = file.get(self.symbol.name_at..).unwrap_or_default();
-        rest.get(..self.symbol.name_len).unwrap_or_default()
+    /// The name of an entry, as it is in the file.
+    fn raw<'a>(&'a self, entry: &Entry, file: &'a [u8]) -> &'a [u8] {
+        let at = entry.symbol.name_at;
+        let rest = match at.checked_sub(file.len()) {
+            None => file.get(at..),
+            Some(at) => self.mini.bytes().get(at..),
+        };
+        rest.and_then(|rest| rest.get(..entry.symbol.name_len)).unwrap_or_default()
     }
 
-    fn shown(&self, file: &[u8]) -> &str {
-        self.shown.get_or_init(|| {
-            let name = name::demangle(self.raw(file));
-            if self.symbol.plt { format!("{name}@plt").into() } else { name }
+    fn shown<'a>(&self, entry: &'a Entry, file: &[u8]) -> &'a str {
+        entry.shown.get_or_init(|| {
+            let name = name::demangle(self.raw(entry, file));
+            if entry.symbol.plt { format!("{name}@plt").into() } else { name }
         })
     }
 }

@@ -140,8 +140,11 @@ impl Elf {
         let mut sections = self.sections.clone();
         let (table, strings) = symbol_table(self.wide, &self.symbols);
         let strings_number = sections.len() as u32 + 2;
-        sections.push(own_section(".symtab", 2, 0, table, strings_number));
-        sections.push(own_section(".strtab", 3, 0, strings, 0));
+        // What was stripped has none.
+        if !self.symbols.is_empty() {
+            sections.push(own_section(".symtab", 2, 0, table, strings_number));
+            sections.push(own_section(".strtab", 3, 0, strings, 0));
+        }
         let mut names = vec![0];
         let name_offsets: Vec<_> = sections
             .iter()

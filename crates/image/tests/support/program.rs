@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
 
 /// A folder that is removed again.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new() -> Self {

@@ -101,7 +101,7 @@ fn source(
             return Err(Wrong);
         }
     };
-    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta })
+    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta, time: None })
 }
 
 /// Where a source's retirement-delta trace is. All else can be read without it.

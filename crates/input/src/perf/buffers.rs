@@ -9,6 +9,7 @@ use tracewright_image::Moment;
 use super::faults::Faults;
 use super::pieces::{self, Owner};
 use super::recording::Recording;
+use super::units::Unit;
 use crate::capture::{Buffer, BufferFormat, Packed, Piece, Source};
 
 /// What the buffer of an owner is called.
@@ -27,6 +28,8 @@ pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources
         faults.error("nothing describes the trace units (AUXTRACE_INFO): their trace cannot be read");
     }
     let told = hardware_ids(recording, faults);
+    // As perf does it: where one tells another counter, nobody knows which.
+    let time = recording.time.filter(|_| recording.units.iter().all(Unit::has_virtual_time));
     let mut sources = Vec::new();
     let mut by_cpu = HashMap::new();
     for unit in &recording.units {
@@ -40,7 +43,8 @@ pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources
             continue;
         }
         match unit.source(id) {
-            Ok(source) => {
+            Ok(mut source) => {
+                source.time = time;
                 by_cpu.insert(unit.cpu, sources.len());
                 sources.push((source, sink));
             }

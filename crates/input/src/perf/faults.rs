@@ -28,6 +28,11 @@ impl Faults {
         self.push(Severity::Error, Subject::Trace, None, message.into());
     }
 
+    /// Whether something was said of an end that is missing.
+    pub fn is_cut_off(&self) -> bool {
+        self.list.iter().any(|fault| fault.message.contains("cut off"))
+    }
+
     pub fn warning(&mut self, message: impl Into<String>) {
         self.push(Severity::Warning, Subject::Trace, None, message.into());
     }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use tracewright_core::protobuf::{Message, Value};
+
 use super::faults::Faults;
 use super::fields::{Fields, text};
 use super::header::words;
-use super::protobuf::{Message, Value};
 use super::record::{BuildId, build_id};
 use super::walk::parse;
 
@@ -142,14 +143,15 @@ fn module_in_file(bytes: &[u8]) -> Option<(String, u64)> {
 /// Its newer form: a protocol buffer.
 fn module_in_file2(bytes: &[u8]) -> Option<(String, u64)> {
     let (mut path, mut kind, mut min_address, mut memory_offset) = (None, 0, 0, None);
-    for (field, value) in Message::new(bytes) {
+    // What is cut off is left out.
+    for (field, value) in Message::new(bytes).map_while(Result::ok) {
         match (field, value) {
             (1, Value::Bytes(bytes)) => path = Some(String::from_utf8_lossy(bytes).into_owned()),
             (2, Value::Number(number)) => kind = number,
             (3, Value::Number(number)) => min_address = number,
             (7, Value::Bytes(module)) => {
                 let offset = Message::new(module).find_map(|field| match field {
-                    (1, Value::Number(number)) => Some(number),
+                    Ok((1, Value::Number(number))) => Some(number),
                     _ => None,
                 });
                 memory_offset = Some(offset.unwrap_or(0));

@@ -102,6 +102,7 @@ fn features(file: &[u8], table: u64, bits: &[u8], faults: &mut Faults) -> Vec<(u
     let set = |bit: &u32| bits.get(*bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1);
     let mut entries = Fields::new(section(file, table, u64::MAX));
     let mut features = Vec::new();
+    let mut beyond = Vec::new();
     for feature in (0..256).filter(set) {
         let Some((offset, size)) = entries.u64().zip(entries.u64()) else {
             faults.warning("cut off: features of it (build IDs, for one) are missing");
@@ -109,10 +110,20 @@ fn features(file: &[u8], table: u64, bits: &[u8], faults: &mut Faults) -> Vec<(u
         };
         let end = offset.saturating_add(size);
         if end > file.len() as u64 {
-            faults.warning(format!("feature {feature} lies beyond the end of the file"));
+            beyond.push(feature.to_string());
         }
         let clip = |offset: u64| offset.min(file.len() as u64) as usize;
         features.push((feature, clip(offset)..clip(end)));
+    }
+    if !beyond.is_empty() {
+        let len = file.len();
+        let which = match &beyond[..] {
+            [one] => format!("feature {one} lies"),
+            all => format!("features {} lie", all.join(", ")),
+        };
+        faults.warning(format!(
+            "cut off: {which} beyond the end of the file ({len:#x}): what they tell (2: build IDs, 18: where trace is) is missing"
+        ));
     }
     features
 }

@@ -23,6 +23,8 @@ use crate::program::map_file;
 
 /// Trace that was compressed is no more than this in one piece: no buffer is as large.
 const MOST_UNPACKED: usize = 1 << 30;
+/// No more types of records are named.
+const MOST_NAMED: usize = 3;
 /// No more mappings are listed with the processes.
 const MOST_LISTED: usize = 1 << 17;
 
@@ -121,8 +123,13 @@ fn capture(
         ));
     }
     if recording.units.is_empty() && recording.traces.is_empty() && recording.aux.is_empty() {
-        faults.error("it holds no hardware trace: was it recorded with -e cs_etm//?");
+        faults.error(if faults.is_cut_off() {
+            "no hardware trace is in what is left of it"
+        } else {
+            "it holds no hardware trace: was it recorded with -e cs_etm//?"
+        });
     }
+    tell_unknown(&recording, faults);
     let mut observed: Vec<u64> = pieces.iter().filter_map(|piece| piece.time).collect();
     observed.sort_unstable();
     let events = std::mem::take(&mut recording.events);
@@ -158,7 +165,7 @@ fn capture(
 /// Says what became of an owner's trace.
 fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
     let name = name(owner);
-    let Tally { truncated, partial, collision, missing, missing_bytes, untold_bytes } = *tally;
+    let Tally { truncated, partial, collision, unknown, missing, missing_bytes, untold_bytes } = *tally;
     let flags = [(truncated, "truncated"), (partial, "partial"), (collision, "collided")];
     let flags: Vec<_> =
         flags.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -166,6 +173,11 @@ fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
         faults.warning(format!(
             "{name}: trace was lost while it was recorded (AUX records: {})",
             flags.join(", ")
+        ));
+    }
+    if unknown > 0 {
+        faults.warning(format!(
+            "{name}: {unknown} AUX records say that trace is packed in a way that is not known here: read as if it were raw"
         ));
     }
     if missing > 0 {
@@ -176,6 +188,30 @@ fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
     if untold_bytes > 0 {
         faults.warning(format!(
             "{name}: no AUX record tells of {untold_bytes} bytes of trace: they are read as they are"
+        ));
+    }
+}
+
+/// Says which records nobody here knows: what they told may be what is missing.
+fn tell_unknown(recording: &Recording<'_>, faults: &mut Faults) {
+    let mut kinds: Vec<_> = recording.unknown.iter().map(|(kind, &(count, at))| (kind, count, at)).collect();
+    kinds.sort_by_key(|&(_, count, _)| std::cmp::Reverse(count));
+    let named: Vec<_> = kinds
+        .iter()
+        .take(MOST_NAMED)
+        .map(|(kind, count, at)| match count {
+            1 => format!("type {kind} (one, at {at:#x})"),
+            count => format!("type {kind} ({count}, the first at {at:#x})"),
+        })
+        .collect();
+    if let Some(last) = named.last() {
+        let more = match kinds.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more types"),
+        };
+        let all = if named.len() == 1 { last.clone() } else { named.join(", ") };
+        faults.warning(format!(
+            "records that are not known here were passed over: {all}{more}: was it made by a newer perf, or damaged?"
         ));
     }
 }

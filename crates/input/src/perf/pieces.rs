@@ -39,6 +39,8 @@ pub(super) struct Tally {
     pub truncated: u64,
     pub partial: u64,
     pub collision: u64,
+    /// Packed in a way that nobody here knows.
+    pub unknown: u64,
     /// Not in the file.
     pub missing: u64,
     pub missing_bytes: u64,
@@ -221,5 +223,6 @@ impl Tally {
         self.truncated += u64::from(flags.truncated());
         self.partial += u64::from(flags.partial());
         self.collision += u64::from(flags.collision());
+        self.unknown += u64::from(flags.format() > 1);
     }
 }

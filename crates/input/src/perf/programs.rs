@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
-use super::search::{Missing, Search};
+use super::search::{Found, Missing, NO_FILE, Search};
 use super::timeline::{Mapped, MappedFile, Timeline};
 use crate::problem::Problem;
 use crate::program::map_file;
@@ -41,6 +41,7 @@ impl RecordedPrograms {
             ids: HashMap::new(),
             missing: Vec::new(),
             wrong: Vec::new(),
+            used: Vec::new(),
         };
         for dir in symfs.iter().filter(|dir| !dir.is_dir()) {
             found.wrong.push(Problem::memory_error(dir, "no such folder (--symfs)"));
@@ -82,7 +83,7 @@ impl RecordedPrograms {
         let is_module = |mapped: &Mapped| is_module(&files[mapped.file as usize].path);
         for (range, mapped) in self.timeline.kernel.iter().filter(|(_, mapped)| is_module(mapped)) {
             let file = &files[mapped.file as usize];
-            let placed = found.search.file(file).and_then(|(path, bytes)| {
+            let placed = found.file(file).and_then(|Found { path, bytes, .. }| {
                 let text = self.modules.get(&file.path).copied();
                 elf(builder, &path, bytes, Place::Module { start: range.start, text }, space)?;
                 builder.ran_as(&file.path);
@@ -107,7 +108,8 @@ impl RecordedPrograms {
             return;
         };
         let file = &files[mapped.file as usize];
-        let placed = found.search.kernel(file).and_then(|(path, bytes)| {
+        let placed = found.search.kernel(file).and_then(|Found { path, bytes, .. }| {
+            found.used.push(path.clone());
             let at = kernel_place(&bytes, range.start, mapped, &file.path);
             elf(builder, &path, bytes, at, space)
         });
@@ -165,9 +167,18 @@ struct Files<'a> {
     /// Files that are not here, and why.
     missing: Vec<(String, Missing)>,
     wrong: Vec<Problem>,
+    /// Where files were found.
+    used: Vec<PathBuf>,
 }
 
 impl Files<'_> {
+    /// Looks for a file.
+    fn file(&mut self, file: &MappedFile) -> Result<Found, Missing> {
+        let found = self.search.file(file)?;
+        self.used.push(found.path.clone());
+        Ok(found)
+    }
+
     /// What a file is in the image: looked for once, and mapped once.
     fn id(&mut self, builder: &mut Builder, index: u32, files: &[MappedFile]) -> FileId {
         if let Some(id) = self.ids.get(&index) {
@@ -175,10 +186,11 @@ impl Files<'_> {
         }
         let file = &files[index as usize];
         let id = if is_file(&file.path) {
-            match self.search.file(file) {
-                Ok((path, bytes)) => {
+            match self.file(file) {
+                Ok(Found { path, bytes, debug }) => {
                     let id = builder.file(&path.display().to_string(), bytes);
                     builder.ran_as(&file.path);
+                    debug.into_iter().for_each(|debug| builder.debug(debug));
                     id
                 }
                 Err(missing) => {
@@ -213,15 +225,28 @@ impl Files<'_> {
 
     /// What is wrong or missing, in few words: most of what is mapped never runs.
     fn problems(self, recording: &Path, symfs: &[PathBuf]) -> Vec<Problem> {
-        let Self { missing, mut wrong, .. } = self;
+        let Self { missing, mut wrong, used, .. } = self;
+        for dir in symfs.iter().filter(|dir| dir.is_dir()) {
+            let is_there = |(path, why): &(PathBuf, String)| path.starts_with(dir) && why != NO_FILE;
+            let any_wrong = missing.iter().any(|(_, missing)| missing.tried.iter().any(is_there));
+            if !missing.is_empty() && !any_wrong && !used.iter().any(|path| path.starts_with(dir)) {
+                let message = "nothing of what was mapped is in this folder (--symfs): is it the right one? it should have \
+                               the files under the paths that they had, by their names alone, or in .build-id";
+                wrong.push(Problem::memory_warning(dir, message));
+            }
+        }
         let mut others: Vec<_> = missing.iter().flat_map(|(_, missing)| &missing.tried).collect();
-        others.retain(|(_, why)| why.contains("build ID is") || why.contains("no build ID"));
+        // What lies where people say is meant to be it; elsewhere there may be anything.
+        let is_meant = |path: &Path| symfs.iter().any(|dir| path.starts_with(dir));
+        others.retain(|(path, why)| {
+            why.contains("build ID is") || why.contains("no build ID") || why != NO_FILE && is_meant(path)
+        });
         others.dedup_by_key(|(path, _)| path.clone());
         for (path, why) in others.iter().take(MOST_NAMED) {
             wrong.push(Problem::memory_warning(path, format!("{why}: not used")));
         }
         if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-            let message = format!("{more} more files have another build ID than what ran");
+            let message = format!("{more} more files are not what ran, or cannot be read");
             wrong.push(Problem::memory_warning(recording, message));
         }
         if let Some((first, why)) = missing.first() {

@@ -20,9 +20,15 @@ pub(super) mod kind {
     pub const BUILD_ID: u32 = 67;
     pub const AUXTRACE_INFO: u32 = 70;
     pub const AUXTRACE: u32 = 71;
+    pub const TIME_CONV: u32 = 79;
     pub const FEATURE: u32 = 80;
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
+
+    /// Whether somebody has told what such records are (Linux 6.12's perf, simpleperf of 2025), whether it is of interest or not.
+    pub fn is_known(kind: u32) -> bool {
+        matches!(kind, MMAP..=22 | USER..=86 | 32769..=32778)
+    }
 }
 
 /// Bits of `misc`.

@@ -1,11 +1,14 @@
 //! All that a recording tells, of all its records.
 
+use std::collections::BTreeMap;
+
 use super::attr::{Attr, Attrs, SampleId};
 use super::faults::Faults;
 use super::features::Features;
 use super::fields::Fields;
 use super::header::Header;
 use super::record::{Aux, Auxtrace, Comm, Fork, Mmap, kind};
+use super::time::TimeConversion;
 use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
 use super::walk::{Raw, Walk, header, parse};
@@ -14,6 +17,8 @@ use super::walk::{Raw, Walk, header, parse};
 const MOST_EVENTS: usize = 1 << 21;
 /// Records are not compressed to less than one in this: memory stays in proportion to the file.
 const MOST_RATIO: u64 = 200;
+/// No more types of records that nobody knows are counted.
+const MOST_UNKNOWN: usize = 100;
 /// A larger record that was compressed is none.
 const MOST_UNPACKED: usize = 64 << 20;
 
@@ -30,8 +35,12 @@ pub(super) struct Recording<'a> {
     pub features: Features<'a>,
     /// Whether records were compressed: simpleperf compresses trace as well, then.
     pub is_compressed: bool,
+    /// From the counter that trace may tell to the clock of all records.
+    pub time: Option<TimeConversion>,
     /// Records that the kernel had no room for.
     pub lost: u64,
+    /// Types of records that nobody here knows: how many there were, and where the first is.
+    pub unknown: BTreeMap<u32, (u64, u64)>,
 }
 
 /// An AUX record.
@@ -162,6 +171,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             carry.extend_from_slice(bytes);
             let mut at = 0;
             while let Some((header, body)) = parse(&carry[at..]) {
+                self.note_unknown(0, header.kind);
                 self.kernel_record(0, header.kind, header.misc, body);
                 at += header.size;
             }
@@ -181,6 +191,7 @@ impl<'a, 'f> Reader<'a, 'f> {
 
     fn record(&mut self, file: &[u8], raw: &Raw<'a>) {
         let Raw { at, kind, misc, body, ref payload } = *raw;
+        self.note_unknown(at as u64, kind);
         let cut = "a record is too short for what it should hold: not used";
         let done = match kind {
             ..kind::USER => {
@@ -201,16 +212,25 @@ impl<'a, 'f> Reader<'a, 'f> {
                 }
                 Some(())
             }
+            kind::TIME_CONV => TimeConversion::read(body).map(|time| self.recording.time = Some(time)),
             kind::AUXTRACE => Auxtrace::read(body).map(|auxtrace| {
                 let (at, len) = (payload.start as u64, payload.len() as u64);
                 let packed = is_packed(&file[payload.clone()]);
                 self.recording.traces.push(Trace { auxtrace, file: self.file, at, len, packed });
             }),
-            // Nobody has to know them all.
+            // Of no interest, or unknown.
             _ => Some(()),
         };
         if done.is_none() {
             self.faults.record(cut, at as u64);
+        }
+    }
+
+    /// Remembers a record of a type that nobody here knows.
+    fn note_unknown(&mut self, at: u64, kind: u32) {
+        let unknown = &mut self.recording.unknown;
+        if !kind::is_known(kind) && (unknown.len() < MOST_UNKNOWN || unknown.contains_key(&kind)) {
+            unknown.entry(kind).or_insert((0, at)).0 += 1;
         }
     }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use tracewright_image::Bytes;
+use tracewright_image::{Bytes, Facts};
 
+use super::packed_file::{ENDINGS, unpacked_file};
 use super::record::BuildId;
 use super::timeline::MappedFile;
-use crate::program::{build_id_of, foreign, hex, map_file};
+use crate::program::{foreign, hex, map_file};
 
 /// Where to look.
 #[derive(Debug)]
@@ -32,10 +33,21 @@ pub(super) struct Missing {
     pub tried: Vec<(PathBuf, String)>,
 }
 
+/// A file that was mapped, as it is here.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// It, decompressed.
+    pub bytes: Bytes,
+    /// What it was stripped of, if that is here.
+    pub debug: Option<Bytes>,
+}
+
 /// No more of what was tried is named.
 const MOST_NAMED: usize = 2;
 /// What is said of a file that does not exist.
-const NO_FILE: &str = "no such file";
+pub(super) const NO_FILE: &str = "no such file";
 /// Lists of build IDs are read up to this size.
 const MOST_LIST: u64 = 16 << 20;
 
@@ -67,15 +79,12 @@ impl Missing {
 ///
 /// # Errors
 /// Which places were tried, in words.
-pub fn find_binary(
-    path: &str,
-    build_id: &[u8],
-    symfs: &[PathBuf],
-    beside: &Path,
-) -> Result<(PathBuf, Bytes), String> {
+pub fn find_binary(path: &str, build_id: &[u8], symfs: &[PathBuf], beside: &Path) -> Result<Found, String> {
     let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
     let build_id = BuildId::new(build_id, None);
-    search.file(&MappedFile { path: path.to_owned(), build_id }).map_err(|missing| missing.why())
+    let file = MappedFile { path: path.to_owned(), build_id };
+    let found = if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) };
+    found.map_err(|missing| missing.why())
 }
 
 impl<'a> Search<'a> {
@@ -98,7 +107,7 @@ impl<'a> Search<'a> {
     }
 
     /// The file that was mapped.
-    pub fn file(&self, file: &MappedFile) -> Result<(PathBuf, Bytes), Missing> {
+    pub fn file(&self, file: &MappedFile) -> Result<Found, Missing> {
         // What is packed into an archive is mapped as a part of that.
         let path = file.path.split("!/").next().unwrap_or_default();
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
@@ -115,11 +124,37 @@ impl<'a> Search<'a> {
             places.push((path.into(), Trust::Same));
         }
         places.extend(name.map(|name| (self.beside.join(name), Trust::Proved)));
-        self.first(file, places)
+        let found = self.first(file, with_other_names(path, places))?;
+        Ok(Found { debug: self.debug(relative, &found), ..found })
+    }
+
+    /// What a file was stripped of, if it was: a file with the same build ID that has nothing else.
+    fn debug(&self, relative: &Path, found: &Found) -> Option<Bytes> {
+        let facts = Facts::of(found.bytes.as_slice()).filter(|facts| facts.is_stripped)?;
+        let id = facts.build_id?;
+        let hex = hex(id);
+        let (first, rest) = hex.split_at_checked(2)?;
+        let mut places = Vec::new();
+        for dir in self.symfs.iter().map(PathBuf::as_path).chain([Path::new("/")]) {
+            let debug = dir.join("usr/lib/debug");
+            for dir in [dir, &debug] {
+                places.push(dir.join(".build-id").join(first).join(format!("{rest}.debug")));
+            }
+            places.push(PathBuf::from(format!("{}.debug", debug.join(relative).display())));
+        }
+        places
+            .extend(self.cache.iter().map(|dir| dir.join(".build-id").join(first).join(rest).join("debug")));
+        places.push(PathBuf::from(format!("{}.debug", found.path.display())));
+        places.into_iter().filter(|path| path.is_file()).find_map(|path| {
+            let bytes = map_file(&path).ok()?;
+            let has_more = Facts::of(bytes.as_slice())
+                .is_some_and(|facts| !facts.is_stripped && facts.build_id == Some(id));
+            has_more.then_some(bytes)
+        })
     }
 
     /// The kernel.
-    pub fn kernel(&self, file: &MappedFile) -> Result<(PathBuf, Bytes), Missing> {
+    pub fn kernel(&self, file: &MappedFile) -> Result<Found, Missing> {
         let mut places = Vec::new();
         for dir in self.symfs {
             places.extend(["vmlinux", "kcore"].map(|name| (dir.join(name), Trust::Named)));
@@ -153,11 +188,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<(PathBuf, Bytes), Missing> {
+    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, Missing> {
         let mut missing = Missing::default();
         for (path, trust) in places {
             match check(&path, file, trust, self.is_riscv) {
-                Ok(bytes) => return Ok((path, bytes)),
+                Ok(bytes) => return Ok(Found { path, bytes, debug: None }),
                 Err(why) => {
                     if !missing.tried.iter().any(|(tried, _)| *tried == path) {
                         missing.tried.push((path, why));
@@ -167,6 +202,33 @@ impl<'a> Search<'a> {
         }
         Err(missing)
     }
+}
+
+/// The same places, with other names of the same module of the kernel: compressed or not, and found or not by who recorded it.
+fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, Trust)> {
+    let plain = ENDINGS.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
+    // Where perf did not find the file, it has the module's name in brackets.
+    let bracketed =
+        plain.strip_prefix('[').and_then(|name| name.strip_suffix(']')).filter(|name| !name.is_empty());
+    if !plain.ends_with(".ko") && bracketed.is_none() {
+        return places;
+    }
+    let mut all = Vec::new();
+    for (place, trust) in places {
+        let text = place.display().to_string();
+        let stem = match bracketed {
+            Some(name) => text.strip_suffix(path).map(|dir| format!("{dir}{name}.ko")),
+            None => text.strip_suffix(path.rsplit('/').next().unwrap_or(path)).map(|dir| {
+                let name = plain.rsplit('/').next().unwrap_or(plain);
+                format!("{dir}{name}")
+            }),
+        };
+        all.push((place, trust));
+        let Some(stem) = stem else { continue };
+        let others = std::iter::once(stem.clone()).chain(ENDINGS.map(|ending| format!("{stem}{ending}")));
+        all.extend(others.map(|other| (other.into(), trust)));
+    }
+    all
 }
 
 /// How sure one must be that a file is the right one.
@@ -189,13 +251,17 @@ fn check(path: &Path, file: &MappedFile, trust: Trust, is_riscv: Option<bool>) -
     if !metadata.is_file() {
         return Err("not a file".into());
     }
-    let bytes = map_file(path).map_err(|problem| problem.message)?;
+    let bytes = unpacked_file(map_file(path).map_err(|problem| problem.message)?)?;
     if let Some(machine) = is_riscv.and_then(|is_riscv| foreign(bytes.as_slice(), is_riscv)) {
         return Err(format!("a program for {machine}"));
     }
-    match (&file.build_id, build_id_of(&bytes)) {
-        (Some(id), Some(found)) if !id.is(&found) => {
-            Err(format!("its build ID is {}, and {} ran", hex(&found), id.hex()))
+    let facts = Facts::of(bytes.as_slice());
+    if facts.is_some_and(|facts| !facts.has_code) {
+        return Err("it has no code, only debug information".into());
+    }
+    match (&file.build_id, facts.and_then(|facts| facts.build_id)) {
+        (Some(id), Some(found)) if !id.is(found) => {
+            Err(format!("its build ID is {}, and {} ran", hex(found), id.hex()))
         }
         (Some(_), Some(_)) => Ok(bytes),
         (None, _) if trust == Trust::Proved => Err("nothing says that it is the same".into()),

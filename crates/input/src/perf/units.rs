@@ -60,6 +60,11 @@ impl Unit {
         (value & 0x80 == 0 && (0x01..=0x6f).contains(&id.get())).then_some(id)
     }
 
+    /// Whether its timestamps are of the counter that the recorder's clock is made of (the virtual one, by FEAT_TRF).
+    pub fn has_virtual_time(&self) -> bool {
+        self.register("TS_SOURCE") == Some(1)
+    }
+
     /// The source that it is, with the ID that its trace has.
     ///
     /// # Errors
@@ -89,7 +94,14 @@ impl Unit {
             }
         };
         let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Source { name: format!("cpu{}", self.cpu), core: None, protocol, registers, delta: None })
+        Ok(Source {
+            name: format!("cpu{}", self.cpu),
+            core: None,
+            protocol,
+            registers,
+            delta: None,
+            time: None,
+        })
     }
 
     /// ETMv4 or ETE; `None`: something older.

@@ -52,7 +52,12 @@ impl<'a> Walk<'a> {
             return None;
         }
         let Some((header, body)) = parse(rest) else {
-            faults.record("no record, as its size says: nothing is read from there on", self.at as u64);
+            // A size that goes beyond the end is that of a record of which the rest is missing.
+            let why = match header(rest) {
+                None if rest.len() >= 8 => "no record, as its size says: nothing is read from there on",
+                _ => "a record is cut off: nothing is read from there on",
+            };
+            faults.record(why, self.at as u64);
             return None;
         };
         let after = self.at + header.size;

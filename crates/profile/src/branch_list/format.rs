@@ -1,11 +1,16 @@
 //! Branch lists as bytes: messages of Protocol Buffers. Today each lies behind its length, behind a head; once there was just one.
 
+use tracewright_core::protobuf::{Message, Value};
+
 use super::{BranchList, Listed, ListedKind, Outcomes};
+use crate::protobuf::Writer;
 
 const MAGIC: &[u8] = b"simpleperf:EtmBranchList";
 const VERSION: u32 = 1;
 /// More branches have not run anywhere; and sums of fewer, of all instructions up to the next branch, fit into 64 bits.
 const MOST: u64 = 1 << 48;
+/// Nothing is compressed to less than one in this.
+const MOST_RATIO: usize = 200;
 /// Tag and length of the magic in the old form, in which it is the first field.
 const OLD: &[u8] = &[0x0a, 24];
 
@@ -32,6 +37,8 @@ pub fn read(bytes: &[u8], unpack: impl Fn(&[u8]) -> Result<Vec<u8>, String>) -> 
         return Err(format!("a branch list of version {version}: only {VERSION} is known"));
     }
     at += 5;
+    // Memory stays in proportion to the file.
+    let mut room = bytes.len().saturating_mul(MOST_RATIO).saturating_add(1 << 20);
     while at < bytes.len() {
         let cut_off =
             || format!("offset {at:#x}: the branch list is cut off: whole parts before that are not used");
@@ -42,7 +49,11 @@ pub fn read(bytes: &[u8], unpack: impl Fn(&[u8]) -> Result<Vec<u8>, String>) -> 
         if packed == 0 {
             message(part, start, &mut list)?;
         } else {
-            message(&unpack(part).map_err(|why| format!("offset {start:#x}: {why}"))?, start, &mut list)?;
+            let part = unpack(part).map_err(|why| format!("offset {start:#x}: {why}"))?;
+            room = room.checked_sub(part.len()).ok_or_else(|| {
+                format!("offset {start:#x}: the branch list is far larger than what it was compressed to: it is damaged")
+            })?;
+            message(&part, start, &mut list)?;
         }
         at = start + part.len();
     }
@@ -62,47 +73,47 @@ fn checked(list: BranchList) -> Result<BranchList, String> {
 /// A branch list as simpleperf writes it now, not compressed.
 #[must_use]
 pub fn write(list: &BranchList) -> Vec<u8> {
-    let mut all = Vec::new();
+    let mut all = Writer::default();
     for binary in &list.binaries {
-        let mut of = Vec::new();
-        bytes_field(&mut of, 1, binary.path.as_bytes());
+        let mut of = Writer::default();
+        of.bytes(1, binary.path.as_bytes());
         let id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        bytes_field(&mut of, 2, id.as_bytes());
+        of.bytes(2, id.as_bytes());
         for (&address, branches) in &binary.branches {
-            let mut from = Vec::new();
-            number_field(&mut from, 1, address);
+            let mut from = Writer::default();
+            from.nonzero(1, address);
             for (outcomes, &count) in branches {
-                let mut branch = Vec::new();
-                bytes_field(&mut branch, 1, &outcomes.bits);
-                number_field(&mut branch, 2, outcomes.len.into());
-                number_field(&mut branch, 3, count);
-                bytes_field(&mut from, 2, &branch);
+                let mut branch = Writer::default();
+                branch.bytes(1, &outcomes.bits);
+                branch.nonzero(2, outcomes.len.into());
+                branch.nonzero(3, count);
+                from.message(2, &branch);
             }
-            bytes_field(&mut of, 3, &from);
+            of.message(3, &from);
         }
         let kind = [ListedKind::Elf, ListedKind::Kernel, ListedKind::Module];
         let kind = kind.iter().position(|kind| *kind == binary.kind).unwrap_or(0);
-        number_field(&mut of, 4, kind as u64);
+        of.nonzero(4, kind as u64);
         if let Some(start) = binary.kernel_start {
-            let mut info = Vec::new();
-            number_field(&mut info, 1, start);
-            bytes_field(&mut of, 5, &info);
+            let mut info = Writer::default();
+            info.nonzero(1, start);
+            of.message(5, &info);
         }
-        bytes_field(&mut all, 2, &of);
+        all.message(2, &of);
     }
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     bytes.push(0);
-    bytes.extend((all.len() as u32).to_le_bytes());
-    bytes.extend(all);
+    bytes.extend((all.0.len() as u32).to_le_bytes());
+    bytes.extend(all.0);
     bytes
 }
 
 /// A message with binaries, which begins at `offset` of the file.
 fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), String> {
     let wrong = || format!("the branch list is damaged in the part that begins at offset {offset:#x}");
-    let mut fields = Fields { rest: bytes };
-    while let Some((number, value)) = fields.next().ok_or_else(wrong)? {
+    for field in Message::new(bytes) {
+        let (number, value) = field.map_err(|_| wrong())?;
         // 3 is what branch records (LBR) told, on other processors.
         if let (2, Value::Bytes(bytes)) = (number, value) {
             list.binaries.push(listed(bytes).ok_or_else(wrong)?);
@@ -113,8 +124,8 @@ fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), Str
 
 fn listed(bytes: &[u8]) -> Option<Listed> {
     let mut binary = Listed::default();
-    let mut fields = Fields { rest: bytes };
-    while let Some((number, value)) = fields.next()? {
+    for field in Message::new(bytes) {
+        let (number, value) = field.ok()?;
         match (number, value) {
             (1, Value::Bytes(path)) => binary.path = String::from_utf8_lossy(path).into_owned(),
             (2, Value::Bytes(id)) => {
@@ -132,10 +143,11 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
                 };
             }
             (5, Value::Bytes(info)) => {
-                let mut fields = Fields { rest: info };
-                while let Some((number, value)) = fields.next()? {
+                for field in Message::new(info) {
+                    let (number, value) = field.ok()?;
                     if let (1, Value::Number(start)) = (number, value) {
-                        binary.kernel_start = Some(start);
+                        // 0 says that addresses are those it was linked for.
+                        binary.kernel_start = Some(start).filter(|start| *start != 0);
                     }
                 }
             }
@@ -148,14 +160,14 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
 /// An address and what came next there.
 fn address(bytes: &[u8], binary: &mut Listed) -> Option<()> {
     let (mut from, mut branches) = (0, Vec::new());
-    let mut fields = Fields { rest: bytes };
-    while let Some((number, value)) = fields.next()? {
+    for field in Message::new(bytes) {
+        let (number, value) = field.ok()?;
         match (number, value) {
             (1, Value::Number(address)) => from = address,
             (2, Value::Bytes(branch)) => {
                 let (mut bits, mut len, mut count): (&[u8], u64, u64) = (&[], 0, 0);
-                let mut fields = Fields { rest: branch };
-                while let Some((number, value)) = fields.next()? {
+                for field in Message::new(branch) {
+                    let (number, value) = field.ok()?;
                     match (number, value) {
                         (1, Value::Bytes(bytes)) => bits = bytes,
                         (2, Value::Number(number)) => len = number,
@@ -173,77 +185,4 @@ fn address(bytes: &[u8], binary: &mut Listed) -> Option<()> {
         *known = known.saturating_add(count);
     }
     Some(())
-}
-
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-/// The fields of a message.
-struct Fields<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Fields<'a> {
-    /// The next field; the inner `None` at the end, the outer one if there is something else.
-    fn next(&mut self) -> Option<Option<(u64, Value<'a>)>> {
-        if self.rest.is_empty() {
-            return Some(None);
-        }
-        let key = self.number()?;
-        let value = match key & 7 {
-            0 => Value::Number(self.number()?),
-            1 => Value::Bytes(self.take(8)?),
-            2 => {
-                let len = self.number()?;
-                Value::Bytes(self.take(len)?)
-            }
-            5 => Value::Bytes(self.take(4)?),
-            _ => return None,
-        };
-        Some(Some((key >> 3, value)))
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn take(&mut self, len: u64) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(usize::try_from(len).ok()?)?;
-        self.rest = rest;
-        Some(taken)
-    }
-}
-
-fn number(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-/// A number that is 0 is left out: readers take it for that.
-fn number_field(bytes: &mut Vec<u8>, field: u64, value: u64) {
-    if value != 0 {
-        number(bytes, field << 3);
-        number(bytes, value);
-    }
-}
-
-fn bytes_field(bytes: &mut Vec<u8>, field: u64, value: &[u8]) {
-    number(bytes, field << 3 | 2);
-    number(bytes, value.len() as u64);
-    bytes.extend(value);
 }

@@ -54,6 +54,17 @@ pub struct Outcomes {
     bits: Vec<u8>,
 }
 
+impl Listed {
+    /// The same with addresses that are larger by `distance` (modulo 2^64): from those in memory to those it was linked for.
+    #[must_use]
+    pub fn moved(&self, distance: u64) -> Self {
+        let at = |address: &u64| address.wrapping_add(distance);
+        let branches =
+            self.branches.iter().map(|(address, branches)| (at(address), branches.clone())).collect();
+        Self { kernel_start: None, branches, ..self.clone() }
+    }
+}
+
 impl Outcomes {
     /// As bits, the lowest first; `None` if there are not enough bytes for so many.
     #[must_use]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::calls::CallTree;
 use crate::counts::Profile;
 use crate::program::Program;
+use crate::protobuf::Writer;
 
 /// Numbers of messages' fields, as profile.proto has them.
 mod field {
@@ -20,12 +21,12 @@ mod field {
 /// The file, as gzip.
 #[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> {
-    let mut out = Message::default();
+    let mut out = Writer::default();
     let mut strings = Strings::default();
     strings.number("");
     let kinds: &[&str] = if calls.has_cycles { &["instructions", "cycles"] } else { &["instructions"] };
     for kind in kinds {
-        let mut of = Message::default();
+        let mut of = Writer::default();
         of.number(1, strings.number(kind));
         of.number(2, strings.number("count"));
         out.message(field::SAMPLE_TYPE, &of);
@@ -36,13 +37,13 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         if own.instructions == 0 && own.cycles == 0 {
             continue;
         }
-        let mut of = Message::default();
+        let mut of = Writer::default();
         // The innermost comes first; 0 is no number.
         let locations = tree.path(at).into_iter().rev();
         of.packed(1, locations.map(|node| u64::from(tree.nodes()[node as usize].function) + 1));
         of.packed(2, [own.instructions, own.cycles].into_iter().take(kinds.len()));
         if calls.threads.len() > 1 {
-            let mut label = Message::default();
+            let mut label = Writer::default();
             label.number(1, strings.number("thread"));
             let thread = calls.threads.get(tree.thread_of(at) as usize).map_or("?", String::as_str);
             label.number(2, strings.number(thread));
@@ -54,7 +55,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     for (number, binary) in (0..).zip(&profile.binaries) {
         let Some(file) = program.file_number(number) else { continue };
         mappings.insert(file, u64::from(number) + 1);
-        let mut of = Message::default();
+        let mut of = Writer::default();
         of.number(1, u64::from(number) + 1);
         of.number(5, strings.number(&binary.name));
         let build_id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -68,16 +69,16 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         let space = function.file.map(tracewright_image::Image::space_of);
         let source = function.start.zip(space).and_then(|(start, space)| symbols.source(start, space));
         let line = source.map_or(0, |source| source.line.into());
-        let mut lines = Message::default();
+        let mut lines = Writer::default();
         lines.number(1, number);
         lines.number(2, line);
-        let mut of = Message::default();
+        let mut of = Writer::default();
         of.number(1, number);
         of.number(2, function.file.and_then(|file| mappings.get(&file).copied()).unwrap_or(0));
         of.number(3, function.start.unwrap_or(0));
         of.message(4, &lines);
         out.message(field::LOCATION, &of);
-        let mut of = Message::default();
+        let mut of = Writer::default();
         of.number(1, number);
         let name = strings.number(&function.name);
         of.number(2, name);
@@ -109,41 +110,6 @@ impl Strings {
         self.list.push(text.to_owned());
         self.numbers.insert(text.to_owned(), number);
         number
-    }
-}
-
-/// A message of Protocol Buffers.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    fn message(&mut self, field: u32, message: &Self) {
-        self.bytes(field, &message.0);
-    }
-
-    fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
-        let mut packed = Self::default();
-        values.for_each(|value| packed.varint(value));
-        self.message(field, &packed);
     }
 }
 

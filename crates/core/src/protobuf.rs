@@ -1,20 +1,28 @@
-//! Protocol buffers, as much as simpleperf's features need.
+//! Messages of Protocol Buffers, read field by field: what simpleperf's files are made of.
 
-/// The fields of a message; ends where there is none.
+/// The fields of a message, in order. What is no field ends it, with an error.
 #[derive(Clone, Debug)]
-pub(super) struct Message<'a> {
+pub struct Message<'a> {
     rest: &'a [u8],
 }
 
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
+    /// A number, of variable or fixed length.
     Number(u64),
+    /// Bytes: text, or a message.
     Bytes(&'a [u8]),
 }
 
+/// Bytes that are no field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoField;
+
 impl<'a> Message<'a> {
-    pub fn new(bytes: &'a [u8]) -> Self {
+    /// That which `bytes` are.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
@@ -36,12 +44,8 @@ impl<'a> Message<'a> {
         self.rest = rest;
         Some(taken)
     }
-}
 
-impl<'a> Iterator for Message<'a> {
-    type Item = (u64, Value<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
+    fn field(&mut self) -> Option<(u64, Value<'a>)> {
         let key = self.number()?;
         let fixed = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
         let value = match key & 7 {
@@ -58,6 +62,21 @@ impl<'a> Iterator for Message<'a> {
     }
 }
 
+impl<'a> Iterator for Message<'a> {
+    type Item = Result<(u64, Value<'a>), NoField>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field().ok_or(NoField);
+        if field.is_err() {
+            self.rest = &[];
+        }
+        Some(field)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,11 +85,12 @@ mod tests {
     fn fields_of_all_kinds() {
         let bytes =
             [0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
-        let fields: Vec<_> = Message::new(&bytes).collect();
         let expected =
             [(1, Value::Number(150)), (2, Value::Bytes(b"hi")), (3, Value::Number(1)), (4, Value::Number(2))];
-        assert_eq!(fields, expected);
-        assert_eq!(Message::new(&bytes[..6]).count(), 1, "what is cut off is left out");
-        assert_eq!(Message::new(&[0xff; 20]).count(), 0);
+        assert!(Message::new(&bytes).eq(expected.map(Ok)));
+        let cut_off = [Ok(expected[0]), Err(NoField)];
+        assert!(Message::new(&bytes[..6]).eq(cut_off), "what is cut off is said, and ends it");
+        assert!(Message::new(&[0xff; 20]).eq([Err(NoField)]));
+        assert!(Message::new(&[]).next().is_none());
     }
 }
