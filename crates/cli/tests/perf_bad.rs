@@ -341,7 +341,13 @@ fn boundaries(file: &[u8]) -> Vec<usize> {
 #[test]
 fn recordings_that_are_cut_off_say_so() {
     let Some(folder) = recordings("recordings that are cut off") else { return };
-    let (scratch, path) = copied(&folder, "perf_etm.data", "bad-cut");
+    for name in ["perf_etm.data", "perf_header_v0.data", "perf_with_unformatted_trace.data"] {
+        cut_off_anywhere(&folder, name);
+    }
+}
+
+fn cut_off_anywhere(folder: &Path, name: &str) {
+    let (scratch, path) = copied(folder, name, &format!("bad-cut-{name}"));
     let whole = fs::read(&path).unwrap();
     let mut places: BTreeSet<usize> = (0..whole.len()).step_by(4096).collect();
     places.extend(boundaries(&whole).iter().flat_map(|&at| [at.saturating_sub(1), at, at + 1]));
@@ -351,21 +357,21 @@ fn recordings_that_are_cut_off_say_so() {
     let mut last = 0;
     for at in places {
         fs::write(&path, &whole[..at]).unwrap();
-        let done = tracewright(&["profile"], &path, &[&folder]);
-        assert!([0, 1, 2].contains(&done.status), "cut at {at}: {}", done.err);
-        let name = scratch.path().join("perf.data").display().to_string();
-        assert!(done.err.contains(&name), "cut at {at}: {}", done.err);
-        assert!(!done.err.contains("panicked"), "cut at {at}: {}", done.err);
+        let done = tracewright(&["profile"], &path, &[folder]);
+        assert!([0, 1, 2].contains(&done.status), "{name} cut at {at}: {}", done.err);
+        let file = scratch.path().join("perf.data").display().to_string();
+        assert!(done.err.contains(&file), "{name} cut at {at}: {}", done.err);
+        assert!(!done.err.contains("panicked"), "{name} cut at {at}: {}", done.err);
         let why = ["cut off", "no recording of perf", "is empty"];
-        assert!(why.iter().any(|why| done.err.contains(why)), "cut at {at}: {}", done.err);
+        assert!(why.iter().any(|why| done.err.contains(why)), "{name} cut at {at}: {}", done.err);
         // Less of the file never tells more.
         let told = if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 };
-        assert!((last..=944).contains(&told), "cut at {at}: {told} instructions, {last} before");
+        assert!((last..=944).contains(&told), "{name} cut at {at}: {told} instructions, {last} before");
         last = told;
         assert_eq!(
             done.status == 0,
             told == 944 && !done.err.contains("error: "),
-            "cut at {at}: {}",
+            "{name} cut at {at}: {}",
             done.err
         );
     }

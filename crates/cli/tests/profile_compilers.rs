@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tracewright_profile::branch_list::{self, ListedKind};
+use tracewright_testkit::perf::{Form, Recording, who};
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
@@ -70,6 +71,17 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
     let here = Folder::new().unwrap();
     let ours = here.write("ours.bl", &ours).unwrap();
     assert_eq!(simpleperf(&folder, &ours, "autofdo"), expected);
+    // And those in recordings, without any trace.
+    for (name, file) in [("oracle/perf_etm.bl", "theirs.data"), ("ours", "ours.data")] {
+        let list = if name == "ours" { fs::read(&ours) } else { fs::read(folder.join(name)) }.unwrap();
+        let mut recorded = Recording::new();
+        let recorded = recorded.comm(who(1, 0), "app", true).feature(133, list).write(Form::File);
+        let recorded = here.write(file, &recorded).unwrap();
+        assert_eq!(simpleperf(&folder, &recorded, "autofdo"), expected, "{name}");
+        let output = tracewright(&["decode", text(&recorded)]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("it holds a branch list, and no trace: profile reads it"), "{told}");
+    }
     // Programs that are not here are named.
     let list = folder.join("oracle/perf_kernel.bl");
     let output = tracewright(&["profile", text(&list), "--format", "autofdo"]);

@@ -75,9 +75,10 @@ impl Processes {
         if context.level != 0 {
             return self.kernel;
         }
-        // Linux puts the thread into one of them; the other is 0, or nobody's.
+        // Linux puts the thread into one of them; the other is 0, or nobody's. Both are 0 where the kernel was built without that
+        // (CONFIG_PID_IN_CONTEXTIDR): thread 0 runs nothing at this level.
         let told = [context.vmid, context.context_id];
-        let mut threads = told.into_iter().flatten().peekable();
+        let mut threads = told.into_iter().flatten().filter(|thread| *thread != 0).peekable();
         if threads.peek().is_none() {
             return moment.thread.map_or(0, |thread| self.number(thread, moment.time));
         }
@@ -134,6 +135,7 @@ mod tests {
         assert_eq!(number(&context(Some(0), Some(100))), 2);
         assert_eq!(number(&context(None, Some(7))), 0, "who is told of and not known is not somebody else");
         assert_eq!(number(&context(None, None)), 2, "the thread that is said to have run");
+        assert_eq!(number(&context(Some(0), Some(0))), 2, "no thread is 0");
         assert_eq!(number(&Context { level: 1, ..context(None, Some(100)) }), 4, "the kernel is everybody's");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tracewright_input::{Capture, Piece, Protocol, perf};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Rng, captures, skip};
 
 fn recordings(test: &str) -> Option<PathBuf> {
     let folder = captures().map(|captures| captures.join("perf"));
@@ -96,4 +96,74 @@ fn other_files_of_simpleperf_are_no_recordings() {
         assert!(!perf::is_recording(&folder.join("simpleperf").join(name)), "{name}");
     }
     assert!(!perf::is_recording(&folder));
+}
+
+/// Where records begin, as the sizes in the file say.
+fn boundaries(file: &[u8]) -> Vec<usize> {
+    let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
+    let (mut at, len) = (word(40), word(48));
+    let end = at + len;
+    let mut all = vec![0, 8, 16, 104, at];
+    while at < end {
+        let size = usize::from(u16::from_le_bytes(*file[at + 6..].first_chunk().unwrap()));
+        let is_trace = file[at..].starts_with(&71_u32.to_le_bytes());
+        all.push(at + size);
+        at += size + if is_trace { word(at + 8) } else { 0 };
+        all.push(at);
+    }
+    // Those of features: offset and size each.
+    let features = file[72..104].iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+    for entry in 0..features {
+        let at = end + 16 * entry;
+        all.extend([at, word(at), word(at) + word(at + 8)]);
+    }
+    all
+}
+
+/// Wherever a recording ends: it is refused or told to be cut off, and has no trace that the whole one has not.
+#[test]
+fn recordings_that_are_cut_off_have_less_and_say_so() {
+    let Some(folder) = recordings("recordings that are cut off") else { return };
+    let scratch = std::env::temp_dir().join(format!("tracewright-input-cut-{}", std::process::id()));
+    let mut rng = Rng::new(5);
+    for (name, ..) in TABLE {
+        let whole = std::fs::read(folder.join(name)).unwrap();
+        let bytes = |capture: &Capture| -> Vec<(u64, u64)> {
+            let pieces = capture.buffers.iter().flat_map(|buffer| buffer.pieces.iter().flatten());
+            pieces.map(|piece| (piece.offset, piece.offset + piece.len)).collect()
+        };
+        let all = bytes(&perf::open(&folder.join(name), &[]).unwrap());
+        let mut places = boundaries(&whole);
+        // Of one that has thousands, some.
+        let step = places.len().div_ceil(200);
+        places = places.into_iter().step_by(step).collect();
+        places = places.iter().flat_map(|&at| [at.saturating_sub(1), at, at + 1]).collect();
+        places.extend((0..whole.len()).step_by(4096));
+        places.extend((0..100).map(|_| rng.below(whole.len() as u64) as usize));
+        places.retain(|at| *at < whole.len());
+        for at in places {
+            std::fs::write(&scratch, &whole[..at]).unwrap();
+            let capture = match perf::open(&scratch, &[]) {
+                Ok(capture) => capture,
+                Err(problem) => {
+                    assert!(at < 104, "{name} cut at {at:#x}: {problem}");
+                    continue;
+                }
+            };
+            let told: Vec<_> = capture.problems.iter().map(ToString::to_string).collect();
+            assert!(
+                told.iter().any(|problem| problem.contains("cut off")),
+                "{name} cut at {at:#x}: {told:?}"
+            );
+            for (start, end) in bytes(&capture) {
+                // Bytes of which the records are lost may be filled up.
+                let is_in = |(from, to): &(u64, u64)| (*from..*to + 8).contains(&start);
+                assert!(
+                    end <= at as u64 && all.iter().any(is_in),
+                    "{name} cut at {at:#x}: {start:#x}-{end:#x}"
+                );
+            }
+        }
+    }
+    let _ = std::fs::remove_file(scratch);
 }

@@ -1,4 +1,4 @@
-//! A branch list of simpleperf instead of a capture: what ran is followed through the programs.
+//! A branch list of simpleperf (a file, or in a recording) instead of a capture: what ran is followed through the programs.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,19 +18,23 @@ use crate::output::{Error, Outcome, report};
 /// Programs that are not here are named up to so many.
 const MOST_NAMED: usize = 3;
 
-/// Whether a file is a branch list.
+/// Whether a file is a branch list, or a recording of simpleperf's that has one instead of trace.
 pub fn is_one(path: &Path) -> bool {
     let mut head = [0; 26];
-    path.is_file()
+    let is_list = path.is_file()
         && File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
-        && branch_list::is_branch_list(&head)
+        && branch_list::is_branch_list(&head);
+    is_list || perf::branch_list(path).is_some()
 }
 
 /// What ran, and the programs.
 pub fn load(opts: &Opts) -> Result<Counted, Error> {
     let path = &opts.capture.capture;
     let wrong = |message: String| Error::Message(format!("{}: {message}", path.display()));
-    let bytes = map_file(path)?;
+    let bytes = match perf::branch_list(path) {
+        Some(bytes) => bytes,
+        None => map_file(path)?,
+    };
     let list = branch_list::read(bytes.as_slice(), perf::unpacked_zstd).map_err(wrong)?;
     let mut builder = Image::builder();
     let mut missing = Vec::new();

@@ -11,7 +11,7 @@ use super::record::{BuildId, build_id};
 use super::walk::parse;
 
 /// Numbers of features.
-mod feature {
+pub(super) mod feature {
     pub const BUILD_ID: u32 = 2;
     pub const OSRELEASE: u32 = 4;
     pub const ARCH: u32 = 6;
@@ -21,6 +21,7 @@ mod feature {
     pub const FILE: u32 = 128;
     pub const META_INFO: u32 = 129;
     pub const FILE2: u32 = 132;
+    pub const ETM_BRANCH_LIST: u32 = 133;
     pub const INIT_MAP: u32 = 134;
 }
 
@@ -42,6 +43,8 @@ pub(super) struct Features<'a> {
     pub simpleperf: Option<String>,
     /// Where AUXTRACE records are.
     pub index: Vec<u64>,
+    /// What trace came to, where the recorder has decoded it (`simpleperf record --decode-etm`).
+    pub branch_list: Option<&'a [u8]>,
     /// Records of what was mapped before.
     pub init_map: Option<&'a [u8]>,
     /// Kernel modules: how far behind the start of a module its `.text` is.
@@ -60,6 +63,7 @@ impl<'a> Features<'a> {
             feature::META_INFO => self.take_meta_info(bytes),
             feature::FILE => self.take_files(bytes, module_in_file, faults),
             feature::FILE2 => self.take_files(bytes, module_in_file2, faults),
+            feature::ETM_BRANCH_LIST => self.branch_list = Some(bytes),
             feature::INIT_MAP => self.init_map = Some(bytes),
             _ => {}
         }

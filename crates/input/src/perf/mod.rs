@@ -24,7 +24,7 @@ mod units;
 mod unpack;
 mod walk;
 
-pub use open::{is_recording, open, unpacked};
+pub use open::{branch_list, is_recording, open, unpacked};
 pub use programs::RecordedPrograms;
 pub use search::{Found, find_binary};
 pub use time::TimeConversion;

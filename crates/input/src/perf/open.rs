@@ -8,8 +8,9 @@ use tracewright_image::Bytes;
 
 use super::buffers::{buffers, name, sources};
 use super::faults::Faults;
+use super::features::feature::ETM_BRANCH_LIST;
 use super::fields::section;
-use super::header::MAGIC;
+use super::header::{Header, MAGIC};
 use super::pieces::{self, Owner, Tally};
 use super::programs::RecordedPrograms;
 use super::recording::{Reader, Recording};
@@ -82,6 +83,14 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     Ok(capture)
 }
 
+/// The branch list in a recording that has one instead of trace (`simpleperf record --decode-etm`), as it is in the file.
+pub fn branch_list(path: &Path) -> Option<Bytes> {
+    let file = is_recording(path).then(|| map_file(&data_file(path)).ok())??;
+    let header = Header::read(file.as_slice(), &mut Faults::default()).ok()?;
+    let (_, range) = header.features.into_iter().find(|(number, _)| *number == ETM_BRANCH_LIST)?;
+    file.slice(range.start, range.len()).filter(|bytes| !bytes.is_empty())
+}
+
 /// What was compressed in a file, whole.
 ///
 /// # Errors
@@ -123,7 +132,9 @@ fn capture(
         ));
     }
     if recording.units.is_empty() && recording.traces.is_empty() && recording.aux.is_empty() {
-        faults.error(if faults.is_cut_off() {
+        faults.error(if recording.features.branch_list.is_some() {
+            "it holds a branch list, and no trace: profile reads it"
+        } else if faults.is_cut_off() {
             "no hardware trace is in what is left of it"
         } else {
             "it holds no hardware trace: was it recorded with -e cs_etm//?"

@@ -208,8 +208,9 @@ impl<'a> Search<'a> {
 fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, Trust)> {
     let plain = ENDINGS.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
     // Where perf did not find the file, it has the module's name in brackets.
-    let bracketed =
-        plain.strip_prefix('[').and_then(|name| name.strip_suffix(']')).filter(|name| !name.is_empty());
+    let bracketed = plain.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    // What it gives to each process is no module.
+    let bracketed = bracketed.filter(|name| !name.is_empty() && *name != "vdso");
     if !plain.ends_with(".ko") && bracketed.is_none() {
         return places;
     }
