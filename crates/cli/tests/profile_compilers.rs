@@ -1,7 +1,7 @@
 //! Profiles for compilers and binary optimisers: byte for byte as simpleperf writes them, and as their readers take them. What is
 //! compiled is `programs/pays`, for RISC-V and for AArch64; that it runs better afterwards is the proof that it was understood.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,6 +229,9 @@ fn llvm_reads_its_profile_and_makes_better_code() {
         let only = same_as_profgen(&here, &program, &capture);
         // It is of inlined functions as well, and of what is called through pointers.
         assert!(only.contains(" weigh:") && only.contains(" apply_scaled:"), "{only}");
+        // And of parts of lines: `5.1: 2707`.
+        let has_part = |line: &str| line.trim_start().split(": ").next().is_some_and(|at| at.contains('.'));
+        assert!(only.lines().filter(|line| has_part(line)).count() > 5, "{only}");
         for format in ["llvm", "llvm-binary"] {
             let (better, used) = (at("better"), format!("-fprofile-sample-use={}", text(&at(format))));
             clang(target, &[&used], &better);
@@ -236,6 +239,56 @@ fn llvm_reads_its_profile_and_makes_better_code() {
             tell(&format!("{} clang {format}", target.name()), before, after);
             assert!(after.instructions * 100 < before.instructions * 96, "{before:?} {after:?}");
             assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
+        }
+    }
+}
+
+/// Counts by line of the functions of ours, without what is inlined: `take 5.1` ran so often.
+fn lines_of_ours(profile: &str) -> BTreeMap<String, u64> {
+    let mut lines = BTreeMap::new();
+    let mut function = "";
+    for line in profile.lines() {
+        if !line.starts_with(' ') {
+            function = line.split(':').next().unwrap();
+        } else if let Some((at, rest)) = line[1..].split_once(": ")
+            && ["take", "mend", "main"].contains(&function)
+            && !at.starts_with(' ')
+            && let Ok(count) = rest.split(' ').next().unwrap().parse()
+        {
+            lines.insert(format!("{function} {at}"), count);
+        }
+    }
+    lines
+}
+
+/// What AutoFDO makes of ranges and branches is what we say of source lines. (Debian's 0.19 reads no DWARF 5, and writes names of what is
+/// inlined out of memory that it has freed.)
+#[test]
+fn create_llvm_prof_reads_its_profile() {
+    let test = "create_llvm_prof_reads_its_profile";
+    if !all_here(test, &LLVM) {
+        return;
+    }
+    if !all_here(test, &["create_llvm_prof"]) {
+        return;
+    }
+    for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
+        let (program, capture, theirs) = (at("program"), at("capture"), at("theirs"));
+        clang(target, &["-gdwarf-4"], &program);
+        target.record(&program, &capture);
+        let addresses = here.write("autofdo", &profile(&capture, "autofdo")).unwrap();
+        let options = [("binary", &program), ("profile", &addresses), ("out", &theirs)];
+        let mut options: Vec<_> =
+            options.iter().map(|(name, path)| format!("--{name}={}", text(path))).collect();
+        options.extend(["--profiler=text".into(), "--format=text".into()]);
+        ran("create_llvm_prof", &options.iter().map(String::as_str).collect::<Vec<_>>());
+        let theirs = lines_of_ours(&String::from_utf8_lossy(&fs::read(&theirs).unwrap()));
+        let ours = lines_of_ours(&String::from_utf8(profile(&capture, "llvm")).unwrap());
+        assert!(theirs.len() > 30, "{theirs:?}");
+        for (line, count) in &theirs {
+            assert_eq!(ours.get(line), Some(count), "{line}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `tracewright coverage`: how much of the programs ran.
 
+mod csv;
 mod json;
 mod missing;
 mod text;
@@ -76,6 +77,10 @@ pub struct Opts {
     #[arg(long)]
     json: bool,
 
+    /// Comma-separated values: a row for each function.
+    #[arg(long, conflicts_with_all = ["json", "missing"])]
+    csv: bool,
+
     /// Write lcov's text, too; - is standard output, and nothing else is written there.
     #[arg(long, value_name = "FILE")]
     lcov: Option<PathBuf>,
@@ -112,6 +117,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     if shown {
         let text = match (opts.json, opts.missing) {
+            _ if opts.csv => csv::functions(&coverage, &profile),
             (true, _) => json::object(&coverage, &profile),
             (false, true) => missing::all(&coverage, &programs),
             (false, false) => text::all(opts, &coverage),

@@ -33,6 +33,7 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
         Format::LlvmBinary => export::llvm_binary::write(&samples(Discriminators::Clang)?),
         Format::Gcov => export::gcov::write(&samples(Discriminators::Plain)?),
         Format::Table
+        | Format::Csv
         | Format::Folded
         | Format::Flamegraph
         | Format::Pprof

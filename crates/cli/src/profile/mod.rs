@@ -3,6 +3,7 @@
 mod branch_list;
 mod compilers;
 mod count;
+mod csv;
 #[cfg(test)]
 mod gather;
 mod json;
@@ -20,6 +21,7 @@ use clap::{Args, ValueEnum};
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{Binary, Functions, Graph, Profile, Program, WIDEST, export, store};
 
+use self::csv::Rows;
 use self::open::{Counted, Decoded};
 use self::ordered::Ordered;
 use self::report::Report;
@@ -41,6 +43,7 @@ Examples:
   tracewright profile run
   tracewright profile run --top 20 --paths
   tracewright profile run --format flamegraph -o run.svg
+  tracewright profile run --format csv --rows edges -o edges.csv
   tracewright profile perf.data --format autofdo -o app.afdo
   tracewright profile run --format llvm -o app.prof
   clang -O2 -fprofile-sample-use=app.prof app.c
@@ -62,6 +65,10 @@ pub struct Opts {
     /// What is written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+
+    /// Which rows CSV has. All but functions, loops and events can also be made of profiles that were kept.
+    #[arg(long, value_enum, default_value_t)]
+    rows: Rows,
 
     /// How many rows a table has.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -95,6 +102,8 @@ pub struct Opts {
 pub enum Format {
     /// Functions, loops and branches, those that matter first.
     Table,
+    /// Comma-separated values: all rows of one kind (--rows), for spreadsheets and scripts.
+    Csv,
     /// Call stacks, a line each: `main;sort 1234`, for flame graphs.
     Folded,
     /// A flame graph, as SVG.
@@ -132,24 +141,39 @@ pub enum Weigh {
     Cycles,
 }
 
+impl Opts {
+    /// Whether what is written tells in which order things ran.
+    fn is_ordered(&self) -> bool {
+        match self.format {
+            Format::Csv => self.rows.is_ordered(),
+            format => format.is_for_people() && format != Format::Tracewright,
+        }
+    }
+}
+
 impl Format {
-    /// Whether it tells in which order things ran.
-    fn is_ordered(self) -> bool {
-        matches!(self, Self::Table | Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
+    /// Whether it tells of all that ran, and not only of ELF files, which are all that compilers know.
+    fn is_for_people(self) -> bool {
+        matches!(
+            self,
+            Self::Table
+                | Self::Csv
+                | Self::Folded
+                | Self::Flamegraph
+                | Self::Pprof
+                | Self::Callgrind
+                | Self::Tracewright
+        )
     }
 
     /// Whether what ran of a binary can be told.
     fn has(self, binary: Option<&Binary>) -> bool {
-        self.is_ordered() || self == Self::Tracewright || binary.is_some_and(|binary| binary.is_elf)
+        self.is_for_people() || binary.is_some_and(|binary| binary.is_elf)
     }
 
     /// What it cannot tell, in words.
     fn cannot(self) -> &'static str {
-        if self.is_ordered() || self == Self::Tracewright {
-            "nothing"
-        } else {
-            "of no ELF file, as memory dumps (--image)"
-        }
+        if self.is_for_people() { "nothing" } else { "of no ELF file, as memory dumps (--image)" }
     }
 }
 
@@ -170,9 +194,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?
     };
     let is_whole = counted.profile.instructions() == counted.profile.funnel.instructions;
-    if opts.format.is_ordered() && opts.filter.any_places() {
-        let message =
-            "--function, --range and --binary are for formats that only count: choose one with --format";
+    if opts.is_ordered() && opts.filter.any_places() {
+        let message = "--function, --range and --binary are for formats that only count: choose one with --format (--rows)";
         return Err(Error::Message(message.into()));
     }
     opts.filter.apply(&mut counted.profile, &counted.program)?;
@@ -180,12 +203,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     profile.funnel.in_output = in_output(&profile, opts.format);
     let bytes = match (opts.format, &decoded) {
         (Format::Tracewright, _) => store::write(&profile),
-        (format, Some(decoded)) if format.is_ordered() => in_order(opts, decoded, &profile, &program)?,
-        (format, None) if format.is_ordered() => {
+        (_, Some(decoded)) if opts.is_ordered() => in_order(opts, decoded, &profile, &program)?,
+        (_, None) if opts.is_ordered() => {
             let path = opts.capture.capture.display();
-            let message = format!("{path} does not tell in which order things ran: choose another --format");
+            let other = if opts.format == Format::Csv { "--rows" } else { "--format" };
+            let message = format!("{path} does not tell in which order things ran: choose another {other}");
             return Err(Error::Message(message));
         }
+        (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
     write(output, &bytes)?;
@@ -222,7 +247,12 @@ fn in_order(opts: &Opts, decoded: &Decoded, profile: &Profile, program: &Program
         Format::Callgrind => export::callgrind::write(&done.calls, profile, program).into_bytes(),
         _ => {
             let report = Report::new(profile, program, &graph, done);
-            if opts.json { json::object(&report) } else { text::all(&report, opts.top) }.into_bytes()
+            match (opts.format, opts.json) {
+                (Format::Csv, _) => csv::in_order(opts.rows, &report, profile),
+                (_, true) => json::object(&report),
+                (_, false) => text::all(&report, opts.top),
+            }
+            .into_bytes()
         }
     })
 }

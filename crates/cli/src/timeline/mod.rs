@@ -3,9 +3,10 @@
 mod chrome;
 mod firefox;
 mod gather;
+mod perfetto;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -25,12 +26,13 @@ use crate::{decode, images};
 /// trace, cycle counts, times); otherwise instructions are counted. Where trace is lost all slices end, and begin again after it.
 #[derive(Args)]
 #[command(after_help = "\
-Open the file in https://ui.perfetto.dev (chrome) or https://profiler.firefox.com
-(firefox): both show it without sending it anywhere.
+Open the file in https://ui.perfetto.dev (perfetto, chrome) or
+https://profiler.firefox.com (firefox): both show it without sending it anywhere.
 Examples:
   tracewright timeline run -o run.json
   tracewright timeline run -o run.json --from-cycle 1000000 --to-cycle 2000000
-  tracewright timeline run -o run.json --min 100 --format firefox")]
+  tracewright timeline run -o run.json --min 100 --format firefox
+  tracewright timeline run -o run.pftrace --format perfetto --most 10000000")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -79,6 +81,8 @@ pub struct Opts {
 pub enum Format {
     /// Perfetto's and Chrome's JSON: trace events.
     Chrome,
+    /// Perfetto's own format: a third of the size, for long runs. Times are in nanoseconds, rounded down.
+    Perfetto,
     /// The Firefox Profiler's JSON: a processed profile.
     Firefox,
 }
@@ -106,6 +110,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = open(opts)?;
     let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
         Format::Chrome => Box::new(chrome::Chrome::new(output, opts.mhz)),
+        Format::Perfetto => Box::new(perfetto::Perfetto::new(output, opts.mhz)),
         Format::Firefox => Box::new(firefox::Firefox::new(output, opts.mhz)),
     };
     let gather = Gather::new(&clocks, limits, &names, &units, viewer);
@@ -135,6 +140,9 @@ type Output = Box<dyn Write + Send>;
 
 fn open(opts: &Opts) -> Result<Output, Error> {
     if opts.output.as_os_str() == "-" {
+        if opts.format == Format::Perfetto && io::stdout().is_terminal() {
+            return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
+        }
         return Ok(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
     }
     let file = File::create(&opts.output).map_err(|error| failed(opts, &error))?;

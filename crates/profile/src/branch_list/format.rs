@@ -1,6 +1,7 @@
 //! Branch lists as bytes: messages of Protocol Buffers. Today each lies behind its length, behind a head; once there was just one.
 
 use super::{BranchList, Listed, ListedKind, Outcomes};
+use crate::export::protobuf::Message;
 
 const MAGIC: &[u8] = b"simpleperf:EtmBranchList";
 const VERSION: u32 = 1;
@@ -62,39 +63,39 @@ fn checked(list: BranchList) -> Result<BranchList, String> {
 /// A branch list as simpleperf writes it now, not compressed.
 #[must_use]
 pub fn write(list: &BranchList) -> Vec<u8> {
-    let mut all = Vec::new();
+    let mut all = Message::default();
     for binary in &list.binaries {
-        let mut of = Vec::new();
-        bytes_field(&mut of, 1, binary.path.as_bytes());
+        let mut of = Message::default();
+        of.bytes(1, binary.path.as_bytes());
         let id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        bytes_field(&mut of, 2, id.as_bytes());
+        of.bytes(2, id.as_bytes());
         for (&address, branches) in &binary.branches {
-            let mut from = Vec::new();
-            number_field(&mut from, 1, address);
+            let mut from = Message::default();
+            from.nonzero(1, address);
             for (outcomes, &count) in branches {
-                let mut branch = Vec::new();
-                bytes_field(&mut branch, 1, &outcomes.bits);
-                number_field(&mut branch, 2, outcomes.len.into());
-                number_field(&mut branch, 3, count);
-                bytes_field(&mut from, 2, &branch);
+                let mut branch = Message::default();
+                branch.bytes(1, &outcomes.bits);
+                branch.nonzero(2, outcomes.len.into());
+                branch.nonzero(3, count);
+                from.message(2, &branch);
             }
-            bytes_field(&mut of, 3, &from);
+            of.message(3, &from);
         }
         let kind = [ListedKind::Elf, ListedKind::Kernel, ListedKind::Module];
         let kind = kind.iter().position(|kind| *kind == binary.kind).unwrap_or(0);
-        number_field(&mut of, 4, kind as u64);
+        of.nonzero(4, kind as u64);
         if let Some(start) = binary.kernel_start {
-            let mut info = Vec::new();
-            number_field(&mut info, 1, start);
-            bytes_field(&mut of, 5, &info);
+            let mut info = Message::default();
+            info.nonzero(1, start);
+            of.message(5, &info);
         }
-        bytes_field(&mut all, 2, &of);
+        all.message(2, &of);
     }
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     bytes.push(0);
-    bytes.extend((all.len() as u32).to_le_bytes());
-    bytes.extend(all);
+    bytes.extend((all.as_bytes().len() as u32).to_le_bytes());
+    bytes.extend(all.as_bytes());
     bytes
 }
 
@@ -224,26 +225,4 @@ impl<'a> Fields<'a> {
         self.rest = rest;
         Some(taken)
     }
-}
-
-fn number(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-/// A number that is 0 is left out: readers take it for that.
-fn number_field(bytes: &mut Vec<u8>, field: u64, value: u64) {
-    if value != 0 {
-        number(bytes, field << 3);
-        number(bytes, value);
-    }
-}
-
-fn bytes_field(bytes: &mut Vec<u8>, field: u64, value: &[u8]) {
-    number(bytes, field << 3 | 2);
-    number(bytes, value.len() as u64);
-    bytes.extend(value);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::protobuf::Message;
 use crate::calls::CallTree;
 use crate::counts::Profile;
 use crate::program::Program;
@@ -90,7 +91,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     for text in &strings.list {
         out.bytes(field::STRING, text.as_bytes());
     }
-    gzip(&out.0)
+    gzip(out.as_bytes())
 }
 
 /// Strings by their numbers.
@@ -109,41 +110,6 @@ impl Strings {
         self.list.push(text.to_owned());
         self.numbers.insert(text.to_owned(), number);
         number
-    }
-}
-
-/// A message of Protocol Buffers.
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    fn message(&mut self, field: u32, message: &Self) {
-        self.bytes(field, &message.0);
-    }
-
-    fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
-        let mut packed = Self::default();
-        values.for_each(|value| packed.varint(value));
-        self.message(field, &packed);
     }
 }
 
