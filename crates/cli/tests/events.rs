@@ -38,7 +38,7 @@ fn with_events(capture: &Path, folder: &Folder) -> (PathBuf, [u64; 4]) {
     for line in listing.lines() {
         let packet: Value = serde_json::from_str(line).unwrap();
         let is_atom = packet["kind"].as_str().unwrap().starts_with("Atom");
-        if is_atom && after_atom && rng.next_u64() % 4 == 0 {
+        if is_atom && after_atom && rng.next_u64().is_multiple_of(4) {
             let offset = packet["offset"].as_u64().unwrap() as usize;
             out.extend(&bytes[at..offset]);
             at = offset;

@@ -358,27 +358,29 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     }
 }
 
+/// Each GCC reads its own version of the file. GCC 16 is tested where it is installed: it is not in Debian 12.
 #[test]
 fn gcc_reads_its_profile_and_makes_better_code() {
     let test = "gcc_reads_its_profile_and_makes_better_code";
-    let gcc = "riscv64-linux-gnu-gcc";
-    if !all_here(test, &[gcc]) {
-        return;
+    for (gcc, format) in [("riscv64-linux-gnu-gcc", "gcov"), ("riscv64-linux-gnu-gcc-16", "gcov-16")] {
+        if !all_here(test, &[gcc]) {
+            continue;
+        }
+        let here = Folder::new().unwrap();
+        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
+        let sources = sources();
+        let sources = sources.each_ref().map(String::as_str);
+        let common = ["-static", "-O2", "-g", "-o", text(&program)];
+        ran(gcc, &[&common[..], &sources].concat());
+        let before = Target::Riscv64.record(&program, &capture);
+        let profile = here.write("profile.gcov", &profile(&capture, format)).unwrap();
+        let used = format!("-fauto-profile={}", text(&profile));
+        ran(gcc, &[&common[..], &sources, &[&used]].concat());
+        let after = Target::Riscv64.record(&program, &capture);
+        tell(&format!("riscv64 {gcc}"), before, after);
+        assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
+        assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
     }
-    let here = Folder::new().unwrap();
-    let (program, capture) = (here.path().join("program"), here.path().join("capture"));
-    let sources = sources();
-    let sources = sources.each_ref().map(String::as_str);
-    let common = ["-static", "-O2", "-g", "-o", text(&program)];
-    ran(gcc, &[&common[..], &sources].concat());
-    let before = Target::Riscv64.record(&program, &capture);
-    let profile = here.write("profile.gcov", &profile(&capture, "gcov")).unwrap();
-    let used = format!("-fauto-profile={}", text(&profile));
-    ran(gcc, &[&common[..], &sources, &[&used]].concat());
-    let after = Target::Riscv64.record(&program, &capture);
-    tell("riscv64 gcc", before, after);
-    assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
-    assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
 }
 
 #[test]

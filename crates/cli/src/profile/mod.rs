@@ -124,6 +124,9 @@ pub enum Format {
     Fdata,
     /// What GCC 12 to 15 read: gcc -fauto-profile.
     Gcov,
+    /// The same as GCC 16 reads it.
+    #[value(name = "gcov-16")]
+    Gcov16,
     /// The text of simpleperf, that create_llvm_prof reads (--profiler text).
     Autofdo,
     /// What simpleperf writes for BOLT: less, and with comments that BOLT does not read.
@@ -182,7 +185,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
     let is_binary = matches!(
         opts.format,
-        Format::Tracewright | Format::LlvmBinary | Format::Pprof | Format::BranchList | Format::Gcov
+        Format::Tracewright
+            | Format::LlvmBinary
+            | Format::Pprof
+            | Format::BranchList
+            | Format::Gcov
+            | Format::Gcov16
     );
     if is_binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));

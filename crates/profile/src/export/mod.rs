@@ -16,3 +16,4 @@ pub mod profgen;
 pub mod protobuf;
 pub mod ranges;
 pub mod samples;
+mod summary;
