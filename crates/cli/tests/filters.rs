@@ -266,6 +266,69 @@ fn a_table_of_counts_tells_what_they_tell() {
     }
 }
 
+/// A capture that `decode` tells all of: its elements, one by one.
+fn decoded(arguments: &[&str]) -> Vec<Value> {
+    let (text, _) = good(&[&["decode"], arguments, &["--json"]].concat());
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// With cycle counts an instruction is where the last count before it ends; they go on after a gap.
+#[test]
+fn cycle_counts_are_summed_up() {
+    let hello = ["samples/hello", "--image", "samples/hello/hello.elf"];
+    let (mut now, mut cycles) = (0, Vec::new());
+    for row in decoded(&[&hello[..], &["--elements"]].concat()) {
+        now += row["cycles"].as_u64().filter(|_| row["kind"] == "cycles").unwrap_or(0);
+        if row["kind"] == "block" {
+            cycles.extend(std::iter::repeat_n(now, row["count"].as_u64().unwrap() as usize));
+        }
+    }
+    assert_eq!(cycles.len(), 50);
+    for window in [(0, 10), (10, 30), (30, 95), (95, 10_000)] {
+        let expected = cycles.iter().filter(|&&cycle| window.0 <= cycle && cycle < window.1).count() as u64;
+        let options = options(window);
+        let table = json(&[&["profile"], &hello[..], &refs(&options)].concat());
+        assert_eq!(table["instructions"], expected, "{window:?}");
+        assert!(expected > 0, "{window:?}");
+    }
+}
+
+/// What ran at a timestamp is what comes after it, up to the next of the same source.
+#[test]
+fn timestamps_hold_up_to_the_next() {
+    let folder = Folder::new().unwrap();
+    let threads = "samples/threads";
+    let (mut now, mut ran) = (BTreeMap::new(), Vec::new());
+    for row in decoded(&[threads, "--elements"]) {
+        let id = row["id"].as_u64();
+        if let Some(time) = row["timestamp"].as_str() {
+            now.insert(id, u64::from_str_radix(&time[2..], 16).unwrap());
+        }
+        if row["kind"] == "block" {
+            ran.push((now.get(&id).copied(), row["count"].as_u64().unwrap()));
+        }
+    }
+    let mut times: Vec<_> = ran.iter().filter_map(|(time, _)| *time).collect();
+    times.sort_unstable();
+    times.dedup();
+    assert!(times.len() > 1, "{times:?}");
+    for window in
+        times.iter().map(|&time| (time, time + 1)).chain([(0, times[0]), (0, times[1]), (times[1], u64::MAX)])
+    {
+        let inside = |time: &Option<u64>| time.is_some_and(|time| window.0 <= time && time < window.1);
+        let expected: u64 = ran.iter().filter(|(time, _)| inside(time)).map(|(_, count)| count).sum();
+        let (from, to) = (window.0.to_string(), window.1.to_string());
+        let options = ["--from-time", &from, "--to-time", &to];
+        let file = folder.path().join("timeline.json");
+        for verb in [&["profile"][..], &["coverage"], &["timeline", "-o", text(&file)]] {
+            let output = tracewright(&[verb, &[threads], &options].concat());
+            let errors = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(in_output(&errors), expected, "{verb:?} {window:?} {errors}");
+            assert_eq!(errors.contains("nothing is in the output"), expected == 0, "{errors}");
+        }
+    }
+}
+
 /// Two parts of the trace file are the whole, with its cycles.
 #[test]
 fn offsets_keep_their_cycles() {

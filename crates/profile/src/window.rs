@@ -125,7 +125,9 @@ impl Gate {
         at(cycles.start)..at(cycles.end)
     }
 
-    fn is_time(&self) -> bool {
+    /// Whether the last timestamp is inside.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
         let Some(times) = &self.window.times else { return true };
         self.time.is_some_and(|time| times.contains(&time))
     }

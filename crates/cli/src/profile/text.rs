@@ -30,12 +30,12 @@ fn sums(text: &mut String, report: &Report<'_>) {
         let _ = writeln!(text, "{:>16}  {what}", grouped(number));
     };
     line(report.instructions, "instructions");
-    if report.is_part() {
-        line(report.shown, "of them in the functions that are asked for");
-    }
     if report.calls.has_cycles {
         let each = ratio(report.cycles, report.instructions);
         line(report.cycles, &format!("cycles of them, {each} each"));
+    }
+    if report.is_part() {
+        line(report.shown, "instructions of the functions that are asked for");
     }
     line(report.functions.len() as u64, if report.functions.len() == 1 { "function" } else { "functions" });
     if !report.is_ordered {

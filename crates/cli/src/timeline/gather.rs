@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracewright_core::Element;
@@ -53,6 +54,7 @@ pub trait Viewer {
 pub struct Gather<'a> {
     clocks: &'a Clocks,
     limits: Limits,
+    times: Option<Range<u64>>,
     names: &'a [String],
     units: &'a [Unit],
     /// Functions whose slices are wanted: their files and starts; nothing: all.
@@ -130,20 +132,20 @@ impl Slices for Hand<'_, '_> {
 impl<'a> Gather<'a> {
     pub fn new(
         clocks: &'a Clocks,
-        limits: Limits,
+        (limits, times): (Limits, Option<Range<u64>>),
         names: &'a [String],
         units: &'a [Unit],
         only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
         viewer: Box<dyn Viewer + Send + 'a>,
     ) -> Self {
         let shared = Mutex::new(Shared { viewer, failed: None, done: Vec::new() });
-        Self { clocks, limits, names, units, only, shared }
+        Self { clocks, limits, times, names, units, only, shared }
     }
 
     fn source(&self, index: usize) -> Box<Of<'a>> {
         let timed = self.unit(index) != Unit::Instructions;
         let clock = if timed { self.clocks.clock(index) } else { None };
-        let slicer = Slicer::new(clock, self.limits);
+        let slicer = Slicer::at_times(clock, self.limits, self.times.clone());
         Box::new(Of { slicer, functions: Functions::default(), slices: 0 })
     }
 

@@ -89,24 +89,29 @@ pub enum Format {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let cycles = opts.filter.window()?.cycles.unwrap_or(0..u64::MAX);
-    if opts.filter.from_time.or(opts.filter.to_time).is_some() {
-        let message =
-            "timelines have no --from-time and --to-time: --from-cycle and --to-cycle are in their times";
-        return Err(Error::Message(message.into()));
-    }
+    opts.filter.window()?;
     if is_profile(&opts.capture.capture) {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
     // All is counted first, for the funnel: what is outside the time asked for, too.
-    let all = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
+    let no_time = FilterArgs {
+        from_cycle: None,
+        to_cycle: None,
+        from_time: None,
+        to_time: None,
+        ..opts.filter.clone()
+    };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
-        Counted::open(&opts.capture, &opts.select, &opts.program, &all, opts.jobs)?;
+        Counted::open(&opts.capture, &opts.select, &opts.program, &no_time, opts.jobs)?;
     let Some(Decoded { capture, image }) = decoded else { return Ok(outcome) };
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = Clocks::open(&capture);
+    // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
+    let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
+    let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;
+    let cycles = opts.filter.window()?.cycles.unwrap_or(0..u64::MAX);
     let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
     let names: Vec<_> = capture.sources.iter().map(|source| source.name.clone()).collect();
     let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !opts.instructions) {
@@ -120,7 +125,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Format::Chrome => Box::new(chrome::Chrome::new(output, opts.mhz)),
         Format::Firefox => Box::new(firefox::Firefox::new(output, opts.mhz)),
     };
-    let gather = Gather::new(&clocks, limits, &names, &units, only.as_ref(), viewer);
+    let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
     decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.range(), 1)?;
     let done = gather.finish().map_err(|error| failed(opts, &error))?;

@@ -7,6 +7,8 @@
 
 mod track;
 
+use std::ops::Range;
+
 use tracewright_core::{Element, MemorySpace, Stamp};
 
 use crate::calls::{How, Thread, Tracker, Watch};
@@ -76,14 +78,23 @@ impl<'c> Slicer<'c> {
     /// By a clock; without one the time is the number of instructions.
     #[must_use]
     pub fn new(clock: Option<Clock<'c>>, limits: Limits) -> Self {
+        Self::at_times(clock, limits, None)
+    }
+
+    /// The same, and only what ran at these timestamps.
+    #[must_use]
+    pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
         let time = Time { last: starts.then_some(0), ..Time::default() };
         let is_limited = limits.from > 0 || limits.to < u64::MAX;
-        let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times: None };
+        let is_shut = times.is_some();
+        let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times };
+        let mut tracks = Tracks::new(limits, starts && !is_shut);
+        tracks.set_shut(is_shut);
         Self {
             gate: Gate::new(&window, clock.as_ref().map(Clock::kind)),
             is_passing: false,
-            tracks: Tracks::new(limits, starts),
+            tracks,
             clock,
             tracker: Tracker::default(),
             time,
@@ -113,6 +124,9 @@ impl<'c> Slicer<'c> {
             time.resume(stamps.first(), tracks, out);
         }
         let inside = gate.take(element, kind.map(|_| &told));
+        if let Element::Timestamp { .. } = element {
+            time.shut(!gate.is_time(), tracks, out);
+        }
         for change in noted.drain(..) {
             time.note(change, tracks, out);
         }
@@ -144,6 +158,9 @@ impl<'c> Slicer<'c> {
         let kind = clock.kind();
         let told = clock.take(element);
         gate.pass(element, Some(&told));
+        if let Element::Timestamp { .. } = element {
+            tracks.set_shut(!gate.is_time());
+        }
         let cycle = match told {
             Told::Block(stamps) => stamps.iter().rev().find_map(|stamp| match stamp {
                 Stamp::Exact(cycle) => Some(*cycle),
@@ -264,6 +281,20 @@ impl Time {
         }
         self.waiting = 0;
         self.last = Some(to);
+    }
+
+    /// From here on it is not, or it is again, the time that is asked for.
+    fn shut(&mut self, is_shut: bool, tracks: &mut Tracks, out: &mut impl Slices) {
+        if is_shut != tracks.is_shut() {
+            self.give_up(tracks, out);
+            if is_shut {
+                tracks.suspend(self.now(), out);
+            }
+            tracks.set_shut(is_shut);
+            if !is_shut && self.last.is_some() {
+                tracks.resume(self.now(), out);
+            }
+        }
     }
 
     /// Nobody will say when what waits happened.

@@ -76,6 +76,8 @@ pub(super) struct Tracks {
     others: HashMap<u32, Track>,
     /// Whether time goes on.
     runs: bool,
+    /// Whether this is not the time that is asked for: nothing begins.
+    is_shut: bool,
     told: u64,
     is_over: bool,
     cut: Option<u64>,
@@ -90,6 +92,7 @@ impl Tracks {
             track: Track::default(),
             others: HashMap::new(),
             runs,
+            is_shut: false,
             told: 0,
             is_over: false,
             cut: None,
@@ -169,9 +172,18 @@ impl Tracks {
         self.runs = false;
     }
 
+    /// Whether nothing may begin from now on; what has begun was [suspended](Self::suspend).
+    pub fn set_shut(&mut self, is_shut: bool) {
+        self.is_shut = is_shut;
+    }
+
+    pub fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
     /// What had not ended begins again.
     pub fn resume(&mut self, time: u64, out: &mut impl Slices) {
-        if self.runs {
+        if self.runs || self.is_shut {
             return;
         }
         let from = time.max(self.limits.from);
