@@ -153,14 +153,18 @@ impl Gate {
 }
 
 /// The part of a block with these instructions; `None` if there are none.
+#[inline]
 #[must_use]
 pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Option<Block> {
-    if inside.is_empty() {
-        return None;
+    match inside {
+        _ if inside.is_empty() => None,
+        _ if *inside == (0..block.count) => Some(*block),
+        _ => Some(cut_at(image, space, block, inside)),
     }
-    if *inside == (0..block.count) {
-        return Some(*block);
-    }
+}
+
+#[cold]
+fn cut_at(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Block {
     let mut part = *block;
     for (at, instruction) in (0..block.count).zip(Instructions::new(image, space, block)) {
         if at == inside.start {
@@ -172,7 +176,7 @@ pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>
         }
     }
     part.count = inside.end.min(block.count).saturating_sub(inside.start);
-    Some(part)
+    part
 }
 
 #[cfg(test)]
