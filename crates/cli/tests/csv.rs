@@ -249,8 +249,15 @@ fn blocks_and_edges_are_those_decoded() {
     assert!(!expected.is_empty());
     assert_eq!(part, expected);
     // What needs an order is not in a file without one.
+    let functions = rows(text(&kept), "functions");
+    let of_capture = rows(capture, "functions");
+    let own = |rows: &[Row]| -> BTreeMap<String, u64> {
+        rows.iter().map(|row| (row["function"].clone(), number(row, "instructions"))).collect()
+    };
+    assert_eq!(own(&functions), own(&of_capture));
+    assert!(functions.iter().all(|row| row["calls"].is_empty() && row["cycles"].is_empty()));
     let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["profile", text(&kept), "--format", "csv"])
+        .args(["profile", text(&kept), "--format", "csv", "--rows", "events"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -11,7 +11,7 @@ use tracewright_profile::diff::{Diff, Side};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::FilterArgs;
-use crate::funnel;
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, report, say};
 use crate::profile::open::{Counted, is_profile};
 use crate::profile::write;
@@ -66,8 +66,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             // It is meant for the other.
             capture.symfs.clear();
         }
-        let range = opts.filter.range();
-        let mut counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        let mut counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
         opts.filter.apply(&mut counted.profile, &counted.program)?;
         Ok(counted)
     };
@@ -83,11 +82,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         _ => text::all(&diff, &names, opts.top),
     };
     write("-".as_ref(), out.as_bytes())?;
-    let left_out = opts.filter.left_out(funnel::FILTERED);
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);
-        funnel::report_all(&of.profile, &of.program, left_out);
+        let left = Left { known: &of.outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
+        funnel::report_all(&of.profile, &of.program, &left);
     }
     let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
     let [first, second] = both;

@@ -28,9 +28,14 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// Whether they tell in which order things ran.
-    pub fn is_ordered(self) -> bool {
+    /// Whether the table has them.
+    pub fn are_of_table(self) -> bool {
         !matches!(self, Self::Blocks | Self::Branches | Self::Edges)
+    }
+
+    /// Whether it must be known in which order things ran.
+    pub fn are_of_events(self) -> bool {
+        matches!(self, Self::Events | Self::FunctionEvents)
     }
 }
 
@@ -71,7 +76,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Rows that are of no order.
+/// Rows that the table does not have.
 pub fn counted(rows: Rows, profile: &Profile, program: &Program) -> String {
     let places = Places { profile, program };
     match rows {
@@ -81,8 +86,8 @@ pub fn counted(rows: Rows, profile: &Profile, program: &Program) -> String {
     }
 }
 
-/// Rows that need all elements in order.
-pub fn in_order(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
+/// Rows of the table.
+pub fn of_report(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
     let places = Places { profile, program: report.program };
     match rows {
         Rows::Loops => loops(report, &places),
@@ -111,9 +116,9 @@ fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
             function.name.as_str().into(),
             file,
             line,
-            of.calls.into(),
+            report.is_ordered.then_some(of.calls).into(),
             of.own.instructions.into(),
-            of.inclusive.instructions.into(),
+            report.is_ordered.then_some(of.inclusive.instructions).into(),
             cycles(of.own.cycles).into(),
             cycles(of.inclusive.cycles).into(),
         ]);
@@ -125,16 +130,16 @@ fn loops(report: &Report<'_>, places: &Places<'_>) -> String {
     let mut csv =
         Csv::new(columns!("depth", "irreducible", "entries", "trips", "fewest", "most", "instructions"));
     for (of, trips) in &report.loops {
-        let range = trips.range.map_or((None, None), |(fewest, most)| (Some(fewest), Some(most)));
+        let range = trips.range.filter(|_| report.is_ordered);
         csv.row(row!(
             places,
             report.header(of),
             of.depth,
             of.irreducible,
-            trips.entries,
+            report.is_ordered.then_some(trips.entries),
             trips.trips,
-            range.0,
-            range.1,
+            range.map(|(fewest, _)| fewest),
+            range.map(|(_, most)| most),
             trips.instructions
         ));
     }
