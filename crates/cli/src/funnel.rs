@@ -23,9 +23,26 @@ pub const FILTERED: &str = "not asked for when the profile was made";
 /// No more binaries are named.
 const MOST_NAMED: usize = 3;
 
-/// Says on standard error what is left at each step, and why the rest is not. `left_out`: why what ran is not in the output, if
-/// anything is not.
-pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
+/// Why what ran is not in the output, as far as anything is not.
+pub struct Left<'a> {
+    /// So many instructions, and why.
+    pub known: &'a [(u64, &'static str)],
+    /// Why all others.
+    pub rest: &'a str,
+}
+
+impl<'a> Left<'a> {
+    /// Of so many that are left out: how many for which reason.
+    fn reasons(&self, out: u64) -> Vec<(u64, &'a str)> {
+        let known: u64 = self.known.iter().map(|(count, _)| count).sum();
+        let rest = [(out.saturating_sub(known), self.rest)];
+        let all = self.known.iter().map(|&(count, why)| (count, why)).chain(rest);
+        all.filter(|(count, _)| *count > 0).collect()
+    }
+}
+
+/// Says on standard error what is left at each step, and why the rest is not.
+pub fn report_steps(profile: &Profile, program: &Program, left: &Left<'_>) {
     let unknown = unknown(profile, program);
     for row in unknown.iter().take(MOST_NAMED) {
         // A few instructions between functions are in any binary.
@@ -39,18 +56,27 @@ pub fn report_all(profile: &Profile, program: &Program, left_out: &str) {
         }
     }
     say("");
-    lines(&profile.funnel, &unknown, left_out).iter().for_each(|line| say(line));
-    if profile.funnel.in_output == 0 {
-        report(&format!("nothing is in the output: {}", why_nothing(&profile.funnel, left_out)));
-    }
+    lines(&profile.funnel, &unknown, left).iter().for_each(|line| say(line));
+}
+
+/// The same, and why nothing is in the output, if nothing is.
+pub fn report_all(profile: &Profile, program: &Program, left: &Left<'_>) {
+    report_steps(profile, program, left);
+    report_nothing(&profile.funnel, left);
 }
 
 /// The same of profiles whose binaries are not asked for.
-pub fn report_sums(funnel: &Funnel, left_out: &str) {
+pub fn report_sums(funnel: &Funnel, left: &Left<'_>) {
     say("");
-    lines(funnel, &[], left_out).iter().for_each(|line| say(line));
+    lines(funnel, &[], left).iter().for_each(|line| say(line));
+    report_nothing(funnel, left);
+}
+
+fn report_nothing(funnel: &Funnel, left: &Left<'_>) {
     if funnel.in_output == 0 {
-        report(&format!("nothing is in the output: {}", why_nothing(funnel, left_out)));
+        let reasons = left.reasons(funnel.instructions);
+        let most = reasons.iter().max_by_key(|(count, _)| *count).map_or("", |(_, why)| why);
+        report(&format!("nothing is in the output: {}", why_nothing(funnel, most)));
     }
 }
 
@@ -106,7 +132,7 @@ fn unknown<'a>(profile: &'a Profile, program: &'a Program) -> Vec<Unknown<'a>> {
     rows
 }
 
-fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String> {
+fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut step = |name: &str, number: u64, of: u64| {
         let share = match of {
@@ -154,7 +180,9 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left_out: &str) -> Vec<String
     add(at, more > 0, format!("{} of other binaries", grouped(more)));
     let at = step("in the output", funnel.in_output, funnel.instructions);
     let out = lost(funnel.instructions, funnel.in_output);
-    add(at, out > 0, format!("{} left out: {left_out}", grouped(out)));
+    for (count, why) in left.reasons(out) {
+        add(at, true, format!("{} left out: {why}", grouped(count)));
+    }
     let mut all = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         all.push(line.clone());

@@ -6,6 +6,7 @@ mod check;
 mod clocks;
 mod control;
 mod coverage;
+mod csv;
 mod decode;
 mod demo;
 mod diff;

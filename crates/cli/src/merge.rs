@@ -8,8 +8,8 @@ use serde_json::json;
 use tracewright_profile::{Profile, store};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::FilterArgs;
-use crate::funnel;
+use crate::filter::{FilterArgs, Outside};
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, report};
 use crate::profile::open::{Counted, is_profile, read};
 use crate::profile::write;
@@ -60,7 +60,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
     // Those that need no binaries are read side by side.
-    let is_plain = |path: &PathBuf| is_profile(path) && !opts.filter.any_places();
+    let is_all = !opts.filter.any_places() && opts.filter.range().is_all() && opts.filter.window()?.is_all();
+    let is_plain = |path: &PathBuf| is_profile(path) && is_all;
     let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
     let sum = |one: Profile, other: Profile| {
         let (mut sum, other) =
@@ -70,17 +71,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let mut profile =
         plain.par_iter().map(|path| read(path)).try_reduce(Profile::default, |a, b| Ok(sum(a, b)))?;
-    let mut outcome = Outcome::Good;
+    let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
     for path in others {
         let mut capture = opts.capture.of(path);
         if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
             // It is meant for those that are.
             capture.symfs.clear();
         }
-        let range = opts.filter.range();
-        let mut counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        let mut counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
         opts.filter.apply(&mut counted.profile, &counted.program)?;
         outcome = outcome.and(counted.outcome);
+        outside += counted.outside;
         profile.merge(&counted.profile);
     }
     let most = [profile.instructions_checked(), profile.taken_checked(), Some(profile.funnel.bytes)];
@@ -105,7 +106,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         });
         write("-".as_ref(), format!("{object}\n").as_bytes())?;
     }
-    funnel::report_sums(&profile.funnel, opts.filter.left_out(funnel::FILTERED));
+    let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
+    funnel::report_sums(&profile.funnel, &left);
     let is_empty = profile.funnel.in_output == 0;
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }

@@ -60,6 +60,11 @@ fn text_fits_80_columns() {
         "stats samples/etrace",
         "decode samples/etrace --elements",
         "decode samples/etrace --instructions",
+        "profile samples/etrace",
+        "profile samples/etrace --paths",
+        "profile samples/hello --image samples/hello/hello.elf --function square",
+        "coverage samples/hello --image samples/hello/hello.elf",
+        "annotate samples/hello main --image samples/hello/hello.elf",
         "demo",
         "record --option help",
     ];

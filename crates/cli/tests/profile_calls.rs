@@ -161,10 +161,36 @@ fn loops_and_pointers_of_sort() {
     }
     let svg = run.path("sort.svg");
     run.profile(&["--format", "flamegraph", "-o", &svg]);
+    browser(&run, &svg);
     let svg = fs::read_to_string(svg).unwrap();
     assert!(svg.contains("<title>sift_down (") && svg.trim_end().ends_with("</svg>"));
     callgrind(&run, &profile);
     pprof(&run, &profile);
+}
+
+/// A browser opens a flame graph: its script has run when the picture is as wide as the window, and functions have their names on them.
+fn browser(run: &Run, svg: &str) {
+    let data = format!("--user-data-dir={}", run.path("browser"));
+    let picture = format!("--screenshot={}", run.path("picture.png"));
+    let open = |what: &str| {
+        let options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"];
+        let address = format!("file://{svg}");
+        Command::new("chromium").args(options).args([&data, what, &address]).output()
+    };
+    let Ok(output) = open("--dump-dom") else {
+        return skip("flame graph in a browser", "chromium is not installed");
+    };
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{page}\n{}", String::from_utf8_lossy(&output.stderr));
+    let root = page.split("<svg ").nth(1).and_then(|svg| svg.split('>').next()).unwrap();
+    assert!(root.contains("height=\"") && !root.contains(" width=\"1200\""), "{root}");
+    for name in ["_start", "main", "try", "heap_sort", "sift_down", "insertion_sort"] {
+        assert!(page.contains(&format!(">{name} </text>")), "{name}: {page}");
+    }
+    // Width and height are where every PNG file has them.
+    assert!(open(&picture).unwrap().status.success());
+    let picture = fs::read(run.path("picture.png")).unwrap();
+    assert_eq!(&picture[16..24], [0, 0, 5, 120, 0, 0, 3, 132]);
 }
 
 /// Digits of a number that others have written with commas.

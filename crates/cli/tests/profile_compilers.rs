@@ -1,7 +1,7 @@
 //! Profiles for compilers and binary optimisers: byte for byte as simpleperf writes them, and as their readers take them. What is
 //! compiled is `programs/pays`, for RISC-V and for AArch64; that it runs better afterwards is the proof that it was understood.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -136,6 +136,63 @@ fn branch_lists_of_a_kernel_that_was_moved() {
         let output = tracewright(&arguments);
         assert_eq!(counts(&output.stdout), expected, "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// simpleperf's schema of branch lists, for a reader that is not ours. A field that is not in it has no name in what protoc prints.
+const BRANCH_LIST: &str = r#"
+syntax = "proto3";
+message BranchList { string magic = 1; repeated Binary etm_data = 2; }
+message Branch { bytes branch = 1; uint32 branch_size = 2; uint64 count = 3; }
+message Address { uint64 addr = 1; repeated Branch branches = 2; }
+message Kernel { uint64 kernel_start_addr = 1; }
+message Binary {
+  string path = 1;
+  string build_id = 2;
+  repeated Address addrs = 3;
+  uint32 type = 4;
+  Kernel kernel_info = 5;
+}
+"#;
+
+/// What protoc reads in the one part of a branch list: of which binaries, and of how many branches it tells.
+fn read_by_protoc(list: &Path) -> (Vec<String>, u64) {
+    // Magic, version, whether it is compressed, and the length of the part.
+    const HEAD: usize = 24 + 4 + 1 + 4;
+    let here = Folder::new().unwrap();
+    here.write("list.proto", BRANCH_LIST.as_bytes()).unwrap();
+    let part = here.write("part", &fs::read(list).unwrap()[HEAD..]).unwrap();
+    let output = Command::new("protoc")
+        .args(["--proto_path", text(here.path()), "--decode=BranchList", "list.proto"])
+        .stdin(fs::File::open(part).unwrap())
+        .output()
+        .unwrap();
+    let read = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut binaries, mut branches, mut size) = (Vec::new(), 0, 0);
+    for line in read.lines().map(str::trim_start) {
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        match name {
+            "path" | "build_id" => binaries.push(value.to_owned()),
+            "branch_size" => size = value.parse::<u64>().unwrap(),
+            "count" => branches += size * value.parse::<u64>().unwrap(),
+            _ => assert!(["addr", "branch", "type"].contains(&name), "{line}"),
+        }
+    }
+    (binaries, branches)
+}
+
+#[test]
+fn branch_lists_are_messages_as_simpleperf_writes_them() {
+    let test = "branch_lists_are_messages_as_simpleperf_writes_them";
+    let Some(folder) = recordings(test) else { return };
+    if !all_here(test, &["protoc"]) {
+        return;
+    }
+    let ours = simpleperf(&folder, &folder.join("simpleperf/perf_etm.data"), "branch-list");
+    let here = Folder::new().unwrap();
+    let ours = read_by_protoc(&here.write("ours.bl", &ours).unwrap());
+    assert_eq!(ours, read_by_protoc(&folder.join("oracle/perf_etm.bl")));
+    assert_eq!((ours.0.len(), ours.1), (2, 208));
 }
 
 #[test]
@@ -279,6 +336,9 @@ fn llvm_reads_its_profile_and_makes_better_code() {
         let only = same_as_profgen(&here, &program, &capture);
         // It is of inlined functions as well, and of what is called through pointers.
         assert!(only.contains(" weigh:") && only.contains(" apply_scaled:"), "{only}");
+        // And of parts of lines: `5.1: 2707`.
+        let has_part = |line: &str| line.trim_start().split(": ").next().is_some_and(|at| at.contains('.'));
+        assert!(only.lines().filter(|line| has_part(line)).count() > 5, "{only}");
         for format in ["llvm", "llvm-binary"] {
             let (better, used) = (at("better"), format!("-fprofile-sample-use={}", text(&at(format))));
             clang(target, &[&used], &better);
@@ -288,6 +348,103 @@ fn llvm_reads_its_profile_and_makes_better_code() {
             assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
         }
     }
+}
+
+/// Counts by line of the functions of ours, without what is inlined: `take 5.1` ran so often.
+fn lines_of_ours(profile: &str) -> BTreeMap<String, u64> {
+    let mut lines = BTreeMap::new();
+    let mut function = "";
+    for line in profile.lines() {
+        if !line.starts_with(' ') {
+            function = line.split(':').next().unwrap();
+        } else if let Some((at, rest)) = line[1..].split_once(": ")
+            && ["take", "mend", "main"].contains(&function)
+            && !at.starts_with(' ')
+            && let Ok(count) = rest.split(' ').next().unwrap().parse()
+        {
+            lines.insert(format!("{function} {at}"), count);
+        }
+    }
+    lines
+}
+
+/// What AutoFDO makes of ranges and branches is what we say of source lines. (Debian's 0.19 reads no DWARF 5, and writes names of what is
+/// inlined out of memory that it has freed.)
+#[test]
+fn create_llvm_prof_reads_its_profile() {
+    let test = "create_llvm_prof_reads_its_profile";
+    if !all_here(test, &LLVM) {
+        return;
+    }
+    if Command::new("create_llvm_prof").arg("--version").output().is_err() {
+        return skip(test, "no create_llvm_prof (./test --full installs it)");
+    }
+    for target in Target::ALL {
+        let here = Folder::new().unwrap();
+        let at = |name: &str| here.path().join(name);
+        let (program, capture, theirs) = (at("program"), at("capture"), at("theirs"));
+        clang(target, &["-gdwarf-4"], &program);
+        target.record(&program, &capture);
+        let addresses = here.write("autofdo", &profile(&capture, "autofdo")).unwrap();
+        let options = [("binary", &program), ("profile", &addresses), ("out", &theirs)];
+        let mut options: Vec<_> =
+            options.iter().map(|(name, path)| format!("--{name}={}", text(path))).collect();
+        options.extend(["--profiler=text".into(), "--format=text".into()]);
+        ran("create_llvm_prof", &options.iter().map(String::as_str).collect::<Vec<_>>());
+        let theirs = lines_of_ours(&String::from_utf8_lossy(&fs::read(&theirs).unwrap()));
+        let ours = lines_of_ours(&String::from_utf8(profile(&capture, "llvm")).unwrap());
+        assert!(theirs.len() > 30, "{theirs:?}");
+        for (line, count) in &theirs {
+            assert_eq!(ours.get(line), Some(count), "{line}");
+        }
+    }
+}
+
+/// Programs that are loaded anywhere, with their libraries: addresses are those in the file.
+#[test]
+fn position_independent_programs_are_understood() {
+    const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
+    const SYSROOT: &str = "/usr/aarch64-linux-gnu";
+    let test = "position_independent_programs_are_understood";
+    if !all_here(test, &[&LLVM[..], &[PERF2BOLT]].concat()) {
+        return;
+    }
+    let here = Folder::new().unwrap();
+    let at = |name: &str| here.path().join(name);
+    let (program, capture) = (at("program"), at("capture"));
+    let sources = sources();
+    let common = ["--target=aarch64-linux-gnu", "-fPIE", "-pie", "-fuse-ld=lld", "-Wl,--emit-relocs", "-O2"];
+    let common = [&common[..], &["-gmlt", "-fdebug-info-for-profiling", "-o", text(&program)]].concat();
+    ran("clang-19", &[&common[..], &sources.each_ref().map(String::as_str)].concat());
+    let how = ["--qemu", "--sysroot", SYSROOT, "--protocol", "etm4", "-o", text(&capture)];
+    ran(
+        env!("CARGO_BIN_EXE_tracewright"),
+        &[&["record"], &how[..], &[text(&program), "--", "20000"]].concat(),
+    );
+    let write = |format: &str| {
+        let arguments = ["profile", text(&capture), "--binary", "program", "--format", format];
+        here.write(format, &tracewright(&arguments).stdout).unwrap()
+    };
+    let [lines, addresses, aggregated, fdata] = ["llvm", "profgen", "bolt", "fdata"].map(write);
+    let theirs = at("theirs");
+    let options =
+        [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(&program))];
+    ran("llvm-profgen-19", &[&options[0], &options[1], "--format=text", "-o", text(&theirs)]);
+    let normal =
+        |file: &Path| ran("llvm-profdata-19", &["merge", "--sample", "--text", text(file), "-o", "-"]);
+    assert_eq!(normal(&lines), normal(&theirs));
+    assert!(normal(&lines).lines().count() > 60);
+    ran(PERF2BOLT, &["-pa", "-p", text(&aggregated), "-o", text(&theirs), text(&program)]);
+    // BOLT has a name of its own for the stubs that call libraries.
+    let lines = |file: &Path| -> BTreeSet<String> {
+        let text = fs::read_to_string(file).unwrap();
+        text.lines()
+            .filter(|line| !line.contains("PLT") && !line.contains(".plt"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert!(lines(&fdata).len() > 60);
+    assert_eq!(lines(&fdata), lines(&theirs));
 }
 
 #[test]
@@ -355,27 +512,30 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     }
 }
 
+/// Each GCC reads its own version of the file. GCC 16 is tested where it is installed: it is not in Debian 12.
 #[test]
 fn gcc_reads_its_profile_and_makes_better_code() {
     let test = "gcc_reads_its_profile_and_makes_better_code";
-    let gcc = "riscv64-linux-gnu-gcc";
-    if !all_here(test, &[gcc]) {
-        return;
+    for (gcc, format) in [("riscv64-linux-gnu-gcc", "gcov"), ("riscv64-linux-gnu-gcc-16", "gcov-16")] {
+        if Command::new(gcc).arg("--version").output().is_err() {
+            skip(test, &format!("no {gcc}"));
+            continue;
+        }
+        let here = Folder::new().unwrap();
+        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
+        let sources = sources();
+        let sources = sources.each_ref().map(String::as_str);
+        let common = ["-static", "-O2", "-g", "-o", text(&program)];
+        ran(gcc, &[&common[..], &sources].concat());
+        let before = Target::Riscv64.record(&program, &capture);
+        let profile = here.write("profile.gcov", &profile(&capture, format)).unwrap();
+        let used = format!("-fauto-profile={}", text(&profile));
+        ran(gcc, &[&common[..], &sources, &[&used]].concat());
+        let after = Target::Riscv64.record(&program, &capture);
+        tell(&format!("riscv64 {gcc}"), before, after);
+        assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
+        assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
     }
-    let here = Folder::new().unwrap();
-    let (program, capture) = (here.path().join("program"), here.path().join("capture"));
-    let sources = sources();
-    let sources = sources.each_ref().map(String::as_str);
-    let common = ["-static", "-O2", "-g", "-o", text(&program)];
-    ran(gcc, &[&common[..], &sources].concat());
-    let before = Target::Riscv64.record(&program, &capture);
-    let profile = here.write("profile.gcov", &profile(&capture, "gcov")).unwrap();
-    let used = format!("-fauto-profile={}", text(&profile));
-    ran(gcc, &[&common[..], &sources, &[&used]].concat());
-    let after = Target::Riscv64.record(&program, &capture);
-    tell("riscv64 gcc", before, after);
-    assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
-    assert!(after.taken * 100 < before.taken * 60, "{before:?} {after:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `tracewright timeline`: files that parse, slices that are balanced, sums that are those of `stalls`; and the Firefox Profiler's own
-//! command line (npm: @firefox-devtools/profiler-cli), where it is installed.
+//! command line (npm: @firefox-devtools/profiler-cli), where it is installed. Perfetto's own format is read by protoc.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -111,6 +111,143 @@ fn times_of_functions_are_those_of_stalls() {
             *found.entry(name).or_default() += (weight.as_f64().unwrap() * 1e6).round() as u64;
         }
         assert_eq!(found, expected, "{program}");
+    }
+}
+
+/// What is used of Perfetto's schema (perfetto_trace.proto). A field that is not in it has no name in what protoc prints.
+const SCHEMA: &str = r#"
+syntax = "proto2";
+message Trace { repeated TracePacket packet = 1; }
+message TracePacket {
+  optional uint64 timestamp = 8;
+  optional uint32 trusted_packet_sequence_id = 10;
+  optional TrackEvent track_event = 11;
+  optional InternedData interned_data = 12;
+  optional uint32 sequence_flags = 13;
+  optional TracePacketDefaults trace_packet_defaults = 59;
+  optional TrackDescriptor track_descriptor = 60;
+}
+message TrackEvent {
+  enum Type { TYPE_UNSPECIFIED = 0; TYPE_SLICE_BEGIN = 1; TYPE_SLICE_END = 2; }
+  optional Type type = 9;
+  optional uint64 name_iid = 10;
+}
+message TrackEventDefaults { optional uint64 track_uuid = 11; }
+message TracePacketDefaults { optional TrackEventDefaults track_event_defaults = 11; }
+message InternedData { repeated EventName event_names = 2; }
+message EventName { optional uint64 iid = 1; optional string name = 2; }
+message TrackDescriptor {
+  optional uint64 uuid = 1;
+  optional ProcessDescriptor process = 3;
+  optional ThreadDescriptor thread = 4;
+}
+message ProcessDescriptor { optional int32 pid = 1; optional string process_name = 6; }
+message ThreadDescriptor { optional int32 pid = 1; optional int32 tid = 2; optional string thread_name = 5; }
+"#;
+
+/// A message as protoc prints it: values of fields, by the way to them.
+type Fields = BTreeMap<String, String>;
+
+/// The packets of a trace, as protoc reads them.
+fn packets(folder: &Folder, trace: &Path) -> Vec<Fields> {
+    let output = Command::new("protoc")
+        .args(["--proto_path", text(folder.path()), "--decode=Trace", "perfetto.proto"])
+        .stdin(fs::File::open(trace).unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (mut all, mut fields, mut way) = (Vec::new(), Fields::new(), Vec::new());
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let line = line.trim_start();
+        if let Some(name) = line.strip_suffix(" {") {
+            way.push(name.to_owned());
+        } else if line == "}" {
+            way.pop();
+            if way.is_empty() {
+                all.push(std::mem::take(&mut fields));
+            }
+        } else {
+            let (name, value) = line.split_once(": ").unwrap();
+            assert!(name.starts_with(|first: char| first.is_ascii_alphabetic()), "{line}");
+            let name = way[1..].iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(".");
+            fields.insert(name, value.trim_matches('"').to_owned());
+        }
+    }
+    all
+}
+
+/// A slice begins, with a name, or ends: in a track, at a time.
+type Change = (Option<String>, String, u64);
+
+/// What Perfetto's viewer makes of packets: changes, and the names of threads by track.
+fn of_packets(packets: &[Fields]) -> (Vec<Change>, BTreeMap<String, String>) {
+    let mut names: BTreeMap<(&str, &str), &str> = BTreeMap::new();
+    let mut tracks: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut threads: BTreeMap<String, String> = BTreeMap::new();
+    let mut events = Vec::new();
+    for packet in packets {
+        let get = |name: &str| packet.get(name).map(String::as_str);
+        let sequence = get("trusted_packet_sequence_id").unwrap();
+        if let Some(track) = get("trace_packet_defaults.track_event_defaults.track_uuid") {
+            assert_eq!(get("sequence_flags"), Some("1"), "{packet:?}");
+            tracks.insert(sequence, track);
+        }
+        if let Some(iid) = get("interned_data.event_names.iid") {
+            names.insert((sequence, iid), get("interned_data.event_names.name").unwrap());
+        }
+        if let (Some(track), Some(name)) =
+            (get("track_descriptor.uuid"), get("track_descriptor.thread.thread_name"))
+        {
+            threads.insert(track.to_owned(), name.to_owned());
+        }
+        let Some(kind) = get("track_event.type") else { continue };
+        assert_eq!(get("sequence_flags"), Some("2"), "{packet:?}");
+        let name =
+            (kind == "TYPE_SLICE_BEGIN").then(|| names[&(sequence, get("track_event.name_iid").unwrap())]);
+        let time = get("timestamp").unwrap().parse().unwrap();
+        events.push((name.map(str::to_owned), tracks[sequence].to_owned(), time));
+    }
+    (events, threads)
+}
+
+#[test]
+fn perfetto_packets_are_the_events_of_chrome() {
+    let test = "perfetto_packets_are_the_events_of_chrome";
+    if Command::new("protoc").arg("--version").output().is_err() {
+        return skip(test, "no protoc (Debian: protobuf-compiler)");
+    }
+    let folder = Folder::new().unwrap();
+    folder.write("perfetto.proto", SCHEMA.as_bytes()).unwrap();
+    let (hash, two_sources) = (recorded(&folder, "hash"), Path::new("samples/threads").to_owned());
+    let file = folder.path().join("run.pftrace");
+    for (capture, options, names) in [
+        (&hash, &[][..], &["context 1000"][..]),
+        (&hash, &["--mhz", "3000", "--min", "20"], &["context 1000"]),
+        (&two_sources, &[], &["context 1234", "context 1235"]),
+    ] {
+        let chrome = timeline(capture, options);
+        let arguments = ["timeline", text(capture), "--format", "perfetto", "-o", text(&file)];
+        tracewright(&[&arguments, options].concat());
+        let (told, threads) = of_packets(&packets(&folder, &file));
+        let mut tracks = BTreeMap::new();
+        let mut expected =
+            chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] != "M");
+        for (name, track, time) in &told {
+            let event = expected.next().unwrap();
+            assert_eq!(event["ph"], if name.is_some() { "B" } else { "E" }, "{event}");
+            assert_eq!(event["name"].as_str(), name.as_deref(), "{event}");
+            // Nanoseconds, rounded down, of microseconds with six digits.
+            let exact = event["ts"].as_f64().unwrap() * 1000.0;
+            assert!((exact - *time as f64).abs() < 1.0, "{event}: {time}");
+            let thread = (event["pid"].as_u64(), event["tid"].as_u64());
+            assert_eq!(tracks.entry(track).or_insert(thread), &thread, "{event}");
+        }
+        assert!(expected.next().is_none() && told.len() > 10, "{}", told.len());
+        assert!(tracks.keys().all(|track| threads.contains_key(*track)), "{tracks:?}");
+        assert_eq!(threads.values().collect::<Vec<_>>(), names);
+        let json = serde_json::to_vec(&chrome).unwrap().len();
+        let size = fs::metadata(&file).unwrap().len() as usize;
+        assert!(told.len() < 40 || size * 5 < json * 2, "{size} of {json} bytes");
     }
 }
 

@@ -11,6 +11,8 @@ use crate::counts::{Place, Profile};
 pub struct Branch {
     /// Where it is.
     pub place: Place,
+    /// How many bytes it has.
+    pub len: u8,
     /// Its instruction set.
     pub isa: Isa,
     /// What it can do.
@@ -56,6 +58,7 @@ pub fn branches(profile: &Profile) -> Vec<Branch> {
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.class.is_branch()) {
         let new = || Branch {
             place: code.last(),
+            len: code.last_len,
             isa: code.isa,
             class: code.class,
             taken: 0,

@@ -6,7 +6,7 @@ use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 
 use crate::by_address::ByAddress;
-use crate::counts::Place;
+use crate::counts::{Place, Profile};
 use crate::program::Program;
 
 /// A function: of one binary, wherever that was loaded.
@@ -97,6 +97,15 @@ impl Functions {
             None => unnamed(program.image(), place.address, program.space(place.binary)),
         };
         self.number(Function { file, start, name })
+    }
+
+    /// The same of a profile whose binaries may not be here: all code of such a binary is one function, called as the binary is.
+    pub fn of(&mut self, profile: &Profile, program: &Program, place: Place) -> u32 {
+        let absent = profile.binaries.get(place.binary as usize).filter(|_| !program.has(place.binary));
+        let Some(binary) = absent else { return self.at(program, place) };
+        // No image has so many files.
+        let file = Some(u32::MAX - place.binary);
+        self.number(Function { file, start: None, name: format!("[{}]", binary.file_name()) })
     }
 
     /// The first file that is the same as one of the image.

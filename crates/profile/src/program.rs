@@ -82,6 +82,12 @@ impl Program {
         self.files.get(&binary).copied()
     }
 
+    /// The binary that a file of the image is of, if anything of it ran.
+    #[must_use]
+    pub fn binary_of(&self, file: u32) -> Option<u32> {
+        self.binaries.get(&file).copied()
+    }
+
     /// The place of an address in memory, in the image that the program was made with.
     #[must_use]
     pub fn place(&self, image: &Image, address: u64, space: MemorySpace) -> Place {

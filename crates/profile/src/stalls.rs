@@ -92,6 +92,8 @@ struct Pending {
     count: u32,
 }
 
+/// Instructions that nobody asked for.
+const OUTSIDE: Id = Id::MAX;
 /// No more blocks wait for their cycles.
 const MOST_PENDING: usize = 1 << 20;
 /// Pieces of the timeline.
@@ -134,6 +136,25 @@ impl Stalls {
             match *stamp {
                 Stamp::Exact(cycle) => self.exact(id, at, cycle, block, space),
                 Stamp::Between(..) | Stamp::From(_) | Stamp::Unknown => self.wait(id, at),
+            }
+        }
+    }
+
+    /// What it says of instructions that nobody asked for: their cycles are nobody's.
+    pub fn passed(&mut self, stamps: &[Stamp]) {
+        for stamp in stamps {
+            match *stamp {
+                Stamp::Exact(cycle) => {
+                    if self.waiting > 0 {
+                        self.wait(OUTSIDE, 0);
+                        self.reached(cycle);
+                        continue;
+                    }
+                    let last = self.last.or(self.before_loss.take());
+                    self.account.between += last.map_or(0, |last| cycle.saturating_sub(last));
+                    self.last = Some(cycle);
+                }
+                Stamp::Between(..) | Stamp::From(_) | Stamp::Unknown => self.wait(OUTSIDE, 0),
             }
         }
     }
@@ -210,7 +231,8 @@ impl Stalls {
     fn wait(&mut self, id: Id, at: u32) {
         self.waiting += 1;
         match self.pending.last_mut() {
-            Some(last) if last.id == id && last.at + last.count == at => last.count += 1,
+            Some(last) if last.id == OUTSIDE && id == OUTSIDE && last.count < u32::MAX => last.count += 1,
+            Some(last) if last.id == id && id != OUTSIDE && last.at + last.count == at => last.count += 1,
             _ => self.pending.push(Pending { id, at, count: 1 }),
         }
         if self.pending.len() > MOST_PENDING {
@@ -263,6 +285,13 @@ impl Stalls {
         for Pending { id, at: first, count } in self.pending.drain(..) {
             let (cycles, stalled) = (each.take(count.into()), each_stalled.take(count.into()));
             let stalled = stalled.min(cycles);
+            if id == OUTSIDE {
+                self.account.cycles -= cycles;
+                self.account.stalled -= stalled;
+                self.account.between += cycles;
+                at += cycles;
+                continue;
+            }
             self.costs.share(id, first, count, cycles, stalled);
             self.timeline.add(self.costs.function(id), at, at + cycles, cycles - stalled);
             at += cycles;

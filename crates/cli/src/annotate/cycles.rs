@@ -12,6 +12,7 @@ use super::function::Function;
 use crate::args::{ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::decode;
+use crate::filter::FilterArgs;
 use crate::output::Error;
 use crate::stalls::Gather;
 
@@ -23,13 +24,14 @@ impl Cycles {
     pub fn gather(
         capture: &Capture,
         image: &Image,
-        select: &SelectArgs,
-        program: &ProgramArgs,
+        (select, program): (&SelectArgs, &ProgramArgs),
+        filter: &FilterArgs,
         clocks: &Clocks,
     ) -> Result<Self, Error> {
-        let gather = Gather::new(clocks);
+        let window = filter.window()?;
         // What is wrong with the trace was said the first time.
-        decode::in_order(capture, image, select, program, &gather)?;
+        let gather = Gather::<true>::new(clocks, &window);
+        decode::within(capture, image, (select, program), &gather, filter.range(), 1)?;
         let mut all = Vec::new();
         for stalls in gather.finish().iter().filter_map(|source| source.stalls.as_ref()) {
             for (block, space, _, costs) in stalls.costs.blocks() {

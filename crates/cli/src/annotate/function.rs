@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
 use tracewright_profile::coverage::Ran;
-use tracewright_profile::{Cost, Place, Profile, Program, Runs, walk};
+use tracewright_profile::{Cost, Place, Places, Profile, Program, Runs, walk};
 
 use crate::control;
+use crate::filter::is_called;
 
 /// A function of a binary.
 #[derive(Debug)]
@@ -42,6 +43,12 @@ impl Function {
     /// How many instructions it executed.
     pub fn executed(&self) -> u64 {
         self.rows.iter().map(|row| row.count).sum()
+    }
+
+    /// Leaves out the instructions that are elsewhere.
+    pub fn keep(&mut self, places: &Places) {
+        let binary = self.binary;
+        self.rows.retain(|row| places.has(Place { binary, address: row.at.address }));
     }
 
     /// Its cycles, where any are known.
@@ -104,12 +111,6 @@ fn targets(function: &mut Function, profile: &Profile) {
         }
     }
     indirect.into_values().for_each(|row| row.targets.sort_by_key(|&(to, count)| (Reverse(count), to)));
-}
-
-/// Whether a function is called so: as it is, without parameters, or what was put apart of it.
-fn is_called(symbol: &str, name: &str) -> bool {
-    let symbol = symbol.strip_suffix(".cold").unwrap_or(symbol);
-    symbol == name || symbol.strip_prefix(name).is_some_and(|rest| rest.starts_with('('))
 }
 
 /// Says that there is no such function, and which there are.

@@ -18,11 +18,10 @@ use self::function::Function;
 use self::sources::Sources;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::decode::offset;
-use crate::decode::part::Range;
-use crate::funnel;
+use crate::filter::FilterArgs;
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, stdout};
-use crate::profile::open::{Counted, is_profile};
+use crate::profile::open::{Counted, Decoded};
 
 /// Show the source and the instructions of a function, with counts, branch percentages and cycles.
 ///
@@ -33,6 +32,7 @@ use crate::profile::open::{Counted, is_profile};
 Examples:
   tracewright annotate run quick_sort
   tracewright annotate run main --src ~/src/project
+  tracewright annotate run main --from-cycle 1000 --to-cycle 2000
   tracewright annotate run main --json | jq '.[0].instructions[0]'")]
 pub struct Opts {
     #[command(flatten)]
@@ -47,13 +47,8 @@ pub struct Opts {
     #[command(flatten)]
     program: ProgramArgs,
 
-    /// Only what packets from this offset of the trace file on tell; without cycles.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
-    from: u64,
-
-    /// Only what packets before this offset of the trace file tell; without cycles.
-    #[arg(long, value_name = "OFFSET", value_parser = offset)]
-    to: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
 
     /// How many threads; 0: one for each core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
@@ -74,9 +69,9 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
-    let Counted { mut profile, program, outcome, .. } =
-        Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?;
+    let Counted { mut profile, program, outcome, decoded, outside } =
+        Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
+    let places = opts.filter.places(&profile, &[&program])?;
     let programs = [program];
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
@@ -84,7 +79,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if functions.is_empty() {
         return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
     }
-    put_cycles(opts, range, &mut functions, &profile)?;
+    if let Some(places) = places {
+        functions.iter_mut().for_each(|function| function.keep(&places));
+        functions.retain(|function| !function.rows.is_empty());
+    }
+    if let Some(decoded) = decoded {
+        put_cycles(opts, &decoded, &mut functions, &profile)?;
+    }
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
     let text = match opts.json {
         true => json::array(&functions, &profile),
@@ -97,22 +98,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut out = stdout();
     out.write_all(text.as_bytes())?;
     out.flush()?;
-    funnel::report_sums(&profile.funnel, "of other functions");
-    Ok(outcome)
+    let rest = opts.filter.left_out("of other functions");
+    funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    Ok(outcome.and(Outcome::from_errors(functions.is_empty().into())))
 }
 
-/// Adds the cycles, where the capture tells them. They are of all of it: not of a part, nor of a profile that was kept.
-fn put_cycles(opts: &Opts, range: Range, functions: &mut [Function], profile: &Profile) -> Result<(), Error> {
-    if !range.is_all() || is_profile(&opts.capture.capture) {
-        return Ok(());
-    }
-    // What is wrong with it was said when it was counted.
-    let capture = opts.capture.open()?;
-    let clocks = Clocks::open(&capture);
+/// Adds the cycles, where the capture tells them.
+fn put_cycles(
+    opts: &Opts,
+    Decoded { capture, image }: &Decoded,
+    functions: &mut [Function],
+    profile: &Profile,
+) -> Result<(), Error> {
+    let clocks = Clocks::open(capture);
     if clocks.any() {
-        let (image, _) = capture.image(&opts.program.images);
-        let cycles = Cycles::gather(&capture, &image, &opts.select, &opts.program, &clocks)?;
-        functions.iter_mut().for_each(|function| cycles.put(function, profile, &image));
+        let cycles = Cycles::gather(capture, image, (&opts.select, &opts.program), &opts.filter, &clocks)?;
+        functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
     }
     Ok(())
 }

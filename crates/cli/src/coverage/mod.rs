@@ -1,5 +1,6 @@
 //! `tracewright coverage`: how much of the programs ran.
 
+mod csv;
 mod json;
 mod missing;
 mod text;
@@ -12,9 +13,8 @@ use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Profile, Program, export};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode::offset;
-use crate::decode::part::Range;
-use crate::funnel;
+use crate::filter::{FilterArgs, Outside};
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, report, stdout};
 use crate::profile::open::Counted;
 
@@ -28,6 +28,7 @@ Exit status: as of all verbs; 3 if less ran than a minimum asks for.
 Examples:
   tracewright coverage run
   tracewright coverage run --missing --file sort.c
+  tracewright coverage run --function main --from-cycle 1000
   tracewright coverage run1 run2 run3 --lcov all.info --min-lines 80
   genhtml --branch-coverage all.info -o html")]
 pub struct Opts {
@@ -48,17 +49,8 @@ pub struct Opts {
     #[arg(long = "file", value_name = "TEXT")]
     files: Vec<String>,
 
-    /// Only functions whose name has this in it (repeat for more).
-    #[arg(long = "function", value_name = "TEXT")]
-    functions: Vec<String>,
-
-    /// Only what packets from this offset of the trace file on tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
-    from: u64,
-
-    /// Only what packets before this offset of the trace file tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset)]
-    to: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
 
     /// How many threads; 0: one for each core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
@@ -75,6 +67,10 @@ pub struct Opts {
     /// One JSON object, with all rows.
     #[arg(long)]
     json: bool,
+
+    /// Comma-separated values: a row for each function.
+    #[arg(long, conflicts_with_all = ["json", "missing"])]
+    csv: bool,
 
     /// Write lcov's text, too; - is standard output, and nothing else is written there.
     #[arg(long, value_name = "FILE")]
@@ -93,13 +89,21 @@ pub struct Opts {
     min_functions: Option<f64>,
 }
 
+impl Opts {
+    /// Whether only a part of the programs is asked for.
+    fn is_part(&self) -> bool {
+        !self.files.is_empty() || self.filter.any_places()
+    }
+}
+
 /// The status if less ran than asked for.
 const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let (mut profile, programs, mut outcome) = gather(opts)?;
-    let wanted = Wanted { files: opts.files.clone(), functions: opts.functions.clone() };
+    let (mut profile, programs, mut outcome, outside) = gather(opts)?;
+    let places = opts.filter.places(&profile, &programs.iter().collect::<Vec<_>>())?;
+    let wanted = Wanted { files: opts.files.clone(), places };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
     if coverage.functions.is_empty() {
@@ -112,6 +116,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     if shown {
         let text = match (opts.json, opts.missing) {
+            _ if opts.csv => csv::functions(&coverage, &profile),
             (true, _) => json::object(&coverage, &profile),
             (false, true) => missing::all(&coverage, &programs),
             (false, false) => text::all(opts, &coverage),
@@ -121,28 +126,30 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.flush()?;
     }
     report_outside(opts, &coverage);
-    let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
-    let left_out = if filtered { "not asked for (--file, --function)" } else { "of no known function" };
-    funnel::report_sums(&profile.funnel, left_out);
+    let rest = match opts.is_part() {
+        true => "not asked for (--file, --function, --range, --binary)",
+        false => "of no known function",
+    };
+    funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
     Ok(if is_enough(opts, &Totals::of_sources(&coverage)) { outcome } else { Outcome::Status(TOO_LITTLE) })
 }
 
 /// What ran in all captures, and the programs of each.
-fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome), Error> {
+fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Error> {
     let mut profile = Profile::default();
     let mut programs = Vec::new();
-    let mut outcome = Outcome::Good;
-    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
+    let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
     for path in std::iter::once(&opts.capture.capture).chain(&opts.more) {
         let capture = opts.capture.of(path);
-        let counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        let counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
         outcome = outcome.and(counted.outcome);
+        outside += counted.outside;
         let binaries = &counted.profile.binaries;
         let numbers: Vec<_> = binaries.iter().map(|binary| profile.binary(binary.clone())).collect();
         profile.merge(&counted.profile);
         programs.push(counted.program.renumbered(&numbers));
     }
-    Ok((profile, programs, outcome))
+    Ok((profile, programs, outcome, outside))
 }
 
 /// Says what is not in the output, and why.
@@ -150,10 +157,9 @@ fn report_outside(opts: &Opts, coverage: &Coverage) {
     for name in &coverage.without_functions {
         report(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
     }
-    let filtered = !opts.files.is_empty() || !opts.functions.is_empty();
     if coverage.functions.is_empty() {
-        report(match filtered {
-            true => "no function is of a file and has a name as asked for",
+        report(match opts.is_part() {
+            true => "no function is of such a file and where it is asked for",
             false => "nothing ran of which the functions are known",
         });
     }

@@ -17,7 +17,7 @@ pub mod part;
 mod protocol;
 mod rows;
 mod segment;
-mod source;
+pub mod source;
 mod summary;
 pub mod text;
 pub mod words;

@@ -1,5 +1,6 @@
 //! `tracewright diff`: what got hotter, what got colder.
 
+mod csv;
 mod json;
 mod text;
 
@@ -10,7 +11,7 @@ use tracewright_profile::diff::{Diff, Side};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::FilterArgs;
-use crate::funnel;
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, report, say};
 use crate::profile::open::{Counted, is_profile};
 use crate::profile::write;
@@ -48,6 +49,10 @@ pub struct Opts {
     #[arg(long)]
     json: bool,
 
+    /// Comma-separated values: a row for each function and for each branch.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
     /// How many threads; 0: one for each core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     jobs: u16,
@@ -61,8 +66,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             // It is meant for the other.
             capture.symfs.clear();
         }
-        let range = opts.filter.range();
-        let mut counted = Counted::open(&capture, &opts.select, &opts.program, range, opts.jobs)?;
+        let mut counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
         opts.filter.apply(&mut counted.profile, &counted.program)?;
         Ok(counted)
     };
@@ -72,14 +76,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let diff = Diff::new(sides);
     let names = paths.map(|path| path.display().to_string());
     let funnels = both.each_ref().map(|of| &of.profile.funnel);
-    let out =
-        if opts.json { json::object(&diff, &names, funnels) } else { text::all(&diff, &names, opts.top) };
+    let out = match (opts.json, opts.csv) {
+        (true, _) => json::object(&diff, &names, funnels),
+        (_, true) => csv::rows(&diff),
+        _ => text::all(&diff, &names, opts.top),
+    };
     write("-".as_ref(), out.as_bytes())?;
-    let left_out = opts.filter.left_out(funnel::FILTERED);
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);
-        funnel::report_all(&of.profile, &of.program, left_out);
+        let left = Left { known: &of.outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
+        funnel::report_all(&of.profile, &of.program, &left);
     }
     let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
     let [first, second] = both;

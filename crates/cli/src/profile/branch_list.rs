@@ -12,7 +12,8 @@ use tracewright_profile::branch_list::{self, Expanded, Listed, ListedKind};
 use tracewright_profile::{Binary, Profile, Program};
 
 use super::Opts;
-use super::open::{Counted, attribute};
+use super::open::{Counted, attribute, no_trace};
+use crate::filter::Outside;
 use crate::output::{Error, Outcome, report};
 
 /// Programs that are not here are named up to so many.
@@ -29,6 +30,7 @@ pub fn is_one(path: &Path) -> bool {
 
 /// What ran, and the programs.
 pub fn load(opts: &Opts) -> Result<Counted, Error> {
+    no_trace(&opts.capture, &opts.select, &opts.filter, "a branch list")?;
     let path = &opts.capture.capture;
     let wrong = |message: String| Error::Message(format!("{}: {message}", path.display()));
     let bytes = match perf::branch_list(path) {
@@ -92,7 +94,7 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
     profile.funnel.instructions = profile.instructions();
     let program = Program::new(&profile, &image);
     attribute(&mut profile, &program);
-    Ok(Counted { profile, program, outcome, decoded: None })
+    Ok(Counted { profile, program, outcome, decoded: None, outside: Outside::default() })
 }
 
 /// Where the code of a kernel was linked to begin: what simpleperf tells the place of.

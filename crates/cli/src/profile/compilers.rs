@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tracewright_profile::export::gcov::Version;
 use tracewright_profile::export::samples::{Discriminators, Samples};
 use tracewright_profile::export::{self, ranges};
 use tracewright_profile::{Profile, Program, branch_list};
@@ -31,8 +32,10 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
         Format::Profgen => export::profgen::write(profile, program, one()?).into_bytes(),
         Format::Llvm => export::llvm::write(&samples(Discriminators::Clang)?).into_bytes(),
         Format::LlvmBinary => export::llvm_binary::write(&samples(Discriminators::Clang)?),
-        Format::Gcov => export::gcov::write(&samples(Discriminators::Plain)?),
+        Format::Gcov => export::gcov::write(&samples(Discriminators::Plain)?, Version::Two),
+        Format::Gcov16 => export::gcov::write(&samples(Discriminators::Plain)?, Version::Three),
         Format::Table
+        | Format::Csv
         | Format::Folded
         | Format::Flamegraph
         | Format::Pprof

@@ -33,38 +33,40 @@ impl Print for Count {
 impl Count {
     /// What all sources came to, in binaries.
     pub fn finish(self, image: &Image) -> Profile {
-        let flow::Profile { blocks, indirect } =
-            self.all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut profile = Profile::default();
-        let mut places = Places::new(image);
-        // In the order of addresses, so that binaries have the same numbers each time.
-        let mut blocks: Vec<_> = blocks.into_iter().collect();
-        blocks.sort_unstable_by_key(|((block, space), _)| {
-            (space.process(), space.bits(), block.start, block.count)
-        });
-        for ((block, space), count) in &blocks {
-            let code = Code::of(block, places.of(&mut profile, block.start, *space));
-            profile.funnel.instructions += u64::from(block.count) * count;
-            profile.blocks.entry(code).or_default().add(block.ended, *count);
-        }
-        for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {
-            if let Some(to) = target(image, block, *space) {
-                let from = places.of(&mut profile, block.last(), *space);
-                let to = places.of(&mut profile, to, *space);
-                *profile.branches.entry((from, to)).or_default() += count;
-            }
-        }
-        let mut indirect: Vec<_> = indirect.into_iter().collect();
-        indirect.sort_unstable_by_key(|((from, to), _)| {
-            (from.1.process(), from.1.bits(), from.0, to.1.process(), to.1.bits(), to.0)
-        });
-        for (((from, from_space), (to, to_space)), count) in indirect {
-            let (from, to) =
-                (places.of(&mut profile, from, from_space), places.of(&mut profile, to, to_space));
+        in_binaries(self.all.into_inner().unwrap_or_else(PoisonError::into_inner), image)
+    }
+}
+
+/// What was counted by address, in binaries.
+pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Image) -> Profile {
+    let mut profile = Profile::default();
+    let mut places = Places::new(image);
+    // In the order of addresses, so that binaries have the same numbers each time.
+    let mut blocks: Vec<_> = blocks.into_iter().collect();
+    blocks.sort_unstable_by_key(|((block, space), _)| {
+        (space.process(), space.bits(), block.start, block.count)
+    });
+    for ((block, space), count) in &blocks {
+        let code = Code::of(block, places.of(&mut profile, block.start, *space));
+        profile.funnel.instructions += u64::from(block.count) * count;
+        profile.blocks.entry(code).or_default().add(block.ended, *count);
+    }
+    for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {
+        if let Some(to) = target(image, block, *space) {
+            let from = places.of(&mut profile, block.last(), *space);
+            let to = places.of(&mut profile, to, *space);
             *profile.branches.entry((from, to)).or_default() += count;
         }
-        profile
     }
+    let mut indirect: Vec<_> = indirect.into_iter().collect();
+    indirect.sort_unstable_by_key(|((from, to), _)| {
+        (from.1.process(), from.1.bits(), from.0, to.1.process(), to.1.bits(), to.0)
+    });
+    for (((from, from_space), (to, to_space)), count) in indirect {
+        let (from, to) = (places.of(&mut profile, from, from_space), places.of(&mut profile, to, to_space));
+        *profile.branches.entry((from, to)).or_default() += count;
+    }
+    profile
 }
 
 /// Where the direct branch at the end of a block goes.

@@ -11,9 +11,12 @@ pub fn object(report: &Report<'_>) -> String {
         let function = &report.calls.functions.list()[*number as usize];
         let mut row = json!({
             "function": function.name, "address": function.start.map(|start| format!("{start:#x}")),
-            "calls": of.calls, "instructions": of.own.instructions,
-            "inclusive_instructions": of.inclusive.instructions,
+            "instructions": of.own.instructions,
         });
+        if report.is_ordered {
+            row["calls"] = of.calls.into();
+            row["inclusive_instructions"] = of.inclusive.instructions.into();
+        }
         if report.calls.has_cycles {
             row["cycles"] = of.own.cycles.into();
             row["inclusive_cycles"] = of.inclusive.cycles.into();
@@ -29,12 +32,14 @@ pub fn object(report: &Report<'_>) -> String {
             .map(|bucket| json!({ "from": bucket.from, "to": bucket.to, "entries": bucket.count }));
         row["depth"] = of.depth.into();
         row["irreducible"] = of.irreducible.into();
-        row["entries"] = trips.entries.into();
         row["trips"] = trips.trips.into();
-        row["fewest"] = trips.range.map(|range| range.0).into();
-        row["most"] = trips.range.map(|range| range.1).into();
         row["instructions"] = trips.instructions.into();
-        row["histogram"] = histogram.collect();
+        if report.is_ordered {
+            row["entries"] = trips.entries.into();
+            row["fewest"] = trips.range.map(|range| range.0).into();
+            row["most"] = trips.range.map(|range| range.1).into();
+            row["histogram"] = histogram.collect();
+        }
         row
     });
     let branches = report.branches.iter().map(|of| branch(report, of));
@@ -54,6 +59,7 @@ pub fn object(report: &Report<'_>) -> String {
     });
     let mut object = json!({
         "instructions": report.instructions,
+        "ordered": report.is_ordered,
         "callers_unknown": report.losses.gaps,
         "returns_elsewhere": report.losses.returns,
         "functions": functions.collect::<Vec<_>>(),
@@ -93,7 +99,8 @@ fn counted(mut row: Value, event: u8, of: &EventRow) -> Value {
 const HOT: usize = 1000;
 
 fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
-    let branches = paths.conditioned().into_iter().map(|of| {
+    let is_there = |place: Place| report.is_there(place);
+    let branches = paths.conditioned().into_iter().filter(|of| is_there(of.place)).map(|of| {
         let mut row = at(report, of.place);
         row["runs"] = of.runs.into();
         row["taken"] = of.taken.into();
@@ -102,14 +109,14 @@ fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
         row["paths"] = of.paths.into();
         row
     });
-    let correlated = paths.correlated().into_iter().map(|of| {
+    let correlated = paths.correlated().into_iter().filter(|of| is_there(of.place)).map(|of| {
         let mut row = at(report, of.place);
         row["with"] = at(report, of.with);
         row["counts"] = json!(of.counts);
         row["gain"] = of.gain.into();
         row
     });
-    let hot = paths.hot(HOT).into_iter().map(|path| {
+    let hot = report.hot(paths, HOT).into_iter().map(|path| {
         let branches = path
             .branches
             .iter()

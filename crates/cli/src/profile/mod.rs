@@ -3,6 +3,7 @@
 mod branch_list;
 mod compilers;
 mod count;
+mod csv;
 #[cfg(test)]
 mod gather;
 mod json;
@@ -12,35 +13,42 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod text;
+mod windowed;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_profile::export::folded::Weight;
-use tracewright_profile::{Binary, Functions, Graph, Profile, Program, WIDEST, export, store};
+use tracewright_profile::{Binary, Functions, Graph, Places, Profile, Program, WIDEST, export, store};
 
+use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use self::ordered::Ordered;
+use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
+use crate::decode;
 use crate::filter::FilterArgs;
+use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, stdout};
 use crate::stalls::title;
-use crate::{decode, funnel};
 
 /// Count what ran, for people and for compilers.
 ///
 /// Without --format: functions, loops and branches, those that matter first. CAPTURE may also be a profile that was kept (--format
-/// tracewright), or a branch list of simpleperf: of them all formats can be made that do not need the order in which things ran. Their binaries are
-/// looked for where they were, among --image and in --symfs, by build ID where they have one.
+/// tracewright), or a branch list of simpleperf: of them all formats can be made that do not need the order in which things ran, and the
+/// table without calls, trips and cycles. Their binaries are looked for where they were, among --image and in --symfs, by build ID where
+/// they have one. With --function, --range or --binary the table has the rows that lie there, as they are without; stacks (folded and the
+/// like) weigh what ran there, with all their callers.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tracewright profile run
   tracewright profile run --top 20 --paths
+  tracewright profile run --function main --from-cycle 1000 --to-cycle 2000
   tracewright profile run --format flamegraph -o run.svg
+  tracewright profile run --format csv --rows edges -o edges.csv
   tracewright profile perf.data --format autofdo -o app.afdo
   tracewright profile run --format llvm -o app.prof
   clang -O2 -fprofile-sample-use=app.prof app.c
@@ -62,6 +70,10 @@ pub struct Opts {
     /// What is written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
+
+    /// Which rows CSV has. Of profiles that were kept there are no events, and calls, entries of loops and cycles are empty.
+    #[arg(long, value_enum, default_value_t)]
+    rows: Rows,
 
     /// How many rows a table has.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -95,6 +107,8 @@ pub struct Opts {
 pub enum Format {
     /// Functions, loops and branches, those that matter first.
     Table,
+    /// Comma-separated values: all rows of one kind (--rows), for spreadsheets and scripts.
+    Csv,
     /// Call stacks, a line each: `main;sort 1234`, for flame graphs.
     Folded,
     /// A flame graph, as SVG.
@@ -115,6 +129,9 @@ pub enum Format {
     Fdata,
     /// What GCC 12 to 15 read: gcc -fauto-profile.
     Gcov,
+    /// The same as GCC 16 reads it.
+    #[value(name = "gcov-16")]
+    Gcov16,
     /// The text of simpleperf, that create_llvm_prof reads (--profiler text).
     Autofdo,
     /// What simpleperf writes for BOLT: less, and with comments that BOLT does not read.
@@ -132,24 +149,32 @@ pub enum Weigh {
     Cycles,
 }
 
+impl Opts {
+    /// Whether it is the table, or rows of it.
+    fn is_table(&self) -> bool {
+        self.format == Format::Table || self.format == Format::Csv && self.rows.are_of_table()
+    }
+}
+
 impl Format {
-    /// Whether it tells in which order things ran.
-    fn is_ordered(self) -> bool {
-        matches!(self, Self::Table | Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
+    /// Whether it tells who called whom.
+    fn has_stacks(self) -> bool {
+        matches!(self, Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
+    }
+
+    /// Whether it tells of all that ran, and not only of ELF files, which are all that compilers know.
+    fn is_for_people(self) -> bool {
+        self.has_stacks() || matches!(self, Self::Table | Self::Csv | Self::Tracewright)
     }
 
     /// Whether what ran of a binary can be told.
     fn has(self, binary: Option<&Binary>) -> bool {
-        self.is_ordered() || self == Self::Tracewright || binary.is_some_and(|binary| binary.is_elf)
+        self.is_for_people() || binary.is_some_and(|binary| binary.is_elf)
     }
 
     /// What it cannot tell, in words.
     fn cannot(self) -> &'static str {
-        if self.is_ordered() || self == Self::Tracewright {
-            "nothing"
-        } else {
-            "of no ELF file, as memory dumps (--image)"
-        }
+        if self.is_for_people() { "nothing" } else { "of no ELF file, as memory dumps (--image)" }
     }
 }
 
@@ -158,53 +183,99 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
     let is_binary = matches!(
         opts.format,
-        Format::Tracewright | Format::LlvmBinary | Format::Pprof | Format::BranchList | Format::Gcov
+        Format::Tracewright
+            | Format::LlvmBinary
+            | Format::Pprof
+            | Format::BranchList
+            | Format::Gcov
+            | Format::Gcov16
     );
     if is_binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
-    let range = opts.filter.range();
-    let mut counted = if branch_list::is_one(&opts.capture.capture) {
+    let counted = if branch_list::is_one(&opts.capture.capture) {
         branch_list::load(opts)?
     } else {
-        Counted::open(&opts.capture, &opts.select, &opts.program, range, opts.jobs)?
+        Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?
     };
-    let is_whole = counted.profile.instructions() == counted.profile.funnel.instructions;
-    if opts.format.is_ordered() && opts.filter.any_places() {
-        let message =
-            "--function, --range and --binary are for formats that only count: choose one with --format";
-        return Err(Error::Message(message.into()));
+    let Counted { mut profile, program, outcome, decoded, outside } = counted;
+    let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
+    let places = opts.filter.places(&profile, &[&program])?;
+    // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
+    if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
+        profile.retain(|place| places.has(place));
     }
-    opts.filter.apply(&mut counted.profile, &counted.program)?;
-    let Counted { mut profile, program, outcome, decoded } = counted;
     profile.funnel.in_output = in_output(&profile, opts.format);
     let bytes = match (opts.format, &decoded) {
         (Format::Tracewright, _) => store::write(&profile),
-        (format, Some(decoded)) if format.is_ordered() => in_order(opts, decoded, &profile, &program)?,
-        (format, None) if format.is_ordered() => {
-            let path = opts.capture.capture.display();
-            let message = format!("{path} does not tell in which order things ran: choose another --format");
-            return Err(Error::Message(message));
+        _ if opts.is_table() => {
+            let mut functions = Functions::default();
+            let graph = Graph::new(&profile, |place| functions.at(&program, place));
+            let report = match &decoded {
+                Some(decoded) => {
+                    let done = in_order(opts, decoded, &program, &graph, None)?;
+                    Report::new(&profile, &program, &graph, done, places.as_ref())
+                }
+                None if opts.format == Format::Csv && opts.rows.are_of_events() => {
+                    return Err(without_order(opts, "--rows"));
+                }
+                None => Report::of_counts(&profile, &program, &graph, places.as_ref()),
+            };
+            profile.funnel.in_output = report.shown;
+            match (opts.format, opts.json) {
+                (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
+                (_, true) => json::object(&report),
+                (_, false) => text::all(&report, opts.top),
+            }
+            .into_bytes()
         }
+        (format, Some(decoded)) if format.has_stacks() => {
+            stacks(opts, decoded, &profile, &program, places.as_ref())?
+        }
+        (format, None) if format.has_stacks() => return Err(without_order(opts, "--format")),
+        (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
     write(output, &bytes)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
-    funnel::report_all(&profile, &program, opts.filter.left_out(otherwise));
+    let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
+    funnel::report_all(&profile, &program, &left);
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
 
+/// The capture only counts.
+fn without_order(opts: &Opts, option: &str) -> Error {
+    let path = opts.capture.capture.display();
+    Error::Message(format!("{path} does not tell in which order things ran: choose another {option}"))
+}
+
 /// What needs all elements once more, in order: who called whom, how loops turned.
-fn in_order(opts: &Opts, decoded: &Decoded, profile: &Profile, program: &Program) -> Result<Vec<u8>, Error> {
-    let Decoded { capture, image } = decoded;
-    let mut functions = Functions::default();
-    let graph = Graph::new(profile, |place| functions.at(program, place));
+fn in_order(
+    opts: &Opts,
+    Decoded { capture, image }: &Decoded,
+    program: &Program,
+    graph: &Graph,
+    places: Option<&Places>,
+) -> Result<Done, Error> {
     let clocks = Clocks::open(capture);
-    let ordered = Ordered::new(&clocks, program, &graph, opts.paths.map(usize::from));
+    let window = opts.filter.window()?;
+    let only = Only { window: &window, places };
+    let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
     let range = opts.filter.range();
     decode::within(capture, image, (&opts.select, &opts.program), &ordered, range, 1)?;
-    let done = ordered.finish();
+    Ok(ordered.finish())
+}
+
+/// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.
+fn stacks(
+    opts: &Opts,
+    decoded: &Decoded,
+    profile: &Profile,
+    program: &Program,
+    places: Option<&Places>,
+) -> Result<Vec<u8>, Error> {
+    let done = in_order(opts, decoded, program, &Graph::default(), places)?;
     let weight = match opts.weight {
         Weigh::Instructions => Weight::Instructions,
         Weigh::Cycles if !done.calls.has_cycles => {
@@ -219,11 +290,7 @@ fn in_order(opts: &Opts, decoded: &Decoded, profile: &Profile, program: &Program
         Format::Flamegraph => export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
             .map_err(Error::Message)?,
         Format::Pprof => export::pprof::write(&done.calls, profile, program),
-        Format::Callgrind => export::callgrind::write(&done.calls, profile, program).into_bytes(),
-        _ => {
-            let report = Report::new(profile, program, &graph, done);
-            if opts.json { json::object(&report) } else { text::all(&report, opts.top) }.into_bytes()
-        }
+        _ => export::callgrind::write(&done.calls, profile, program).into_bytes(),
     })
 }
 

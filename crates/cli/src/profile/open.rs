@@ -9,8 +9,11 @@ use tracewright_input::{Capture, ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 
 use super::count::Count;
+use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode::part::{Range, Tally};
+use crate::clocks::Clocks;
+use crate::decode::part::Tally;
+use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
 use crate::{decode, images};
 
@@ -21,6 +24,8 @@ pub struct Counted {
     pub outcome: Outcome,
     /// What it was decoded from, if it was.
     pub decoded: Option<Decoded>,
+    /// What is not in the time asked for.
+    pub outside: Outside,
 }
 
 /// A capture, and the programs that ran.
@@ -33,25 +38,17 @@ pub struct Decoded {
 const MOST_NAMED: usize = 5;
 
 impl Counted {
-    /// Opens what is given as CAPTURE, and counts what is in `range` of it.
+    /// Opens what is given as CAPTURE, and counts what is in the part and in the time of it that `filter` asks for.
     pub fn open(
         capture: &CaptureArgs,
         select: &SelectArgs,
         program: &ProgramArgs,
-        range: Range,
+        filter: &FilterArgs,
         jobs: u16,
     ) -> Result<Self, Error> {
+        let (range, window) = (filter.range(), filter.window()?);
         if is_profile(&capture.capture) {
-            let option = [
-                (!select.is_all(), "--id and --buffer"),
-                (!range.is_all(), "--from and --to"),
-                (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),
-            ];
-            if let Some((_, option)) = option.iter().find(|(given, _)| *given) {
-                let path = capture.capture.display();
-                let message = format!("{path} is a profile, without any trace: {option} are for captures");
-                return Err(Error::Message(message));
-            }
+            no_trace(capture, select, filter, "a profile")?;
             return Self::read(capture, &program.images);
         }
         let opened = capture.open()?;
@@ -59,15 +56,26 @@ impl Counted {
         let outcome = report_problems(&opened.problems, Needs::All);
         let outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
-        let count = Count::default();
-        let jobs = decode::number_of(jobs);
-        let (tally, errors) = decode::within(&opened, &image, (select, program), &count, range, jobs)?;
-        let mut profile = count.finish(&image);
+        let asked = (select, program);
+        let (mut profile, program, outside, (tally, errors)) = if window.is_all() {
+            let count = Count::default();
+            let told = decode::within(&opened, &image, asked, &count, range, decode::number_of(jobs))?;
+            let mut profile = count.finish(&image);
+            let program = Program::new(&profile, &image);
+            attribute(&mut profile, &program);
+            (profile, program, Outside::default(), told)
+        } else {
+            let clocks = Clocks::open(&opened);
+            let window = filter.window_of(&opened, select, &clocks)?;
+            let count = Windowed::new(&clocks, &window);
+            let told = decode::within(&opened, &image, asked, &count, range, 1)?;
+            let (profile, program, outside) = count.finish(&image);
+            (profile, program, outside, told)
+        };
         fill(&mut profile.funnel, &tally);
-        let program = Program::new(&profile, &image);
-        attribute(&mut profile, &program);
         let outcome = outcome.and(Outcome::from_errors(errors));
-        Ok(Self { profile, program, outcome, decoded: Some(Decoded { capture: opened, image }) })
+        let decoded = Some(Decoded { capture: opened, image });
+        Ok(Self { profile, program, outcome, decoded, outside })
     }
 
     /// Reads a file that holds a profile, and looks for the binaries.
@@ -78,8 +86,26 @@ impl Counted {
         if profile.instructions() == profile.funnel.instructions {
             attribute(&mut profile, &program);
         }
-        Ok(Self { profile, program, outcome, decoded: None })
+        Ok(Self { profile, program, outcome, decoded: None, outside: Outside::default() })
     }
+}
+
+/// Refuses options that are about trace, for a file without any.
+pub fn no_trace(
+    capture: &CaptureArgs,
+    select: &SelectArgs,
+    filter: &FilterArgs,
+    what: &str,
+) -> Result<(), Error> {
+    let option = [
+        (!select.is_all(), "--id and --buffer"),
+        (!filter.range().is_all(), "--from and --to"),
+        (!filter.window()?.is_all(), "--from-cycle, --to-cycle, --from-time and --to-time"),
+        (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),
+    ];
+    let Some((_, option)) = option.iter().find(|(given, _)| *given) else { return Ok(()) };
+    let path = capture.capture.display();
+    Err(Error::Message(format!("{path} is {what}, without any trace: {option} are for captures")))
 }
 
 /// Whether a file holds a profile.

@@ -1,15 +1,17 @@
 //! Elements of all sources in order: who called whom, how often loops turned.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use tracewright_core::Element;
+use tracewright_core::{Block, Element};
 use tracewright_profile::{
-    CallTree, Clock, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, Program, Sums, Thread,
-    Told, Tracker, Tree, TripCounts, Trips,
+    CallTree, Clock, EventRow, Events, Functions, Gate, Graph, Losses, Meter, Paths, Place, Places, Program,
+    Sums, Thread, Told, Tracker, Tree, TripCounts, Trips, Window, cut,
 };
 
 use crate::clocks::{self, Clocks};
+use crate::decode;
 use crate::decode::part::{At, Print};
 use crate::line::Line;
 
@@ -20,8 +22,19 @@ pub struct Ordered<'a> {
     graph: &'a Graph,
     /// How many branches paths have, if they are wanted.
     paths: Option<usize>,
+    only: Only<'a>,
     done: Mutex<Done>,
 }
+
+/// What counts: calls that happen in this time, and blocks that run in it and are in these places.
+#[derive(Clone, Copy)]
+pub struct Only<'a> {
+    pub window: &'a Window,
+    pub places: Option<&'a Places>,
+}
+
+/// Whose cycles those are of what does not count.
+const NOBODY: u32 = u32::MAX;
 
 /// What all sources came to.
 #[derive(Default)]
@@ -44,13 +57,28 @@ struct Source<'a> {
     functions: Functions,
     watch: (Tree, Trips<'a>),
     timed: Option<(Clock<'a>, Meter)>,
+    gate: Gate,
     paths: Option<Paths>,
     events: Events,
 }
 
 impl<'a> Ordered<'a> {
-    pub fn new(clocks: &'a Clocks, program: &'a Program, graph: &'a Graph, paths: Option<usize>) -> Self {
-        Self { clocks, program, graph, paths, done: Mutex::default() }
+    pub fn new(
+        clocks: &'a Clocks,
+        program: &'a Program,
+        graph: &'a Graph,
+        paths: Option<usize>,
+        only: Only<'a>,
+    ) -> Self {
+        Self { clocks, program, graph, paths, only, done: Mutex::default() }
+    }
+
+    /// What counts of a block.
+    #[inline]
+    fn part(&self, at: &At<'_>, block: &Block, inside: &Range<u32>) -> Option<Block> {
+        let place = || self.program.place(at.image, block.start, at.space);
+        let is_there = self.only.places.is_none_or(|places| places.has(place()));
+        if is_there { cut(at.image, at.space, block, inside) } else { None }
     }
 
     /// What all sources came to.
@@ -67,6 +95,7 @@ impl<'a> Ordered<'a> {
             tracker: Tracker::default(),
             functions: Functions::default(),
             watch: (Tree::default(), Trips::new(self.graph)),
+            gate: Gate::new(self.only.window, self.clocks.kind(index)),
             timed,
             paths: self.paths.map(Paths::new),
             events: Events::default(),
@@ -79,37 +108,77 @@ impl<'a> Print for Ordered<'a> {
     type State = State<'a>;
 
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
-        let Source { tracker, functions, watch, timed, paths, events } =
+        let Source { tracker, functions, watch, timed, gate, paths, events } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
+        let told = clock.map(|clock| clock.take(element));
+        let inside = gate.take(element, told.as_ref());
+        let part = match element {
+            Element::Block(block) => self.part(at, block, &inside),
+            _ => None,
+        };
+        watch.0.count_calls(if part.is_some() { inside.start == 0 } else { gate.is_open() });
         tracker.take(element, at.space, |address, space| functions.find(at.image, address, space), watch);
         let (tree, trips) = watch;
         let node = tree.current();
-        if let Element::Block(block) = element {
+        if let Some(block) = &part {
             tree.add(node, Sums { instructions: block.count.into(), cycles: 0 });
             trips.block(block, at.space, |address, space| self.program.place(at.image, address, space));
         }
-        if let Some((clock, meter)) = timed {
-            let add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
-            let told = clock.take(element);
-            events.take(element, at.space, Some(&told));
+        if gate.is_open() || !matches!(element, Element::Event(_)) {
+            events.take(element, at.space, told.as_ref());
+        }
+        if let (Some(meter), Some(told)) = (meter, told) {
+            let mut add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
             match told {
-                Told::Block(stamps) => meter.block(node, stamps, add),
+                Told::Block(stamps) => {
+                    let inside =
+                        if part.is_some() { inside.start as usize..inside.end as usize } else { 0..0 };
+                    meter.block(NOBODY, &stamps[..inside.start], &mut add);
+                    meter.block(node, &stamps[inside.clone()], &mut add);
+                    meter.block(NOBODY, &stamps[inside.end..], &mut add);
+                }
                 told => meter.told(told, add),
             }
-        } else {
-            events.take(element, at.space, None);
         }
-        if let Some(paths) = paths {
+        let is_left_out =
+            matches!(element, Element::Block(block) if part.is_none() || inside.end < block.count);
+        if let Some(paths) = paths.as_mut().filter(|_| !is_left_out) {
             paths.take(element, at.space, |address, space| self.program.place(at.image, address, space));
         }
     }
 
+    /// Time goes on in what is not asked for.
+    fn passed(&self, state: &mut State<'a>, source: &decode::source::Source<'_>, element: &Element) {
+        if !self.clocks.any() {
+            return;
+        }
+        let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
+        let Some((clock, meter)) = &mut of.timed else { return };
+        let told = clock.take(element);
+        of.gate.pass(element, Some(&told));
+        let tree = &mut of.watch.0;
+        let add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
+        match told {
+            Told::Block(stamps) => meter.block(NOBODY, stamps, add),
+            told => meter.told(told, add),
+        }
+    }
+
+    fn needs_all(&self) -> bool {
+        self.clocks.any()
+    }
+
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
         let Some(source) = std::mem::take(state).0 else { return };
-        let Source { tracker, functions, watch: (tree, trips), timed, paths, events } = *source;
+        let Source { tracker, functions, watch: (tree, trips), timed, paths, events, .. } = *source;
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((mut clock, _)) = timed {
-            clocks::report_end(at.source.id, clock.end());
+            let end = clock.end();
+            // With a time that is asked for, the clock was read before.
+            if self.only.window.is_all() {
+                clocks::report_end(at.source.id, end);
+            }
             done.calls.has_cycles = true;
         }
         let threads: Vec<_> = tracker.threads().iter().map(name).collect();

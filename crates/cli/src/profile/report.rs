@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tracewright_profile::{
-    Branch, CallTree, Calls, EventRow, Graph, Loop, Losses, Paths, Place, Profile, Program, TripCounts,
-    branches,
+    Branch, CallTree, Calls, EventRow, Graph, HotPath, How, Loop, Losses, Paths, Place, Places, Profile,
+    Program, Sums, TripCounts, Watch, branches, counted,
 };
 
 use super::ordered::Done;
@@ -15,10 +15,17 @@ use crate::decode::names;
 pub struct Report<'a> {
     pub program: &'a Program,
     pub graph: &'a Graph,
+    /// Only rows that are there.
+    places: Option<&'a Places>,
+    /// Whether it is known in which order things ran: otherwise there are no callers, entries of loops, nor cycles.
+    pub is_ordered: bool,
     pub calls: CallTree,
     pub losses: Losses,
+    /// Of all functions, shown or not: what shares are of.
     pub instructions: u64,
     pub cycles: u64,
+    /// Instructions of the functions that are shown.
+    pub shown: u64,
     /// By number among the tree's functions: those with most of their own first.
     pub functions: Vec<(u32, Calls)>,
     /// Those in which most ran first.
@@ -33,8 +40,16 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(profile: &Profile, program: &'a Program, graph: &'a Graph, done: Done) -> Self {
+    /// Of what was gathered in order, the rows that are in `places`.
+    pub fn new(
+        profile: &Profile,
+        program: &'a Program,
+        graph: &'a Graph,
+        done: Done,
+        places: Option<&'a Places>,
+    ) -> Self {
         let Done { calls, losses, trips, paths, events } = done;
+        let is_there = |place: Place| places.is_none_or(|places| places.has(place));
         let mut functions: Vec<_> = calls.tree.functions().into_iter().collect();
         functions.sort_by_key(|(number, of)| {
             (
@@ -42,10 +57,23 @@ impl<'a> Report<'a> {
                 calls.functions.name(*number).to_owned(),
             )
         });
+        let instructions = functions.iter().map(|(_, of)| of.own.instructions).sum();
+        let cycles = functions.iter().map(|(_, of)| of.own.cycles).sum();
+        // Others were entered at another time than the one that is asked for.
+        functions.retain(|(_, of)| of.calls > 0 || of.inclusive.instructions > 0);
+        if let Some(places) = places {
+            let there = places.functions_of(profile, program);
+            let of = |number: u32| calls.functions.list().get(number as usize);
+            functions.retain(|(number, _)| {
+                of(*number).is_some_and(|function| there.contains(&(function.file, function.start)))
+            });
+        }
+        let shown = functions.iter().map(|(_, of)| of.own.instructions).sum();
         let mut loops: Vec<_> = graph.loops().iter().copied().zip(trips).collect();
+        loops.retain(|(of, _)| is_there(graph.leaders()[of.header as usize].place));
         loops.sort_by_key(|(of, trips)| (Reverse(trips.instructions), of.header));
         let (mut indirect, mut conditional) = (Vec::new(), Vec::new());
-        for branch in branches(profile) {
+        for branch in branches(profile).into_iter().filter(|branch| is_there(branch.place)) {
             if branch.class.conditional {
                 conditional.push(branch);
             } else if branch.is_indirect_call() {
@@ -55,16 +83,18 @@ impl<'a> Report<'a> {
         conditional.sort_by_key(|branch| (Reverse((branch.minority(), branch.runs())), branch.place));
         indirect.sort_by_key(|branch| (Reverse(branch.runs()), branch.place));
         let mut events: Vec<_> = events.into_iter().map(|((event, at), row)| (event, at, row)).collect();
+        events.retain(|(_, at, _)| places.is_none() || at.is_some_and(is_there));
         events.sort_by_key(|(event, at, row)| (Reverse(row.count), *event, *at));
-        let instructions = functions.iter().map(|(_, of)| of.own.instructions).sum();
-        let cycles = functions.iter().map(|(_, of)| of.own.cycles).sum();
         Self {
             program,
             graph,
+            places,
+            is_ordered: true,
             calls,
             losses,
             instructions,
             cycles,
+            shown,
             functions,
             loops,
             branches: conditional,
@@ -72,6 +102,46 @@ impl<'a> Report<'a> {
             paths,
             events,
         }
+    }
+
+    /// Of what counts alone tell.
+    pub fn of_counts(
+        profile: &Profile,
+        program: &'a Program,
+        graph: &'a Graph,
+        places: Option<&'a Places>,
+    ) -> Self {
+        let mut calls = CallTree::default();
+        calls.tree.thread(0);
+        for (code, runs) in &profile.blocks {
+            let function = calls.functions.of(profile, program, code.start);
+            calls.tree.enter(function, How::Found);
+            let node = calls.tree.current();
+            let instructions = u64::from(code.count).saturating_mul(runs.all());
+            calls.tree.add(node, Sums { instructions, cycles: 0 });
+            calls.tree.leave();
+        }
+        let done = Done { calls, trips: counted(graph, profile), ..Done::default() };
+        Self { is_ordered: false, ..Self::new(profile, program, graph, done, places) }
+    }
+
+    /// Whether rows of this place are shown.
+    pub fn is_there(&self, place: Place) -> bool {
+        self.places.is_none_or(|places| places.has(place))
+    }
+
+    /// Whether only some rows are shown.
+    pub fn is_part(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// The paths that run most often: those that end there.
+    pub fn hot(&self, paths: &Paths, most: usize) -> Vec<HotPath> {
+        if self.places.is_none() {
+            return paths.hot(most);
+        }
+        let ends_there = |path: &HotPath| path.branches.last().is_some_and(|(at, _)| self.is_there(*at));
+        paths.hot(usize::MAX).into_iter().filter(ends_there).take(most).collect()
     }
 
     /// Events by number and function, the most first.

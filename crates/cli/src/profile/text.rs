@@ -34,9 +34,16 @@ fn sums(text: &mut String, report: &Report<'_>) {
         let each = ratio(report.cycles, report.instructions);
         line(report.cycles, &format!("cycles of them, {each} each"));
     }
-    line(report.functions.len() as u64, "functions");
+    if report.is_part() {
+        line(report.shown, "instructions of the functions that are asked for");
+    }
+    line(report.functions.len() as u64, if report.functions.len() == 1 { "function" } else { "functions" });
+    if !report.is_ordered {
+        let _ = writeln!(text, "{:>16}  counts without order: calls, trips, cycles are not known", "-");
+        return;
+    }
     let calls = report.functions.iter().map(|(_, of)| of.calls).sum();
-    line(calls, "calls");
+    line(calls, if calls == 1 { "call" } else { "calls" });
     // The beginning is no gap.
     if report.losses.gaps > 1 {
         line(report.losses.gaps, "times the caller is not known: the trace begins, or was lost");
@@ -50,6 +57,9 @@ fn sums(text: &mut String, report: &Report<'_>) {
 }
 
 fn functions(text: &mut String, report: &Report<'_>, top: usize) {
+    if !report.is_ordered {
+        return counted_functions(text, report, top);
+    }
     let has_cycles = report.calls.has_cycles;
     let _ = write!(text, "\n{:>13}{:>6}{:>14}{:>6}{:>11}", "exclusive", "%", "inclusive", "%", "calls");
     let _ = writeln!(text, "{}  function", if has_cycles { format!("{:>6}", "CPI") } else { String::new() });
@@ -73,9 +83,22 @@ fn functions(text: &mut String, report: &Report<'_>, top: usize) {
     more(text, report.functions.len(), top, "function");
 }
 
+fn counted_functions(text: &mut String, report: &Report<'_>, top: usize) {
+    let _ = writeln!(text, "\n{:>13}{:>6}  function", "exclusive", "%");
+    for (number, of) in report.functions.iter().take(top) {
+        let own = of.own.instructions;
+        let name = names::cut(report.calls.functions.name(*number), WIDTH - 21);
+        let _ = writeln!(text, "{:>13}{:>6}  {name}", grouped(own), percent(own, report.instructions));
+    }
+    more(text, report.functions.len(), top, "function");
+}
+
 fn loops(text: &mut String, report: &Report<'_>, top: usize) {
     if report.loops.is_empty() {
         return;
+    }
+    if !report.is_ordered {
+        return counted_loops(text, report, top);
     }
     let _ = writeln!(
         text,
@@ -96,6 +119,23 @@ fn loops(text: &mut String, report: &Report<'_>, top: usize) {
         let indent = (of.depth as usize).min(6);
         let place = place(report, report.header(of), WIDTH - 50 - indent);
         let _ = writeln!(text, "{:indent$}{place}", "");
+    }
+    more(text, report.loops.len(), top, "loop");
+}
+
+fn counted_loops(text: &mut String, report: &Report<'_>, top: usize) {
+    let _ = writeln!(text, "\n{:>13}{:>6}{:>15}  loop", "instructions", "%", "header ran");
+    for (of, trips) in report.loops.iter().take(top) {
+        let indent = (of.depth as usize).min(6);
+        let _ = writeln!(
+            text,
+            "{:>13}{:>6}{:>15}  {:indent$}{}",
+            grouped(trips.instructions),
+            percent(trips.instructions, report.instructions),
+            grouped(trips.trips),
+            "",
+            place(report, report.header(of), WIDTH - 36 - indent)
+        );
     }
     more(text, report.loops.len(), top, "loop");
 }
@@ -177,7 +217,8 @@ fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize
         text,
         "\nBranches, given the {width} branches before them; bits: 0 always the same, 1 a coin."
     );
-    let rows = paths.conditioned();
+    let mut rows = paths.conditioned();
+    rows.retain(|row| report.is_there(row.place));
     let _ = writeln!(text, "{:>13}{:>8}{:>7}{:>7}{:>9}  branch", "runs", "taken %", "bits", "given", "paths");
     for row in rows.iter().take(top) {
         let _ = writeln!(
@@ -192,7 +233,8 @@ fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize
         );
     }
     more(text, rows.len(), top, "branch");
-    let rows = paths.correlated();
+    let mut rows = paths.correlated();
+    rows.retain(|row| report.is_there(row.place));
     let _ = writeln!(text, "\n{:>13}{:>7}  branch <- the one before it that tells of it", "runs", "bits");
     for row in rows.iter().take(top) {
         let room = (WIDTH - 26) / 2;
@@ -201,7 +243,7 @@ fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize
     }
     more(text, rows.len(), top, "pair");
     let _ = writeln!(text, "\n{:>13}  hot path: + taken, - not", "runs");
-    for path in paths.hot(top) {
+    for path in report.hot(paths, top) {
         let mut line = format!("{:>13} ", grouped(path.runs));
         for (at, taken) in path.branches {
             let word = format!(" {}{}", report.place(at, 40), if taken { " +" } else { " -" });

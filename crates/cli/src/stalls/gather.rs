@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element};
-use tracewright_profile::{Clock, Stalls, Told};
+use tracewright_profile::{Clock, Gate, Stalls, Told, Window, cut};
 
 use crate::clocks::{self, Clocks};
 use crate::decode::names;
 use crate::decode::part::{At, Print};
+use crate::decode::source::Source;
 use crate::line::Line;
 
-/// Sums up what is decoded.
-pub struct Gather<'a> {
+/// Sums up what is decoded. `AGAIN`: all was decoded before, and what is wrong with it was said.
+pub struct Gather<'a, const AGAIN: bool = false> {
     clocks: &'a Clocks,
+    window: &'a Window,
     done: Mutex<Vec<OfSource>>,
 }
 
@@ -38,6 +40,7 @@ pub enum State<'a> {
 
 pub struct Timed<'a> {
     clock: Clock<'a>,
+    gate: Gate,
     stalls: Stalls,
     functions: Functions,
 }
@@ -49,9 +52,24 @@ struct Functions {
     names: Vec<String>,
 }
 
-impl<'a> Gather<'a> {
-    pub fn new(clocks: &'a Clocks) -> Self {
-        Self { clocks, done: Mutex::default() }
+impl<'a, const AGAIN: bool> Gather<'a, AGAIN> {
+    /// Of what is in this time.
+    pub fn new(clocks: &'a Clocks, window: &'a Window) -> Self {
+        Self { clocks, window, done: Mutex::default() }
+    }
+
+    /// A source at work, if anybody knows its cycles.
+    fn timed<'s>(&self, state: &'s mut State<'a>, source: usize) -> Option<&'s mut Timed<'a>> {
+        if let State::New = state {
+            *state = self.clocks.clock(source).map_or(State::Off, |clock| {
+                let (gate, stalls) = (Gate::new(self.window, Some(clock.kind())), Stalls::new(clock.kind()));
+                State::On(Box::new(Timed { clock, gate, stalls, functions: Functions::default() }))
+            });
+        }
+        match state {
+            State::On(timed) => Some(timed),
+            State::New | State::Off => None,
+        }
     }
 
     /// What all sources came to.
@@ -62,33 +80,55 @@ impl<'a> Gather<'a> {
     }
 }
 
-impl<'a> Print for Gather<'a> {
+impl<'a, const AGAIN: bool> Print for Gather<'a, AGAIN> {
+    const AGAIN: bool = AGAIN;
     type State = State<'a>;
 
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
-        if let State::New = state {
-            *state = self.clocks.clock(at.source.index).map_or(State::Off, |clock| {
-                let stalls = Stalls::new(clock.kind());
-                State::On(Box::new(Timed { clock, stalls, functions: Functions::default() }))
-            });
-        }
-        let State::On(timed) = state else { return };
-        let Timed { clock, stalls, functions } = &mut **timed;
-        match (clock.take(element), element) {
+        let Some(timed) = self.timed(state, at.source.index) else { return };
+        let Timed { clock, gate, stalls, functions } = timed;
+        let told = clock.take(element);
+        let inside = gate.take(element, Some(&told));
+        match (told, element) {
             (Told::Block(stamps), Element::Block(block)) => {
-                stalls.block(block, at.space, stamps, || functions.number(at, block));
+                let Some(part) = cut(at.image, at.space, block, &inside) else {
+                    return stalls.passed(stamps);
+                };
+                let (before, rest) = stamps.split_at(inside.start as usize);
+                let (stamps, after) = rest.split_at(part.count as usize);
+                stalls.passed(before);
+                stalls.block(&part, at.space, stamps, || functions.number(at, block));
+                stalls.passed(after);
             }
             (told, _) => stalls.told(told),
         }
+    }
+
+    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+        let Some(Timed { clock, gate, stalls, .. }) = self.timed(state, source.index) else { return };
+        let told = clock.take(element);
+        gate.pass(element, Some(&told));
+        match told {
+            Told::Block(stamps) => stalls.passed(stamps),
+            told => stalls.told(told),
+        }
+    }
+
+    /// Cycles are counted from the beginning.
+    fn needs_all(&self) -> bool {
+        true
     }
 
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
         let index = at.source.index;
         let of = match std::mem::take(state) {
             State::On(timed) => {
-                let Timed { mut clock, mut stalls, functions } = *timed;
+                let Timed { mut clock, mut stalls, functions, .. } = *timed;
                 let end = clock.end();
-                clocks::report_end(at.source.id, end);
+                // With a time that is asked for, the clock was read before.
+                if !AGAIN || self.window.is_all() {
+                    clocks::report_end(at.source.id, end);
+                }
                 stalls.finish(end.cycle);
                 OfSource { index, stalls: Some(stalls), functions: functions.names }
             }

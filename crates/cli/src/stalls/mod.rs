@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright_profile::Window;
 
 pub use self::gather::Gather;
 use self::gather::OfSource;
@@ -104,7 +105,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             opts.capture.capture.display()
         )));
     }
-    let gather = Gather::new(&clocks);
+    let window = Window::default();
+    let gather = Gather::<false>::new(&clocks, &window);
     let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
     let mut sources = gather.finish();
     for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {

@@ -1,14 +1,18 @@
 //! Elements of all sources, as slices.
 
+use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracewright_core::Element;
-use tracewright_profile::slices::{Limits, Slicer, Slices};
+use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
 use tracewright_profile::{Functions, Thread};
 
 use crate::clocks::{self, Clocks};
 use crate::decode::part::{At, Print};
+use crate::decode::source::Source;
+use crate::filter::Outside;
 use crate::line::Line;
 
 /// What a timeline's times are.
@@ -50,16 +54,31 @@ pub trait Viewer {
 pub struct Gather<'a> {
     clocks: &'a Clocks,
     limits: Limits,
+    times: Option<Range<u64>>,
     names: &'a [String],
     units: &'a [Unit],
+    /// Functions whose slices are wanted: their files and starts; nothing: all.
+    only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
     shared: Mutex<Shared<'a>>,
 }
 
 struct Shared<'a> {
     viewer: Box<dyn Viewer + Send + 'a>,
     failed: Option<io::Error>,
-    /// Sources that ended: how many slices, and where they were cut.
-    done: Vec<(usize, u64, Option<u64>)>,
+    done: Vec<Done>,
+}
+
+/// A source that ended.
+pub struct Done {
+    /// Its number in the capture.
+    pub index: usize,
+    /// How many slices it has.
+    pub slices: u64,
+    /// When they were cut.
+    pub cut: Option<u64>,
+    /// What became of its instructions.
+    pub shown: Shown,
+    pub outside: Outside,
 }
 
 /// A source that is being written.
@@ -77,6 +96,7 @@ struct Hand<'h, 'a> {
     source: usize,
     functions: &'h Functions,
     slices: &'h mut u64,
+    only: Option<&'h HashSet<(Option<u32>, Option<u64>)>>,
     shared: MutexGuard<'h, Shared<'a>>,
 }
 
@@ -101,18 +121,32 @@ impl Slices for Hand<'_, '_> {
     fn end(&mut self, thread: u32, time: u64) {
         self.event(thread, time, Event::End);
     }
+
+    fn wants(&self, function: u32) -> bool {
+        let Some(only) = self.only else { return true };
+        let function = self.functions.list().get(function as usize);
+        function.is_some_and(|function| only.contains(&(function.file, function.start)))
+    }
 }
 
 impl<'a> Gather<'a> {
     pub fn new(
         clocks: &'a Clocks,
-        limits: Limits,
+        (limits, times): (Limits, Option<Range<u64>>),
         names: &'a [String],
         units: &'a [Unit],
+        only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
         viewer: Box<dyn Viewer + Send + 'a>,
     ) -> Self {
         let shared = Mutex::new(Shared { viewer, failed: None, done: Vec::new() });
-        Self { clocks, limits, names, units, shared }
+        Self { clocks, limits, times, names, units, only, shared }
+    }
+
+    fn source(&self, index: usize) -> Box<Of<'a>> {
+        let timed = self.unit(index) != Unit::Instructions;
+        let clock = if timed { self.clocks.clock(index) } else { None };
+        let slicer = Slicer::at_times(clock, self.limits, self.times.clone());
+        Box::new(Of { slicer, functions: Functions::default(), slices: 0 })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared<'a>> {
@@ -123,8 +157,8 @@ impl<'a> Gather<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Writes the end. Of each source: its number, how many slices it has, and where they were cut.
-    pub fn finish(self) -> io::Result<Vec<(usize, u64, Option<u64>)>> {
+    /// Writes the end; what each source came to.
+    pub fn finish(self) -> io::Result<Vec<Done>> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
@@ -137,16 +171,12 @@ impl<'a> Gather<'a> {
 }
 
 impl<'a> Print for Gather<'a> {
+    const AGAIN: bool = true;
     type State = State<'a>;
 
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
         let index = at.source.index;
-        let of = state.0.get_or_insert_with(|| {
-            let timed = self.unit(index) != Unit::Instructions;
-            let clock = if timed { self.clocks.clock(index) } else { None };
-            let slicer = Slicer::new(clock, self.limits);
-            Box::new(Of { slicer, functions: Functions::default(), slices: 0 })
-        });
+        let of = state.0.get_or_insert_with(|| self.source(index));
         let Of { slicer, functions, slices } = &mut **of;
         // The function of a block is known before slices are told.
         if let Element::Block(block) = element {
@@ -159,8 +189,21 @@ impl<'a> Print for Gather<'a> {
         }
         let known = &*functions;
         let find = |address, space| known.known(address, space);
-        let mut hand = Hand { source: index, functions: known, slices, shared: self.shared() };
+        let (only, shared) = (self.only, self.shared());
+        let mut hand = Hand { source: index, functions: known, slices, only, shared };
         slicer.take(element, at.space, find, &mut hand);
+    }
+
+    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+        let Of { slicer, functions, slices } =
+            &mut **state.0.get_or_insert_with(|| self.source(source.index));
+        let (only, shared) = (self.only, self.shared());
+        slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
+    }
+
+    /// Cycles are counted from the beginning.
+    fn needs_all(&self) -> bool {
+        self.clocks.any()
     }
 
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
@@ -168,7 +211,8 @@ impl<'a> Print for Gather<'a> {
         let index = at.source.index;
         let Of { slicer, functions, slices } = &mut *of;
         let end = {
-            let mut hand = Hand { source: index, functions, slices, shared: self.shared() };
+            let (only, shared) = (self.only, self.shared());
+            let mut hand = Hand { source: index, functions, slices, only, shared };
             slicer.finish(&mut hand)
         };
         if let Some(end) = end {
@@ -180,6 +224,7 @@ impl<'a> Print for Gather<'a> {
         if let Err(error) = told {
             shared.failed.get_or_insert(error);
         }
-        shared.done.push((index, *slices, slicer.cut()));
+        let (shown, outside) = (slicer.shown(), Outside::from(slicer.gate()));
+        shared.done.push(Done { index, slices: *slices, cut: slicer.cut(), shown, outside });
     }
 }

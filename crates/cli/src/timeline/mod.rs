@@ -3,34 +3,41 @@
 mod chrome;
 mod firefox;
 mod gather;
+mod perfetto;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracewright_profile::Kind;
-use tracewright_profile::slices::Limits;
+use tracewright_profile::slices::{Limits, Shown};
 
-use self::gather::{Gather, Unit, Viewer};
+use self::gather::{Done, Gather, Unit, Viewer};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::output::{Error, Needs, Outcome, report, report_problems};
+use crate::decode;
+use crate::filter::{FilterArgs, Outside};
+use crate::funnel::{self, Left};
+use crate::output::{Error, Outcome, report};
+use crate::profile::open::{Counted, Decoded, is_profile};
 use crate::record::grouped;
-use crate::{decode, images};
 
 /// Write which function ran when, for Perfetto, Chrome or the Firefox Profiler.
 ///
 /// Slices are calls: from a function's first instruction to its return. Times are cycles, where the capture tells them (a delta
-/// trace, cycle counts, times); otherwise instructions are counted. Where trace is lost all slices end, and begin again after it.
+/// trace, cycle counts, times); otherwise instructions are counted, and --from-cycle and --to-cycle are numbers of instructions. With --function,
+/// --range or --binary: slices of the functions that ran there. Where trace is lost all slices end, and begin again after it.
 #[derive(Args)]
 #[command(after_help = "\
-Open the file in https://ui.perfetto.dev (chrome) or https://profiler.firefox.com
-(firefox): both show it without sending it anywhere.
+Open the file in https://ui.perfetto.dev (perfetto, chrome) or
+https://profiler.firefox.com (firefox): both show it without sending it anywhere.
 Examples:
   tracewright timeline run -o run.json
   tracewright timeline run -o run.json --from-cycle 1000000 --to-cycle 2000000
-  tracewright timeline run -o run.json --min 100 --format firefox")]
+  tracewright timeline run -o run.json --function main --function sort
+  tracewright timeline run -o run.json --min 100 --format firefox
+  tracewright timeline run -o run.pftrace --format perfetto --most 10000000")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -41,6 +48,13 @@ pub struct Opts {
     #[command(flatten)]
     program: ProgramArgs,
 
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// How many threads count what ran; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    jobs: u16,
+
     /// The file to write; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -48,14 +62,6 @@ pub struct Opts {
     /// For which viewer.
     #[arg(long, value_enum, default_value_t = Format::Chrome)]
     format: Format,
-
-    /// Nothing before this cycle (or instruction).
-    #[arg(long, value_name = "CYCLE", default_value_t = 0)]
-    from_cycle: u64,
-
-    /// Nothing after this cycle (or instruction).
-    #[arg(long, value_name = "CYCLE")]
-    to_cycle: Option<u64>,
 
     /// No slice that is shorter, in cycles (or instructions).
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
@@ -79,23 +85,38 @@ pub struct Opts {
 pub enum Format {
     /// Perfetto's and Chrome's JSON: trace events.
     Chrome,
+    /// Perfetto's own format: a third of the size, for long runs. Times are in nanoseconds, rounded down.
+    Perfetto,
     /// The Firefox Profiler's JSON: a processed profile.
     Firefox,
 }
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let to = opts.to_cycle.unwrap_or(u64::MAX);
-    if to <= opts.from_cycle {
-        return Err(Error::Message("--to-cycle must be after --from-cycle".into()));
+    opts.filter.window()?;
+    if is_profile(&opts.capture.capture) {
+        let path = opts.capture.capture.display();
+        return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
-    let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.program.images);
-    let mut outcome = report_problems(&capture.problems, Needs::All);
-    outcome = outcome.and(report_problems(&problems, Needs::All));
-    images::report_remarks(&image, &opts.program.images);
+    // All is counted first, for the funnel: what is outside the time asked for, too.
+    let no_time = FilterArgs {
+        from_cycle: None,
+        to_cycle: None,
+        from_time: None,
+        to_time: None,
+        ..opts.filter.clone()
+    };
+    let Counted { mut profile, program, mut outcome, decoded, .. } =
+        Counted::open(&opts.capture, &opts.select, &opts.program, &no_time, opts.jobs)?;
+    let Some(Decoded { capture, image }) = decoded else { return Ok(outcome) };
+    let places = opts.filter.places(&profile, &[&program])?;
+    let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = Clocks::open(&capture);
-    let limits = Limits { from: opts.from_cycle, to, shortest: opts.min, most: opts.most };
+    // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
+    let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
+    let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;
+    let cycles = opts.filter.window()?.cycles.unwrap_or(0..u64::MAX);
+    let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
     let names: Vec<_> = capture.sources.iter().map(|source| source.name.clone()).collect();
     let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !opts.instructions) {
         Some(Kind::Delta | Kind::Counts) => Unit::Cycles,
@@ -106,15 +127,18 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = open(opts)?;
     let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
         Format::Chrome => Box::new(chrome::Chrome::new(output, opts.mhz)),
+        Format::Perfetto => Box::new(perfetto::Perfetto::new(output, opts.mhz)),
         Format::Firefox => Box::new(firefox::Firefox::new(output, opts.mhz)),
     };
-    let gather = Gather::new(&clocks, limits, &names, &units, viewer);
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
+    let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
+    // What is wrong was said when it was counted.
+    decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.range(), 1)?;
     let done = gather.finish().map_err(|error| failed(opts, &error))?;
-    for (index, slices, cut) in &done {
+    for Done { index, slices, cut, .. } in &done {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
-        report(&format!("{name}: {} slices, times in {}", grouped(*slices), unit.words()));
+        let plural = if *slices == 1 { "" } else { "s" };
+        report(&format!("{name}: {} slice{plural}, times in {}", grouped(*slices), unit.words()));
         if let Some(time) = cut {
             report(&format!(
                 "{name}: more than {} slices: what comes after {} {} is left out (--from-cycle, --min, --most)",
@@ -124,17 +148,43 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             ));
         }
     }
-    if done.iter().all(|(_, slices, _)| *slices == 0) {
-        report("no slice is long enough, and in the time asked for, or nothing ran: the timeline is empty");
+    let is_empty = done.iter().all(|source| source.slices == 0);
+    if is_empty {
+        report("there are no slices: the timeline is empty");
         outcome = outcome.and(Outcome::HadErrors);
     }
-    Ok(outcome.and(Outcome::from_errors(errors)))
+    let (mut outside, mut shown) = (Outside::default(), Shown::default());
+    for source in &done {
+        outside += source.outside;
+        shown.told += source.shown.told;
+        shown.unwanted += source.shown.unwanted;
+        shown.short += source.shown.short;
+        shown.cut += source.shown.cut;
+    }
+    profile.funnel.in_output = shown.told;
+    let mut known = outside.reasons();
+    let too_short = if opts.min > 0 { "in slices that are too short (--min)" } else { "of no known time" };
+    known.extend([
+        (shown.unwanted, opts.filter.left_out("of no function")),
+        (shown.short, too_short),
+        (shown.cut, "after the last slice (--most)"),
+    ]);
+    let left = Left { known: &known, rest: "of no known time" };
+    // A slice may be of one instruction that waits, and retires later.
+    match is_empty {
+        true => funnel::report_all(&profile, &program, &left),
+        false => funnel::report_steps(&profile, &program, &left),
+    }
+    Ok(outcome)
 }
 
 type Output = Box<dyn Write + Send>;
 
 fn open(opts: &Opts) -> Result<Output, Error> {
     if opts.output.as_os_str() == "-" {
+        if opts.format == Format::Perfetto && io::stdout().is_terminal() {
+            return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
+        }
         return Ok(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
     }
     let file = File::create(&opts.output).map_err(|error| failed(opts, &error))?;

@@ -3,7 +3,7 @@
 use tracewright_core::protobuf::{Message, Value};
 
 use super::{BranchList, Listed, ListedKind, Outcomes};
-use crate::protobuf::Writer;
+use crate::export::protobuf::Writer;
 
 const MAGIC: &[u8] = b"simpleperf:EtmBranchList";
 const VERSION: u32 = 1;
@@ -104,8 +104,8 @@ pub fn write(list: &BranchList) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     bytes.push(0);
-    bytes.extend((all.0.len() as u32).to_le_bytes());
-    bytes.extend(all.0);
+    bytes.extend((all.as_bytes().len() as u32).to_le_bytes());
+    bytes.extend(all.as_bytes());
     bytes
 }
 

@@ -46,6 +46,8 @@ pub struct Tree {
     stack: Vec<u32>,
     /// Times that a node was wanted and there were too many.
     folded: u64,
+    /// Whether calls are not counted: they are not in the time that was asked for.
+    is_quiet: bool,
 }
 
 /// A function, summed up.
@@ -86,7 +88,7 @@ impl Watch for Tree {
         let parent = self.current();
         let node = self.child(Some(parent), function);
         if let Some(node) = self.nodes.get_mut(node as usize).filter(|_| node != parent) {
-            node.calls += u64::from(how.is_call());
+            node.calls += u64::from(how.is_call() && !self.is_quiet);
         }
         self.stack.push(node);
     }
@@ -104,6 +106,11 @@ impl Tree {
     #[must_use]
     pub fn current(&self) -> u32 {
         self.stack.last().copied().unwrap_or(0)
+    }
+
+    /// Whether calls count from now on. At first they do.
+    pub fn count_calls(&mut self, count: bool) {
+        self.is_quiet = !count;
     }
 
     /// Something ran at a node.

@@ -96,7 +96,7 @@ impl<'w> Build<'w> {
         }
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
-            if !self.wanted.function(name_of) {
+            if !self.wanted.meets(number, &part.range) {
                 continue;
             }
             let start = Place { binary: number, address: part.start };
@@ -162,6 +162,9 @@ impl<'w> Build<'w> {
     ) {
         let address = instruction.address;
         let place = Place { binary: walk.binary, address };
+        if !self.wanted.has(place) {
+            return;
+        }
         let count = walk.ran.at(address);
         let source = walk.program.source(place);
         let file = match source {

@@ -7,9 +7,10 @@ mod build;
 mod ran;
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use crate::counts::{Place, Profile};
+use crate::places::Places;
 use crate::program::Program;
 pub use ran::Ran;
 
@@ -93,8 +94,8 @@ pub struct Function {
 pub struct Wanted {
     /// Files whose path has one of these in it.
     pub files: Vec<String>,
-    /// Functions whose name has one of these in it.
-    pub functions: Vec<String>,
+    /// Code that is there.
+    pub places: Option<Places>,
 }
 
 impl Part {
@@ -162,8 +163,13 @@ impl Wanted {
         self.files.is_empty() || self.files.iter().any(|part| name.contains(part.as_str()))
     }
 
-    fn function(&self, name: &str) -> bool {
-        self.functions.is_empty() || self.functions.iter().any(|part| name.contains(part.as_str()))
+    /// Whether any of these addresses of a binary may be.
+    fn meets(&self, binary: u32, addresses: &Range<u64>) -> bool {
+        self.places.as_ref().is_none_or(|places| places.meets(binary, addresses))
+    }
+
+    fn has(&self, place: Place) -> bool {
+        self.places.as_ref().is_none_or(|places| places.has(place))
     }
 }
 

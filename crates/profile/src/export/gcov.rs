@@ -1,14 +1,24 @@
-//! What GCC reads with `-fauto-profile`: a file that is `gcov`'s by its outer form only. Version 2, of GCC 12 to 15.
+//! What GCC reads with `-fauto-profile`: a file that is `gcov`'s by its outer form only.
 
 use std::collections::BTreeMap;
 
 use super::samples::{Function, Location, Samples};
+use super::summary::Summary;
 
 /// `gcda`, and what follows.
 const MAGIC: u32 = 0x6763_6461;
-const VERSION: u32 = 2;
+
+/// Which GCC it is for: each reads its own version only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Of GCC 12 to 15.
+    Two = 2,
+    /// Of GCC 16: with a summary, with files of functions, and with when they ran first.
+    Three = 3,
+}
 
 /// Tags of sections.
+const SUMMARY: u32 = 0xa800_0000;
 const NAMES: u32 = 0xaa00_0000;
 const FUNCTIONS: u32 = 0xac00_0000;
 const MODULES: u32 = 0xae00_0000;
@@ -17,28 +27,46 @@ const WORKING_SET: u32 = 0xaf00_0000;
 /// The targets of an indirect call, in GCC's list of what values are profiled.
 const INDIRECT_CALL: u32 = 7;
 
+/// The number of a file that is not told: names for linkers say enough.
+const NO_FILE: u32 = u32::MAX;
+
 /// All functions.
 #[must_use]
-pub fn write(samples: &Samples) -> Vec<u8> {
+pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
+    let is_new = version == Version::Three;
     let mut names = BTreeMap::from([("", 0)]);
     samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
     (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
 
     let mut table = Vec::new();
+    if is_new {
+        // No files.
+        word(&mut table, 0);
+    }
     word(&mut table, names.len() as u32);
     for name in names.keys() {
         word(&mut table, name.len() as u32 + 1);
         table.extend(name.bytes().chain([0]));
+        if is_new {
+            word(&mut table, NO_FILE);
+        }
     }
     let mut functions = Vec::new();
     word(&mut functions, samples.functions.len() as u32);
     for (name, of) in &samples.functions {
         wide(&mut functions, of.head);
+        if is_new {
+            // When it ran first: a profile that only counts does not know.
+            wide(&mut functions, 0);
+        }
         word(&mut functions, names[name.as_str()]);
         body(&mut functions, &names, of);
     }
     let mut bytes = Vec::new();
-    [MAGIC, VERSION, 0].into_iter().for_each(|value| word(&mut bytes, value));
+    [MAGIC, version as u32, 0].into_iter().for_each(|value| word(&mut bytes, value));
+    if is_new {
+        summary(&mut bytes, &Summary::of(samples));
+    }
     for (tag, section) in [(NAMES, table), (FUNCTIONS, functions)] {
         word(&mut bytes, tag);
         // In words; nobody relies on it.
@@ -51,6 +79,17 @@ pub fn write(samples: &Samples) -> Vec<u8> {
         wide(&mut bytes, 0);
     });
     bytes
+}
+
+/// A section without a length.
+fn summary(bytes: &mut Vec<u8>, summary: &Summary) {
+    word(bytes, SUMMARY);
+    summary.head().into_iter().for_each(|value| wide(bytes, value));
+    for (share, least, count) in &summary.shares {
+        word(bytes, *share);
+        wide(bytes, *least);
+        wide(bytes, *count);
+    }
 }
 
 /// The names of a function and of all that it calls and has inlined.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::samples::{Function, Samples};
+use super::summary::Summary;
 
 /// `SPROF42`, and 4 for this form; version 103.
 const MAGIC: u64 = 0x5350_524f_4634_3204;
@@ -13,12 +14,6 @@ const SUMMARY: u64 = 1;
 const NAMES: u64 = 2;
 const OFFSETS: u64 = 4;
 const PROFILE: u64 = 32;
-
-/// Shares of all counts, in millionths, for which the summary says how many counts make them up.
-const CUTOFFS: [u64; 16] = [
-    10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 950_000,
-    990_000, 999_000, 999_900, 999_990, 999_999,
-];
 
 /// All functions.
 #[must_use]
@@ -99,41 +94,13 @@ fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u64>, name: &str, of: &F
 
 /// How the counts are distributed.
 fn summary(samples: &Samples) -> Vec<u8> {
-    let mut counts = Vec::new();
-    samples.functions.values().for_each(|function| collect(function, &mut counts));
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    let total: u64 = counts.iter().sum();
-    let most_entered = samples.functions.values().map(|function| function.head).max().unwrap_or(0);
+    let summary = Summary::of(samples);
     let mut bytes = Vec::new();
-    let head = [
-        total,
-        counts.first().copied().unwrap_or(0),
-        most_entered,
-        counts.len() as u64,
-        samples.functions.len() as u64,
-        CUTOFFS.len() as u64,
-    ];
-    head.into_iter().for_each(|value| number(&mut bytes, value));
-    let (mut sum, mut at) = (0, 0);
-    for cutoff in CUTOFFS {
-        let wanted = (u128::from(total) * u128::from(cutoff) / 1_000_000) as u64;
-        while sum < wanted && at < counts.len() {
-            // All counts that are equal go together.
-            let count = counts[at];
-            while at < counts.len() && counts[at] == count {
-                sum += count;
-                at += 1;
-            }
-        }
-        let least = at.checked_sub(1).map_or(0, |last| counts[last]);
-        [cutoff, least, at as u64].into_iter().for_each(|value| number(&mut bytes, value));
+    summary.head().into_iter().for_each(|value| number(&mut bytes, value));
+    for (share, least, count) in summary.shares {
+        [share.into(), least, count].into_iter().for_each(|value| number(&mut bytes, value));
     }
     bytes
-}
-
-fn collect(function: &Function, counts: &mut Vec<u64>) {
-    counts.extend(function.body.values().map(|body| body.count));
-    function.inlined.values().flat_map(BTreeMap::values).for_each(|callee| collect(callee, counts));
 }
 
 /// A number as LEB128.

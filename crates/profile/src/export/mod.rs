@@ -13,5 +13,7 @@ pub mod llvm;
 pub mod llvm_binary;
 pub mod pprof;
 pub mod profgen;
+pub mod protobuf;
 pub mod ranges;
 pub mod samples;
+mod summary;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::protobuf::Writer;
 use crate::calls::CallTree;
 use crate::counts::Profile;
 use crate::program::Program;
-use crate::protobuf::Writer;
 
 /// Numbers of messages' fields, as profile.proto has them.
 mod field {
@@ -91,7 +91,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     for text in &strings.list {
         out.bytes(field::STRING, text.as_bytes());
     }
-    gzip(&out.0)
+    gzip(out.as_bytes())
 }
 
 /// Strings by their numbers.

@@ -7,13 +7,16 @@
 
 mod track;
 
+use std::ops::Range;
+
 use tracewright_core::{Element, MemorySpace, Stamp};
 
 use crate::calls::{How, Thread, Tracker, Watch};
 use crate::clock::{Clock, End, Kind, Told};
 use crate::functions::Within;
+use crate::window::{Gate, Window};
 use track::Tracks;
-pub use track::{Limits, Slices};
+pub use track::{Limits, Shown, Slices};
 
 /// Makes slices of elements.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub struct Slicer<'c> {
     tracks: Tracks,
     time: Time,
     noted: Vec<Change>,
+    /// Which instructions are in the time asked for.
+    gate: Gate,
+    /// Whether the last element was not asked for.
+    is_passing: bool,
 }
 
 /// What changes at an instruction.
@@ -32,10 +39,12 @@ enum Change {
     Thread(u32),
     Enter(u32),
     Leave,
+    /// So many instructions in the time asked for ran.
+    Ran(u64),
 }
 
 /// More changes than these do not wait for their time.
-const MOST_PENDING: usize = 1 << 20;
+const MOST_PENDING: usize = 1 << 21;
 
 /// When things happen.
 #[derive(Debug, Default)]
@@ -69,10 +78,23 @@ impl<'c> Slicer<'c> {
     /// By a clock; without one the time is the number of instructions.
     #[must_use]
     pub fn new(clock: Option<Clock<'c>>, limits: Limits) -> Self {
+        Self::at_times(clock, limits, None)
+    }
+
+    /// The same, and only what ran at these timestamps.
+    #[must_use]
+    pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
         let time = Time { last: starts.then_some(0), ..Time::default() };
+        let is_limited = limits.from > 0 || limits.to < u64::MAX;
+        let is_shut = times.is_some();
+        let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times };
+        let mut tracks = Tracks::new(limits, starts && !is_shut);
+        tracks.set_shut(is_shut);
         Self {
-            tracks: Tracks::new(limits, starts),
+            gate: Gate::new(&window, clock.as_ref().map(Clock::kind)),
+            is_passing: false,
+            tracks,
             clock,
             tracker: Tracker::default(),
             time,
@@ -89,7 +111,10 @@ impl<'c> Slicer<'c> {
         out: &mut impl Slices,
     ) {
         self.tracker.take(element, space, find, &mut self.noted);
-        let Self { clock, tracks, time, noted, .. } = self;
+        let Self { clock, tracks, time, noted, gate, is_passing, .. } = self;
+        if std::mem::take(is_passing) && time.last.is_some() {
+            tracks.resume(time.now(), out);
+        }
         let kind = clock.as_ref().map(Clock::kind);
         let told = match clock {
             Some(clock) => clock.take(element),
@@ -98,8 +123,15 @@ impl<'c> Slicer<'c> {
         if let Told::Block(stamps) = told {
             time.resume(stamps.first(), tracks, out);
         }
+        let inside = gate.take(element, kind.map(|_| &told));
+        if let Element::Timestamp { .. } = element {
+            time.shut(!gate.is_time(), tracks, out);
+        }
         for change in noted.drain(..) {
             time.note(change, tracks, out);
+        }
+        if !inside.is_empty() {
+            time.note(Change::Ran((inside.end - inside.start).into()), tracks, out);
         }
         match (told, element) {
             (Told::Block(stamps), _) => {
@@ -114,6 +146,49 @@ impl<'c> Slicer<'c> {
             }
             (Told::Nothing, _) => {}
         }
+    }
+
+    /// Takes the next element, which is not asked for: time goes on, and slices end until the next that is.
+    pub fn pass(&mut self, element: &Element, out: &mut impl Slices) {
+        let Self { clock: Some(clock), tracks, time, gate, is_passing, .. } = self else { return };
+        if !std::mem::replace(is_passing, true) {
+            time.give_up(tracks, out);
+            tracks.suspend(time.now(), out);
+        }
+        let kind = clock.kind();
+        let told = clock.take(element);
+        gate.pass(element, Some(&told));
+        if let Element::Timestamp { .. } = element {
+            tracks.set_shut(!gate.is_time());
+        }
+        let cycle = match told {
+            Told::Block(stamps) => stamps.iter().rev().find_map(|stamp| match stamp {
+                Stamp::Exact(cycle) => Some(*cycle),
+                _ => None,
+            }),
+            Told::Reached(cycle) => Some(cycle),
+            Told::Lost => {
+                time.lose(kind == Kind::Counts, tracks, out);
+                tracks.suspend(time.now(), out);
+                None
+            }
+            Told::Nothing => None,
+        };
+        if let Some(cycle) = cycle {
+            time.last = Some(time.time_of(cycle));
+        }
+    }
+
+    /// What became of the instructions in the time asked for, once it is [finished](Self::finish).
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        self.tracks.shown()
+    }
+
+    /// Which instructions were in it.
+    #[must_use]
+    pub fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// No element comes any more: all slices end. What the clock says of it.
@@ -166,6 +241,10 @@ impl Time {
         if self.waiting == 0 {
             return apply(change, self.now(), tracks, out);
         }
+        if let (Change::Ran(more), Some((_, Change::Ran(count)))) = (change, self.pending.last_mut()) {
+            *count += more;
+            return;
+        }
         if self.pending.len() >= MOST_PENDING {
             self.give_up(tracks, out);
             return apply(change, self.now(), tracks, out);
@@ -204,6 +283,20 @@ impl Time {
         self.last = Some(to);
     }
 
+    /// From here on it is not, or it is again, the time that is asked for.
+    fn shut(&mut self, is_shut: bool, tracks: &mut Tracks, out: &mut impl Slices) {
+        if is_shut != tracks.is_shut() {
+            self.give_up(tracks, out);
+            if is_shut {
+                tracks.suspend(self.now(), out);
+            }
+            tracks.set_shut(is_shut);
+            if !is_shut && self.last.is_some() {
+                tracks.resume(self.now(), out);
+            }
+        }
+    }
+
     /// Nobody will say when what waits happened.
     fn give_up(&mut self, tracks: &mut Tracks, out: &mut impl Slices) {
         let now = self.now();
@@ -232,5 +325,6 @@ fn apply(change: Change, time: u64, tracks: &mut Tracks, out: &mut impl Slices) 
         Change::Thread(number) => tracks.thread(number, time, out),
         Change::Enter(function) => tracks.enter(function, time, out),
         Change::Leave => tracks.leave(time, out),
+        Change::Ran(count) => tracks.ran(count),
     }
 }

@@ -8,6 +8,23 @@ pub trait Slices {
     fn begin(&mut self, thread: u32, function: u32, time: u64);
     /// In a thread the function that began last ends.
     fn end(&mut self, thread: u32, time: u64);
+    /// Whether slices of a function are wanted.
+    fn wants(&self, _function: u32) -> bool {
+        true
+    }
+}
+
+/// What became of the instructions in the time asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// They ran in a slice that was told: in its function, or in what that called.
+    pub told: u64,
+    /// They ran in no function that is wanted.
+    pub unwanted: u64,
+    /// They ran in slices that are too short, or when nobody knows the time.
+    pub short: u64,
+    /// They come after the last slice that was allowed.
+    pub cut: u64,
 }
 
 /// Which slices are told.
@@ -32,10 +49,22 @@ impl Default for Limits {
 /// The functions that a thread is in.
 #[derive(Debug, Default)]
 struct Track {
-    /// Each with the time when it began, or began again.
-    stack: Vec<(u32, u64)>,
+    /// Those that are wanted, the outermost first.
+    stack: Vec<Frame>,
     /// How many of them have been told.
     open: usize,
+    /// Of all functions at work: whether they are wanted.
+    wanted: Vec<bool>,
+}
+
+/// A function at work.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    function: u32,
+    /// When it began, or began again.
+    start: u64,
+    /// Instructions of its own since.
+    ran: u64,
 }
 
 /// The slices of all threads.
@@ -47,9 +76,12 @@ pub(super) struct Tracks {
     others: HashMap<u32, Track>,
     /// Whether time goes on.
     runs: bool,
+    /// Whether this is not the time that is asked for: nothing begins.
+    is_shut: bool,
     told: u64,
     is_over: bool,
     cut: Option<u64>,
+    shown: Shown,
 }
 
 impl Tracks {
@@ -60,9 +92,11 @@ impl Tracks {
             track: Track::default(),
             others: HashMap::new(),
             runs,
+            is_shut: false,
             told: 0,
             is_over: false,
             cut: None,
+            shown: Shown::default(),
         }
     }
 
@@ -70,19 +104,47 @@ impl Tracks {
         self.cut
     }
 
+    /// What became of the instructions so far; [`suspend`](Self::suspend) first, so that none wait.
+    pub fn shown(&self) -> Shown {
+        self.shown
+    }
+
+    /// So many instructions in the time asked for ran in the innermost function.
+    pub fn ran(&mut self, count: u64) {
+        match self.track.stack.last_mut() {
+            _ if self.cut.is_some() => self.shown.cut += count,
+            Some(frame) => frame.ran += count,
+            None => self.shown.unwanted += count,
+        }
+    }
+
     pub fn enter(&mut self, function: u32, time: u64, out: &mut impl Slices) {
         self.advance(time, out);
-        self.track.stack.push((function, time.max(self.limits.from)));
+        let is_wanted = out.wants(function);
+        self.track.wanted.push(is_wanted);
+        if is_wanted {
+            self.track.stack.push(Frame { function, start: time.max(self.limits.from), ran: 0 });
+        }
     }
 
     pub fn leave(&mut self, time: u64, out: &mut impl Slices) {
         self.advance(time, out);
-        let Track { stack, open } = &mut self.track;
-        if *open == stack.len() && *open > 0 {
+        let Track { stack, open, wanted } = &mut self.track;
+        if wanted.pop() != Some(true) {
+            return;
+        }
+        let is_told = *open == stack.len() && *open > 0;
+        if is_told {
             *open -= 1;
             out.end(self.current, time);
         }
-        stack.pop();
+        let Some(frame) = stack.pop() else { return };
+        match stack.last_mut() {
+            _ if is_told => self.shown.told += frame.ran,
+            // They ran in that, too.
+            Some(caller) => caller.ran += frame.ran,
+            None => self.shown.short += frame.ran,
+        }
     }
 
     pub fn thread(&mut self, number: u32, time: u64, out: &mut impl Slices) {
@@ -105,16 +167,27 @@ impl Tracks {
             self.advance(time, out);
             self.close(time, out);
         }
+        // What was not told by now begins anew, and is too short.
+        self.shown.short += self.track.take_ran();
         self.runs = false;
+    }
+
+    /// Whether nothing may begin from now on; what has begun was [suspended](Self::suspend).
+    pub fn set_shut(&mut self, is_shut: bool) {
+        self.is_shut = is_shut;
+    }
+
+    pub fn is_shut(&self) -> bool {
+        self.is_shut
     }
 
     /// What had not ended begins again.
     pub fn resume(&mut self, time: u64, out: &mut impl Slices) {
-        if self.runs {
+        if self.runs || self.is_shut {
             return;
         }
         let from = time.max(self.limits.from);
-        self.track.stack.iter_mut().for_each(|(_, start)| *start = from);
+        self.track.stack.iter_mut().for_each(|frame| frame.start = from);
         self.runs = true;
         self.advance(time, out);
     }
@@ -127,13 +200,16 @@ impl Tracks {
         let now = time.min(self.limits.to);
         // Those that ended when the time began that was asked for are not in it.
         let is_in = now > self.limits.from || self.limits.from == 0;
-        while let Some(&(function, start)) = self.track.stack.get(self.track.open).filter(|_| is_in) {
+        while let Some(&Frame { function, start, .. }) =
+            self.track.stack.get(self.track.open).filter(|_| is_in)
+        {
             if now - start.min(now) < self.limits.shortest || start >= self.limits.to {
                 break;
             }
             if self.told == self.limits.most {
                 self.cut = Some(now);
                 self.close(now, out);
+                self.shown.cut += self.track.take_ran();
                 self.is_over = true;
                 return;
             }
@@ -148,8 +224,17 @@ impl Tracks {
     }
 
     fn close(&mut self, time: u64, out: &mut impl Slices) {
-        for _ in 0..std::mem::take(&mut self.track.open) {
-            out.end(self.current, time.min(self.limits.to));
+        let open = std::mem::take(&mut self.track.open);
+        if open > 0 {
+            // What is too short to be told ran in what is told.
+            self.shown.told += self.track.take_ran();
         }
+        (0..open).for_each(|_| out.end(self.current, time.min(self.limits.to)));
+    }
+}
+
+impl Track {
+    fn take_ran(&mut self) -> u64 {
+        self.stack.iter_mut().map(|frame| std::mem::take(&mut frame.ran)).sum()
     }
 }

@@ -1,0 +1,88 @@
+//! The time that is asked for.
+
+use std::ops::{AddAssign, Range};
+
+use tracewright_input::{Capture, Protocol, Source};
+use tracewright_profile::{Gate, Window};
+
+use crate::args::SelectArgs;
+use crate::clocks::Clocks;
+use crate::output::Error;
+
+/// Instructions that are not in the time asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// Those that ran before or after it.
+    pub time: u64,
+    /// Those of which nothing tells when they ran.
+    pub unknown: u64,
+}
+
+impl Outside {
+    /// As reasons for the funnel.
+    pub fn reasons(self) -> Vec<(u64, &'static str)> {
+        let all =
+            [(self.time, "outside the time asked for"), (self.unknown, "of which nothing tells the time")];
+        all.into_iter().filter(|(count, _)| *count > 0).collect()
+    }
+}
+
+impl From<&Gate> for Outside {
+    fn from(gate: &Gate) -> Self {
+        Self { time: gate.outside(), unknown: gate.unknown() }
+    }
+}
+
+impl AddAssign for Outside {
+    fn add_assign(&mut self, other: Self) {
+        self.time += other.time;
+        self.unknown += other.unknown;
+    }
+}
+
+/// Two ends of a time, if there is any.
+pub fn between(
+    from: Option<u64>,
+    to: Option<u64>,
+    from_name: &str,
+    to_name: &str,
+) -> Result<Option<Range<u64>>, Error> {
+    if from.is_none() && to.is_none() {
+        return Ok(None);
+    }
+    let (first, last) = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
+    if last <= first {
+        let from = from.map_or(String::new(), |from| format!(" ({from})"));
+        return Err(Error::Message(format!("{to_name} ({last}) must be after {from_name}{from}")));
+    }
+    Ok(Some(first..last))
+}
+
+/// Whether any source that is asked for tells the time that is.
+pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &Clocks) -> Result<(), Error> {
+    let wanted = |source: &Source| source.number().is_some_and(|id| select.wants_number(id));
+    let mut sources = capture.sources.iter().enumerate().filter(|(_, source)| wanted(source));
+    let instead = "--from and --to take offsets in the trace file instead";
+    if window.cycles.is_some() && !sources.clone().any(|(index, _)| clocks.kind(index).is_some()) {
+        return Err(Error::Message(format!(
+            "--from-cycle, --to-cycle: nothing tells cycles here (record with --timing and --delta, switch on cycle counts, \
+             TRCCONFIGR.CCI, or times in E-Trace, --option notime=0); {instead}"
+        )));
+    }
+    if window.times.is_some() && !sources.any(|(_, source)| has_timestamps(source)) {
+        return Err(Error::Message(format!(
+            "--from-time, --to-time: the trace has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0); {instead}"
+        )));
+    }
+    Ok(())
+}
+
+fn has_timestamps(source: &Source) -> bool {
+    match &source.protocol {
+        Protocol::Etm(_) => source.register("TRCCONFIGR").is_some_and(|value| value >> 11 & 1 == 1),
+        Protocol::Etrace(etrace) => {
+            !etrace.config.params.notime || etrace.config.encapsulation.has_timestamps()
+        }
+        Protocol::Unsupported(..) => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! Blocks of all sources that ran in some time, counted one by one.
+
+use std::sync::{Mutex, PoisonError};
+
+use tracewright_core::{Element, Ended, Flow, MemorySpace};
+use tracewright_flow as flow;
+use tracewright_image::Image;
+use tracewright_profile::{Clock, Gate, Profile, Program, Window, cut};
+
+use super::count::in_binaries;
+use super::open::attribute;
+use crate::clocks::{self, Clocks};
+use crate::decode::part::{At, Print};
+use crate::decode::source::Source;
+use crate::filter::Outside;
+use crate::line::Line;
+
+/// Counts what is decoded.
+pub struct Windowed<'a> {
+    clocks: &'a Clocks,
+    window: &'a Window,
+    done: Mutex<Done>,
+}
+
+#[derive(Default)]
+struct Done {
+    /// What ran in the time that is asked for.
+    inside: flow::Profile,
+    /// All blocks that ran.
+    all: flow::Profile,
+    outside: Outside,
+}
+
+/// A source that is being counted.
+#[derive(Default)]
+pub struct State<'a>(Option<Box<Of<'a>>>);
+
+struct Of<'a> {
+    clock: Option<Clock<'a>>,
+    gate: Gate,
+    inside: flow::Profile,
+    all: flow::Profile,
+    /// The indirect branch that was taken last: where it went is told by what comes next.
+    taken: Option<(u64, MemorySpace)>,
+}
+
+impl<'a> Windowed<'a> {
+    pub fn new(clocks: &'a Clocks, window: &'a Window) -> Self {
+        Self { clocks, window, done: Mutex::default() }
+    }
+
+    fn source(&self, index: usize) -> Box<Of<'a>> {
+        let clock = self.window.cycles.as_ref().and_then(|_| self.clocks.clock(index));
+        Box::new(Of {
+            gate: Gate::new(self.window, clock.as_ref().map(Clock::kind)),
+            clock,
+            inside: flow::Profile::default(),
+            all: flow::Profile::default(),
+            taken: None,
+        })
+    }
+
+    /// What all sources came to; the binaries, and all of the funnel but its first steps, are those of all that ran.
+    pub fn finish(self, image: &Image) -> (Profile, Program, Outside) {
+        let Done { inside, all, outside } = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut profile = in_binaries(all, image);
+        let program = Program::new(&profile, image);
+        attribute(&mut profile, &program);
+        let funnel = profile.funnel;
+        profile.blocks.clear();
+        profile.branches.clear();
+        profile.merge(&in_binaries(inside, image));
+        profile.funnel = funnel;
+        profile.funnel.in_output = profile.instructions();
+        // A branch may lead to a binary of which nothing ran.
+        let program = Program::new(&profile, image);
+        (profile, program, outside)
+    }
+}
+
+impl<'a> Print for Windowed<'a> {
+    type State = State<'a>;
+
+    fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
+        let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let told = of.clock.as_mut().map(|clock| clock.take(element));
+        let inside = of.gate.take(element, told.as_ref());
+        match element {
+            Element::Block(block) => {
+                if let Some(from) = of.taken.take() {
+                    *of.inside.indirect.entry((from, (block.start, at.space))).or_default() += 1;
+                }
+                *of.all.blocks.entry((*block, at.space)).or_default() += 1;
+                if let Some(part) = cut(at.image, at.space, block, &inside) {
+                    *of.inside.blocks.entry((part, at.space)).or_default() += 1;
+                    let went = part.ended == Ended::Taken && part.class.flow != Flow::Direct;
+                    of.taken = went.then(|| (part.last(), at.space));
+                }
+            }
+            // What an exception keeps from running is not where a branch went.
+            Element::UnknownPath { .. }
+            | Element::TraceOn(_)
+            | Element::Exception(_)
+            | Element::NoCode { .. }
+            | Element::Mismatch(_)
+            | Element::Lost(_)
+            | Element::Gap { .. } => of.taken = None,
+            _ => {}
+        }
+    }
+
+    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+        let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
+        let told = of.clock.as_mut().map(|clock| clock.take(element));
+        of.gate.pass(element, told.as_ref());
+        of.taken = None;
+    }
+
+    /// Cycles are counted from the beginning.
+    fn needs_all(&self) -> bool {
+        true
+    }
+
+    fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+        let Some(mut of) = state.0.take() else { return };
+        if let Some(clock) = &mut of.clock {
+            clocks::report_end(at.source.id, clock.end());
+        }
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.outside += Outside::from(&of.gate);
+        done.inside.merge(of.inside);
+        done.all.merge(of.all);
+    }
+}

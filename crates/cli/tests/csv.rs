@@ -1,0 +1,316 @@
+//! `--format csv`, read by Python's csv module: the same numbers as `--json`, and as what is decoded block by block.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tracewright_testkit::qemu::Folder;
+use tracewright_testkit::skip;
+
+type Row = BTreeMap<String, String>;
+
+fn tracewright(arguments: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&tracewright(arguments)).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// What Python reads, strictly.
+const READER: &str = "\
+import csv, json, sys
+sys.stdin.reconfigure(encoding='utf-8', newline='')
+rows = list(csv.reader(sys.stdin, strict=True))
+assert all(len(row) == len(rows[0]) for row in rows), 'rows of different lengths'
+json.dump([dict(zip(rows[0], row)) for row in rows[1:]], sys.stdout)
+";
+
+/// The rows of a table, as Python reads them.
+fn read(table: &str) -> Vec<Row> {
+    let mut python = Command::new("python3")
+        .args(["-c", READER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    python.stdin.take().unwrap().write_all(table.as_bytes()).unwrap();
+    let output = python.wait_with_output().unwrap();
+    assert!(output.status.success(), "{table}");
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = |row: &Value| {
+        let cells = row.as_object().unwrap().iter();
+        cells.map(|(name, cell)| (name.clone(), cell.as_str().unwrap().to_owned())).collect()
+    };
+    rows.as_array().unwrap().iter().map(row).collect()
+}
+
+/// What JSON has, as CSV writes it.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// All columns that both have must be the same, row by row.
+fn assert_same(what: &str, rows: &[Row], expected: &Value, columns: &[&str]) {
+    let expected = expected.as_array().unwrap();
+    assert!(!rows.is_empty() && rows.len() == expected.len(), "{what}: {} rows", rows.len());
+    for (row, expected) in rows.iter().zip(expected) {
+        for column in columns {
+            assert_eq!(row[*column], cell(&expected[*column]), "{what}: {column} of {row:?}");
+        }
+        if let Some(source) = expected.get("source") {
+            let file = row["file"].rsplit('/').next().unwrap();
+            let source_here = if file.is_empty() { String::new() } else { format!("{file}:{}", row["line"]) };
+            assert_eq!(source_here, cell(source), "{what}: {row:?}");
+        }
+    }
+}
+
+fn has_python(test: &str) -> bool {
+    let found = Command::new("python3").arg("--version").output().is_ok();
+    if !found {
+        skip(test, "no python3");
+    }
+    found
+}
+
+/// Records a program of ours, or one that was compiled.
+fn recorded(folder: &Folder, program: &str) -> PathBuf {
+    let capture = folder.path().join("run");
+    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
+    tracewright(&[&["record", "-q"], &options[..], &[program]].concat());
+    capture
+}
+
+fn rows(capture: &str, rows: &str) -> Vec<Row> {
+    read(&tracewright(&["profile", capture, "--format", "csv", "--rows", rows]))
+}
+
+fn number(row: &Row, column: &str) -> u64 {
+    row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
+}
+
+/// Names with commas and quotes, templates and operators.
+const NAMES: &str = r#"
+#include <cstdio>
+template <int A, int B> __attribute__((noinline)) long both(long x) { asm volatile(""); return x * A + B; }
+__attribute__((noinline)) long operator""_twice(unsigned long long x) { asm volatile(""); return x * 2; }
+struct Pair { long a, b; };
+__attribute__((noinline)) long operator,(Pair p, int n) { asm volatile(""); return p.a * n + p.b; }
+int main()
+{
+    long sum = 0;
+    for (int i = 0; i < 20; i++)
+        sum += both<1, 2>(i) + both<3, 4>(i) + 5_twice + (Pair{i, 1}, i);
+    return sum == 0;
+}
+"#;
+
+#[test]
+fn tables_are_those_of_json() {
+    let test = "tables_are_those_of_json";
+    if !has_python(test) {
+        return;
+    }
+    let folder = Folder::new().unwrap();
+    let source = folder.write("names.cc", NAMES.as_bytes()).unwrap();
+    let program = folder.path().join("names");
+    let compiled = Command::new("riscv64-linux-gnu-g++")
+        .args(["-O1", "-g", "-static", "-o", text(&program), text(&source)])
+        .output();
+    let programs: &[&str] = match compiled {
+        Ok(output) if output.status.success() => &["programs/bin/sort.elf", text(&program)],
+        _ => {
+            skip(test, "no riscv64-linux-gnu-g++, so only of C");
+            &["programs/bin/sort.elf"]
+        }
+    };
+    for program in programs {
+        let folder = Folder::new().unwrap();
+        let capture = recorded(&folder, program);
+        let capture = text(&capture);
+        let all = json(&["profile", capture, "--json"]);
+        let functions = rows(capture, "functions");
+        let columns = ["function", "address", "calls", "instructions", "inclusive_instructions"];
+        assert_same("functions", &functions, &all["functions"], &columns);
+        assert_same("functions", &functions, &all["functions"], &["cycles", "inclusive_cycles"]);
+        if program.ends_with("names") {
+            let names: Vec<_> = functions.iter().map(|row| row["function"].as_str()).collect();
+            let known = ["long both<1, 2>(long)", "operator,(Pair, int)"];
+            assert!(known.iter().all(|name| names.contains(name)), "{names:?}");
+            assert!(names.iter().any(|name| name.contains('"')), "{names:?}");
+        }
+        let columns = ["address", "depth", "irreducible", "entries", "trips", "fewest", "most"];
+        assert_same("loops", &rows(capture, "loops"), &all["loops"], &columns);
+
+        // JSON has the conditional ones, and indirect calls, in another order.
+        let branches = rows(capture, "branches");
+        let conditional: HashMap<_, _> = branches.iter().map(|row| (row["address"].as_str(), row)).collect();
+        for expected in all["branches"].as_array().unwrap() {
+            let row = conditional[expected["address"].as_str().unwrap()];
+            assert!(row["kind"].starts_with("conditional "), "{row:?}");
+            let row = std::slice::from_ref(row);
+            let expected = Value::from(vec![expected.clone()]);
+            assert_same("branches", row, &expected, &["function", "taken", "not_taken"]);
+        }
+        let edges = rows(capture, "edges");
+        for call in all["indirect_calls"].as_array().unwrap() {
+            let from = call["address"].as_str().unwrap();
+            let here: Vec<_> = edges.iter().filter(|row| row["address"] == from).collect();
+            assert_eq!(here.len(), call["targets"].as_array().unwrap().len(), "{call}");
+            for (row, target) in here.iter().zip(call["targets"].as_array().unwrap()) {
+                assert_eq!(row["kind"], "indirect call");
+                assert_eq!(row["to_address"], cell(&target["address"]));
+                assert_eq!(row["to_function"], cell(&target["function"]));
+                assert_eq!(row["count"], cell(&target["calls"]));
+            }
+        }
+    }
+}
+
+/// Blocks and edges, beside each block and each instruction that is decoded; also of profiles that were kept, whole and in part.
+#[test]
+fn blocks_and_edges_are_those_decoded() {
+    if !has_python("blocks_and_edges_are_those_decoded") {
+        return;
+    }
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "programs/bin/args.elf");
+    let capture = text(&capture);
+    let decoded = |more: &[&str], kind: &str, address: &str| -> Vec<String> {
+        let listing = tracewright(&[&["decode", capture, "--json"], more].concat());
+        let elements = listing.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let wanted = elements.filter(|element| element["kind"] == kind);
+        wanted.map(|element| cell(&element[address])).collect()
+    };
+    let mut blocks: BTreeMap<String, u64> = BTreeMap::new();
+    for start in decoded(&[], "block", "start") {
+        *blocks.entry(start).or_default() += 1;
+    }
+    // Nothing is lost in this trace: what comes after a branch is where it went.
+    let instructions = decoded(&["--instructions"], "instruction", "pc");
+    let branches: HashSet<_> = rows(capture, "branches").iter().map(|row| row["address"].clone()).collect();
+    let mut edges: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for pair in instructions.windows(2).filter(|pair| branches.contains(&pair[0])) {
+        *edges.entry((pair[0].clone(), pair[1].clone())).or_default() += 1;
+    }
+    assert!(blocks.len() > 20 && edges.len() > 20);
+    let kept = folder.path().join("kept");
+    tracewright(&["profile", capture, "--format", "tracewright", "-o", text(&kept)]);
+    for of in [capture, text(&kept)] {
+        let mut told: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows(of, "blocks") {
+            *told.entry(row["address"].clone()).or_default() += number(&row, "runs");
+            let sum: u64 = ["taken", "not_taken", "through"].iter().map(|name| number(&row, name)).sum();
+            assert_eq!(sum, number(&row, "runs"), "{row:?}");
+        }
+        assert_eq!(told, blocks);
+        // Where returns went that are inferred is not counted, but how often is.
+        let mut runs: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows(of, "edges") {
+            *runs.entry(row["address"].clone()).or_default() += number(&row, "count");
+            let edge = (row["address"].clone(), row["to_address"].clone());
+            let expected = edges.get(&edge).copied().unwrap_or(0);
+            let is_known = row["kind"] != "return" || expected > 0;
+            assert!(!is_known || number(&row, "count") == expected, "{row:?}: {expected}");
+        }
+        let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+        edges.iter().for_each(|((from, _), count)| *expected.entry(from.clone()).or_default() += count);
+        assert_eq!(runs, expected);
+    }
+    let all = rows(text(&kept), "blocks");
+    let part = read(&tracewright(&[
+        "profile",
+        text(&kept),
+        "--format",
+        "csv",
+        "--rows",
+        "blocks",
+        "--function",
+        "main",
+    ]));
+    let expected: Vec<_> = all.into_iter().filter(|row| row["function"] == "main").collect();
+    assert!(!expected.is_empty());
+    assert_eq!(part, expected);
+    // What needs an order is not in a file without one.
+    let functions = rows(text(&kept), "functions");
+    let of_capture = rows(capture, "functions");
+    let own = |rows: &[Row]| -> BTreeMap<String, u64> {
+        rows.iter().map(|row| (row["function"].clone(), number(row, "instructions"))).collect()
+    };
+    assert_eq!(own(&functions), own(&of_capture));
+    assert!(functions.iter().all(|row| row["calls"].is_empty() && row["cycles"].is_empty()));
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(["profile", text(&kept), "--format", "csv", "--rows", "events"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("does not tell in which order things ran: choose another --rows"), "{said}");
+}
+
+#[test]
+fn coverage_and_differences_are_those_of_json() {
+    if !has_python("coverage_and_differences_are_those_of_json") {
+        return;
+    }
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "programs/bin/hash.elf");
+    let capture = text(&capture);
+    let all = json(&["coverage", capture, "--json"]);
+    let told = read(&tracewright(&["coverage", capture, "--csv"]));
+    let mut at = told.iter();
+    for file in all["files"].as_array().unwrap() {
+        for function in file["functions_list"].as_array().unwrap() {
+            let row = at.next().unwrap();
+            assert_eq!(row["file"], cell(&file["file"]));
+            assert_eq!(row["function"], cell(&function["name"]));
+            assert_eq!(row["calls"], cell(&function["calls"]));
+            for part in ["lines", "branches", "instructions"] {
+                assert_eq!(row[part], cell(&function[part]["of"]), "{row:?}");
+                assert_eq!(row[&format!("{part}_ran")], cell(&function[part]["ran"]), "{row:?}");
+            }
+        }
+    }
+    assert!(at.next().is_none() && told.len() > 5);
+
+    let part = folder.path().join("part");
+    let half = fs::metadata(folder.path().join("run/trace.bin")).unwrap().len() / 2;
+    let to = half.to_string();
+    tracewright(&["profile", capture, "--format", "tracewright", "--to", &to, "-o", text(&part)]);
+    let all = json(&["diff", text(&part), capture, "--json"]);
+    let told = read(&tracewright(&["diff", text(&part), capture, "--csv"]));
+    let expected = [("function", "functions", "instructions"), ("branch", "branches", "ran")];
+    let mut at = told.iter();
+    for (kind, list, count) in expected {
+        for of in all[list].as_array().unwrap() {
+            let row = at.next().unwrap();
+            assert_eq!((row["kind"].as_str(), &row["name"]), (kind, &cell(&of["name"])));
+            for (side, name) in ["before", "after"].iter().enumerate() {
+                assert_eq!(row[&format!("count_{name}")], cell(&of[count][side]));
+                assert_eq!(row[&format!("taken_{name}")], cell(&of["taken"][side]));
+                let share: f64 = row[&format!("share_{name}")].parse().unwrap();
+                assert!((share - of["share"][side].as_f64().unwrap()).abs() < 1e-12);
+            }
+            let change: f64 = row["change"].parse().unwrap();
+            assert!((change - of["change"].as_f64().unwrap()).abs() < 1e-12);
+        }
+    }
+    assert!(at.next().is_none() && told.len() > 10);
+}

@@ -1,0 +1,255 @@
+//! Which part of a run: by its cycles, or by the timestamps in its trace.
+
+use std::ops::Range;
+
+use tracewright_core::{Block, Element, Ended, MemorySpace, Stamp};
+use tracewright_flow::Instructions;
+use tracewright_image::Image;
+
+use crate::clock::{Kind, Told};
+
+/// The time that is asked for: what retired in these cycles, and ran at these timestamps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Cycles.
+    pub cycles: Option<Range<u64>>,
+    /// Timestamps: the last one that was told counts.
+    pub times: Option<Range<u64>>,
+}
+
+impl Window {
+    /// Whether all of a run is asked for.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.cycles.is_none() && self.times.is_none()
+    }
+}
+
+/// Says which instructions of a source are in the time asked for.
+///
+/// An instruction is where its retirement is; where only the cycles of several together are known, where the first of them can have been.
+/// Cycle counts go on after a gap from where they were before it.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    window: Window,
+    is_all: bool,
+    /// Nothing: the time is the number of instructions.
+    kind: Option<Kind>,
+    /// The last cycle that is known.
+    cycle: Option<u64>,
+    /// What to add to the clock: counts begin anew after a gap.
+    shift: u64,
+    /// The last timestamp.
+    time: Option<u64>,
+    outside: u64,
+    unknown: u64,
+}
+
+impl Gate {
+    /// For a source whose clock is of this kind; without one instructions are counted.
+    #[must_use]
+    pub fn new(window: &Window, kind: Option<Kind>) -> Self {
+        let cycle = matches!(kind, None | Some(Kind::Counts)).then_some(0);
+        let is_all = window.is_all();
+        Self { window: window.clone(), is_all, kind, cycle, shift: 0, time: None, outside: 0, unknown: 0 }
+    }
+
+    /// Takes the next element and what its clock says of it, if there is one. Of a block: which of its instructions are inside.
+    #[inline]
+    pub fn take(&mut self, element: &Element, told: Option<&Told<'_>>) -> Range<u32> {
+        if self.is_all {
+            return match element {
+                Element::Block(block) => 0..block.count,
+                _ => 0..0,
+            };
+        }
+        self.limited(element, told)
+    }
+
+    fn limited(&mut self, element: &Element, told: Option<&Told<'_>>) -> Range<u32> {
+        match told {
+            Some(Told::Reached(cycle)) => self.cycle = Some(self.shift.saturating_add(*cycle)),
+            Some(Told::Lost) if self.kind == Some(Kind::Counts) => self.shift = self.cycle.unwrap_or(0),
+            _ => {}
+        }
+        match element {
+            // 0 says that it is not known.
+            Element::Timestamp { value: value @ 1.., .. } => self.time = Some(*value),
+            Element::Block(block) => {
+                let by_cycle = match told {
+                    Some(Told::Block(stamps)) => self.by_stamps(stamps),
+                    _ => self.by_number(block.count),
+                };
+                let inside = if self.is_time() { by_cycle } else { 0..0 };
+                let left = u64::from(block.count.saturating_sub(inside.end - inside.start));
+                let is_unknown = self.window.cycles.is_some() && self.cycle.is_none()
+                    || self.window.times.is_some() && self.time.is_none();
+                *(if is_unknown { &mut self.unknown } else { &mut self.outside }) += left;
+                return inside;
+            }
+            _ => {}
+        }
+        0..0
+    }
+
+    /// Takes an element that is not asked for: time goes on, and nothing is counted.
+    pub fn pass(&mut self, element: &Element, told: Option<&Told<'_>>) {
+        let counted = (self.outside, self.unknown);
+        self.take(element, told);
+        (self.outside, self.unknown) = counted;
+    }
+
+    /// Those between the first and the last that are known to be inside.
+    fn by_stamps(&mut self, stamps: &[Stamp]) -> Range<u32> {
+        let mut inside: Option<Range<u32>> = None;
+        for (at, stamp) in (0..).zip(stamps) {
+            let Some(first) = stamp.first() else { continue };
+            let cycle = self.shift.saturating_add(first);
+            self.cycle = Some(cycle);
+            if self.window.cycles.as_ref().is_none_or(|cycles| cycles.contains(&cycle)) {
+                inside.get_or_insert(at..at).end = at + 1;
+            }
+        }
+        if self.window.cycles.is_none() { 0..stamps.len() as u32 } else { inside.unwrap_or(0..0) }
+    }
+
+    /// Without a clock.
+    fn by_number(&mut self, count: u32) -> Range<u32> {
+        let Some(cycles) = &self.window.cycles else { return 0..count };
+        if self.kind.is_some() {
+            return 0..0;
+        }
+        let before = self.cycle.unwrap_or(0);
+        self.cycle = Some(before.saturating_add(count.into()));
+        let at = |cycle: u64| cycle.saturating_sub(before).min(count.into()) as u32;
+        at(cycles.start)..at(cycles.end)
+    }
+
+    /// Whether the last timestamp is inside.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        let Some(times) = &self.window.times else { return true };
+        self.time.is_some_and(|time| times.contains(&time))
+    }
+
+    /// Whether what happens now is inside.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let Some(cycles) = &self.window.cycles else { return self.is_time() };
+        self.is_time() && self.cycle.is_some_and(|cycle| cycles.contains(&cycle))
+    }
+
+    /// Instructions that were not inside.
+    #[must_use]
+    pub fn outside(&self) -> u64 {
+        self.outside
+    }
+
+    /// Instructions of which nobody knows when they ran.
+    #[must_use]
+    pub fn unknown(&self) -> u64 {
+        self.unknown
+    }
+}
+
+/// The part of a block with these instructions; `None` if there are none.
+#[inline]
+#[must_use]
+pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Option<Block> {
+    match inside {
+        _ if inside.is_empty() => None,
+        _ if *inside == (0..block.count) => Some(*block),
+        _ => Some(cut_at(image, space, block, inside)),
+    }
+}
+
+#[cold]
+fn cut_at(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Block {
+    let mut part = *block;
+    for (at, instruction) in (0..block.count).zip(Instructions::new(image, space, block)) {
+        if at == inside.start {
+            part.start = instruction.address;
+        }
+        if at + 1 == inside.end && inside.end < block.count {
+            part.end = instruction.address.wrapping_add(instruction.len.into());
+            (part.last_len, part.class, part.ended) = (instruction.len, instruction.class, Ended::Cut);
+        }
+    }
+    part.count = inside.end.min(block.count).saturating_sub(inside.start);
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::{Class, Isa};
+
+    use super::*;
+
+    fn block(count: u32) -> Element {
+        Element::Block(Block {
+            start: 0x1000,
+            end: 0x1000 + 4 * u64::from(count),
+            count,
+            isa: Isa::A64,
+            last_len: 4,
+            class: Class::NEXT,
+            ended: Ended::Through,
+        })
+    }
+
+    fn gate(cycles: Range<u64>, kind: Option<Kind>) -> Gate {
+        Gate::new(&Window { cycles: Some(cycles), times: None }, kind)
+    }
+
+    #[test]
+    fn exact_stamps_are_taken_one_by_one() {
+        let mut gate = gate(10..20, Some(Kind::Delta));
+        let stamps = [9, 10, 10, 19, 20].map(Stamp::Exact);
+        assert_eq!(gate.take(&block(5), Some(&Told::Block(&stamps))), 1..4);
+        assert_eq!((gate.outside(), gate.unknown(), gate.is_open()), (2, 0, false));
+    }
+
+    #[test]
+    fn what_is_not_known_is_inside_only_between_what_is() {
+        let mut gate = gate(10..20, Some(Kind::Delta));
+        let stamps =
+            [Stamp::Unknown, Stamp::Exact(12), Stamp::Unknown, Stamp::Between(15, 40), Stamp::Unknown];
+        assert_eq!(gate.take(&block(5), Some(&Told::Block(&stamps))), 1..4);
+    }
+
+    #[test]
+    fn counts_go_on_after_a_gap() {
+        let mut gate = gate(10..20, Some(Kind::Counts));
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(0); 3]))), 0..0);
+        gate.take(&Element::Cycles(Some(12)), Some(&Told::Reached(12)));
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(12); 3]))), 0..3);
+        gate.take(&Element::Cycles(None), Some(&Told::Lost));
+        gate.take(&Element::Cycles(None), Some(&Told::Lost));
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(0); 3]))), 0..3);
+        gate.take(&Element::Cycles(Some(8)), Some(&Told::Reached(8)));
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(8); 3]))), 0..0);
+    }
+
+    #[test]
+    fn without_a_clock_instructions_are_counted() {
+        let mut gate = gate(2..5, None);
+        assert_eq!(gate.take(&block(3), None), 2..3);
+        assert_eq!(gate.take(&block(3), None), 0..2);
+        assert_eq!(gate.take(&block(3), None), 0..0);
+        assert_eq!(gate.outside(), 6);
+    }
+
+    #[test]
+    fn timestamps_hold_until_the_next() {
+        let mut gate = Gate::new(&Window { cycles: None, times: Some(100..200) }, None);
+        assert_eq!(gate.take(&block(3), None), 0..0);
+        assert_eq!((gate.outside(), gate.unknown()), (0, 3));
+        let mut tell = |value| gate.take(&Element::Timestamp { value, cycles: None }, None);
+        tell(150);
+        tell(0);
+        assert_eq!(gate.take(&block(3), None), 0..3);
+        gate.take(&Element::Timestamp { value: 200, cycles: None }, None);
+        assert_eq!(gate.take(&block(3), None), 0..0);
+        assert_eq!((gate.outside(), gate.unknown()), (3, 3));
+    }
+}
