@@ -122,7 +122,8 @@ impl Gate {
         let before = self.cycle.unwrap_or(0);
         self.cycle = Some(before.saturating_add(count.into()));
         let at = |cycle: u64| cycle.saturating_sub(before).min(count.into()) as u32;
-        at(cycles.start)..at(cycles.end)
+        let start = at(cycles.start);
+        start..at(cycles.end).max(start)
     }
 
     /// Whether the last timestamp is inside.
