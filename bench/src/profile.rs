@@ -66,9 +66,11 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
             println!("| OpenCSD, decode of one copy | 1 | {rival:.2} | {:.1} | | 1 |", bytes / 1e6 / rival);
         }
     }
-    let mut entries = 0;
-    let mut jobs = 1;
-    while jobs <= cores {
+    let mut runs: Vec<(usize, &[&str])> = Vec::new();
+    let jobs = std::iter::successors(Some(1), |jobs| Some(2 * jobs)).take_while(|&jobs| jobs <= cores);
+    runs.extend(jobs.map(|jobs| (jobs, &[][..])));
+    runs.push((1, &["--calls"]));
+    for (jobs, options) in &runs {
         let mut command = Command::new("/usr/bin/env");
         let peak = folder.join("peak");
         if Path::new("/usr/bin/time").exists() {
@@ -77,28 +79,29 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
         } else {
             command.arg(tracewright);
         }
-        command.arg("profile").arg(folder).args(["--jobs", &jobs.to_string()]);
-        command.args(["--format", "tracewright", "-o", "/dev/null"]);
+        command
+            .arg("profile")
+            .arg(folder)
+            .args(["--jobs", &jobs.to_string(), "-o", "/dev/null"])
+            .args(*options);
         let (took, said) = time(&mut command)?;
         if !said.contains(&expected) {
             return Err(format!("profile: expected{expected}: {said}"));
         }
-        entries += 1;
         let peak = fs::read_to_string(&peak).ok().and_then(|text| text.trim().parse::<f64>().ok());
         let peak = peak.map_or("-".into(), |kilobytes| format!("{:.0}", kilobytes / 1e3));
         let rate = bytes * times as f64 / 1e6 / took.as_secs_f64();
         let ratio = rival.map_or("-".into(), |rival| format!("{:.1}", rate / (bytes / 1e6 / rival)));
+        let what = ["profile", &options.join(" ")].join(" ");
+        let what = what.trim();
         if check {
-            println!("profile, {jobs} threads: answers agree");
+            println!("{what}, {jobs} threads: answers agree");
         } else {
-            println!(
-                "| tracewright profile | {jobs} | {:.2} | {rate:.0} | {peak} | {ratio} |",
-                took.as_secs_f64()
-            );
+            let seconds = took.as_secs_f64();
+            println!("| tracewright {what} | {jobs} | {seconds:.2} | {rate:.0} | {peak} | {ratio} |");
         }
-        jobs *= 2;
     }
-    Ok(entries)
+    Ok(runs.len())
 }
 
 /// The capture with its trace again and again.

@@ -61,6 +61,7 @@ fn text_fits_80_columns() {
         "decode samples/etrace --elements",
         "decode samples/etrace --instructions",
         "profile samples/etrace",
+        "profile samples/etrace --calls",
         "profile samples/etrace --paths",
         "profile samples/hello --image samples/hello/hello.elf --function square",
         "coverage samples/hello --image samples/hello/hello.elf",

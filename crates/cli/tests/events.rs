@@ -131,7 +131,7 @@ fn events_are_those_of_opencsd() {
     for name in ["001-ack_test", "trace_file_cid_vmid", "maxspec0_commopt1", "src_addr", "ete_mem"] {
         let folder = Folder::new().unwrap();
         let (capture, counts) = with_events(&captures.join("coresight").join(name), &folder);
-        let profile = json(&["profile", text(&capture), "--json"]);
+        let profile = json(&["profile", text(&capture), "--calls", "--json"]);
         let rows = ours(&profile);
         assert_eq!(rows, opencsd(&capture, &folder), "{name}");
         // None is lost, whichever way they are summed up.
@@ -158,7 +158,7 @@ fn an_event_of_a_real_capture() {
         return skip("an_event_of_a_real_capture", "no shared/captures beside the repository");
     };
     let capture = captures.join("coresight/event_test");
-    let profile = json(&["profile", text(&capture), "--json"]);
+    let profile = json(&["profile", text(&capture), "--calls", "--json"]);
     assert_eq!(ours(&profile), Rows::from([((0, None), (1, 0))]));
     let table = tracewright(&["profile", text(&capture), "--format", "csv", "--rows", "function-events"]);
     let table = String::from_utf8(table.stdout).unwrap();

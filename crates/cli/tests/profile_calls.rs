@@ -58,7 +58,7 @@ impl Run {
 
     fn profile(&self, more: &[&str]) -> String {
         let run = self.path("run");
-        let mut arguments = vec!["profile", &run];
+        let mut arguments = vec!["profile", &run, "--calls"];
         arguments.extend(more);
         good(&arguments)
     }
@@ -287,7 +287,7 @@ fn leaps_come_back() {
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     good(&["record", "-q", "--protocol", "etrace", "-o", &run, &program]);
-    let profile: Value = serde_json::from_str(&good(&["profile", &run, "--json"])).unwrap();
+    let profile: Value = serde_json::from_str(&good(&["profile", &run, "--calls", "--json"])).unwrap();
     let calls = |name: &str| function(&profile, name)["calls"].as_u64().unwrap();
     assert_eq!(calls("deep(int)"), 5 * 11);
     assert_eq!(calls("thrower(int)"), 9);
@@ -316,7 +316,7 @@ fn captures_add_up() {
         let path = all.join(name);
         let path = path.to_str().unwrap();
         let decoded: Value = serde_json::from_str(&good(&["decode", path, "--summary", "--json"])).unwrap();
-        let profile: Value = serde_json::from_str(&good(&["profile", path, "--json"])).unwrap();
+        let profile: Value = serde_json::from_str(&good(&["profile", path, "--calls", "--json"])).unwrap();
         assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
         assert_eq!(
             sum(rows(&profile, "functions"), "instructions"),

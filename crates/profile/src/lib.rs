@@ -30,7 +30,7 @@ pub mod walk;
 mod window;
 
 pub use branches::{Branch, branches};
-pub use calls::{CallTree, Calls, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
+pub use calls::{CallTree, Calls, DEEPEST, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
 pub use counts::{Binary, Code, Place, Profile, Runs};

@@ -11,10 +11,9 @@ pub fn object(report: &Report<'_>) -> String {
         let function = &report.calls.functions.list()[*number as usize];
         let mut row = json!({
             "function": function.name, "address": function.start.map(|start| format!("{start:#x}")),
-            "instructions": of.own.instructions,
+            "instructions": of.own.instructions, "calls": of.calls,
         });
         if report.is_ordered {
-            row["calls"] = of.calls.into();
             row["inclusive_instructions"] = of.inclusive.instructions.into();
         }
         if report.calls.has_cycles {
@@ -32,10 +31,10 @@ pub fn object(report: &Report<'_>) -> String {
             .map(|bucket| json!({ "from": bucket.from, "to": bucket.to, "entries": bucket.count }));
         row["depth"] = of.depth.into();
         row["irreducible"] = of.irreducible.into();
+        row["entries"] = trips.entries.into();
         row["trips"] = trips.trips.into();
         row["instructions"] = trips.instructions.into();
         if report.is_ordered {
-            row["entries"] = trips.entries.into();
             row["fewest"] = trips.range.map(|range| range.0).into();
             row["most"] = trips.range.map(|range| range.1).into();
             row["histogram"] = histogram.collect();
@@ -60,13 +59,16 @@ pub fn object(report: &Report<'_>) -> String {
     let mut object = json!({
         "instructions": report.instructions,
         "ordered": report.is_ordered,
-        "callers_unknown": report.losses.gaps,
-        "returns_elsewhere": report.losses.returns,
         "functions": functions.collect::<Vec<_>>(),
         "loops": loops.collect::<Vec<_>>(),
         "branches": branches.collect::<Vec<_>>(),
         "indirect_calls": indirect.collect::<Vec<_>>(),
     });
+    if report.is_ordered {
+        object["callers_unknown"] = report.losses.gaps.into();
+        object["returns_elsewhere"] = report.losses.returns.into();
+        object["calls_too_deep"] = report.losses.too_deep.into();
+    }
     if report.calls.has_cycles {
         object["cycles"] = report.cycles.into();
     }

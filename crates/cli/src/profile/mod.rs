@@ -38,14 +38,15 @@ use crate::stalls::title;
 ///
 /// Without --format: functions, loops and branches, those that matter first. CAPTURE may also be a profile that was kept (--format
 /// tracewright), or a branch list of simpleperf: of them all formats can be made that do not need the order in which things ran, and the
-/// table without calls, trips and cycles. Their binaries are looked for where they were, among --image and in --symfs, by build ID where
+/// table without --calls. Their binaries are looked for where they were, among --image and in --symfs, by build ID where
 /// they have one. With --function, --range or --binary the table has the rows that lie there, as they are without; stacks (folded and the
 /// like) weigh what ran there, with all their callers.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tracewright profile run
-  tracewright profile run --top 20 --paths
+  tracewright profile run --top 20 --calls
+  tracewright profile run --paths
   tracewright profile run --function main --from-cycle 1000 --to-cycle 2000
   tracewright profile run --format flamegraph -o run.svg
   tracewright profile run --format csv --rows edges -o edges.csv
@@ -71,7 +72,7 @@ pub struct Opts {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 
-    /// Which rows CSV has. Of profiles that were kept there are no events, and calls, entries of loops and cycles are empty.
+    /// Which rows CSV has. Without --calls, columns that need it are empty.
     #[arg(long, value_enum, default_value_t)]
     rows: Rows,
 
@@ -83,7 +84,12 @@ pub struct Opts {
     #[arg(long)]
     json: bool,
 
-    /// Besides, in the table: what branches do given the last W conditional branches before them (1 to 32), which of those tell most of it
+    /// Besides, in the table: who calls whom. Instructions with those of all that a function calls, exceptions as calls, the fewest and
+    /// the most trips of loops, cycles, events. All is read once more for it, in order and on one core.
+    #[arg(long)]
+    calls: bool,
+
+    /// Besides (as --calls): what branches do given the last W conditional branches before them (1 to 32), which of those tell most of it
     /// (information gain, in bits), and the paths that run most often.
     #[arg(long, value_name = "W", num_args = 0..=1, default_missing_value = "8", require_equals = true,
         value_parser = clap::value_parser!(u8).range(1..=WIDEST as i64))]
@@ -154,6 +160,11 @@ impl Opts {
     fn is_table(&self) -> bool {
         self.format == Format::Table || self.format == Format::Csv && self.rows.are_of_table()
     }
+
+    /// Whether the table needs to know in which order things ran.
+    fn wants_order(&self) -> bool {
+        self.calls || self.paths.is_some() || self.format == Format::Csv && self.rows.are_of_events()
+    }
 }
 
 impl Format {
@@ -211,16 +222,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         _ if opts.is_table() => {
             let mut functions = Functions::default();
             let graph = Graph::new(&profile, |place| functions.at(&program, place));
-            let report = match &decoded {
-                Some(decoded) => {
-                    let done = in_order(opts, decoded, &program, &graph, None)?;
-                    Report::new(&profile, &program, &graph, done, places.as_ref())
-                }
-                None if opts.format == Format::Csv && opts.rows.are_of_events() => {
-                    return Err(without_order(opts, "--rows"));
-                }
-                None => Report::of_counts(&profile, &program, &graph, places.as_ref()),
+            let done = match &decoded {
+                Some(decoded) if opts.wants_order() => Some(in_order(opts, decoded, &program, &graph, None)?),
+                None if opts.wants_order() => return Err(without_order(opts)),
+                _ => None,
             };
+            let report = Report::new(&profile, &program, &graph, done, places.as_ref());
             profile.funnel.in_output = report.shown;
             match (opts.format, opts.json) {
                 (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
@@ -232,7 +239,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (format, Some(decoded)) if format.has_stacks() => {
             stacks(opts, decoded, &profile, &program, places.as_ref())?
         }
-        (format, None) if format.has_stacks() => return Err(without_order(opts, "--format")),
+        (format, None) if format.has_stacks() => return Err(without_order(opts)),
         (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
@@ -244,9 +251,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// The capture only counts.
-fn without_order(opts: &Opts, option: &str) -> Error {
+fn without_order(opts: &Opts) -> Error {
     let path = opts.capture.capture.display();
-    Error::Message(format!("{path} does not tell in which order things ran: choose another {option}"))
+    let instead = match opts.format {
+        Format::Csv if opts.rows.are_of_events() => "choose other --rows",
+        Format::Csv | Format::Table => "leave out --calls and --paths",
+        _ => "choose another --format",
+    };
+    Error::Message(format!("{path} does not tell in which order things ran: {instead}"))
 }
 
 /// What needs all elements once more, in order: who called whom, how loops turned.

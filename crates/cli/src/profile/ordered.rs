@@ -186,6 +186,7 @@ impl<'a> Print for Ordered<'a> {
         let losses = tracker.losses();
         done.losses.gaps += losses.gaps;
         done.losses.returns += losses.returns;
+        done.losses.too_deep += losses.too_deep;
         if let Some(paths) = paths {
             done.paths.get_or_insert_with(|| Paths::new(paths.width())).merge(&paths);
         }

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use tracewright_core::Role;
 use tracewright_profile::{
-    Branch, CallTree, Calls, EventRow, Graph, HotPath, How, Loop, Losses, Paths, Place, Places, Profile,
-    Program, Sums, TripCounts, Watch, branches, counted,
+    Branch, CallTree, Calls, EventRow, Functions, Graph, HotPath, Loop, Losses, Paths, Place, Places,
+    Profile, Program, TripCounts, branches, counted,
 };
 
 use super::ordered::Done;
@@ -17,7 +18,7 @@ pub struct Report<'a> {
     pub graph: &'a Graph,
     /// Only rows that are there.
     places: Option<&'a Places>,
-    /// Whether it is known in which order things ran: otherwise there are no callers, entries of loops, nor cycles.
+    /// Whether it is known in which order things ran: otherwise there are no callers, single trips, nor cycles.
     pub is_ordered: bool,
     pub calls: CallTree,
     pub losses: Losses,
@@ -40,17 +41,27 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Of what was gathered in order, the rows that are in `places`.
+    /// Of what was counted, and what was gathered in order, if that was; the rows that are in `places`.
     pub fn new(
         profile: &Profile,
         program: &'a Program,
         graph: &'a Graph,
-        done: Done,
+        done: Option<Done>,
         places: Option<&'a Places>,
     ) -> Self {
-        let Done { calls, losses, trips, paths, events } = done;
+        let is_ordered = done.is_some();
+        let Done { mut calls, losses, trips, paths, events } =
+            done.unwrap_or_else(|| Done { trips: counted(graph, profile), ..Done::default() });
         let is_there = |place: Place| places.is_none_or(|places| places.has(place));
-        let mut functions: Vec<_> = calls.tree.functions().into_iter().collect();
+        let mut functions = counted_functions(profile, program, &mut calls.functions);
+        // Who is called where nobody tells, as by exceptions, is known in order only; calls that are too deep are counted only.
+        for (number, ordered) in calls.tree.functions() {
+            let of = functions.entry(number).or_default();
+            let instructions = of.own.instructions;
+            *of = Calls { calls: of.calls.max(ordered.calls), ..ordered };
+            of.own.instructions = instructions;
+        }
+        let mut functions: Vec<_> = functions.into_iter().collect();
         functions.sort_by_key(|(number, of)| {
             (
                 Reverse((of.own.instructions, of.inclusive.instructions)),
@@ -60,7 +71,7 @@ impl<'a> Report<'a> {
         let instructions = functions.iter().map(|(_, of)| of.own.instructions).sum();
         let cycles = functions.iter().map(|(_, of)| of.own.cycles).sum();
         // Others were entered at another time than the one that is asked for.
-        functions.retain(|(_, of)| of.calls > 0 || of.inclusive.instructions > 0);
+        functions.retain(|(_, of)| of.calls > 0 || of.own.instructions > 0 || of.inclusive.instructions > 0);
         if let Some(places) = places {
             let there = places.functions_of(profile, program);
             let of = |number: u32| calls.functions.list().get(number as usize);
@@ -89,7 +100,7 @@ impl<'a> Report<'a> {
             program,
             graph,
             places,
-            is_ordered: true,
+            is_ordered,
             calls,
             losses,
             instructions,
@@ -102,27 +113,6 @@ impl<'a> Report<'a> {
             paths,
             events,
         }
-    }
-
-    /// Of what counts alone tell.
-    pub fn of_counts(
-        profile: &Profile,
-        program: &'a Program,
-        graph: &'a Graph,
-        places: Option<&'a Places>,
-    ) -> Self {
-        let mut calls = CallTree::default();
-        calls.tree.thread(0);
-        for (code, runs) in &profile.blocks {
-            let function = calls.functions.of(profile, program, code.start);
-            calls.tree.enter(function, How::Found);
-            let node = calls.tree.current();
-            let instructions = u64::from(code.count).saturating_mul(runs.all());
-            calls.tree.add(node, Sums { instructions, cycles: 0 });
-            calls.tree.leave();
-        }
-        let done = Done { calls, trips: counted(graph, profile), ..Done::default() };
-        Self { is_ordered: false, ..Self::new(profile, program, graph, done, places) }
     }
 
     /// Whether rows of this place are shown.
@@ -183,4 +173,27 @@ impl<'a> Report<'a> {
             |place: &Place| self.program.symbol(*place).is_some_and(|symbol| symbol.name.contains("::"));
         !branch.targets.is_empty() && branch.targets.iter().all(|(to, _)| is_method(to))
     }
+}
+
+/// By their numbers: what functions ran, and how often they were called: by calls, and by jumps from other functions to where they begin.
+fn counted_functions(profile: &Profile, program: &Program, numbers: &mut Functions) -> HashMap<u32, Calls> {
+    let mut functions: HashMap<u32, Calls> = HashMap::new();
+    for (code, runs) in &profile.blocks {
+        let own = &mut functions.entry(numbers.of(profile, program, code.start)).or_default().own;
+        let instructions = u64::from(code.count).saturating_mul(runs.all());
+        own.instructions = own.instructions.saturating_add(instructions);
+    }
+    for branch in branches(profile) {
+        let is_call = matches!(branch.class.role, Role::Call | Role::Swap);
+        let from = numbers.of(profile, program, branch.place);
+        for (place, count) in branch.targets {
+            let to = numbers.of(profile, program, place);
+            let start = numbers.list().get(to as usize).and_then(|function| function.start);
+            if is_call || (to != from && start == Some(place.address)) {
+                let calls = &mut functions.entry(to).or_default().calls;
+                *calls = calls.saturating_add(count);
+            }
+        }
+    }
+    functions
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tracewright_profile::{EventRow, Paths, Place};
+use tracewright_profile::{DEEPEST, EventRow, Paths, Place};
 
 use super::report::Report;
 use crate::decode::names;
@@ -22,6 +22,9 @@ pub fn all(report: &Report<'_>, top: usize) -> String {
     if let Some(paths) = &report.paths {
         path_tables(&mut text, report, paths, top);
     }
+    if !report.is_ordered {
+        text.push_str("\nWith --calls: inclusive counts, the most trips of loops, cycles, events.\n");
+    }
     text
 }
 
@@ -38,10 +41,6 @@ fn sums(text: &mut String, report: &Report<'_>) {
         line(report.shown, "instructions of the functions that are asked for");
     }
     line(report.functions.len() as u64, if report.functions.len() == 1 { "function" } else { "functions" });
-    if !report.is_ordered {
-        let _ = writeln!(text, "{:>16}  counts without order: calls, trips, cycles are not known", "-");
-        return;
-    }
     let calls = report.functions.iter().map(|(_, of)| of.calls).sum();
     line(calls, if calls == 1 { "call" } else { "calls" });
     // The beginning is no gap.
@@ -51,44 +50,34 @@ fn sums(text: &mut String, report: &Report<'_>) {
     if report.losses.returns > 0 {
         line(report.losses.returns, "returns to elsewhere than the last caller");
     }
+    if report.losses.too_deep > 0 {
+        line(report.losses.too_deep, &format!("calls deeper than {DEEPEST}, put down to the function there"));
+    }
     if report.calls.tree.folded() > 0 {
         line(report.calls.tree.folded(), "calls put down to the caller: too many kinds of stacks");
     }
 }
 
 fn functions(text: &mut String, report: &Report<'_>, top: usize) {
-    if !report.is_ordered {
-        return counted_functions(text, report, top);
-    }
-    let has_cycles = report.calls.has_cycles;
-    let _ = write!(text, "\n{:>13}{:>6}{:>14}{:>6}{:>11}", "exclusive", "%", "inclusive", "%", "calls");
-    let _ = writeln!(text, "{}  function", if has_cycles { format!("{:>6}", "CPI") } else { String::new() });
-    let room = WIDTH - 52 - if has_cycles { 6 } else { 0 };
+    let (is_ordered, has_cycles) = (report.is_ordered, report.calls.has_cycles);
+    let only = |is_there: bool, cells: String| if is_there { cells } else { String::new() };
+    let inclusive = only(is_ordered, format!("{:>14}{:>6}", "inclusive", "%"));
+    let cycles = only(has_cycles, format!("{:>6}", "CPI"));
+    let _ = writeln!(text, "\n{:>13}{:>6}{inclusive}{:>11}{cycles}  function", "exclusive", "%", "calls");
+    let room = WIDTH - 32 - inclusive.len() - cycles.len();
     for (number, of) in report.functions.iter().take(top) {
-        let (own, inclusive) = (of.own.instructions, of.inclusive.instructions);
-        let _ = write!(
+        let (own, all) = (of.own.instructions, of.inclusive.instructions);
+        let share = percent(own, report.instructions);
+        let inclusive =
+            only(is_ordered, format!("{:>14}{:>6}", grouped(all), percent(all, report.instructions)));
+        let cycles = only(has_cycles, format!("{:>6}", ratio(of.own.cycles, own)));
+        let name = names::cut(report.calls.functions.name(*number), room);
+        let _ = writeln!(
             text,
-            "{:>13}{:>6}{:>14}{:>6}{:>11}",
+            "{:>13}{share:>6}{inclusive}{:>11}{cycles}  {name}",
             grouped(own),
-            percent(own, report.instructions),
-            grouped(inclusive),
-            percent(inclusive, report.instructions),
             grouped(of.calls)
         );
-        if has_cycles {
-            let _ = write!(text, "{:>6}", ratio(of.own.cycles, own));
-        }
-        let _ = writeln!(text, "  {}", names::cut(report.calls.functions.name(*number), room));
-    }
-    more(text, report.functions.len(), top, "function");
-}
-
-fn counted_functions(text: &mut String, report: &Report<'_>, top: usize) {
-    let _ = writeln!(text, "\n{:>13}{:>6}  function", "exclusive", "%");
-    for (number, of) in report.functions.iter().take(top) {
-        let own = of.own.instructions;
-        let name = names::cut(report.calls.functions.name(*number), WIDTH - 21);
-        let _ = writeln!(text, "{:>13}{:>6}  {name}", grouped(own), percent(own, report.instructions));
     }
     more(text, report.functions.len(), top, "function");
 }
@@ -97,44 +86,22 @@ fn loops(text: &mut String, report: &Report<'_>, top: usize) {
     if report.loops.is_empty() {
         return;
     }
-    if !report.is_ordered {
-        return counted_loops(text, report, top);
-    }
-    let _ = writeln!(
-        text,
-        "\n{:>13}{:>6}{:>11}{:>9}{:>9}  loop",
-        "instructions", "%", "entries", "trips", "most"
-    );
+    let only = |cells: String| if report.is_ordered { cells } else { String::new() };
+    let most = only(format!("{:>9}", "most"));
+    let _ = writeln!(text, "\n{:>13}{:>6}{:>11}{:>9}{most}  loop", "instructions", "%", "entries", "trips");
     for (of, trips) in report.loops.iter().take(top) {
-        let _ = write!(
+        let most = only(format!("{:>9}", short(trips.range.map_or(0, |(_, most)| most) as f64)));
+        // Inner ones stand further right.
+        let indent = (of.depth as usize).min(6);
+        let _ = writeln!(
             text,
-            "{:>13}{:>6}{:>11}{:>9}{:>9}  ",
+            "{:>13}{:>6}{:>11}{:>9}{most}  {:indent$}{}",
             grouped(trips.instructions),
             percent(trips.instructions, report.instructions),
             grouped(trips.entries),
             short(trips.trips as f64 / trips.entries.max(1) as f64),
-            short(trips.range.map_or(0, |(_, most)| most) as f64)
-        );
-        // Inner ones stand further right.
-        let indent = (of.depth as usize).min(6);
-        let place = place(report, report.header(of), WIDTH - 50 - indent);
-        let _ = writeln!(text, "{:indent$}{place}", "");
-    }
-    more(text, report.loops.len(), top, "loop");
-}
-
-fn counted_loops(text: &mut String, report: &Report<'_>, top: usize) {
-    let _ = writeln!(text, "\n{:>13}{:>6}{:>15}  loop", "instructions", "%", "header ran");
-    for (of, trips) in report.loops.iter().take(top) {
-        let indent = (of.depth as usize).min(6);
-        let _ = writeln!(
-            text,
-            "{:>13}{:>6}{:>15}  {:indent$}{}",
-            grouped(trips.instructions),
-            percent(trips.instructions, report.instructions),
-            grouped(trips.trips),
             "",
-            place(report, report.header(of), WIDTH - 36 - indent)
+            place(report, report.header(of), WIDTH - 41 - most.len() - indent)
         );
     }
     more(text, report.loops.len(), top, "loop");

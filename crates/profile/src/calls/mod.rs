@@ -50,6 +50,6 @@ impl CallTree {
     }
 }
 
-pub use stack::{How, Watch};
+pub use stack::{DEEPEST, How, Watch};
 pub use tracker::{Losses, Thread, Tracker};
 pub use tree::{Calls, Edge, Node, Sums, Tree};

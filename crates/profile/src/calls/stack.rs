@@ -53,7 +53,7 @@ impl Frame {
 }
 
 /// Calls deeper than this are put down to the function there.
-pub(super) const DEEPEST: usize = 4096;
+pub const DEEPEST: usize = 4096;
 
 /// The calls that one thread is in.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +61,8 @@ pub(super) struct Stack {
     frames: Vec<Frame>,
     /// Calls beyond the deepest.
     skipped: u64,
+    /// How many came to be so since somebody asked.
+    pub too_deep: u64,
 }
 
 /// Where execution goes on.
@@ -104,6 +106,7 @@ impl Stack {
             }
         } else {
             self.skipped += 1;
+            self.too_deep += 1;
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Losses {
     pub gaps: u64,
     /// Returns, from calls and exceptions, to where nothing known returns to: longjmp, co-routines, lost calls.
     pub returns: u64,
+    /// Calls deeper than [`DEEPEST`](super::DEEPEST): what ran in them is put down to the function there.
+    pub too_deep: u64,
 }
 
 /// Finds calls and returns in the elements of one source, in order. Each thread has its own; what is lost at a gap is found again as far
@@ -186,6 +188,7 @@ impl Tracker {
             After::ExceptionReturn => stack.exception_return(to, watch),
         };
         self.losses.returns += u64::from(!is_known);
+        self.losses.too_deep += std::mem::take(&mut stack.too_deep);
     }
 
     fn switch(&mut self, thread: Thread, watch: &mut impl Watch) {

@@ -1,14 +1,34 @@
 //! What counts alone tell of loops, where nobody knows in which order things ran.
 
+use std::collections::HashMap;
+
+use tracewright_core::Role;
+
 use super::graph::Graph;
 use super::trips::TripCounts;
-use crate::counts::Profile;
+use crate::counts::{Place, Profile};
 
-/// By number of the loop: how often its header ran, and how many instructions ran in it. How often it was entered, and so how
-/// often it turned each time, is not known.
+/// By number of the loop: how often its header ran, how often it was entered, and how many instructions ran in it. How often it turned
+/// each time is not known.
 #[must_use]
 pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     let mut counts = vec![TripCounts::default(); graph.loops().len()];
+    // How often execution came to the header from inside; to any part from outside.
+    let (mut back, mut into) = (vec![0_u64; counts.len()], vec![0_u64; counts.len()]);
+    let mut goes = |at: u32, to: Place, count: u64| {
+        let Some(to) = graph.leader(to).filter(|_| count > 0) else { return };
+        for number in around(graph, to) {
+            let is_inside = around(graph, at).any(|of| of == number);
+            let sum = match is_inside {
+                true if graph.loops()[number].header == to => &mut back[number],
+                true => continue,
+                false => &mut into[number],
+            };
+            *sum = sum.saturating_add(count);
+        }
+    };
+    // Jumps, and the leaders that they end.
+    let mut jumps = HashMap::new();
     let leaders = graph.leaders();
     for (code, runs) in &profile.blocks {
         let Some(mut at) = graph.leader(code.start) else { continue };
@@ -20,22 +40,42 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
             let here =
                 next.map_or(left, |next| left.min(leader.count.saturating_sub(leaders[next as usize].count)));
             left -= here;
-            let mut of = graph.innermost(at);
-            while let Some(number) = of {
-                let counts = &mut counts[number as usize];
-                let of_loop = &graph.loops()[number as usize];
+            for number in around(graph, at) {
+                let counts = &mut counts[number];
                 counts.instructions =
                     counts.instructions.saturating_add(u64::from(here).saturating_mul(runs.all()));
-                if of_loop.header == at {
+                if graph.loops()[number].header == at {
                     counts.trips = counts.trips.saturating_add(runs.all());
                 }
-                of = of_loop.parent;
             }
-            match next {
-                Some(next) => at = next,
-                None => break,
-            }
+            let Some(next) = next else { break };
+            goes(at, leaders[next as usize].place, runs.all());
+            at = next;
+        }
+        let goes_on = runs.not_taken.saturating_add(runs.through);
+        let is_call = matches!(code.class.role, Role::Call | Role::Swap);
+        // What is called returns.
+        goes(at, code.end(), if is_call { runs.all() } else { goes_on });
+        if matches!(code.class.role, Role::Jump | Role::LoopEnd) {
+            jumps.insert(code.last(), at);
         }
     }
+    for (&(from, to), &count) in &profile.branches {
+        if let Some(&at) = jumps.get(&from) {
+            goes(at, to, count);
+        }
+    }
+    for (number, counts) in counts.iter_mut().enumerate() {
+        // Not all ways from outside are known: what enters after a gap comes from nowhere.
+        let is_irreducible = graph.loops()[number].irreducible;
+        counts.entries =
+            if is_irreducible { into[number] } else { counts.trips.saturating_sub(back[number]) };
+    }
     counts
+}
+
+/// The loops that a leader is in, the innermost first.
+fn around(graph: &Graph, leader: u32) -> impl Iterator<Item = usize> {
+    let parent = |number: &u32| graph.loops()[*number as usize].parent;
+    std::iter::successors(graph.innermost(leader), parent).map(|number| number as usize)
 }
