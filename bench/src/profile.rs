@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use tracewright_testkit::captures;
 
@@ -17,6 +18,8 @@ use crate::tool::{executable, time};
 const NAME: &str = "coresight/bugfix-exact-match";
 const TIMES: u64 = 1000;
 const CHECK: u64 = 3;
+/// Rounds; the best of each counts, since noise only ever adds.
+const ROUNDS: usize = 3;
 
 /// Whether a word on the command line means this.
 pub fn is_meant(only: &str) -> bool {
@@ -53,7 +56,13 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
     let bytes = input.bytes(Layer::Blocks).len() as f64;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let rival = match OpenCsd::build() {
-        Ok(opencsd) if !check => Some(opencsd.run(&input, Layer::Profile, 1, false)?.0 as f64 / 1e9),
+        Ok(opencsd) if !check => {
+            let mut best = u64::MAX;
+            for _ in 0..ROUNDS {
+                best = best.min(opencsd.run(&input, Layer::Profile, 1, false)?.0);
+            }
+            Some(best as f64 / 1e9)
+        }
         _ => None,
     };
     if !check {
@@ -84,9 +93,14 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
             .arg(folder)
             .args(["--jobs", &jobs.to_string(), "-o", "/dev/null"])
             .args(*options);
-        let (took, said) = time(&mut command)?;
-        if !said.contains(&expected) {
-            return Err(format!("profile: expected{expected}: {said}"));
+        let rounds = if check || !options.is_empty() { 1 } else { ROUNDS };
+        let mut took = Duration::MAX;
+        for _ in 0..rounds {
+            let (time, said) = time(&mut command)?;
+            if !said.contains(&expected) {
+                return Err(format!("profile: expected{expected}: {said}"));
+            }
+            took = took.min(time);
         }
         let peak = fs::read_to_string(&peak).ok().and_then(|text| text.trim().parse::<f64>().ok());
         let peak = peak.map_or("-".into(), |kilobytes| format!("{:.0}", kilobytes / 1e3));

@@ -34,6 +34,8 @@ const MOST: usize = 1 << 17;
 /// out of frames, and decoded.
 const MOST_COUNTED: usize = 1 << 24;
 const ALL_COUNTED: usize = 1 << 25;
+/// The same of a single one, which never waits for others: what a core's own cache holds.
+const ONE_COUNTED: usize = 1 << 19;
 const FIRST: usize = 1 << 14;
 /// Bytes of a segment at least.
 const SEGMENT: usize = 1 << 12;
@@ -123,7 +125,11 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.oldest().min(last)));
         }
         let jobs = self.plan.jobs;
-        let most = if P::COUNTS { MOST_COUNTED.min(ALL_COUNTED / jobs) } else { MOST };
+        let most = match jobs {
+            1 if P::COUNTS => ONE_COUNTED,
+            _ if P::COUNTS => MOST_COUNTED.min(ALL_COUNTED / jobs),
+            _ => MOST,
+        };
         let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
         self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, most * jobs);
         Ok(())

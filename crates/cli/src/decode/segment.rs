@@ -62,7 +62,8 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     /// Decodes.
     pub fn run(&mut self, job: &Job<'_, T, P>, mut overflow: Overflow<'_>) -> Ran<SnapshotOf<'i, T>> {
         let Job { lane, from, cold, next, .. } = *job;
-        if P::COUNTS {
+        // Who goes on is right whatever comes: it need not stop to add up.
+        if P::COUNTS && cold {
             self.counted.settle(self.decoder.graph_mut());
         }
         let mut part = Part::default();
