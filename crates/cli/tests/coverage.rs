@@ -355,4 +355,9 @@ fn tables_fit_the_screen_and_add_up() {
         let sum = sum.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
         assert_eq!(sum, part(&ours["all"], what), "{what}");
     }
+    // What ran in each file is what ran.
+    let in_output = |of: &Value| of["funnel"]["in_output"].as_u64().unwrap();
+    let files = rows(&ours, "files").iter().map(|file| file["file"].as_str().unwrap());
+    let parts: Vec<u64> = files.map(|file| in_output(&json(&[text(&capture), "--file", file]))).collect();
+    assert!(parts.len() > 3 && parts.iter().sum::<u64>() == in_output(&ours), "{parts:?}");
 }

@@ -322,5 +322,9 @@ fn captures_add_up() {
             sum(rows(&profile, "functions"), "instructions"),
             profile["instructions"].as_u64().unwrap()
         );
+        // What is counted, and what is followed in order, are the same functions.
+        for row in rows(&profile, "functions") {
+            assert!(row["inclusive_instructions"].as_u64() >= row["instructions"].as_u64(), "{name}: {row}");
+        }
     }
 }

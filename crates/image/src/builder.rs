@@ -89,7 +89,15 @@ impl Builder {
     /// A file of which parts are [`map`](Self::map)ped, an ELF file or not. `name` is for people.
     pub fn file(&mut self, name: &str, bytes: Bytes) -> FileId {
         let elf = Elf::new(bytes.as_slice()).ok();
-        let mut file = File::new(name, bytes, elf);
+        self.in_parts(File::new(name, bytes, elf))
+    }
+
+    /// The same, but memory whatever its bytes say.
+    pub(crate) fn memory(&mut self, name: &str, bytes: Bytes) -> FileId {
+        self.in_parts(File::new(name, bytes, None))
+    }
+
+    fn in_parts(&mut self, mut file: File) -> FileId {
         file.in_parts = true;
         self.files.push(file);
         FileId(self.files.len() as u32 - 1)

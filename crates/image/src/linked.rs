@@ -84,7 +84,11 @@ impl Image {
                 file.debug.iter().for_each(|debug| builder.debug(debug.bytes.clone()));
                 continue;
             }
-            let id = builder.file(&file.name, file.bytes.clone());
+            // A memory dump that looks like an ELF file has no symbols where it ran either.
+            let id = match &file.elf {
+                Some(_) => builder.file(&file.name, file.bytes.clone()),
+                None => builder.memory(&file.name, file.bytes.clone()),
+            };
             for region in self.regions.iter().filter(|region| region.file == number) {
                 builder.map(id, region.range.clone(), region.offset as u64, space);
             }

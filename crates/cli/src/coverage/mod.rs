@@ -106,7 +106,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let wanted = Wanted { files: opts.files.clone(), places };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
-    if coverage.functions.is_empty() {
+    if coverage.functions.is_empty() || coverage.executed == 0 {
         outcome = outcome.and(Outcome::HadErrors);
     }
     let mut shown = true;
@@ -159,7 +159,7 @@ fn report_outside(opts: &Opts, coverage: &Coverage) {
     }
     if coverage.functions.is_empty() {
         report(match opts.is_part() {
-            true => "no function is of such a file and where it is asked for",
+            true => "no function is in what is asked for (--file, --function, --range, --binary)",
             false => "nothing ran of which the functions are known",
         });
     }

@@ -183,9 +183,18 @@ impl Format {
         self.is_for_people() || binary.is_some_and(|binary| binary.is_elf)
     }
 
+    /// Whether it is the profile of a single binary.
+    fn is_of_one(self) -> bool {
+        matches!(self, Self::Bolt | Self::BoltSimpleperf | Self::Fdata | Self::Profgen)
+    }
+
     /// What it cannot tell, in words.
     fn cannot(self) -> &'static str {
-        if self.is_for_people() { "nothing" } else { "of no ELF file, as memory dumps (--image)" }
+        match self {
+            _ if self.is_for_people() => "nothing",
+            _ if self.is_of_one() => "of other binaries (--binary), or of no ELF file",
+            _ => "of no ELF file, as memory dumps (--image)",
+        }
     }
 }
 
@@ -309,7 +318,9 @@ fn stacks(
 /// Instructions that are in the output.
 fn in_output(profile: &Profile, format: Format) -> u64 {
     let binary = |number: u32| profile.binaries.get(number as usize);
-    let blocks = profile.blocks.iter().filter(|(code, _)| format.has(binary(code.start.binary)));
+    let one = format.is_of_one().then(|| export::ranges::largest(profile));
+    let is_told = |number: u32| format.has(binary(number)) && one.is_none_or(|one| one == Some(number));
+    let blocks = profile.blocks.iter().filter(|(code, _)| is_told(code.start.binary));
     blocks.map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
 }
 

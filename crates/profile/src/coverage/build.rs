@@ -183,7 +183,9 @@ impl<'w> Build<'w> {
             *most = count.max(*most);
             *self.lines[walk.function as usize].entry(line).or_default() |= count > 0;
         }
-        self.coverage.executed = self.coverage.executed.saturating_add(count);
+        if self.wanted.file(&self.coverage.files[file as usize].name) {
+            self.coverage.executed = self.coverage.executed.saturating_add(count);
+        }
         self.coverage.files[file as usize].instructions.count(count > 0);
         let function = &mut self.coverage.functions[walk.function as usize];
         function.instructions.count(count > 0);
