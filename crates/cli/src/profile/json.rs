@@ -9,9 +9,8 @@ use super::report::Report;
 pub fn object(report: &Report<'_>) -> String {
     let functions = report.functions.iter().map(|(number, of)| {
         let function = &report.calls.functions.list()[*number as usize];
-        let binary = function.file.and_then(|file| report.program.binary_of(file));
         let mut row = json!({
-            "function": function.name, "binary": binary.and_then(|binary| path(report, binary)), "address": function.start.map(|start| format!("{start:#x}")),
+            "function": function.name, "binary": report.binary_of(function), "address": function.start.map(|start| format!("{start:#x}")),
             "instructions": of.own.instructions, "calls": of.calls,
         });
         if report.is_ordered {
@@ -134,16 +133,11 @@ fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
     })
 }
 
-/// Where a binary was.
-fn path<'a>(report: &Report<'a>, binary: u32) -> Option<&'a str> {
-    report.program.file(binary).map(|file| file.path())
-}
-
 /// A row with a place in it.
 fn at(report: &Report<'_>, place: Place) -> Value {
     let symbol = report.program.symbol(place);
     json!({
-        "binary": path(report, place.binary),
+        "binary": report.binaries.get(place.binary as usize),
         "address": format!("{:#x}", place.address),
         "function": symbol.map(|symbol| symbol.name),
         "source": report.source(place),

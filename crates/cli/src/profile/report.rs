@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use tracewright_core::Role;
 use tracewright_profile::{
-    Branch, CallTree, Calls, EventRow, Functions, Graph, HotPath, Loop, Losses, Paths, Place, Places,
-    Profile, Program, TripCounts, branches, counted,
+    Branch, CallTree, Calls, EventRow, Function, Functions, Graph, HotPath, Loop, Losses, Paths, Place,
+    Places, Profile, Program, TripCounts, branches, counted,
 };
 
 use super::ordered::Done;
@@ -15,6 +15,8 @@ use crate::decode::names;
 /// All that is shown.
 pub struct Report<'a> {
     pub program: &'a Program,
+    /// The names of binaries, here or not, by their numbers.
+    pub binaries: Vec<String>,
     pub graph: &'a Graph,
     /// Only rows that are there.
     places: Option<&'a Places>,
@@ -98,6 +100,7 @@ impl<'a> Report<'a> {
         events.sort_by_key(|(event, at, row)| (Reverse(row.count), *event, *at));
         Self {
             program,
+            binaries: profile.binaries.iter().map(|binary| binary.name.clone()).collect(),
             graph,
             places,
             is_ordered,
@@ -113,6 +116,14 @@ impl<'a> Report<'a> {
             paths,
             events,
         }
+    }
+
+    /// The binary of a function.
+    pub fn binary_of(&self, function: &Function) -> Option<&str> {
+        let file = function.file?;
+        // Those that are not here are numbered from the other end.
+        let number = self.program.binary_of(file).unwrap_or(u32::MAX - file);
+        self.binaries.get(number as usize).map(String::as_str)
     }
 
     /// Whether rows of this place are shown.

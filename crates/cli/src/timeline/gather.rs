@@ -220,8 +220,10 @@ impl<'a> Print for Gather<'a> {
         }
         let name = self.names.get(index).map_or("?", String::as_str);
         let mut shared = self.shared();
-        let told = shared.viewer.source(index, name, self.unit(index), slicer.threads());
-        if let Err(error) = told {
+        // One without slices would take the names of threads from the same source in another file.
+        if *slices > 0
+            && let Err(error) = shared.viewer.source(index, name, self.unit(index), slicer.threads())
+        {
             shared.failed.get_or_insert(error);
         }
         let (shown, outside) = (slicer.shown(), Outside::from(slicer.gate()));

@@ -134,7 +134,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     // What is wrong was said when it was counted.
     decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.range(), 1)?;
     let done = gather.finish().map_err(|error| failed(opts, &error))?;
-    for Done { index, slices, cut, .. } in &done {
+    // A recording has sources in several files, in most of which they have nothing.
+    for Done { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
         let plural = if *slices == 1 { "" } else { "s" };
