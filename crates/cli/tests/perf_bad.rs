@@ -2,7 +2,6 @@
 //! records that nobody knows, files that are cut off. What is wrong is named with the path that was tried, the rest comes out
 //! as if nothing were wrong, and the funnel says what became of all else.
 
-#[allow(dead_code, reason = "a part of it is used")]
 mod support;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,6 @@
 //! Recordings of several processes whose programs lie at the same addresses: each block must come from the program of the process
 //! that ran it, at the time when it ran.
 
-#[allow(dead_code, reason = "a part of it is used")]
 mod support;
 
 use std::fs;

@@ -1,6 +1,5 @@
 //! Timestamps of the trace on the clock of the recording (`TIME_CONV`).
 
-#[allow(dead_code, reason = "a part of it is used")]
 mod support;
 
 use std::fs;

@@ -22,7 +22,6 @@ pub struct Incoming<'a> {
     pub unread: [u64; 0x80],
     /// Damage found by the deframer.
     pub damage: Vec<Lost>,
-    damages: u64,
 }
 
 /// Those of one lane.
@@ -51,7 +50,7 @@ impl<'a> Incoming<'a> {
             }
         }
         let lanes = lanes.lanes.iter().map(|_| Coming::default()).collect();
-        Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new(), damages: 0 }
+        Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new() }
     }
 
     /// Bytes without frames.
@@ -87,11 +86,8 @@ impl Sink for Incoming<'_> {
     }
 
     fn lost(&mut self, lost: Lost) {
-        if is_damage(&lost) {
-            self.damages += 1;
-            if self.damage.len() < MOST_DAMAGE {
-                self.damage.push(lost);
-            }
+        if is_damage(&lost) && self.damage.len() < MOST_DAMAGE {
+            self.damage.push(lost);
         }
         // Bytes of any source may be among those lost inside the stream.
         if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {

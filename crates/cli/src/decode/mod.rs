@@ -241,10 +241,11 @@ pub fn in_order<P: Print>(
     program: &ProgramArgs,
     print: &P,
 ) -> Result<u64, Error> {
-    side_by_side(capture, image, select, program, print, 1)
+    within(capture, image, (select, program), print, Range::ALL, 1).map(|(_, errors)| errors)
 }
 
-/// The same of a part of each file, so many parts at once: what it came to, and how many things were wrong.
+/// The same of a part of each file, so many parts at once (more than one: for who keeps nothing from one to the next): what it came to,
+/// and how many things were wrong.
 pub fn within<P: Print>(
     capture: &Capture,
     image: &Image,
@@ -272,19 +273,6 @@ pub fn within<P: Print>(
         all += tally;
     }
     Ok((all, errors))
-}
-
-/// The same, so many parts at once: for who keeps nothing from one part to the next.
-pub fn side_by_side<P: Print>(
-    capture: &Capture,
-    image: &Image,
-    select: &SelectArgs,
-    program: &ProgramArgs,
-    print: &P,
-    jobs: usize,
-) -> Result<u64, Error> {
-    let (_, errors) = within(capture, image, (select, program), print, Range::ALL, jobs)?;
-    Ok(errors)
 }
 
 /// A buffer to decode, and all that is known of it.

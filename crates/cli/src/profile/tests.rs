@@ -11,6 +11,7 @@ use super::count::Count;
 use super::gather::Gather;
 use crate::args::{ProgramArgs, SelectArgs};
 use crate::decode;
+use crate::decode::part::Range;
 
 /// Compares where branches went. Of returns that the decoder infers nobody counts it; where a direct branch goes its code says, also if
 /// the trace is lost then, which elements do not tell.
@@ -57,7 +58,7 @@ fn counting_by_node_is_counting_one_by_one() {
         assert!(expected.instructions() > 1000, "{name}");
         for jobs in [1, 2, 3, 7] {
             let count = Count::default();
-            decode::side_by_side(&capture, &image, &select, &program, &count, jobs).unwrap();
+            decode::within(&capture, &image, (&select, &program), &count, Range::ALL, jobs).unwrap();
             let counted = count.finish(&image);
             assert_eq!(counted.instructions(), expected.instructions(), "{name}, {jobs} jobs");
             assert_eq!(counted.binaries, expected.binaries, "{name}, {jobs} jobs");

@@ -1,6 +1,6 @@
 //! Captures that our encoder writes, long enough to be split at many synchronisation points.
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
-#[allow(dead_code, reason = "for recordings only")]
 pub mod processes;
 
 use std::fs;
