@@ -270,14 +270,14 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     let delta = delta_of(opts, timing.as_ref())?;
     match machine::load(opts, program)? {
         Loaded::Linux(mut hart) => {
-            let controls = Controls::new(opts, places::linux(hart.machine.mapped()).image())?;
+            let controls = Controls::new(opts, places::linux(&hart.machine.mapped()).image())?;
             let (folder, tracer) = trace(opts, xlen(&hart.core), delta)?;
             let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
-            ran.end_trace(folder, tracer, &places::programs(hart.machine.mapped()), &mut hart.core)?;
+            ran.end_trace(folder, tracer, &places::programs(&hart.machine.mapped()), &mut hart.core)?;
             for warning in hart.machine.warnings() {
                 report(warning);
             }
-            let places = places::linux(hart.machine.mapped());
+            let places = places::linux(&hart.machine.mapped());
             ran.end_of_hart(opts, &mut hart.core, &places)
         }
         Loaded::Bare(mut hart) => {

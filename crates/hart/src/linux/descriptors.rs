@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::errno::Errno;
-use super::paths::Names;
+use super::paths::Folder;
 use super::random::Random;
 
 /// As many as a program may have open, unless it asks for more: as many as Linux gives.
@@ -55,10 +56,10 @@ impl std::fmt::Debug for Streams {
 pub enum Open {
     /// Standard input (0), output (1) or error (2), whatever its number is now.
     Stream(u8),
-    /// A file of the host.
-    File(File),
+    /// A file of the host. Descriptors that are duplicates share it, and their place in it.
+    File(Arc<File>),
     /// A folder.
-    Folder(Folder),
+    Folder(OpenFolder),
     /// `/dev/null`.
     Null,
     /// `/dev/zero`.
@@ -76,9 +77,9 @@ pub enum Open {
 
 /// A folder that is open.
 #[derive(Clone, Debug)]
-pub struct Folder {
-    /// Where it is on the host.
-    pub path: PathBuf,
+pub struct OpenFolder {
+    /// Which.
+    pub folder: Folder,
     /// Names, numbers and kinds of what is in it; filled when first asked for.
     pub entries: Option<Vec<Entry>>,
     /// How many of them were told.
@@ -99,10 +100,10 @@ pub struct Entry {
 pub struct Descriptor {
     /// What it leads to.
     pub open: Open,
-    /// Where that is for the program, if it has a path.
-    pub names: Option<Names>,
-    /// Where that is on the host.
+    /// Where that was on the host when it was opened, if it has a path.
     pub host: Option<PathBuf>,
+    /// Whether the program may change what it leads to by the descriptor: its permissions, its times.
+    pub writable: bool,
     /// O_RDONLY and so on, O_APPEND.
     pub flags: u64,
     /// Only remembered: no program is executed by another.
@@ -122,8 +123,8 @@ impl Descriptors {
     pub fn new(streams: Streams) -> Self {
         let stream = |number: u8| Descriptor {
             open: Open::Stream(number),
-            names: None,
             host: None,
+            writable: true,
             flags: if number == 0 { 0 } else { 1 },
             close_on_exec: false,
         };
@@ -178,8 +179,7 @@ impl Descriptors {
     fn copy(&mut self, fd: i32, close_on_exec: bool) -> Result<Descriptor, Errno> {
         let old = self.get(fd)?;
         let open = match &old.open {
-            // The host's duplicate shares its place in the file, as it should.
-            Open::File(file) => Open::File(file.try_clone()?),
+            Open::File(file) => Open::File(Arc::clone(file)),
             Open::Folder(folder) => Open::Folder(folder.clone()),
             Open::Stream(number) => Open::Stream(*number),
             Open::Pipe { number, writes } => Open::Pipe { number: *number, writes: *writes },
@@ -187,13 +187,8 @@ impl Descriptors {
             Open::Zero => Open::Zero,
             Open::Random => Open::Random,
         };
-        Ok(Descriptor {
-            open,
-            names: old.names.clone(),
-            host: old.host.clone(),
-            flags: old.flags,
-            close_on_exec,
-        })
+        let (host, writable, flags) = (old.host.clone(), old.writable, old.flags);
+        Ok(Descriptor { open, host, writable, flags, close_on_exec })
     }
 
     /// How many pipes there is room for.

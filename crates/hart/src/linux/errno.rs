@@ -76,6 +76,12 @@ impl From<Fault> for Errno {
     }
 }
 
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Self {
+        io::Error::from(errno).into()
+    }
+}
+
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Self {
         // Linux's own numbers are RISC-V's too; the numbers of other hosts are not.

@@ -1,11 +1,12 @@
 //! Calls on descriptors.
 
 use std::io::{Seek, SeekFrom};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, FileExt, FileTypeExt, PermissionsExt};
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use super::Linux;
-use super::descriptors::{Descriptor, Entry, Folder, Open};
+use super::descriptors::{Descriptor, Entry, Open, OpenFolder};
 use super::errno::{Answer, Errno, Failure};
 use super::{guest, stat};
 use crate::Core;
@@ -206,16 +207,17 @@ impl Linux {
     /// fchmod.
     pub(super) fn fchmod(&mut self, fd: i32, mode: u64) -> Answer {
         self.must_be_writable(fd)?;
-        if let Open::File(file) = &self.descriptors.get(fd)?.open {
-            file.set_permissions(std::fs::Permissions::from_mode(mode as u32 & 0o777))?;
+        match &self.descriptors.get(fd)?.open {
+            Open::File(file) => file.set_permissions(Permissions::from_mode(mode as u32 & 0o777))?,
+            Open::Folder(open) => open.folder.dir()?.set_mode(OsStr::new("."), mode as u32)?,
+            _ => {}
         }
         Ok(0)
     }
 
     /// EROFS for a file in a folder that may not be changed.
     pub(super) fn must_be_writable(&mut self, fd: i32) -> Result<(), Errno> {
-        let Some(names) = self.descriptors.get(fd)?.names.clone() else { return Ok(()) };
-        if self.tree.is_writable(&names) { Ok(()) } else { Err(Errno::EROFS) }
+        if self.descriptors.get(fd)?.writable { Ok(()) } else { Err(Errno::EROFS) }
     }
 
     /// fcntl.
@@ -296,8 +298,8 @@ impl Linux {
         let number = self.descriptors.pipe();
         let end = |writes: bool| Descriptor {
             open: Open::Pipe { number, writes },
-            names: None,
             host: None,
+            writable: true,
             flags: u64::from(writes) | flags & O_NONBLOCK,
             close_on_exec: flags & O_CLOEXEC != 0,
         };
@@ -438,8 +440,8 @@ impl Linux {
     pub(super) fn stat_of(&mut self, fd: i32) -> Result<stat::Stat, Errno> {
         let terminals = self.descriptors.streams.terminals;
         Ok(match &self.descriptors.get(fd)?.open {
-            Open::File(file) => stat::Stat::of(&file.metadata()?),
-            Open::Folder(folder) => stat::Stat::of(&std::fs::metadata(&folder.path)?),
+            Open::File(file) => stat::Stat::of_file(file)?,
+            Open::Folder(open) => open.folder.dir()?.stat(OsStr::new("."))?.ok_or(Errno::ENOENT)?,
             Open::Stream(number) if terminals[usize::from(*number)] => stat::Stat::character(136, 0),
             Open::Stream(_) | Open::Pipe { .. } => stat::Stat::pipe(),
             Open::Null => stat::Stat::character(1, 3),
@@ -449,28 +451,10 @@ impl Linux {
     }
 }
 
-/// What is in a folder, by name: the host's order is nobody's.
-fn entries(folder: &mut Folder) -> Result<&[Entry], Errno> {
-    if folder.entries.is_none() {
-        let dot = |name: &[u8]| Entry { name: name.to_vec(), inode: 1, kind: 4 };
-        let mut all = vec![dot(b"."), dot(b"..")];
-        for entry in std::fs::read_dir(&folder.path)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            let kind = match () {
-                () if kind.is_file() => 8,
-                () if kind.is_dir() => 4,
-                () if kind.is_symlink() => 10,
-                () if kind.is_fifo() => 1,
-                () if kind.is_char_device() => 2,
-                () if kind.is_block_device() => 6,
-                () if kind.is_socket() => 12,
-                () => 0,
-            };
-            all.push(Entry { name: entry.file_name().as_bytes().to_vec(), inode: entry.ino(), kind });
-        }
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        folder.entries = Some(all);
+/// What is in a folder, by name; read when it is first asked for.
+fn entries(open: &mut OpenFolder) -> Result<&[Entry], Errno> {
+    if open.entries.is_none() {
+        open.entries = Some(open.folder.dir()?.entries()?);
     }
-    Ok(folder.entries.as_deref().unwrap_or_default())
+    Ok(open.entries.as_deref().unwrap_or_default())
 }

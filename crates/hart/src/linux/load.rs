@@ -3,14 +3,20 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::elf::{Elf, ElfError};
 use super::memory::Layout;
-use super::paths::{Place, Tree};
+use super::errno::Errno;
+use super::paths::{Found, Place, Tree};
 use super::random::Random;
 use super::stack;
+use super::stat::Stat;
 use super::{Mapped, Options};
 use crate::Core;
 use crate::memory::{Fault, Memory, PAGE};
@@ -28,7 +34,7 @@ pub struct LoadError {
 #[derive(Debug)]
 pub enum Why {
     /// It cannot be read.
-    Read(std::io::Error),
+    Read(io::Error),
     /// It is nothing that can be run.
     Elf(ElfError),
     /// The dynamic linker it asks for is not there.
@@ -71,13 +77,14 @@ pub struct Loaded {
 pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) -> Result<Loaded, LoadError> {
     let failed = |path: &Path, why| LoadError { path: path.to_path_buf(), why };
     let bytes = read(path)?;
+    let identity = identity(path).map_err(|error| failed(path, Why::Read(error)))?;
     let elf = Elf::read(&bytes).map_err(|error| failed(path, Why::Elf(error)))?;
     let mut layout = Layout::new(elf.is_rv32);
     let mut core = Core::new(elf.is_rv32, Memory::new(options.memory));
     let mut mapped = Vec::new();
 
     let base = if elf.is_relocatable { layout.program } else { 0 };
-    let end = place(&mut core, &layout, &elf, base, path, &mut mapped).map_err(|why| failed(path, why))?;
+    let end = place(&mut core, &layout, &elf, base, (path, identity), &mut mapped).map_err(|why| failed(path, why))?;
     layout.set_break(end);
     let entry = base.wrapping_add(elf.entry);
     core.pc = entry;
@@ -85,18 +92,18 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
     let mut linker_base = 0;
     if let Some(name) = elf.interpreter {
         let missing = || failed(path, Why::NoLinker(Path::new(OsStr::from_bytes(name)).to_path_buf()));
-        let Ok(Place::Host(found)) = tree.find(&[], name, true) else { return Err(missing()) };
-        if found.metadata.is_none() {
+        let Ok(Place::Host(found)) = tree.find(&tree.root(), name, true) else { return Err(missing()) };
+        if found.stat.is_none() {
             return Err(missing());
         }
-        let bytes = read(&found.path)?;
+        let (bytes, identity) = read_found(&found)?;
         let linker = Elf::read(&bytes).map_err(|error| failed(&found.path, Why::Elf(error)))?;
         if linker.is_rv32 != elf.is_rv32 {
             let how = "the program and this, its dynamic linker, are not both RV32 or both RV64".into();
             return Err(failed(&found.path, Why::Place(how)));
         }
         linker_base = if linker.is_relocatable { layout.mappings } else { 0 };
-        place(&mut core, &layout, &linker, linker_base, &found.path, &mut mapped)
+        place(&mut core, &layout, &linker, linker_base, (&found.path, identity), &mut mapped)
             .map_err(|why| failed(&found.path, why))?;
         core.pc = linker_base.wrapping_add(linker.entry);
     }
@@ -117,13 +124,30 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     fs::read(path).map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
 }
 
+/// Reads a file of the tree; also returns what tells it from all others.
+fn read_found(found: &Found) -> Result<(Vec<u8>, (u64, u64)), LoadError> {
+    let failed = |error| LoadError { path: found.path.clone(), why: Why::Read(error) };
+    let from_errno = |Errno(number)| io::Error::from_raw_os_error(number);
+    let mut file = found.open(OFlags::RDONLY).map_err(|errno| failed(from_errno(errno)))?;
+    let identity = Stat::of_file(&file).map_err(|errno| failed(from_errno(errno)))?.identity();
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok((bytes, identity))
+}
+
+/// Returns what tells the file at `path` of the host from all others.
+pub(super) fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
 /// Puts the segments of `elf` into memory; returns the address after the last.
 fn place(
     core: &mut Core,
     layout: &Layout,
     elf: &Elf<'_>,
     base: u64,
-    path: &Path,
+    (path, identity): (&Path, (u64, u64)),
     mapped: &mut Vec<Mapped>,
 ) -> Result<u64, Why> {
     let mut last = 0;
@@ -155,6 +179,7 @@ fn place(
             path: path.to_path_buf(),
             offset: segment.offset,
             rights: segment.rights,
+            identity,
         });
         last = last.max(end);
     }

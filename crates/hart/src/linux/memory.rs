@@ -1,11 +1,14 @@
 //! brk, mmap and their like.
 
 use std::ops::Range;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use super::descriptors::Open;
 use super::errno::{Answer, Errno};
 use super::shared::Shared;
+use super::stat::Stat;
 use super::{Linux, Mapped};
 use crate::Core;
 use crate::memory::{PAGE, Rights};
@@ -131,7 +134,8 @@ impl Linux {
             }
             if let Ok(path) = self.descriptors.path(fd as i32) {
                 self.layout.of_files.push(address..address + at.next_multiple_of(PAGE));
-                let mapped = Mapped { address, len: at, path, offset, rights };
+                let identity = Stat::of_file(&file)?.identity();
+                let mapped = Mapped { address, len: at, path, offset, rights, identity };
                 if self.mapped.len() < MOST_REGIONS && !self.mapped.contains(&mapped) {
                     self.mapped.push(mapped);
                 }
@@ -144,9 +148,9 @@ impl Linux {
     }
 
     /// The file of a descriptor to map; none for `/dev/zero`.
-    fn source(&mut self, fd: i32) -> Result<Option<std::fs::File>, Errno> {
+    fn source(&mut self, fd: i32) -> Result<Option<Arc<File>>, Errno> {
         match &self.descriptors.get(fd)?.open {
-            Open::File(file) => Ok(Some(file.try_clone()?)),
+            Open::File(file) => Ok(Some(Arc::clone(file))),
             Open::Zero => Ok(None),
             _ => Err(Errno::ENODEV),
         }

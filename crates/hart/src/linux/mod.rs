@@ -7,8 +7,11 @@ mod calls;
 mod descriptors;
 mod elf;
 mod errno;
+#[cfg(test)]
+mod escapes;
 mod files;
 mod guest;
+mod host;
 mod load;
 mod memory;
 mod names;
@@ -27,6 +30,7 @@ mod threads;
 mod time;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_isa::riscv::Op;
@@ -40,7 +44,7 @@ use crate::memory::{Fault, Rights};
 use crate::{Core, Exception, Machine, Privilege, Served, Stop, cause};
 use descriptors::Descriptors;
 use memory::Layout;
-use paths::{Names, Tree};
+use paths::{Folder, Place, Tree};
 use random::Random;
 use shared::Shared;
 use signals::Signals;
@@ -102,6 +106,8 @@ pub struct Mapped {
     pub offset: u64,
     /// What may be done with the memory.
     pub rights: Rights,
+    /// Which file it was: its device and number.
+    identity: (u64, u64),
 }
 
 /// Linux around a program.
@@ -109,7 +115,7 @@ pub struct Mapped {
 pub struct Linux {
     tree: Tree,
     /// Where relative paths start.
-    folder: Names,
+    folder: Folder,
     descriptors: Descriptors,
     layout: Layout,
     mapped: Vec<Mapped>,
@@ -138,12 +144,19 @@ impl Linux {
         let root = root.canonicalize().map_err(|error| LoadError { path: root, why: Why::Read(error) })?;
         let mut mounts = options.mounts.clone();
         mounts.push(Mount { at: "/".into(), host: root, writable: options.writable });
-        let tree = Tree::new(mounts, path.clone());
+        let tree = Tree::new(mounts, path.clone())
+            .map_err(|(path, error)| LoadError { path, why: Why::Read(error) })?;
         let folder = match (&options.folder, &options.root) {
             (Some(folder), _) => folder.clone(),
             (None, Some(_)) => "/".into(),
             (None, None) => std::env::current_dir().unwrap_or_else(|_| "/".into()),
         };
+
+        let folder = match tree.find(&tree.root(), folder.as_os_str().as_encoded_bytes(), true) {
+            Ok(Place::Host(found)) => found.folder,
+            _ => None,
+        }
+        .ok_or_else(|| LoadError { path: folder, why: Why::Read(io::ErrorKind::NotFound.into()) })?;
 
         let mut random = Random(options.seed);
         let loaded = load::load(&path, &tree, &options, &mut random).map_err(|error| LoadError {
@@ -153,7 +166,7 @@ impl Linux {
         let thread_name = path.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
         let mut linux = Self {
             tree,
-            folder: paths::names(folder.as_os_str()),
+            folder,
             descriptors: Descriptors::new(options.streams),
             layout: loaded.layout,
             mapped: loaded.mapped,
@@ -177,9 +190,11 @@ impl Linux {
         &self.warnings
     }
 
-    /// What was put into memory from files, in that order, also what is gone again.
-    pub fn mapped(&self) -> &[Mapped] {
-        &self.mapped
+    /// What was put into memory from files, in that order, also what is gone again. Where another file has taken the name of
+    /// one since, that one is left out: its path can be read.
+    pub fn mapped(&self) -> Vec<Mapped> {
+        let is_still_there = |mapped: &&Mapped| load::identity(&mapped.path).ok() == Some(mapped.identity);
+        self.mapped.iter().filter(is_still_there).cloned().collect()
     }
 
     /// Where the program sees itself.

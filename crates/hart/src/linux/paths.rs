@@ -2,11 +2,17 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, OFlags};
 
 use super::errno::Errno;
+use super::host::{Dir, Named};
+use super::stat::Stat;
 
 /// As many symbolic links as Linux follows in one path.
 const MOST_LINKS: usize = 40;
@@ -25,14 +31,34 @@ pub struct Mount {
 /// The tree of files that a program sees.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The longest paths first.
-    mounts: Vec<(Names, Mount)>,
-    /// What `/proc/self/exe` leads to.
+    /// The longest paths first, each with its folder.
+    mounts: Vec<(Names, Mount, Arc<Dir>)>,
+    /// What `/proc/self/exe` leads to, and the folder it is in.
     program: PathBuf,
+    program_folder: Option<Arc<Dir>>,
 }
 
 /// A path without links, from the root on.
 pub type Names = Vec<OsString>;
+
+/// A folder that the program sees, with those it was reached through. It stays the same folder when its names change.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    root: Level,
+    /// From the root on.
+    below: Vec<Level>,
+}
+
+/// One of the folders of a path.
+#[derive(Clone, Debug)]
+struct Level {
+    name: OsString,
+    /// `None` for a folder that the host does not have: it leads to a mount, or Linux makes what is in it.
+    dir: Option<Arc<Dir>>,
+    /// Where it was on the host when it was found.
+    path: PathBuf,
+    writable: bool,
+}
 
 /// What a path leads to.
 #[derive(Debug)]
@@ -43,15 +69,20 @@ pub enum Place {
     Special(Special),
 }
 
-/// A place in the host's file system.
+/// A place in the host's file system: a folder and a name in it.
 #[derive(Debug)]
 pub struct Found {
     /// Where it is for the program.
     pub names: Names,
-    /// Where it is.
+    /// Where it is on the host, for captures and messages. The program can put something else there: see [`dir`](Self::dir).
     pub path: PathBuf,
+    dir: Option<Arc<Dir>>,
+    /// Its name in that folder; `.` for the folder itself.
+    pub name: OsString,
     /// What it is; `None` if it is not there (its folder is).
-    pub metadata: Option<Metadata>,
+    pub stat: Option<Stat>,
+    /// The folder that it is, if it is one.
+    pub folder: Option<Folder>,
     /// Whether the program may change it.
     pub writable: bool,
     /// The path ended in `/`: only a folder will do.
@@ -75,13 +106,82 @@ pub enum Special {
     Program,
 }
 
+impl Folder {
+    fn here(&self) -> &Level {
+        self.below.last().unwrap_or(&self.root)
+    }
+
+    /// Returns where it is for the program.
+    pub fn names(&self) -> Names {
+        self.below.iter().map(|level| level.name.clone()).collect()
+    }
+
+    /// Returns the host's folder.
+    ///
+    /// # Errors
+    /// ENOENT if the host has none.
+    pub fn dir(&self) -> Result<&Dir, Errno> {
+        self.here().dir.as_deref().ok_or(Errno::ENOENT)
+    }
+
+    fn with(&self, level: Level) -> Self {
+        let mut folder = self.clone();
+        folder.below.push(level);
+        folder
+    }
+}
+
+impl Found {
+    /// Returns the host's folder in which [`name`](Self::name) is.
+    ///
+    /// # Errors
+    /// EROFS if the host has none: nothing can be made there.
+    pub fn dir(&self) -> Result<&Dir, Errno> {
+        self.dir.as_deref().ok_or(Errno::EROFS)
+    }
+
+    /// Returns what it is.
+    ///
+    /// # Errors
+    /// ENOENT if it is not there.
+    pub fn stat(&self) -> Result<&Stat, Errno> {
+        self.stat.as_ref().ok_or(Errno::ENOENT)
+    }
+
+    /// Opens it as a plain file. EACCES for devices and pipes of the host: they are not the program's.
+    pub fn open(&self, flags: OFlags) -> Result<File, Errno> {
+        if self.stat()?.kind() != FileType::RegularFile {
+            return Err(Errno::EACCES);
+        }
+        self.dir()?.file(&self.name, flags, 0)
+    }
+}
+
+/// What a name in a folder of the tree is.
+enum Look {
+    Missing,
+    Folder(Level, Stat),
+    /// A folder that the host does not have.
+    Made(Level),
+    Link(OsString, Stat),
+    Other(Stat),
+    Special(Special),
+}
+
 impl Tree {
     /// The tree of these mounts; the one at `/` is to be among them. `program` is where the program is on the host.
-    pub fn new(mounts: Vec<Mount>, program: PathBuf) -> Self {
-        let mut mounts: Vec<_> =
-            mounts.into_iter().map(|mount| (names(mount.at.as_os_str()), mount)).collect();
-        mounts.sort_by_key(|(names, _)| usize::MAX - names.len());
-        Self { mounts, program }
+    ///
+    /// # Errors
+    /// The folder of a mount that cannot be opened, and why.
+    pub fn new(mounts: Vec<Mount>, program: PathBuf) -> Result<Self, (PathBuf, io::Error)> {
+        let mut open = Vec::new();
+        for mount in mounts {
+            let dir = Dir::open(&mount.host).map_err(|error| (mount.host.clone(), error))?;
+            open.push((names(mount.at.as_os_str()), mount, Arc::new(dir)));
+        }
+        open.sort_by_key(|(names, ..)| usize::MAX - names.len());
+        let program_folder = program.parent().and_then(|folder| Dir::open(folder).ok()).map(Arc::new);
+        Ok(Self { mounts: open, program, program_folder })
     }
 
     /// Where the program is on the host.
@@ -91,122 +191,156 @@ impl Tree {
 
     /// Where the program sees a file of the host: the path it would open. The host's own path if it sees it nowhere.
     pub fn seen(&self, host: &Path) -> PathBuf {
-        let inside = |(names, mount): &(Names, Mount)| {
+        let inside = |(names, mount, _): &(Names, Mount, _)| {
             let rest = host.strip_prefix(&mount.host).ok()?;
             Some(text(names).join(rest))
         };
         self.mounts.iter().find_map(inside).unwrap_or_else(|| host.to_path_buf())
     }
 
+    /// Returns the folder `/`.
+    pub fn root(&self) -> Folder {
+        let root = self.mount(&[]).unwrap_or_else(|| made(OsString::new()));
+        Folder { root, below: Vec::new() }
+    }
+
+    /// The folder of the mount at `names`.
+    fn mount(&self, names: &[OsString]) -> Option<Level> {
+        let (_, mount, dir) = self.mounts.iter().find(|(at, ..)| at == names)?;
+        let name = names.last().cloned().unwrap_or_default();
+        let (dir, path) = (Some(Arc::clone(dir)), mount.host.clone());
+        Some(Level { name, dir, path, writable: mount.writable })
+    }
+
     /// What `path` leads to from the folder `from`. A link at its end is followed if `follow`.
-    pub fn find(&self, from: &[OsString], path: &[u8], follow: bool) -> Result<Place, Errno> {
+    pub fn find(&self, from: &Folder, path: &[u8], follow: bool) -> Result<Place, Errno> {
         if path.is_empty() {
             return Err(Errno::ENOENT);
         }
-        let mut here = if path[0] == b'/' { Names::new() } else { from.to_vec() };
+        let mut here = if path[0] == b'/' { self.root() } else { from.clone() };
         let mut to_go: VecDeque<_> = names(OsStr::from_bytes(path)).into();
         let is_folder = path.ends_with(b"/") || path.ends_with(b"/.") || path.ends_with(b"/..");
         let mut links = 0;
-        let mut found = self.look(here.clone());
         while let Some(name) = to_go.pop_front() {
-            if found.metadata.as_ref().is_some_and(|metadata| !metadata.is_dir()) {
-                return Err(Errno::ENOTDIR);
-            }
-            if found.metadata.is_none() && !self.leads_to_mount(&here) && !is_made(&here) {
-                return Err(Errno::ENOENT);
-            }
             if name == ".." {
-                here.pop();
-                found = self.look(here.clone());
+                here.below.pop();
                 continue;
             }
-            here.push(name);
             let is_last = to_go.is_empty();
-            if is_made(&here) && !self.is_mounted(&here) {
-                match special(&here) {
-                    Some(Special::Program) if !is_last => return Err(Errno::ENOTDIR),
-                    Some(Special::Program) if follow => {
-                        return Ok(Place::Host(Box::new(self.program_found())));
+            let (folder, stat) = match self.look(&here, &name)? {
+                Look::Folder(level, _) | Look::Made(level) if !is_last => {
+                    here.below.push(level);
+                    continue;
+                }
+                Look::Link(target, _) if !is_last || follow || is_folder => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(Errno::ELOOP);
                     }
-                    Some(special) if is_last => return Ok(Place::Special(special)),
-                    Some(_) => return Err(Errno::ENOTDIR),
-                    None => {}
+                    if target.as_bytes().starts_with(b"/") {
+                        here = self.root();
+                    }
+                    for name in names(&target).into_iter().rev() {
+                        to_go.push_front(name);
+                    }
+                    continue;
                 }
-            }
-            found = self.look(here.clone());
-            let is_link = found.metadata.as_ref().is_some_and(Metadata::is_symlink);
-            if is_link && (!is_last || follow || is_folder) {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(Errno::ELOOP);
+                Look::Missing if !is_last => return Err(Errno::ENOENT),
+                Look::Special(_) | Look::Other(_) if !is_last => return Err(Errno::ENOTDIR),
+                Look::Other(_) if is_folder => return Err(Errno::ENOTDIR),
+                Look::Special(Special::Program) if follow => {
+                    return Ok(Place::Host(Box::new(self.program_found()?)));
                 }
-                let target = fs::read_link(&found.path)?.into_os_string();
-                here.pop();
-                if target.as_bytes().starts_with(b"/") {
-                    here.clear();
-                }
-                for name in names(&target).into_iter().rev() {
-                    to_go.push_front(name);
-                }
-                found = self.look(here.clone());
-            }
-        }
-        if is_folder && found.metadata.as_ref().is_some_and(|metadata| !metadata.is_dir()) {
-            return Err(Errno::ENOTDIR);
-        }
-        found.is_folder = is_folder;
-        Ok(Place::Host(Box::new(found)))
-    }
-
-    /// Looks at one path without links in its folders.
-    fn look(&self, here: Names) -> Found {
-        let mount = self.mounts.iter().find(|(names, _)| here.starts_with(names));
-        let Some((at, mount)) = mount.filter(|(at, _)| !at.is_empty() || !is_made(&here)) else {
-            return Found {
-                names: here,
-                path: PathBuf::new(),
-                metadata: None,
-                writable: false,
-                is_folder: false,
+                Look::Special(special) => return Ok(Place::Special(special)),
+                Look::Missing => (None, None),
+                Look::Made(level) => (Some(here.with(level)), None),
+                Look::Other(stat) | Look::Link(_, stat) => (None, Some(stat)),
+                Look::Folder(level, stat) => (Some(here.with(level)), Some(stat)),
             };
-        };
-        let mut path = mount.host.clone();
-        path.extend(&here[at.len()..]);
-        // The folder of a mount itself may be a link on the host: it is what the caller asked for.
-        let metadata = if here.len() == at.len() { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
-        Found { names: here, path, metadata: metadata.ok(), writable: mount.writable, is_folder: false }
-    }
-
-    /// Whether the program may change what is at this path.
-    pub fn is_writable(&self, names: &[OsString]) -> bool {
-        let mount = self.mounts.iter().find(|(at, _)| names.starts_with(at));
-        mount.is_some_and(|(_, mount)| mount.writable)
-    }
-
-    /// Whether a mount starts here.
-    pub fn is_mount(&self, names: &[OsString]) -> bool {
-        self.mounts.iter().any(|(at, _)| at == names)
-    }
-
-    fn program_found(&self) -> Found {
-        let path = self.program.clone();
-        let metadata = fs::metadata(&path).ok();
-        Found {
-            names: names(self.seen(&path).as_os_str()),
-            path,
-            metadata,
-            writable: false,
-            is_folder: false,
+            let mut found = found_in(&here, name, stat);
+            // The folder of a mount is not the one that the host has there.
+            if let Some(folder) = &folder
+                && self.is_mount(&found.names)
+            {
+                found = found_itself(folder)?;
+            }
+            return Ok(Place::Host(Box::new(Found { folder, is_folder, ..found })));
         }
+        Ok(Place::Host(Box::new(Found { is_folder: true, ..found_itself(&here)? })))
     }
 
-    fn leads_to_mount(&self, here: &[OsString]) -> bool {
-        self.mounts.iter().any(|(at, _)| at.starts_with(here))
+    /// What `name` is in `here`.
+    fn look(&self, here: &Folder, name: &OsStr) -> Result<Look, Errno> {
+        let mut names = here.names();
+        names.push(name.to_owned());
+        if let Some(level) = self.mount(&names) {
+            let stat = level.dir.as_ref().map_or(Ok(None), |dir| dir.stat(OsStr::new(".")))?;
+            return Ok(stat.map_or(Look::Missing, |stat| Look::Folder(level, stat)));
+        }
+        if is_made(&names) && !self.is_mounted(&names) {
+            return Ok(special(&names).map_or_else(|| Look::Made(made(name.to_owned())), Look::Special));
+        }
+        let named = match &here.here().dir {
+            Some(dir) => dir.named(name)?,
+            None => Named::Missing,
+        };
+        Ok(match named {
+            Named::Missing if self.leads_to_mount(&names) => Look::Made(made(name.to_owned())),
+            Named::Missing => Look::Missing,
+            Named::Folder(dir, stat) => {
+                let Level { path, writable, .. } = here.here();
+                let (name, dir, path) = (name.to_owned(), Some(Arc::new(dir)), path.join(name));
+                Look::Folder(Level { name, dir, path, writable: *writable }, stat)
+            }
+            Named::Link(target, stat) => Look::Link(target, stat),
+            Named::Other(stat) => Look::Other(stat),
+        })
+    }
+
+    /// Whether a mount starts here, or below.
+    pub fn leads_to_mount(&self, names: &[OsString]) -> bool {
+        self.mounts.iter().any(|(at, ..)| at.starts_with(names))
+    }
+
+    fn is_mount(&self, names: &[OsString]) -> bool {
+        self.mounts.iter().any(|(at, ..)| at == names)
     }
 
     fn is_mounted(&self, here: &[OsString]) -> bool {
-        self.mounts.iter().any(|(at, _)| !at.is_empty() && here.starts_with(at))
+        self.mounts.iter().any(|(at, ..)| !at.is_empty() && here.starts_with(at))
     }
+
+    fn program_found(&self) -> Result<Found, Errno> {
+        let path = self.program.clone();
+        let (dir, name) = (self.program_folder.clone(), path.file_name().unwrap_or_default().to_owned());
+        let stat = dir.as_ref().map_or(Ok(None), |dir| dir.stat(&name))?;
+        let names = names(self.seen(&path).as_os_str());
+        Ok(Found { names, path, dir, name, stat, folder: None, writable: false, is_folder: false })
+    }
+}
+
+/// A folder that the host does not have.
+fn made(name: OsString) -> Level {
+    Level { name, dir: None, path: PathBuf::new(), writable: false }
+}
+
+/// The place of `name` in a folder.
+fn found_in(folder: &Folder, name: OsString, stat: Option<Stat>) -> Found {
+    let Level { dir, path, writable, .. } = folder.here();
+    let mut names = folder.names();
+    names.push(name.clone());
+    let path = path.join(&name);
+    let (dir, writable) = (dir.clone(), *writable);
+    Found { names, path, dir, name, stat, folder: None, writable, is_folder: false }
+}
+
+/// The place of a folder, by itself.
+fn found_itself(folder: &Folder) -> Result<Found, Errno> {
+    let Level { dir, path, writable, .. } = folder.here();
+    let name = OsString::from(".");
+    let stat = dir.as_ref().map_or(Ok(None), |dir| dir.stat(&name))?;
+    let (names, path, dir, writable) = (folder.names(), path.clone(), dir.clone(), *writable);
+    Ok(Found { names, path, dir, name, stat, folder: Some(folder.clone()), writable, is_folder: true })
 }
 
 /// A path's text.

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use super::Linux;
 use super::errno::Errno;
@@ -18,7 +19,7 @@ pub struct Shared {
     /// Where it is, in whole pages.
     pub pages: Range<u64>,
     /// Its file.
-    pub file: File,
+    pub file: Arc<File>,
     /// Where in the file it starts.
     pub offset: u64,
 }
@@ -56,10 +57,8 @@ impl Linux {
         for Shared { pages, file, offset } in self.shared.drain(..) {
             let before = pages.start..pages.end.min(range.start);
             let after = pages.start.max(range.end)..pages.end;
-            if before.start < before.end
-                && let Ok(file) = file.try_clone()
-            {
-                left.push(Shared { pages: before, file, offset });
+            if before.start < before.end {
+                left.push(Shared { pages: before, file: Arc::clone(&file), offset });
             }
             if after.start < after.end {
                 let offset = offset + (after.start - pages.start);

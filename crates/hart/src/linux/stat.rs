@@ -1,7 +1,10 @@
 //! What files are, in the forms programs get.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+
+use rustix::fs::{self, FileType};
+
+use super::errno::Errno;
 
 /// What stat and statx tell.
 #[derive(Clone, Debug, Default)]
@@ -26,23 +29,43 @@ const BLOCK_SIZE: u32 = 4096;
 
 impl Stat {
     /// Of a file of the host.
-    pub fn of(metadata: &Metadata) -> Self {
+    pub fn of(stat: &fs::Stat) -> Self {
         Self {
-            dev: metadata.dev(),
-            inode: metadata.ino(),
-            mode: metadata.mode(),
-            links: metadata.nlink() as u32,
-            user: metadata.uid(),
-            group: metadata.gid(),
+            dev: stat.st_dev,
+            inode: stat.st_ino,
+            mode: stat.st_mode,
+            links: stat.st_nlink as u32,
+            user: stat.st_uid,
+            group: stat.st_gid,
             device: (0, 0),
-            size: metadata.size(),
-            blocks: metadata.blocks(),
+            size: stat.st_size as u64,
+            blocks: stat.st_blocks as u64,
             times: [
-                (metadata.atime(), metadata.atime_nsec() as u32),
-                (metadata.mtime(), metadata.mtime_nsec() as u32),
-                (metadata.ctime(), metadata.ctime_nsec() as u32),
+                (stat.st_atime, stat.st_atime_nsec as u32),
+                (stat.st_mtime, stat.st_mtime_nsec as u32),
+                (stat.st_ctime, stat.st_ctime_nsec as u32),
             ],
         }
+    }
+
+    /// Of an open file of the host.
+    pub fn of_file(file: &File) -> Result<Self, Errno> {
+        Ok(Self::of(&fs::fstat(file)?))
+    }
+
+    /// File, folder, link or something else.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.mode)
+    }
+
+    /// Whether any of these permissions is given.
+    pub fn has_mode(&self, bits: u32) -> bool {
+        self.mode & bits != 0
+    }
+
+    /// Device and number: what tells a file from all others.
+    pub fn identity(&self) -> (u64, u64) {
+        (self.dev, self.inode)
     }
 
     /// Of a pipe.

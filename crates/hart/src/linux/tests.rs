@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::elf::Elf;
 use super::errno::{Errno, Failure};
-use super::paths::{self, Mount, Place, Special, Tree};
+use super::paths::{Mount, Place, Special, Tree};
 use super::*;
 use crate::memory::PAGE;
 
 /// A folder that is removed in the end.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tracewright-linux-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -68,7 +68,12 @@ fn elf(is_rv32: bool, kind: u16, machine: u16) -> Vec<u8> {
 
 const RISCV: u16 = 243;
 
-fn start(scratch: &Scratch, writable: bool) -> (Core, Linux) {
+/// A program for RV64 that can be loaded.
+pub(super) fn elf_file() -> Vec<u8> {
+    elf(false, 2, RISCV)
+}
+
+pub(super) fn start(scratch: &Scratch, writable: bool) -> (Core, Linux) {
     let program = scratch.0.join("program");
     fs::write(&program, elf(false, 2, RISCV)).unwrap();
     let root = scratch.0.join("root");
@@ -79,7 +84,7 @@ fn start(scratch: &Scratch, writable: bool) -> (Core, Linux) {
 }
 
 /// Makes a call: what a0 is then.
-fn call(core: &mut Core, linux: &mut Linux, number: u64, arguments: &[u64]) -> i64 {
+pub(super) fn call(core: &mut Core, linux: &mut Linux, number: u64, arguments: &[u64]) -> i64 {
     core.x[10..10 + arguments.len()].copy_from_slice(arguments);
     core.x[17] = number;
     let pc = core.pc;
@@ -285,8 +290,8 @@ fn what_is_read_only_is_not_written_through_memory() {
 }
 
 fn host(tree: &Tree, path: &str) -> Result<PathBuf, Errno> {
-    match tree.find(&[], path.as_bytes(), true)? {
-        Place::Host(found) if found.metadata.is_some() => Ok(found.path),
+    match tree.find(&tree.root(), path.as_bytes(), true)? {
+        Place::Host(found) if found.stat.is_some() => Ok(found.path),
         Place::Host(_) => Err(Errno::ENOENT),
         Place::Special(_) => Err(Errno(0)),
     }
@@ -316,7 +321,7 @@ fn no_path_leads_out() {
     symlink(&scratch.0, root.join("out")).unwrap();
     let mount = |at: &str, host: PathBuf, writable| Mount { at: at.into(), host, writable };
     let mounts = vec![mount("/", root.clone(), false), mount("/mnt/other", scratch.0.join("other"), true)];
-    let tree = Tree::new(mounts, scratch.0.join("secret"));
+    let tree = Tree::new(mounts, scratch.0.join("secret")).unwrap();
 
     assert_eq!(host(&tree, "/file"), Ok(root.join("file")));
     assert_eq!(host(&tree, "//a/./../file"), Ok(root.join("file")));
@@ -338,21 +343,25 @@ fn no_path_leads_out() {
     // Mounts, and which may be written to.
     assert_eq!(host(&tree, "/mnt/other/file"), Ok(scratch.0.join("other/file")));
     assert_eq!(host(&tree, "/mnt/other/deep/../../../file"), Ok(root.join("file")));
-    assert!(tree.is_writable(&paths::names("/mnt/other/new".as_ref())));
-    assert!(!tree.is_writable(&paths::names("/mnt".as_ref())));
+    let is_writable = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
+        Ok(Place::Host(found)) => found.writable,
+        _ => false,
+    };
+    assert!(is_writable("/mnt/other") && is_writable("/mnt/other/new"));
+    assert!(!is_writable("/mnt") && !is_writable("/file"));
     assert_eq!(tree.seen(&scratch.0.join("other/file")), Path::new("/mnt/other/file"));
 
     // What Linux makes; and nothing else of /proc, whatever the host has there.
     assert_eq!(host(&tree, "/proc/self/exe"), Ok(scratch.0.join("secret")));
     assert_eq!(host(&tree, "exe"), Ok(scratch.0.join("secret")));
-    let special = |path: &str| match tree.find(&[], path.as_bytes(), true) {
+    let special = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
         Ok(Place::Special(special)) => Some(special),
         _ => None,
     };
     assert_eq!(special("/dev/null"), Some(Special::Null));
     assert_eq!(special("device/zero"), Some(Special::Zero));
     assert_eq!(special("/dev/fd/5"), Some(Special::Descriptor(5)));
-    let all = Tree::new(vec![mount("/", "/".into(), true)], "/bin/sh".into());
+    let all = Tree::new(vec![mount("/", "/".into(), true)], "/bin/sh".into()).unwrap();
     for path in ["/proc/self/mem", "/proc/1", "/sys/kernel", "/dev/sda", "/proc/self/exe/.."] {
         assert!(host(&all, path).is_err(), "{path}");
     }

@@ -1,0 +1,305 @@
+//! Attempts of a program to leave its root. Each one is made with calls alone, as a program makes them.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::tests::{Scratch, call, elf_file, start};
+use super::*;
+
+const CWD: u64 = -100_i64 as u64;
+const O_CREAT_WRITE: u64 = 0o101;
+const O_DIRECTORY: u64 = 0o20_0000;
+const ENOENT: i64 = -2;
+const EROFS: i64 = -30;
+
+/// A program in a writable root, and a folder beside that root with files the program must not reach.
+struct Guest {
+    scratch: Scratch,
+    core: Core,
+    linux: Linux,
+}
+
+impl Guest {
+    fn new(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        fs::create_dir_all(scratch.0.join("root/a/etc")).unwrap();
+        fs::create_dir_all(scratch.0.join("outside/etc/inner")).unwrap();
+        fs::write(scratch.0.join("outside/etc/secret"), "secret").unwrap();
+        symlink("secret", scratch.0.join("outside/etc/link")).unwrap();
+        let (core, linux) = start(&scratch, true);
+        Self { scratch, core, linux }
+    }
+
+    fn outside(&self) -> PathBuf {
+        self.scratch.0.join("outside")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.scratch.0.join("root")
+    }
+
+    /// Writes a path to memory: up to eight fit side by side.
+    fn text(&mut self, slot: u64, text: impl AsRef<Path>) -> u64 {
+        let at = self.core.x[2] - 0x8000 + slot * 512;
+        let mut bytes = text.as_ref().as_os_str().as_encoded_bytes().to_vec();
+        bytes.push(0);
+        self.core.memory.write(at, &bytes).unwrap();
+        at
+    }
+
+    fn call(&mut self, number: u64, arguments: &[u64]) -> i64 {
+        call(&mut self.core, &mut self.linux, number, arguments)
+    }
+
+    fn open(&mut self, folder: u64, path: impl AsRef<Path>, flags: u64) -> i64 {
+        let path = self.text(0, path);
+        self.call(numbers::OPENAT, &[folder, path, flags, 0o644])
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> i64 {
+        let (from, to) = (self.text(0, from), self.text(1, to));
+        self.call(numbers::RENAMEAT2, &[CWD, from, CWD, to, 0])
+    }
+
+    fn link(&mut self, target: impl AsRef<Path>, at: &str) -> i64 {
+        let (target, at) = (self.text(0, target), self.text(1, at));
+        self.call(numbers::SYMLINKAT, &[target, CWD, at])
+    }
+
+    /// Puts a link that leads outside where the folder `/a` was, which becomes `/a2`.
+    fn swap(&mut self) {
+        assert_eq!(self.rename("/a", "/a2"), 0);
+        let outside = self.outside();
+        assert_eq!(self.link(outside, "/a"), 0);
+    }
+
+    fn read(&mut self, fd: i64) -> Vec<u8> {
+        let to = self.text(2, "");
+        let count = self.call(numbers::READ, &[fd as u64, to, 100]);
+        let mut bytes = vec![0; count.max(0) as usize];
+        self.core.memory.read(to, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Tries every call that takes a name, from the folder `folder`: none may find what is outside.
+    fn try_all(&mut self, folder: u64) {
+        let before = state(&self.outside());
+        for name in ["secret", "link", "inner"] {
+            let at = self.text(0, name);
+            let (other, buffer) = (self.text(1, "other"), self.text(2, ""));
+            for flags in [0, 2, 0o1002, O_DIRECTORY, 0o1000_0000] {
+                assert_eq!(self.call(numbers::OPENAT, &[folder, at, flags, 0]), ENOENT, "open {name}");
+            }
+            for (number, arguments) in [
+                (numbers::NEWFSTATAT, vec![folder, at, buffer, 0]),
+                (numbers::NEWFSTATAT, vec![folder, at, buffer, 0x100]),
+                (numbers::STATX, vec![folder, at, 0, 0x7ff, buffer]),
+                (numbers::FACCESSAT, vec![folder, at, 4]),
+                (numbers::READLINKAT, vec![folder, at, buffer, 100]),
+                (numbers::UNLINKAT, vec![folder, at, 0]),
+                (numbers::UNLINKAT, vec![folder, at, 0x200]),
+                (numbers::RENAMEAT2, vec![folder, at, folder, other, 0]),
+                (numbers::LINKAT, vec![folder, at, folder, other, 0]),
+                (numbers::FCHMODAT, vec![folder, at, 0o777]),
+                (numbers::FCHOWNAT, vec![folder, at, 0, 0, 0]),
+                (numbers::UTIMENSAT, vec![folder, at, 0, 0]),
+            ] {
+                assert_eq!(self.call(number, &arguments), ENOENT, "call {number} on {name}");
+            }
+            if folder == CWD {
+                assert_eq!(self.call(numbers::TRUNCATE, &[at, 0]), ENOENT);
+                assert_eq!(self.call(numbers::CHDIR, &[at]), ENOENT);
+                assert_eq!(self.call(numbers::STATFS, &[at, buffer]), ENOENT);
+            }
+        }
+        let made = self.open(folder, "made", O_CREAT_WRITE);
+        assert!(made >= 0, "{made}");
+        let folder_made = self.text(0, "folder-made");
+        assert_eq!(self.call(numbers::MKDIRAT, &[folder, folder_made, 0o755]), 0);
+        let link_made = self.text(1, "link-made");
+        assert_eq!(self.call(numbers::SYMLINKAT, &[folder_made, folder, link_made]), 0);
+        assert_eq!(state(&self.outside()), before, "the program changed what is outside");
+    }
+}
+
+/// Names, sizes, modes, links and times of all that is in a folder.
+fn state(folder: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let (mode, links, size) = (metadata.mode(), metadata.nlink(), metadata.size());
+        all.push(format!("{path:?} {mode:o} {links} {size} {} {}", metadata.mtime(), metadata.mtime_nsec()));
+        if metadata.is_dir() {
+            all.extend(state(&path));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_folder_is_the_same_after_a_link_took_its_name() {
+    let mut guest = Guest::new("escape-folder");
+    let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
+    assert!(folder >= 0);
+    guest.swap();
+    guest.try_all(folder as u64);
+    assert!(guest.root().join("a2/etc/made").exists());
+    assert!(guest.root().join("a2/etc/folder-made").exists());
+
+    // What fstat and getdents64 say is of the old folder, too.
+    let to = guest.text(2, "");
+    assert_eq!(guest.call(numbers::FSTAT, &[folder as u64, to]), 0);
+    let inode = u64::from_le_bytes(guest.core.memory.peek(to + 8).unwrap());
+    assert_eq!(inode, fs::metadata(guest.root().join("a2/etc")).unwrap().ino());
+    let len = guest.call(numbers::GETDENTS64, &[folder as u64, to, 1000]);
+    let mut listed = vec![0; len as usize];
+    guest.core.memory.read(to, &mut listed).unwrap();
+    let listed = String::from_utf8_lossy(&listed);
+    assert!(listed.contains("made") && !listed.contains("secret"), "{listed}");
+
+    // So is the folder above, and changes by descriptor reach the old folder.
+    assert_eq!(guest.open(folder as u64, "../../secret", 0), ENOENT);
+    assert!(guest.open(folder as u64, "../up", O_CREAT_WRITE) >= 0);
+    assert!(guest.root().join("a2/up").exists());
+    let before = state(&guest.outside());
+    assert_eq!(guest.call(numbers::FCHMOD, &[folder as u64, 0o700]), 0);
+    assert_eq!(guest.call(numbers::UTIMENSAT, &[folder as u64, 0, 0, 0]), 0);
+    assert_eq!(fs::metadata(guest.root().join("a2/etc")).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(state(&guest.outside()), before);
+}
+
+#[test]
+fn the_working_folder_is_the_same_after_a_link_took_its_name() {
+    let mut guest = Guest::new("escape-cwd");
+    let folder = guest.text(0, "/a/etc");
+    assert_eq!(guest.call(numbers::CHDIR, &[folder]), 0);
+    guest.swap();
+    guest.try_all(CWD);
+    assert!(guest.root().join("a2/etc/made").exists());
+
+    // Likewise by fchdir.
+    let mut guest = Guest::new("escape-fchdir");
+    let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
+    guest.swap();
+    assert_eq!(guest.call(numbers::FCHDIR, &[folder as u64]), 0);
+    guest.try_all(CWD);
+}
+
+#[test]
+fn a_folder_that_was_removed_has_nothing() {
+    let mut guest = Guest::new("escape-removed");
+    let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
+    let name = guest.text(0, "/a/etc");
+    assert_eq!(guest.call(numbers::UNLINKAT, &[CWD, name, 0x200]), 0);
+    let outside = guest.outside().join("etc");
+    assert_eq!(guest.link(outside, "/a/etc"), 0);
+    for flags in [0, O_CREAT_WRITE] {
+        assert_eq!(guest.open(folder as u64, "secret", flags), ENOENT);
+    }
+    assert_eq!(guest.open(folder as u64, "new", O_CREAT_WRITE), ENOENT);
+}
+
+#[test]
+fn links_of_all_kinds_stay_inside() {
+    let mut guest = Guest::new("escape-links");
+    let outside = guest.outside().join("etc");
+    let up = format!("{}outside/etc", "../".repeat(40));
+    let before = state(&guest.outside());
+    for (number, target) in [
+        outside,
+        up.into(),
+        "/proc/self/root/etc".into(),
+        "/proc/self/cwd/../outside/etc".into(),
+        "/proc/1/root".into(),
+        "/dev/fd/../../../outside/etc".into(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let link = format!("/link{number}");
+        assert_eq!(guest.link(&target, &link), 0);
+        for path in [format!("{link}/secret"), format!("{link}/../etc/secret"), format!("{link}/new")] {
+            for flags in [0, 2] {
+                assert_eq!(guest.open(CWD, &path, flags), ENOENT, "{path} by {target:?}");
+            }
+            let made = guest.open(CWD, &path, O_CREAT_WRITE);
+            assert!(made == ENOENT || made == EROFS, "{path} by {target:?}: {made}");
+        }
+    }
+    // A link to a descriptor is that descriptor, whatever the host has under this number.
+    assert_eq!(guest.link("/proc/self/fd/77", "/number"), 0);
+    assert_eq!(guest.open(CWD, "/number", 0), -9);
+    assert_eq!(state(&guest.outside()), before);
+}
+
+#[test]
+fn the_program_is_found_again_by_its_folder() {
+    let scratch = Scratch::new("escape-exe");
+    fs::create_dir_all(scratch.0.join("root/bin")).unwrap();
+    fs::create_dir_all(scratch.0.join("outside")).unwrap();
+    fs::write(scratch.0.join("outside/program"), "secret").unwrap();
+    fs::write(scratch.0.join("root/bin/program"), elf_file()).unwrap();
+    let options = Options { root: Some(scratch.0.join("root")), writable: true, ..Options::default() };
+    let (core, linux) = Linux::load(&scratch.0.join("root/bin/program"), options).unwrap();
+    let outside = scratch.0.join("outside");
+    let mut guest = Guest { scratch, core, linux };
+    assert_eq!(guest.rename("/bin", "/old"), 0);
+    assert_eq!(guest.link(&outside, "/bin"), 0);
+    let fd = guest.open(CWD, "/proc/self/exe", 0);
+    assert!(fd >= 0);
+    assert_eq!(guest.read(fd)[..4], *b"\x7fELF");
+    // Files that were mapped and are no longer there are not looked for by name.
+    assert!(guest.linux.mapped().iter().all(|mapped| !mapped.path.starts_with(guest.root().join("bin"))));
+}
+
+/// A thread of the host puts a folder and a link to the outside in turns where the program looks.
+#[test]
+fn nothing_outside_is_found_while_the_host_swaps_names() {
+    let mut guest = Guest::new("escape-race");
+    let (root, outside) = (guest.root(), guest.outside());
+    fs::write(root.join("a/etc/secret"), "inside").unwrap();
+    symlink(&outside, root.join("link")).unwrap();
+    let before = state(&outside);
+    let stop = Arc::new(AtomicBool::new(false));
+    let swapper = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            let mut swaps = 0;
+            while !stop.load(Ordering::Relaxed) {
+                fs::rename(root.join("a"), root.join("away")).unwrap();
+                fs::rename(root.join("link"), root.join("a")).unwrap();
+                fs::rename(root.join("a"), root.join("link")).unwrap();
+                fs::rename(root.join("away"), root.join("a")).unwrap();
+                swaps += 1;
+            }
+            swaps
+        }
+    });
+    let mut opened = 0;
+    for round in 0..20_000_u32 {
+        let fd = guest.open(CWD, "/a/etc/secret", 0);
+        if fd >= 0 {
+            opened += 1;
+            assert_eq!(guest.read(fd), b"inside", "round {round}");
+            assert_eq!(guest.call(numbers::CLOSE, &[fd as u64]), 0);
+        }
+        let made = guest.open(CWD, "/a/etc/made", O_CREAT_WRITE);
+        if made >= 0 {
+            assert_eq!(guest.call(numbers::CLOSE, &[made as u64]), 0);
+            let name = guest.text(0, "/a/etc/made");
+            let _ = guest.call(numbers::FCHMODAT, &[CWD, name, 0o600]);
+            let _ = guest.call(numbers::UTIMENSAT, &[CWD, name, 0, 0]);
+            let _ = guest.call(numbers::TRUNCATE, &[name, 10]);
+            let _ = guest.call(numbers::UNLINKAT, &[CWD, name, 0]);
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let swaps = swapper.join().unwrap();
+    assert!(opened > 0 && swaps > 100, "{opened} opened, {swaps} swaps");
+    assert_eq!(state(&outside), before, "the program changed what is outside");
+}
