@@ -84,6 +84,7 @@ fn bare_program(path: PathBuf) -> Option<Traced> {
         "pk" => return None,
         "hello_world" => {
             options.arguments = vec!["pk".into(), path.to_str()?.to_owned()];
+            options.host_files = path.parent().map(Path::to_path_buf);
             path.with_file_name("pk.riscv")
         }
         _ => path,

@@ -86,7 +86,8 @@ impl Cache {
     pub fn at<M: Machine>(&mut self, core: &mut Core, machine: &mut M) -> Result<u32, Exception> {
         let slot = (core.pc >> 1) as usize % QUICK;
         let (address, id) = self.quick[slot];
-        if address == core.pc {
+        // An empty slot has an address, too, and execution can come there.
+        if address == core.pc && id != NONE {
             return Ok(id);
         }
         let id = self.find(core, machine)?;

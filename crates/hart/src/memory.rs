@@ -104,6 +104,39 @@ impl Memory {
         self.regions.insert(start, Region { end, rights });
     }
 
+    /// Makes `start..start + len`, widened to whole pages, memory. What is there already keeps its bytes and gains `rights`.
+    /// Takes a step for each region there, however large they are.
+    pub fn extend(&mut self, start: u64, len: u64, rights: Rights) {
+        let Some((mut at, end)) = pages(start, len) else { return };
+        while at < end {
+            let here = self.region(at);
+            let next = match here {
+                Some(region) => region.end,
+                None => self.regions.range(at..).next().map_or(end, |(&start, _)| start),
+            };
+            let len = next.min(end) - at;
+            match here {
+                Some(region) if region.rights.has(rights) => {}
+                // All of it is memory.
+                Some(region) => drop(self.protect(at, len, region.rights | rights)),
+                None => self.map(at, len, rights),
+            }
+            at += len;
+        }
+    }
+
+    /// The pages of `start..end` that were touched, in order.
+    pub fn touched(&self, start: u64, end: u64) -> Vec<u64> {
+        let pages = start / PAGE..end.div_ceil(PAGE);
+        let mut touched: Vec<_> = if pages.end.saturating_sub(pages.start) < self.frames.len() as u64 {
+            pages.filter(|page| self.frames.contains_key(page)).collect()
+        } else {
+            self.frames.keys().copied().filter(|page| pages.contains(page)).collect()
+        };
+        touched.sort_unstable();
+        touched.into_iter().map(|page| page * PAGE).collect()
+    }
+
     /// How many regions there are.
     pub fn regions(&self) -> usize {
         self.regions.len()

@@ -14,7 +14,8 @@ pub struct Retired {
     pub pc: u64,
     /// Its bits, a compressed one's in the low half. 0 with a trap where they are not told.
     pub bits: u32,
-    /// Its length in bytes: 2 or 4; 0 where the bits are not told.
+    /// Its length in bytes: 2 or 4; 0 where the bits are not told. Without a trap, this is then the first instruction of a block
+    /// of which they are not known; the others are not told.
     pub len: u8,
     /// What it ran in, if that is told.
     pub privilege: Option<Privilege>,
@@ -39,9 +40,11 @@ impl Retired {
 }
 
 /// Makes single instructions of the blocks of a machine, and gives them to a closure.
-#[derive(Debug)]
 pub struct Retirements<F> {
     take: F,
+    code: Option<Code>,
+    /// Instructions whose bits were not known.
+    unknown: u64,
     privilege: Option<Privilege>,
     // Of the block to come. Kept between blocks, so that nothing is allocated for one.
     bits: Vec<u32>,
@@ -49,10 +52,44 @@ pub struct Retirements<F> {
     cycles: Vec<u64>,
 }
 
+/// The bits at an address.
+type Code = Box<dyn FnMut(u64) -> Option<u32>>;
+
+impl<F> std::fmt::Debug for Retirements<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Retirements").field("unknown", &self.unknown).finish_non_exhaustive()
+    }
+}
+
 impl<F: FnMut(&Retired)> Retirements<F> {
     /// Gives each instruction and each trap to `take`.
     pub fn new(take: F) -> Self {
-        Self { take, privilege: None, bits: Vec::new(), accesses: Vec::new(), cycles: Vec::new() }
+        let (bits, accesses, cycles) = (Vec::new(), Vec::new(), Vec::new());
+        Self { take, code: None, unknown: 0, privilege: None, bits, accesses, cycles }
+    }
+
+    /// Takes instructions from `code`, which tells the bits at an address, where blocks come without: logs may leave them out.
+    #[must_use]
+    pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
+        self.code = Some(Box::new(code));
+        self
+    }
+
+    /// Returns how many instructions were not told, because nobody knew their bits.
+    pub fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Takes the bits of a block from the code.
+    fn look_up(&mut self, block: &Block) {
+        let Some(code) = &mut self.code else { return };
+        let mut pc = block.start;
+        while self.bits.len() < block.count as usize {
+            let Some(bits) = code(pc) else { break };
+            let len = len(bits as u16);
+            self.bits.push(if len == 2 { bits & 0xffff } else { bits });
+            pc = pc.wrapping_add(u64::from(len));
+        }
     }
 }
 
@@ -62,6 +99,9 @@ impl<F: FnMut(&Retired)> Sink for Retirements<F> {
     const CYCLES: bool = true;
 
     fn block(&mut self, block: &Block) {
+        if self.bits.is_empty() {
+            self.look_up(block);
+        }
         let mut accesses = self.accesses.iter().peekable();
         let mut pc = block.start;
         for (index, &bits) in self.bits.iter().enumerate() {
@@ -73,6 +113,11 @@ impl<F: FnMut(&Retired)> Sink for Retirements<F> {
             }
             pc = pc.wrapping_add(u64::from(retired.len));
             (self.take)(&retired);
+        }
+        let unknown = u64::from(block.count).saturating_sub(self.bits.len() as u64);
+        if unknown > 0 && self.code.is_some() {
+            self.unknown += unknown;
+            (self.take)(&Retired { len: 0, privilege: self.privilege, ..Retired::new(pc, 0) });
         }
         self.bits.clear();
         self.accesses.clear();

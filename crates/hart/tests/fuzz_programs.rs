@@ -253,8 +253,10 @@ pub fn bare_program(data: &[u8]) {
         options.external.push((i * 1000 + rng.below(1000), rng.one_in(2)));
     }
     let file = if is_file { bytes.to_vec() } else { elf(is_rv32, RAM, bytes) };
+    // RV32's last page, so that execution can go on at 0.
+    options.more_memory.push((0xffff_f000, 0x1000));
     if !is_file {
-        options.entry = Some(RAM);
+        options.entry = Some(if rng.one_in(8) { extreme(&mut rng) } else { RAM });
     }
     let x: Vec<u64> = (0..32).map(|_| value(&mut rng)).collect();
     let table: Vec<u64> = (0..512).map(|_| page_table_entry(&mut rng, is_rv32)).collect();
@@ -264,6 +266,8 @@ pub fn bare_program(data: &[u8]) {
             for (register, &value) in core.x[1..32].iter_mut().zip(&x) {
                 *register = if is_rv32 { value as i32 as i64 as u64 } else { value };
             }
+            let tail = &bytes[..bytes.len().min(0x800) & !3];
+            let _ = core.memory.load(0x1_0000_0000 - tail.len() as u64, tail);
             if pages {
                 let size = if is_rv32 { 4 } else { 8 };
                 let bytes: Vec<u8> =
@@ -277,6 +281,13 @@ pub fn bare_program(data: &[u8]) {
         Ok(_) => run(|| make().unwrap(), &mut rng, RAM..TABLE + 0x1000),
         Err(error) => assert!(error.to_string().len() < 500),
     }
+}
+
+/// An address at an end of something: where counting on overflows, or where markers for nothing may be.
+fn extreme(rng: &mut Rng) -> u64 {
+    let base =
+        *rng.pick(&[0, u64::MAX, 0xffff_ffff, 0xffff_f800, 1 << 63, 1 << 38, 1 << 47, RAM + 0x10_0000]);
+    base.wrapping_add(rng.below(8)).wrapping_sub(4)
 }
 
 /// An entry that is often good.
@@ -394,7 +405,8 @@ pub fn linux_program(data: &[u8]) {
     let (root, path) = (folder.join("root"), folder.join("program"));
     std::fs::create_dir_all(&root).unwrap();
     std::fs::write(&path, &file).unwrap();
-    let x: Vec<u64> = (0..32).map(|_| linux_value(&mut rng)).collect();
+    let x: Vec<u64> =
+        (0..32).map(|_| if rng.one_in(6) { extreme(&mut rng) } else { linux_value(&mut rng) }).collect();
     let load = || {
         let options = linux::Options {
             arguments: vec!["a".into(), "b".into()],
@@ -447,6 +459,9 @@ fn calls(rng: &mut Rng) -> Vec<u8> {
                 _ => {}
             }
         }
+        if rng.one_in(12) {
+            words.extend(signals(rng));
+        }
         let number = if rng.one_in(30) { rng.below(2048) } else { rng.below(450) } as u32;
         // Those that end the program are rare enough.
         let number = if matches!(number, 93 | 94) { 222 } else { number };
@@ -460,6 +475,32 @@ fn calls(rng: &mut Rng) -> Vec<u8> {
         }
     }
     words.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+/// Fills the stack from any registers, takes that for a signal's handler or for what a handler returns to, and uses it.
+fn signals(rng: &mut Rng) -> Vec<u32> {
+    let li = |register: u32, value: u32| value << 20 | register << 7 | 0x13;
+    // addi sp, sp, -2032; li s11, -1
+    let mut words = vec![0x8101_0113, li(27, 0xfff)];
+    let all = if rng.one_in(3) { Some(27) } else { None };
+    for at in (0..1200).step_by(8) {
+        // sd register, at(sp)
+        let register = all.unwrap_or_else(|| rng.below(32) as u32);
+        words.push(at >> 5 << 25 | register << 20 | 2 << 15 | 3 << 12 | (at & 0x1f) << 7 | 0x23);
+    }
+    if rng.one_in(2) {
+        // rt_sigreturn
+        words.extend([li(17, 139), 0x73]);
+        return words;
+    }
+    // No flags, no mask; rt_sigaction of the signals that faults raise.
+    words.extend([0x0001_3423, 0x0001_3823]);
+    for signal in [4, 5, 7, 11] {
+        words.extend([li(10, signal), 2 << 15 | 11 << 7 | 0x13, li(12, 0), li(13, 8), li(17, 134), 0x73]);
+    }
+    // ebreak, an illegal instruction, ld a0, 0(x0)
+    words.push(*rng.pick(&[0x10_0073, 0, 0x0000_3503]));
+    words
 }
 
 /// How many rounds, and from which seed on: many when it is to run at length.

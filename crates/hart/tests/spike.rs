@@ -145,7 +145,8 @@ fn all_programs_run_to_their_end() {
         };
         let more_memory = if name == "br_j_asm.riscv" { vec![(0x2001_0000, 0x1_0000)] } else { Vec::new() };
         let pmp_regions = if name.starts_with("test_discon") { 0 } else { 16 };
-        let options = Options { arguments, more_memory, pmp_regions, ..Options::default() };
+        let host_files = elf.parent().map(Path::to_path_buf);
+        let options = Options { arguments, more_memory, pmp_regions, host_files, ..Options::default() };
         let output = Output::default();
         let (core, machine) =
             Bare::new(&std::fs::read(elf).unwrap(), &options, Box::new(output.clone())).unwrap();

@@ -10,6 +10,9 @@ pub struct ExecutedCode {
     pub unknown: Option<u64>,
 }
 
+/// Half-words of which nobody knows the code, until no more are looked for: a log can tell of any number of them.
+const MOST_UNKNOWN: u64 = 1 << 20;
+
 /// Code that was executed and is not in `image`. `halfword` tells what is at an address. Boot code, code that a program made, and
 /// all of it where there is no program.
 pub fn executed_code<'a>(
@@ -22,12 +25,15 @@ pub fn executed_code<'a>(
     let mut ranges: Vec<(u64, u64, u64)> =
         blocks.filter(|block| block.count > 0).map(|block| (block.start, end(block), block.end)).collect();
     ranges.sort_unstable();
-    let mut unknown = None;
+    let (mut unknown, mut unknowns) = (None, 0);
     let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
     // Blocks overlap: what was looked at is not looked at again.
     let mut done = 0;
     for (start, end, retired) in ranges {
         for at in (start.max(done)..end).step_by(2) {
+            if unknowns > MOST_UNKNOWN {
+                break;
+            }
             let mut known = [0; 2];
             let is_known = image.read_into(at, MemorySpace::ANY, &mut known) == 2;
             match (halfword(at), pieces.last_mut()) {
@@ -36,7 +42,10 @@ pub fn executed_code<'a>(
                     piece.extend(bytes);
                 }
                 (Some(bytes), _) => pieces.push((at, bytes.to_vec())),
-                (None, _) if !is_known && at < retired => unknown = unknown.or(Some(at)),
+                (None, _) if !is_known && at < retired => {
+                    unknown = unknown.or(Some(at));
+                    unknowns += 1;
+                }
                 (None, _) => {}
             }
         }

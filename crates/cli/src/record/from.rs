@@ -13,7 +13,7 @@ use super::keep::Keep;
 use super::pair::{Maybe, Pair};
 use super::places::{self, Places};
 use super::watch::Watch;
-use super::{Controls, Opts, Qualified, Ran};
+use super::{Controls, Opts, Qualified, Ran, grouped};
 use crate::log::{Log, bits};
 use crate::output::{Error, Outcome, report};
 
@@ -76,7 +76,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     let controls = Controls::new(opts, places.image())?;
     let delta = opts.delta.of_log(path, xlen, places.image())?;
     let (folder, tracer) = super::trace(opts, xlen, delta)?;
-    let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?));
+    let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?.with_code(code_of(opts))));
     let start = Instant::now();
     let mut qualified = None;
     let (Pair(mut watch, Pair(code, keep)), tracer, error) = match (tracer, &controls) {
@@ -96,6 +96,14 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     if let Some(error) = &error {
         report(&format!("{}: {error}", path.display()));
     }
+    let unlisted = keep.unlisted();
+    if unlisted > 0 {
+        report(&format!(
+            "the listing lacks {} instructions, whose code the log does not have: name the program that ran, or record with \
+             --details all",
+            grouped(unlisted)
+        ));
+    }
     let log_bytes = keep.finish(opts)?;
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let stop = if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit };
@@ -109,7 +117,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
         }
         _ => None,
     };
-    let is_good = error.is_none() && traced.is_none_or(|traced| !traced.is_cut());
+    let is_good = error.is_none() && unlisted == 0 && traced.is_none_or(|traced| !traced.is_cut());
     let timing = None;
     let ran = Ran { stop, watch, seconds, timing, log_bytes, traced, qualified, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);

@@ -40,6 +40,17 @@ impl Keep {
         Ok(Self { log, listing })
     }
 
+    /// Takes instructions from `code`, for logs that do not tell them.
+    pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
+        self.listing = self.listing.map(|listing| listing.with_code(code));
+        self
+    }
+
+    /// Returns how many instructions the listing lacks, because nobody knew their code.
+    pub fn unlisted(&self) -> u64 {
+        self.listing.as_ref().map_or(0, Retirements::unknown)
+    }
+
     /// Writes what is left. Returns how long the log is.
     pub fn finish(self, opts: &Opts) -> Result<Option<u64>, Error> {
         let Some(path) = &opts.log else { return Ok(None) };
@@ -83,6 +94,7 @@ fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
         return writeln!(out, "-- {what} (cause {cause}, value {value:#x}), goes on at {next:#x}");
     }
     match retired.len {
+        0 => return writeln!(out, "-- the code from here to the end of the block is not known"),
         2 => write!(out, "    {:04x}  ", retired.bits)?,
         _ => write!(out, "{:08x}  ", retired.bits)?,
     }

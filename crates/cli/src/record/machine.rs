@@ -83,6 +83,10 @@ pub struct BareArgs {
     #[arg(long)]
     misaligned: bool,
 
+    /// Let the program read the files below this folder, by asking the host (HTIF), as a proxy kernel does. If not given, it is refused.
+    #[arg(long, value_name = "FOLDER")]
+    host_files: Option<PathBuf>,
+
     /// Raise (1) or lower (0) the external interrupt line after so many instructions (repeat for more).
     #[arg(long, value_name = "N:0|1", value_parser = level)]
     interrupt: Vec<(u64, bool)>,
@@ -138,7 +142,7 @@ fn linux_options(opts: &Opts, program: &Path) -> linux::Options {
 }
 
 fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
-    let BareArgs { ram, entry, pmp_regions, misaligned, interrupt } = &opts.bare;
+    let BareArgs { ram, entry, pmp_regions, misaligned, host_files, interrupt } = &opts.bare;
     let name = file_name(program);
     let arguments = opts.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
     let mut external = interrupt.clone();
@@ -152,6 +156,7 @@ fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
         external,
         host_is_quick: opts.protocol.is_some(),
         arguments: std::iter::once(name).chain(arguments).collect(),
+        host_files: host_files.clone(),
         ..bare::Options::default()
     }
 }

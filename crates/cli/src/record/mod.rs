@@ -286,6 +286,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
             let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             let programs = [ImageFile { path: program.clone(), at: None }];
             ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
+            for warning in hart.machine.warnings() {
+                report(&warning);
+            }
             ran.end_of_hart(opts, &mut hart.core, &places::file(program))
         }
     }

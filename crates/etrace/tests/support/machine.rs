@@ -112,7 +112,8 @@ pub fn run_into(path: &Path, instructions: u64, sink: &mut impl Sink) {
         // The proxy kernel runs a program.
         let program = path.with_file_name("hello_world.pk").display().to_string();
         let arguments = if path.ends_with("pk.riscv") { vec!["pk".into(), program] } else { Vec::new() };
-        let options = bare::Options { arguments, ..bare::Options::default() };
+        let host_files = path.parent().map(Path::to_path_buf);
+        let options = bare::Options { arguments, host_files, ..bare::Options::default() };
         let (core, machine) = Bare::new(&elf, &options, Box::new(io::sink())).unwrap();
         Hart::new(core, machine).run(instructions, sink);
     } else {

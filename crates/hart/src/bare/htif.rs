@@ -2,7 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
+use crate::linux::paths::{Mount, Place, Tree};
 use crate::machine::Stop;
 use crate::memory::{Memory, PAGE};
 use crate::state::Core;
@@ -15,7 +19,11 @@ pub(super) struct Htif {
     /// What waits until the program has taken the last answer.
     answers: Vec<u64>,
     arguments: Vec<String>,
+    /// The files of the host that the program may read.
+    tree: Option<Tree>,
     files: Vec<Option<File>>,
+    /// The first file that the program asked for, if it may read none.
+    refused: Option<String>,
 }
 
 /// Bits of a command that say whom it is for.
@@ -34,8 +42,15 @@ const EROFS: u64 = -30i64 as u64;
 const ENOSYS: u64 = -38i64 as u64;
 
 impl Htif {
-    pub fn new(tohost: Option<u64>, fromhost: Option<u64>, arguments: Vec<String>) -> Self {
-        Self { tohost, fromhost, answers: Vec::new(), arguments, files: Vec::new() }
+    pub fn new(symbols: [Option<u64>; 2], arguments: Vec<String>, tree: Option<Tree>) -> Self {
+        let [tohost, fromhost] = symbols;
+        let (answers, files) = (Vec::new(), Vec::new());
+        Self { tohost, fromhost, answers, arguments, tree, files, refused: None }
+    }
+
+    /// The first file that the program asked for and was refused, because it may read none.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 
     /// Whether an address is in the page of `tohost`.
@@ -45,7 +60,7 @@ impl Htif {
 
     /// Whether who writes there says something.
     pub fn is_called_by(&self, address: u64) -> bool {
-        self.tohost.is_some_and(|tohost| (tohost..tohost + 8).contains(&address))
+        self.tohost.is_some_and(|tohost| address.wrapping_sub(tohost) < 8)
     }
 
     /// Looks whether the program said something.
@@ -120,12 +135,12 @@ impl Htif {
         if flags & 3 != 0 {
             return EROFS;
         }
-        let path = String::from_utf8_lossy(&path).into_owned();
-        // What is no file may never come to an end.
-        if !std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+        let Some(tree) = &self.tree else {
+            self.refused.get_or_insert_with(|| String::from_utf8_lossy(&path).into_owned());
             return ENOENT;
-        }
-        let Ok(file) = File::open(path) else { return ENOENT };
+        };
+        let Ok(Place::Host(found)) = tree.find(&tree.root(), &path, true) else { return ENOENT };
+        let Ok(file) = found.open(OFlags::RDONLY) else { return ENOENT };
         // The first three are the console.
         while self.files.len() < 3 {
             self.files.push(None);
@@ -211,6 +226,17 @@ impl Htif {
     }
 }
 
+/// The files below `folder`: by relative paths from it, and by absolute ones that lead there on the host.
+pub(super) fn files_below(folder: &Path) -> std::io::Result<Tree> {
+    let host = folder.canonicalize()?;
+    let mount = |at: PathBuf| Mount { at, host: host.clone(), writable: false };
+    let mut mounts = vec![mount("/".into())];
+    if host != Path::new("/") {
+        mounts.push(mount(host.clone()));
+    }
+    Tree::new(mounts, PathBuf::new()).map_err(|(_, error)| error)
+}
+
 fn write(memory: &mut Memory, number: u64, from: u64, len: u64, out: &mut dyn Write) -> u64 {
     let Some(bytes) = bytes(memory, from, len.min(MOST_BYTES)) else { return EFAULT };
     match number {
@@ -231,7 +257,7 @@ mod tests {
 
     #[test]
     fn arguments_wanted_at_the_end_of_the_address_space() {
-        let htif = Htif::new(None, None, vec!["program".into()]);
+        let htif = Htif::new([None, None], vec!["program".into()], None);
         let mut memory = Memory::new(1 << 20);
         for to in [u64::MAX, u64::MAX - 30, u64::MAX - 35] {
             assert_eq!(htif.main_variables(&mut memory, to, 1000), EFAULT);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use object::read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, elf};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, elf};
 
 use crate::memory::{Memory, Rights};
 use crate::state::Core;
@@ -32,17 +32,13 @@ impl std::error::Error for LoadError {}
 /// Memory around segments that are not at 0x8000_0000: for stacks and heaps that no segment tells of.
 const AROUND: u64 = 16 << 20;
 const RAM: u64 = 0x8000_0000;
+/// The most bytes of program headers, as in Linux.
+pub(crate) const MOST_HEADERS: usize = 1 << 16;
 
 pub(super) fn load(bytes: &[u8], options: &Options) -> Result<Loaded, LoadError> {
     match bytes.get(4) {
-        Some(1) => load_class::<elf::FileHeader32<Endianness>>(bytes, options, true, |bytes| {
-            let file = ElfFile32::<Endianness>::parse(bytes).map_err(error)?;
-            Ok(symbols(&file))
-        }),
-        _ => load_class::<elf::FileHeader64<Endianness>>(bytes, options, false, |bytes| {
-            let file = ElfFile64::<Endianness>::parse(bytes).map_err(error)?;
-            Ok(symbols(&file))
-        }),
+        Some(1) => load_class::<elf::FileHeader32<Endianness>>(bytes, options, true),
+        _ => load_class::<elf::FileHeader64<Endianness>>(bytes, options, false),
     }
 }
 
@@ -52,19 +48,33 @@ pub fn is_for_it(bytes: &[u8]) -> bool {
     if bytes.get(4) == Some(&1) {
         return true;
     }
-    let Ok(file) = ElfFile64::<Endianness>::parse(bytes) else { return false };
-    let at_ram = file.elf_header().e_entry(Endianness::Little) >= RAM
-        && file
-            .elf_program_headers()
-            .iter()
-            .all(|header| header.p_type(Endianness::Little) != elf::PT_INTERP);
-    let is_risc_v = file.elf_header().e_machine(Endianness::Little) == elf::EM_RISCV;
-    is_risc_v && (at_ram || symbols(&file)[0].is_some())
+    let little = Endianness::Little;
+    let Ok(header) = elf::FileHeader64::<Endianness>::parse(bytes) else { return false };
+    let Ok(segments) = header.program_headers(little, bytes) else { return false };
+    let at_ram = header.e_entry(little) >= RAM
+        && segments.iter().all(|header| header.p_type(little) != elf::PT_INTERP);
+    header.e_machine(little) == elf::EM_RISCV
+        && (at_ram || symbols(header, little, bytes).is_ok_and(|[tohost, _]| tohost.is_some()))
 }
 
-fn symbols<'d, O: Object<'d>>(file: &O) -> [Option<u64>; 2] {
-    ["tohost", "fromhost"]
-        .map(|name| file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address()))
+/// The addresses of `tohost` and `fromhost`. Names are compared where they are: a file can have many that never end.
+fn symbols<H: FileHeader<Endian = Endianness>>(
+    header: &H,
+    endian: Endianness,
+    bytes: &[u8],
+) -> Result<[Option<u64>; 2], LoadError> {
+    let sections = header.sections(endian, bytes).map_err(error)?;
+    let symbols = sections.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(error)?;
+    let names = match sections.section(symbols.string_section()) {
+        Ok(section) => section.data(endian, bytes).map_err(error)?,
+        Err(_) => &[],
+    };
+    Ok([&b"tohost\0"[..], b"fromhost\0"].map(|wanted| {
+        let is_wanted = |symbol: &&H::Sym| {
+            names.get(symbol.st_name(endian) as usize..).is_some_and(|name| name.starts_with(wanted))
+        };
+        symbols.iter().find(is_wanted).map(|symbol| symbol.st_value(endian).into())
+    }))
 }
 
 fn error(error: object::Error) -> LoadError {
@@ -75,7 +85,6 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     bytes: &[u8],
     options: &Options,
     is_rv32: bool,
-    symbols: impl Fn(&[u8]) -> Result<[Option<u64>; 2], LoadError>,
 ) -> Result<Loaded, LoadError> {
     let header = H::parse(bytes).map_err(error)?;
     let endian = header.endian().map_err(error)?;
@@ -87,6 +96,10 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     }
     let mut memory = Memory::new(options.limit);
     let segments = header.program_headers(endian, bytes).map_err(error)?;
+    if size_of_val(segments) > MOST_HEADERS {
+        let count = segments.len();
+        return Err(LoadError(format!("has {count} program headers; no program needs so many")));
+    }
     let mut regions = vec![(RAM, RAM.saturating_add(options.memory))];
     regions.extend(options.more_memory.iter().map(|&(start, size)| (start, start.saturating_add(size))));
     let wanted = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
@@ -124,8 +137,8 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
         let rom = rom::rom(is_rv32, entry, options.memory, options.pmp_regions);
         let _ = memory.load(rom::START, &rom);
     }
-    let [tohost, fromhost] = symbols(bytes)?;
+    let [tohost, fromhost] = symbols(header, endian, bytes)?;
     let mut core = Core::new(is_rv32, memory);
-    core.pc = options.entry.unwrap_or(if has_rom { rom::START } else { entry });
+    core.pc = core.address(options.entry.unwrap_or(if has_rom { rom::START } else { entry }));
     Ok(Loaded { core, tohost, fromhost })
 }

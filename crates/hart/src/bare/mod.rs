@@ -18,6 +18,7 @@ mod trap;
 mod uart;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use tracewright_isa::riscv::Op;
 
@@ -34,6 +35,7 @@ use self::htif::Htif;
 use self::plic::Plic;
 use self::uart::Uart;
 
+pub(crate) use self::load::MOST_HEADERS;
 pub use self::load::{LoadError, is_for_it};
 
 /// Instructions after which time passes and the host looks.
@@ -66,6 +68,8 @@ pub struct Options {
     pub host_is_quick: bool,
     /// What the program is called with, its own name first: asked for by programs that run under a proxy kernel.
     pub arguments: Vec<String>,
+    /// The folder whose files the program may read, by asking the host (HTIF). `None`: it may read none.
+    pub host_files: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -81,6 +85,7 @@ impl Default for Options {
             external: Vec::new(),
             host_is_quick: false,
             arguments: Vec::new(),
+            host_files: None,
         }
     }
 }
@@ -123,12 +128,21 @@ impl Bare {
         core.deadline = QUANTUM;
         let mut external = options.external.clone();
         external.reverse();
+        let files = match &options.host_files {
+            None => None,
+            Some(folder) => Some(htif::files_below(folder).map_err(|error| {
+                LoadError(format!(
+                    "may read the files in {}, which cannot be opened: {error}",
+                    folder.display()
+                ))
+            })?),
+        };
         let machine = Self {
             csrs: Csrs::new(core.is_rv32, options),
             clint: Clint::new(),
             plic: Plic::default(),
             uart: Uart::default(),
-            htif: Htif::new(loaded.tohost, loaded.fromhost, options.arguments.clone()),
+            htif: Htif::new([loaded.tohost, loaded.fromhost], options.arguments.clone(), files),
             host_is_quick: options.host_is_quick,
             host_is_called: false,
             external,
@@ -138,6 +152,17 @@ impl Bare {
             out: Console::new(out),
         };
         Ok((core, machine))
+    }
+
+    /// What the program's user should know of.
+    pub fn warnings(&self) -> Vec<String> {
+        let refused = |path| {
+            format!(
+                "the program asked the host for the file {path:?} and was refused: --host-files FOLDER lets it read the files \
+                 below FOLDER"
+            )
+        };
+        self.htif.refused().map(refused).into_iter().collect()
     }
 
     /// The next thing to look at may be now.

@@ -6,6 +6,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
 
+use crate::bare::MOST_HEADERS;
 use crate::memory::Rights;
 
 /// A RISC-V program, or its dynamic linker.
@@ -102,6 +103,12 @@ fn read<'a, H: FileHeader<Endian = Endianness>>(bytes: &'a [u8], is_rv32: bool) 
     }
 
     let table = header.program_headers(endian, bytes).map_err(damaged)?;
+    if size_of_val(table) > MOST_HEADERS {
+        let count = table.len();
+        return Err(ElfError::Damaged(format!(
+            "it has {count} program headers, and Linux runs none with so many"
+        )));
+    }
     let mut elf = Elf {
         is_rv32,
         is_relocatable: kind == elf::ET_DYN,

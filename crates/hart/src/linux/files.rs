@@ -1,8 +1,8 @@
 //! Calls on descriptors.
 
-use std::io::{Seek, SeekFrom};
 use std::ffi::OsStr;
 use std::fs::Permissions;
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use super::Linux;

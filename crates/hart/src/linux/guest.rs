@@ -5,7 +5,7 @@ use crate::Core;
 use crate::memory::PAGE;
 
 /// The longest path, with its end.
-const PATH_MAX: usize = 4096;
+pub const PATH_MAX: usize = 4096;
 
 /// Bytes in a `long` and in a pointer.
 pub fn word_size(core: &Core) -> u64 {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::elf::{Elf, ElfError};
-use super::memory::Layout;
 use super::errno::Errno;
+use super::memory::Layout;
 use super::paths::{Found, Place, Tree};
 use super::random::Random;
 use super::stack;
@@ -84,7 +84,8 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
     let mut mapped = Vec::new();
 
     let base = if elf.is_relocatable { layout.program } else { 0 };
-    let end = place(&mut core, &layout, &elf, base, (path, identity), &mut mapped).map_err(|why| failed(path, why))?;
+    let end = place(&mut core, &layout, &elf, base, (path, identity), &mut mapped)
+        .map_err(|why| failed(path, why))?;
     layout.set_break(end);
     let entry = base.wrapping_add(elf.entry);
     core.pc = entry;
@@ -163,15 +164,7 @@ fn place(
             )));
         };
         // Two segments can share a page: both are to be there.
-        let mut page = start / PAGE * PAGE;
-        let pages = page..end.next_multiple_of(PAGE);
-        while page < pages.end {
-            let Some(rights) = core.memory.rights(page) else { break };
-            let both = rights | segment.rights;
-            core.memory.protect(page, PAGE, both).map_err(full)?;
-            page += PAGE;
-        }
-        core.memory.map(page, pages.end - page, segment.rights);
+        core.memory.extend(start, segment.size, segment.rights);
         core.memory.load(start, segment.bytes).map_err(full)?;
         mapped.push(Mapped {
             address: start,

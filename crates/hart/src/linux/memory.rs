@@ -1,7 +1,7 @@
 //! brk, mmap and their like.
 
-use std::ops::Range;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 

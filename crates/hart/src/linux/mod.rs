@@ -17,7 +17,7 @@ mod memory;
 mod names;
 #[expect(dead_code, reason = "the list is whole; what is not served is named in warnings")]
 mod numbers;
-mod paths;
+pub(crate) mod paths;
 mod process;
 mod random;
 mod shared;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, OFlags};
 
 use super::errno::Errno;
+use super::guest;
 use super::host::{Dir, Named};
 use super::stat::Stat;
 
@@ -216,6 +217,9 @@ impl Tree {
     pub fn find(&self, from: &Folder, path: &[u8], follow: bool) -> Result<Place, Errno> {
         if path.is_empty() {
             return Err(Errno::ENOENT);
+        }
+        if path.len() >= guest::PATH_MAX {
+            return Err(Errno::ENAMETOOLONG);
         }
         let mut here = if path[0] == b'/' { self.root() } else { from.clone() };
         let mut to_go: VecDeque<_> = names(OsStr::from_bytes(path)).into();

@@ -28,10 +28,12 @@ impl Linux {
     /// Writes what is in `range` of such mappings to their files.
     pub(super) fn write_back(&mut self, core: &mut Core, range: &Range<u64>) -> Result<(), Errno> {
         for Shared { pages, file, offset } in &self.shared {
+            // A file does not grow by this.
             let file_len = file.metadata()?.len();
-            for page in (pages.start.max(range.start)..pages.end.min(range.end)).step_by(PAGE as usize) {
+            let in_file = pages.start.saturating_add(file_len.saturating_sub(*offset));
+            let end = pages.end.min(range.end).min(in_file);
+            for page in core.memory.touched(pages.start.max(range.start), end) {
                 let at = offset + (page - pages.start);
-                // A file does not grow by this.
                 let len = file_len.saturating_sub(at).min(PAGE) as usize;
                 let bytes: [u8; PAGE as usize] = core.memory.peek(page).ok_or(Errno::EFAULT)?;
                 file.write_all_at(&bytes[..len], at)?;

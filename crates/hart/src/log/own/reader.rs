@@ -316,6 +316,12 @@ impl<R: Read> Reader<R> {
             _ => return None,
         };
         let class = Class { flow, role, conditional: class >> 6 & 1 != 0 };
+        // Instructions are of two or four bytes: what is longer would be walked through for nothing, and for long.
+        let len =
+            if isa == Isa::Rv32 { end.wrapping_sub(start) & 0xffff_ffff } else { end.wrapping_sub(start) };
+        if !(2 * u64::from(count)..=4 * u64::from(count)).contains(&len) {
+            return None;
+        }
         Some(Block { start, end, count, isa, last_len, class, ended })
     }
 
