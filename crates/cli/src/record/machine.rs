@@ -120,8 +120,7 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
 
 /// Where the program is: a path in the root, or one of the host's.
 fn file(opts: &Opts, program: &Path) -> PathBuf {
-    let inside = |root: &PathBuf| root.join(program.strip_prefix("/").unwrap_or(program));
-    let inside = opts.linux.root.as_ref().map(inside).filter(|path| path.is_file());
+    let inside = opts.linux.root.as_ref().and_then(|root| linux::program_in(root, program));
     inside.unwrap_or_else(|| program.to_path_buf())
 }
 

@@ -255,6 +255,49 @@ fn bytes(memory: &mut Memory, from: u64, len: u64) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    /// Asks for a file, as a program does: its number, or the error.
+    fn open(htif: &mut Htif, memory: &mut Memory, path: &str) -> i64 {
+        memory.write(0x1000, path.as_bytes()).unwrap();
+        htif.open(memory, 0x1000, path.len() as u64, 0) as i64
+    }
+
+    #[test]
+    fn host_files_are_those_below_the_folder() {
+        let scratch = std::env::temp_dir().join(format!("tracewright-htif-{}", std::process::id()));
+        let folder = scratch.join("folder");
+        std::fs::create_dir_all(folder.join("inner")).unwrap();
+        std::fs::write(folder.join("inner/file"), "text").unwrap();
+        std::fs::write(scratch.join("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink("../secret", folder.join("up")).unwrap();
+        std::os::unix::fs::symlink(scratch.join("secret"), folder.join("out")).unwrap();
+        std::os::unix::fs::symlink("/inner/file", folder.join("in")).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let mut memory = Memory::new(1 << 20);
+        memory.map(0x1000, 0x1000, crate::memory::Rights::ALL);
+        let inside = folder.join("inner/file").display().to_string();
+        let outside = scratch.join("secret").display().to_string();
+
+        let mut htif = Htif::new([None, None], Vec::new(), None);
+        for path in [&inside[..], "inner/file", "/etc/passwd"] {
+            assert_eq!(open(&mut htif, &mut memory, path), -2, "{path}");
+        }
+        assert_eq!(htif.refused(), Some(&inside[..]), "the first is told");
+
+        let mut htif = Htif::new([None, None], Vec::new(), Some(files_below(&folder).unwrap()));
+        for path in
+            ["../secret", "up", "out", &outside, "/etc/passwd", "inner", "/proc/self/maps", "/dev/zero", ""]
+        {
+            assert_eq!(open(&mut htif, &mut memory, path), -2, "{path}");
+        }
+        for (number, path) in [&inside[..], "inner/file", "/inner/file", "in"].into_iter().enumerate() {
+            assert_eq!(open(&mut htif, &mut memory, path), 3 + number as i64, "{path}");
+        }
+        assert_eq!(htif.read(&mut memory, 4, 0x1100, 10, None), 4);
+        assert_eq!(memory.peek(0x1100), Some(*b"text"));
+        assert_eq!(htif.refused(), None);
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
     #[test]
     fn arguments_wanted_at_the_end_of_the_address_space() {
         let htif = Htif::new([None, None], vec!["program".into()], None);

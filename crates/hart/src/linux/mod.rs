@@ -33,6 +33,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use tracewright_isa::riscv::Op;
 
 pub use descriptors::Streams;
@@ -50,6 +51,17 @@ use shared::Shared;
 use signals::Signals;
 use threads::Threads;
 use time::Clock;
+
+/// Returns where `program`, a path inside `root`, is on the host. Links lead where they lead for a program that has this root.
+/// `None` if there is no such file.
+pub fn program_in(root: &Path, program: &Path) -> Option<PathBuf> {
+    let mount = Mount { at: "/".into(), host: root.canonicalize().ok()?, writable: false };
+    let tree = Tree::new(vec![mount], PathBuf::new()).ok()?;
+    match tree.find(&tree.root(), program.as_os_str().as_encoded_bytes(), true) {
+        Ok(Place::Host(found)) if found.open(OFlags::RDONLY).is_ok() => Some(found.path),
+        _ => None,
+    }
+}
 
 /// How a program is to run.
 #[derive(Debug)]
@@ -203,7 +215,9 @@ impl Linux {
     }
 
     fn warn(&mut self, warning: String) {
-        if !self.warnings.contains(&warning) {
+        /// A program can make any number of calls that are not there.
+        const MOST: usize = 100;
+        if self.warnings.len() < MOST && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
