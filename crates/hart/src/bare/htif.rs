@@ -2,14 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use crate::linux::paths::{Mount, Place, Tree};
 use crate::machine::Stop;
 use crate::memory::{Memory, PAGE};
 use crate::state::Core;
+
+use super::host_files::HostFiles;
 
 /// The host, and the files that a proxy kernel opened.
 #[derive(Debug)]
@@ -20,7 +18,7 @@ pub(super) struct Htif {
     answers: Vec<u64>,
     arguments: Vec<String>,
     /// The files of the host that the program may read.
-    tree: Option<Tree>,
+    host_files: Option<HostFiles>,
     files: Vec<Option<File>>,
     /// The first file that the program asked for, if it may read none.
     refused: Option<String>,
@@ -42,10 +40,10 @@ const EROFS: u64 = -30i64 as u64;
 const ENOSYS: u64 = -38i64 as u64;
 
 impl Htif {
-    pub fn new(symbols: [Option<u64>; 2], arguments: Vec<String>, tree: Option<Tree>) -> Self {
+    pub fn new(symbols: [Option<u64>; 2], arguments: Vec<String>, host_files: Option<HostFiles>) -> Self {
         let [tohost, fromhost] = symbols;
         let (answers, files) = (Vec::new(), Vec::new());
-        Self { tohost, fromhost, answers, arguments, tree, files, refused: None }
+        Self { tohost, fromhost, answers, arguments, host_files, files, refused: None }
     }
 
     /// The first file that the program asked for and was refused, because it may read none.
@@ -135,12 +133,11 @@ impl Htif {
         if flags & 3 != 0 {
             return EROFS;
         }
-        let Some(tree) = &self.tree else {
+        let Some(host_files) = &self.host_files else {
             self.refused.get_or_insert_with(|| String::from_utf8_lossy(&path).into_owned());
             return ENOENT;
         };
-        let Ok(Place::Host(found)) = tree.find(&tree.root(), &path, true) else { return ENOENT };
-        let Ok(file) = found.open(OFlags::RDONLY) else { return ENOENT };
+        let Some(file) = host_files.open(&path) else { return ENOENT };
         // The first three are the console.
         while self.files.len() < 3 {
             self.files.push(None);
@@ -226,17 +223,6 @@ impl Htif {
     }
 }
 
-/// The files below `folder`: by relative paths from it, and by absolute ones that lead there on the host.
-pub(super) fn files_below(folder: &Path) -> std::io::Result<Tree> {
-    let host = folder.canonicalize()?;
-    let mount = |at: PathBuf| Mount { at, host: host.clone(), writable: false };
-    let mut mounts = vec![mount("/".into())];
-    if host != Path::new("/") {
-        mounts.push(mount(host.clone()));
-    }
-    Tree::new(mounts, PathBuf::new()).map_err(|(_, error)| error)
-}
-
 fn write(memory: &mut Memory, number: u64, from: u64, len: u64, out: &mut dyn Write) -> u64 {
     let Some(bytes) = bytes(memory, from, len.min(MOST_BYTES)) else { return EFAULT };
     match number {
@@ -275,6 +261,7 @@ mod tests {
         let mut memory = Memory::new(1 << 20);
         memory.map(0x1000, 0x1000, crate::memory::Rights::ALL);
         let inside = folder.join("inner/file").display().to_string();
+        let around = folder.join("../folder/in").display().to_string();
         let outside = scratch.join("secret").display().to_string();
 
         let mut htif = Htif::new([None, None], Vec::new(), None);
@@ -283,13 +270,22 @@ mod tests {
         }
         assert_eq!(htif.refused(), Some(&inside[..]), "the first is told");
 
-        let mut htif = Htif::new([None, None], Vec::new(), Some(files_below(&folder).unwrap()));
-        for path in
-            ["../secret", "up", "out", &outside, "/etc/passwd", "inner", "/proc/self/maps", "/dev/zero", ""]
-        {
+        let mut htif = Htif::new([None, None], Vec::new(), Some(HostFiles::below(&folder).unwrap()));
+        for path in [
+            "../secret",
+            "up",
+            "out",
+            &outside,
+            "/etc/passwd",
+            "/inner/file",
+            "inner",
+            "/proc/self/maps",
+            "/dev/zero",
+            "",
+        ] {
             assert_eq!(open(&mut htif, &mut memory, path), -2, "{path}");
         }
-        for (number, path) in [&inside[..], "inner/file", "/inner/file", "in"].into_iter().enumerate() {
+        for (number, path) in [&inside[..], "inner/file", "./inner/../in", &around].into_iter().enumerate() {
             assert_eq!(open(&mut htif, &mut memory, path), 3 + number as i64, "{path}");
         }
         assert_eq!(htif.read(&mut memory, 4, 0x1100, 10, None), 4);

@@ -7,6 +7,7 @@ mod clint;
 mod console;
 mod counter;
 mod csrs;
+mod host_files;
 mod htif;
 mod load;
 mod paging;
@@ -31,6 +32,7 @@ use crate::state::Core;
 use self::clint::Clint;
 use self::console::Console;
 use self::csrs::Csrs;
+use self::host_files::HostFiles;
 use self::htif::Htif;
 use self::plic::Plic;
 use self::uart::Uart;
@@ -130,7 +132,7 @@ impl Bare {
         external.reverse();
         let files = match &options.host_files {
             None => None,
-            Some(folder) => Some(htif::files_below(folder).map_err(|error| {
+            Some(folder) => Some(HostFiles::below(folder).map_err(|error| {
                 LoadError(format!(
                     "may read the files in {}, which cannot be opened: {error}",
                     folder.display()
