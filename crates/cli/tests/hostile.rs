@@ -99,7 +99,7 @@ fn what_was_recorded_is_kept() {
     let words = [0x13_u32, 0xfff0_0293, 0x3412_9073, 0x3052_9073, 0x3020_0073];
     let code = words.map(u32::to_le_bytes).concat();
     for (is_rv32, name) in [(false, "rv64"), (true, "rv32")] {
-        let program = folder.write(&format!("{name}.elf"), &elf::elf(is_rv32, 0x8000_0000, &code)).unwrap();
+        let program = folder.write(format!("{name}.elf"), &elf::elf(is_rv32, 0x8000_0000, &code)).unwrap();
         for (index, more) in [&[][..], &["--entry", "ffffffffffffffff"], &["--entry", "fffffffffffffffe"]]
             .into_iter()
             .enumerate()

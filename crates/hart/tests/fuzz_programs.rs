@@ -287,7 +287,7 @@ pub fn bare_program(data: &[u8]) {
 fn extreme(rng: &mut Rng) -> u64 {
     let base =
         *rng.pick(&[0, u64::MAX, 0xffff_ffff, 0xffff_f800, 1 << 63, 1 << 38, 1 << 47, RAM + 0x10_0000]);
-    base.wrapping_add(rng.below(8)).wrapping_sub(4)
+    if rng.one_in(2) { base } else { base.wrapping_add(rng.below(8)).wrapping_sub(4) }
 }
 
 /// An entry that is often good.
