@@ -52,7 +52,7 @@ impl Counted {
             return Self::read(capture, &program.images);
         }
         let opened = capture.open()?;
-        let (image, problems) = opened.image(&program.images);
+        let (image, problems) = program.image(&opened);
         let outcome = report_problems(&opened.problems, Needs::All);
         let outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
