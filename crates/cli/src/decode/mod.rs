@@ -185,6 +185,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
     let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
+    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, Clocks::outcome));
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image || clocks.is_some() => 1,

@@ -55,10 +55,14 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
 
 /// Says of a source that the program does not explain its trace.
 pub fn doubt(tally: &Tally) -> String {
-    let Tally { mismatches, blocks, .. } = tally;
+    let Tally { mismatches, blocks, bytes_unfollowed, .. } = tally;
     let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
+    let lost = match bytes_unfollowed {
+        0 => String::new(),
+        lost => format!(", {lost} byte{} of trace that it cannot explain", plural(*lost, "s")),
+    };
     format!(
-        "this is not the program that ran: {mismatches} mismatch{} in {blocks} block{}",
+        "this is not the program that ran: {mismatches} mismatch{} in {blocks} block{}{lost}",
         plural(*mismatches, "es"),
         plural(*blocks, "s")
     )

@@ -40,9 +40,8 @@ impl TrapTargets {
         }
     }
 
-    /// Returns the handlers, and the privileges whose traps went to several places.
-    pub fn finish(mut self) -> (Vec<Handler>, Vec<u8>) {
-        self.settle();
+    /// Returns the handlers, and the privileges whose traps went to several places. A trap that nothing came after went nowhere.
+    pub fn finish(self) -> (Vec<Handler>, Vec<u8>) {
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.places.into_iter().partition(|(_, places)| !places.is_empty());
         let handler = |(privilege, places): (u8, Vec<_>)| Some(Handler { privilege, place: *places.first()? });
@@ -84,6 +83,9 @@ mod tests {
 
     #[test]
     fn what_explains_all_traps_is_known() {
+        let mut last = TrapTargets::default();
+        last.trap(&trap(8, false, 0));
+        assert_eq!(last.finish(), (vec![], vec![]));
         let machine = |place| (vec![Handler { privilege: 3, place }], vec![]);
         let m = Privilege::Machine;
         let direct = [(m, trap(7, true, 0x100)), (m, trap(2, false, 0x100))];

@@ -96,6 +96,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
     let clocks = Clocks::open(&capture);
+    outcome = outcome.and(clocks.outcome());
     let wanted =
         |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {

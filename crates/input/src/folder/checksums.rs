@@ -69,7 +69,7 @@ impl Checksums {
     }
 
     /// Compares all of a file with what it was. Returns how they differ.
-    pub(crate) fn differs(&self, path: &Path, bytes: &[u8]) -> Option<String> {
+    pub fn differs(&self, path: &Path, bytes: &[u8]) -> Option<String> {
         let sums = self.of(path)?;
         if bytes.len() as u64 != sums.bytes {
             return Some(format!("has {} bytes, and {} were recorded", bytes.len(), sums.bytes));
