@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
 use tracewright_etrace::decode::Handler;
+use tracewright_image::Image;
+use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, RawSource, Source, perf};
+use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Problem, RawSource, Source, perf};
 
-use crate::decode::handler::HandlerArg;
 use crate::output::Error;
 use crate::profile::open::is_profile;
 
@@ -141,18 +142,27 @@ pub struct ProgramArgs {
 
     /// Where traps to a privilege go (mtvec, stvec), in hexadecimal, or `next`: after the instruction that trapped. For E-Trace with
     /// implicit exceptions, which leaves it out (repeat for more privileges).
-    #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]")]
-    handlers: Vec<HandlerArg>,
+    #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]", value_parser = handler_named)]
+    handlers: Vec<Handler>,
+
+    /// Use programs of the capture that are not those that ran, and count what they cannot have run.
+    #[arg(long)]
+    pub accept_mismatch: bool,
 }
 
 impl ProgramArgs {
     /// Where trap handlers are, of each privilege.
     pub fn handlers(&self) -> [Option<Handler>; 4] {
         let mut handlers = [None; 4];
-        for (slot, HandlerArg(handler)) in handlers.iter_mut().zip(&self.handlers) {
+        for (slot, handler) in handlers.iter_mut().zip(&self.handlers) {
             *slot = Some(*handler);
         }
         handlers
+    }
+
+    /// Returns the program that ran, and what is wrong with it.
+    pub fn image(&self, capture: &Capture) -> (Image, Vec<Problem>) {
+        capture.image_of(&self.images, self.accept_mismatch)
     }
 }
 

@@ -4,11 +4,15 @@ use tracewright_image::Bytes;
 use tracewright_input::{Capture, Protocol, Source, map_file};
 use tracewright_profile::{Clock, End, Kind};
 
-use crate::output::report;
+use crate::output::{Outcome, report};
 
 /// What tells the time of each source, by its number in the capture.
 #[derive(Debug, Default)]
-pub struct Clocks(Vec<Option<Timing>>);
+pub struct Clocks {
+    sources: Vec<Option<Timing>>,
+    /// Delta traces that are not what they should be.
+    errors: u64,
+}
 
 #[derive(Debug)]
 enum Timing {
@@ -21,17 +25,24 @@ enum Timing {
 impl Clocks {
     /// Those of all sources. That a delta trace cannot be read is reported; the trace may tell times itself, then.
     pub fn open(capture: &Capture) -> Self {
-        Self(capture.sources.iter().map(Timing::of).collect())
+        let mut errors = 0;
+        let sources = capture.sources.iter().map(|source| Timing::of(source, capture, &mut errors)).collect();
+        Self { sources, errors }
+    }
+
+    /// Whether delta traces were as they should be.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_errors(self.errors)
     }
 
     /// Whether there is any.
     pub fn any(&self) -> bool {
-        self.0.iter().any(Option::is_some)
+        self.sources.iter().any(Option::is_some)
     }
 
     /// What tells the time of a source.
     pub fn kind(&self, source: usize) -> Option<Kind> {
-        Some(match self.0.get(source)?.as_ref()? {
+        Some(match self.sources.get(source)?.as_ref()? {
             Timing::Delta(_) => Kind::Delta,
             Timing::Counts => Kind::Counts,
             Timing::Times => Kind::Times,
@@ -40,7 +51,7 @@ impl Clocks {
 
     /// A clock for a source, from its beginning.
     pub fn clock(&self, source: usize) -> Option<Clock<'_>> {
-        Some(match self.0.get(source)?.as_ref()? {
+        Some(match self.sources.get(source)?.as_ref()? {
             Timing::Delta(bytes) => Clock::delta(bytes.as_slice()),
             Timing::Counts => Clock::counts(),
             Timing::Times => Clock::times(),
@@ -49,11 +60,18 @@ impl Clocks {
 }
 
 impl Timing {
-    fn of(source: &Source) -> Option<Self> {
+    fn of(source: &Source, capture: &Capture, errors: &mut u64) -> Option<Self> {
         if let Some(path) = &source.delta {
             match map_file(path) {
-                Ok(bytes) => return Some(Self::Delta(bytes)),
+                Ok(bytes) => {
+                    if let Some(how) = capture.checksums.differs(path, bytes.as_slice()) {
+                        report(&format!("{}: {how}: cycles may be wrong", path.display()));
+                        *errors += 1;
+                    }
+                    return Some(Self::Delta(bytes));
+                }
                 Err(problem) => {
+                    *errors += 1;
                     report(&format!("{}: no cycles from its delta trace: {problem}", source.name));
                 }
             }

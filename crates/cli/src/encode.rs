@@ -180,7 +180,8 @@ fn log(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     let asked = opts.control.asked()?;
     let plan = asked.as_ref().map(|asked| asked.plan(&image)).transpose()?;
     let delta = opts.delta.of_log(&opts.log, xlen, &image)?;
-    let (folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen, delta)?, &name(&opts.log))?;
+    let (mut folder, tracer) = Folder::of_hart(dir, &settings(opts, xlen, delta)?, &name(&opts.log))?;
+    folder.add_programs(&opts.images)?;
     let sinks = Pair(Watch::new(), Code::default());
     let mut qualified = None;
     let (Pair(mut watch, code), tracer, error) = match (&asked, &plan) {
@@ -230,7 +231,8 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     }
     let settings = settings.with(&opts.options)?.with_port(opts.port.asked())?;
     settings.refuse_data()?;
-    let (folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
+    let (mut folder, mut tracer) = Folder::of_hart(dir, &settings, &name(&opts.log))?;
+    folder.add_programs(&opts.images)?;
     let (mut instructions, mut error) = (0, None);
     for entry in reader {
         match entry {

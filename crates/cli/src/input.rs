@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use indicatif::ProgressBar;
-use tracewright_input::{Buffer, Packed, Piece, perf};
+use tracewright_input::{Buffer, Checksums, FileSums, Packed, Piece, perf};
 
 use crate::output::Error;
 use crate::progress;
@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 20;
 /// with [`next_piece`](Self::next_piece).
 pub struct Input<'a> {
     path: &'a Path,
-    file: Source,
+    file: Source<'a>,
     bar: ProgressBar,
     /// Those to come; `None`: the file is one.
     pieces: Option<&'a [Piece]>,
@@ -29,10 +29,16 @@ pub struct Input<'a> {
     start: Option<u64>,
     /// What lies long before this offset is passed over.
     skipped: u64,
+    /// Where the next byte of the file is, and where it ended when it was opened.
+    position: u64,
+    end: Option<u64>,
+    /// What was wrong with what was read.
+    faults: Vec<String>,
 }
 
-enum Source {
+enum Source<'a> {
     File(File),
+    Checked(Checked<'a>),
     Stdin(io::Stdin),
     /// What was compressed, and how far it is read.
     Unpacked {
@@ -43,12 +49,21 @@ enum Source {
 }
 
 impl<'a> Input<'a> {
-    /// Opens it.
-    pub fn open(buffer: &'a Buffer) -> Result<Self, Error> {
+    /// Opens it. What is read is compared with `checksums`.
+    pub fn open(buffer: &'a Buffer, checksums: &'a Checksums) -> Result<Self, Error> {
         let path = buffer.path.as_path();
+        let mut end = None;
         let file = match path.to_str() {
             Some("-") => Source::Stdin(io::stdin()),
-            _ => Source::File(File::open(path).map_err(|error| cannot_read(path, &error))?),
+            _ => {
+                let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+                let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
+                end = metadata.map(|metadata| metadata.len());
+                match checksums.of(path) {
+                    Some(sums) => Source::Checked(Checked::new(file, sums)),
+                    None => Source::File(file),
+                }
+            }
         };
         let bar = progress::bar(
             buffer.bytes().unwrap_or(0),
@@ -56,7 +71,8 @@ impl<'a> Input<'a> {
         );
         let pieces = buffer.pieces.as_deref();
         let (left, start) = if pieces.is_some() { (0, None) } else { (u64::MAX, Some(0)) };
-        Ok(Self { path, file, bar, pieces, left, start, skipped: 0 })
+        let faults = Vec::new();
+        Ok(Self { path, file, bar, pieces, left, start, skipped: 0, position: 0, end, faults })
     }
 
     /// Passes over what lies before an offset, if that can be done: nothing was read before.
@@ -70,10 +86,17 @@ impl<'a> Input<'a> {
 
     /// Goes to an offset without reading what lies before, if that can be done.
     fn go_to(&mut self, offset: u64) -> bool {
-        let Source::File(file) = &mut self.file else { return false };
         // Beyond the end there would be nothing to say about the file.
-        let is_inside = file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
-        let gone = is_inside && file.seek(io::SeekFrom::Start(offset)).is_ok();
+        let is_inside =
+            |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
+        let gone = match &mut self.file {
+            Source::File(file) => is_inside(file) && file.seek(io::SeekFrom::Start(offset)).is_ok(),
+            Source::Checked(checked) => is_inside(&checked.file) && checked.go_to(offset).is_ok(),
+            Source::Stdin(_) | Source::Unpacked { .. } => false,
+        };
+        if gone {
+            self.position = offset;
+        }
         if gone && self.pieces.is_none() {
             self.bar.inc(offset);
         }
@@ -134,14 +157,19 @@ impl<'a> Input<'a> {
         loop {
             let read = match &mut self.file {
                 Source::File(file) => file.read(chunk),
+                Source::Checked(checked) => checked.read(chunk),
                 Source::Stdin(stdin) => stdin.read(chunk),
                 Source::Unpacked { bytes, at, .. } => (&bytes[*at..]).read(chunk).inspect(|len| *at += len),
             };
             match read {
                 Ok(len) => {
                     self.bar.inc(len as u64);
+                    self.position += len as u64;
                     if self.pieces.is_some() {
                         self.left -= len as u64;
+                    }
+                    if len == 0 && most > 0 {
+                        self.ended();
                     }
                     return Ok(len);
                 }
@@ -149,6 +177,28 @@ impl<'a> Input<'a> {
                 Err(error) => return Err(cannot_read(self.path, &error)),
             }
         }
+    }
+
+    /// Notes if the file ended before it should.
+    fn ended(&mut self) {
+        let missing = match self.pieces {
+            Some(_) => self.left,
+            None => self.end.map_or(0, |end| end.saturating_sub(self.position)),
+        };
+        if missing > 0 {
+            self.left = 0;
+            self.end = None;
+            self.faults.push(format!("became shorter while it was read: {missing} bytes are missing"));
+        }
+    }
+
+    /// Takes what was wrong with what was read so far.
+    pub fn take_faults(&mut self) -> Vec<String> {
+        let mut faults = std::mem::take(&mut self.faults);
+        if let Source::Checked(checked) = &mut self.file {
+            faults.extend(checked.take_faults());
+        }
+        faults
     }
 
     /// Reads as many bytes as `chunk` has, fewer only at the end.
@@ -174,6 +224,79 @@ impl<'a> Input<'a> {
                 return Ok(total);
             }
         }
+    }
+}
+
+/// A file whose checksums are known. It is read a piece at a time, and nothing of a piece is used before it was checked.
+struct Checked<'a> {
+    file: File,
+    sums: &'a FileSums,
+    /// The piece, and how far it was used.
+    piece: Vec<u8>,
+    at: usize,
+    /// The next piece.
+    next: u64,
+    /// Pieces that are not what they were: how many, and where some are.
+    wrong: u64,
+    places: Vec<u64>,
+}
+
+/// So many pieces that are not what they were are told one by one.
+const MOST_PLACES: usize = 3;
+
+impl<'a> Checked<'a> {
+    fn new(file: File, sums: &'a FileSums) -> Self {
+        Self { file, sums, piece: Vec::new(), at: 0, next: 0, wrong: 0, places: Vec::new() }
+    }
+
+    fn go_to(&mut self, offset: u64) -> io::Result<()> {
+        let size = self.sums.piece();
+        self.next = offset / size;
+        self.file.seek(io::SeekFrom::Start(self.next * size))?;
+        self.load()?;
+        self.at = usize::try_from(offset % size).unwrap_or(usize::MAX).min(self.piece.len());
+        Ok(())
+    }
+
+    fn load(&mut self) -> io::Result<()> {
+        self.piece.clear();
+        self.at = 0;
+        (&self.file).take(self.sums.piece()).read_to_end(&mut self.piece)?;
+        if !self.sums.fits(self.next, &self.piece) {
+            self.wrong += 1;
+            if self.places.len() < MOST_PLACES {
+                self.places.push(self.next * self.sums.piece());
+            }
+        }
+        self.next += 1;
+        Ok(())
+    }
+
+    fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.piece.len() && !chunk.is_empty() {
+            self.load()?;
+        }
+        let mut rest = &self.piece[self.at..];
+        let len = rest.read(chunk)?;
+        self.at += len;
+        Ok(len)
+    }
+
+    fn take_faults(&mut self) -> Vec<String> {
+        let places = std::mem::take(&mut self.places);
+        let more = std::mem::take(&mut self.wrong) - places.len() as u64;
+        let piece = self.sums.piece();
+        let mut faults: Vec<_> = places
+            .iter()
+            .map(|from| {
+                let to = (from + piece).min(self.sums.bytes);
+                format!("bytes {from:#x}..{to:#x} are not those that were recorded (checksum)")
+            })
+            .collect();
+        if more > 0 {
+            faults.push(format!("{more} more pieces of {piece} bytes are not what was recorded"));
+        }
+        faults
     }
 }
 
@@ -217,7 +340,8 @@ mod tests {
 
     /// Where pieces begin, and their bytes, read in small parts.
     fn all(buffer: &Buffer, skip: u64) -> Vec<(u64, Vec<u8>)> {
-        let mut input = Input::open(buffer).unwrap();
+        let checksums = Checksums::default();
+        let mut input = Input::open(buffer, &checksums).unwrap();
         input.skip_to(skip);
         let mut all = Vec::new();
         while let Some(piece) = input.next_piece().unwrap() {
@@ -264,9 +388,27 @@ mod tests {
     fn a_file_that_has_become_shorter_is_told() {
         let (mut buffer, _scratch) = buffer("short", Some(&[(250, 100)]));
         assert_eq!(all(&buffer, 0), [(250, (250..=255).collect())]);
+        let checksums = Checksums::default();
+        let mut input = Input::open(&buffer, &checksums).unwrap();
+        input.next_piece().unwrap();
+        input.fill(&mut [0; 200]).unwrap();
+        assert_eq!(input.take_faults(), ["became shorter while it was read: 94 bytes are missing"]);
         buffer.pieces.as_mut().unwrap()[0].offset = 300;
-        let mut input = Input::open(&buffer).unwrap();
+        let mut input = Input::open(&buffer, &checksums).unwrap();
         let Err(Error::Message(message)) = input.next_piece() else { panic!("there is nothing") };
         assert!(message.ends_with("cannot read: it is shorter than it was"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_while_it_is_read_is_told() {
+        let (buffer, scratch) = buffer("shrinks", None);
+        let checksums = Checksums::default();
+        let mut input = Input::open(&buffer, &checksums).unwrap();
+        input.next_piece().unwrap();
+        assert_eq!(input.fill(&mut [0; 100]).unwrap(), 100);
+        assert_eq!(input.take_faults(), [""; 0]);
+        File::options().write(true).open(&scratch.0).unwrap().set_len(120).unwrap();
+        assert_eq!(input.fill(&mut [0; 100]).unwrap(), 20);
+        assert_eq!(input.take_faults(), ["became shorter while it was read: 136 bytes are missing"]);
     }
 }

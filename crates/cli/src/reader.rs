@@ -129,7 +129,8 @@ pub fn read(
         })?;
         deframer.finish(&mut lanes);
     }
-    Ok(lanes.finish(capture, buffer, bytes))
+    let faults = input.take_faults();
+    Ok(lanes.finish(capture, buffer, bytes, faults))
 }
 
 /// The sources of one buffer, each with its parser.
@@ -244,9 +245,14 @@ impl<'a, V: Visitor> Lanes<'a, V> {
     }
 
     /// Ends all streams and says what nothing could be made of.
-    fn finish(mut self, capture: &Capture, buffer: &Buffer, bytes: u64) -> Summary {
+    fn finish(
+        mut self,
+        capture: &Capture,
+        buffer: &Buffer,
+        bytes: u64,
+        mut failures: Vec<String>,
+    ) -> Summary {
         self.end_streams();
-        let mut failures = Vec::new();
         if bytes == 0 {
             failures.push("is empty".to_owned());
         } else if self.framed && !self.any_frame && !self.visitor.is_done() {

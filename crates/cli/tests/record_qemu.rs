@@ -201,6 +201,51 @@ fn a_killed_qemu_leaves_a_capture() {
     assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
 }
 
+/// Somebody kills us: QEMU does not live on, what it recorded for us is removed by the next recording, and what was traced can be read.
+#[test]
+fn a_killed_recorder_takes_qemu_with_it() {
+    let test = "a_killed_recorder_takes_qemu_with_it";
+    let Some(forever) = program(test, Guest::Riscv64, "crash") else { return };
+    let folder = Folder::new().unwrap();
+    let (dir, memory) = (folder.path().join("run"), folder.path().join("memory"));
+    std::fs::create_dir(&memory).unwrap();
+    let options = ["-o", text(&dir), text(&forever), "--", "forever"];
+    let mut command = record(&options);
+    command.env("XDG_RUNTIME_DIR", &memory).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let trace = dir.join("thread0.bin");
+    let start = std::time::Instant::now();
+    while trace.metadata().map_or(0, |file| file.len()) < 100_000 {
+        assert!(start.elapsed() < Duration::from_secs(120), "it traces");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let qemu = std::fs::read_to_string(children).unwrap().trim().to_owned();
+    assert!(Path::new(&format!("/proc/{qemu}")).exists(), "{qemu:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = std::time::Instant::now();
+    let is_there = || {
+        let state = std::fs::read_to_string(format!("/proc/{qemu}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    while is_there() {
+        assert!(start.elapsed() < Duration::from_secs(20), "QEMU lives on as {qemu}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let left = || std::fs::read_dir(&memory).unwrap().count();
+    assert_eq!(left(), 1, "the folder of the one that was killed");
+    let decode = ["decode", text(&dir), "--summary", "--json"];
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(decode).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the recording was not finished"), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(told["instructions"].as_u64().unwrap() > 1000, "{told}");
+    let options = ["--max-instructions", "5000", "-o", text(&dir), text(&forever), "--", "forever"];
+    record(&options).env("XDG_RUNTIME_DIR", &memory).output().unwrap();
+    assert_eq!(left(), 0, "what was left is removed by the next recording");
+}
+
 /// Code of a stripped program is shown with the program's name, and the offset in it.
 #[test]
 fn stripped_programs_are_named() {

@@ -7,6 +7,7 @@
 mod block;
 mod context;
 pub mod control;
+mod crc32;
 mod data;
 mod element;
 mod isa;
@@ -18,6 +19,7 @@ mod trace_id;
 
 pub use block::{Block, Ended};
 pub use context::{Context, Security};
+pub use crc32::Crc32;
 pub use data::{AtomicOp, CsrOp, DataAccess, DataKind};
 pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, TraceOn, Transaction};
 pub use isa::{Class, Flow, Isa, Role};

@@ -8,6 +8,7 @@ use tracewright_etm as etm;
 use tracewright_image::Moment;
 
 use crate::etrace::{EtraceSource, differs};
+use crate::folder::Checksums;
 use crate::mapping::{self, Process};
 use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
@@ -34,6 +35,8 @@ pub struct Capture {
     pub processes: Vec<Process>,
     /// The programs of processes whose mappings changed with time.
     pub recorded: Option<Box<RecordedPrograms>>,
+    /// What its files were when it was written, if that is known.
+    pub checksums: Checksums,
     /// What was wrong with it. Reading went on without.
     pub problems: Vec<Problem>,
 }
@@ -202,11 +205,17 @@ impl Capture {
             return folder::open(path);
         }
         if path.is_dir() && !path.join("snapshot.ini").exists() {
-            let message =
-                "not a capture: it has neither a capture.toml nor a snapshot.ini (of an Arm trace snapshot)";
+            let message = if path.join(folder::CHECKSUMS_FILE).exists() {
+                "the recording was cut off before its description (snapshot.ini) was written: record again"
+            } else {
+                "not a capture: it has neither a capture.toml nor a snapshot.ini (of an Arm trace snapshot)"
+            };
             return Err(Problem::file_error(path, message));
         }
         let Snapshot { description, devices, buffers, processes, mut problems, .. } = Snapshot::open(path)?;
+        let has_checksums = path.join(folder::CHECKSUMS_FILE).exists();
+        let checksums =
+            if has_checksums { folder::checksums::read(path, &mut problems) } else { Checksums::default() };
         let core_of = |device: usize| {
             let sources = buffers.iter().flat_map(|buffer| &buffer.sources);
             let core = sources.filter(|source| source.device == device).find_map(|source| source.core)?;
@@ -249,7 +258,7 @@ impl Capture {
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
         let programs = mapping::programs(path, &processes);
-        Ok(Self {
+        let mut capture = Self {
             path: path.into(),
             description,
             sources,
@@ -258,8 +267,11 @@ impl Capture {
             programs,
             processes,
             recorded: None,
+            checksums,
             problems,
-        })
+        };
+        capture.check_lengths();
+        Ok(capture)
     }
 
     /// A raw trace file that says nothing about itself.
@@ -335,8 +347,21 @@ impl Capture {
             programs: Vec::new(),
             processes: Vec::new(),
             recorded: None,
+            checksums: Checksums::default(),
             problems: Vec::new(),
         })
+    }
+
+    /// Reports files of trace that have another length than when the capture was written.
+    pub(crate) fn check_lengths(&mut self) {
+        let buffers = self.buffers.iter().map(|buffer| &buffer.path);
+        let deltas = self.sources.iter().filter_map(|source| source.delta.as_ref());
+        let changed = buffers.chain(deltas).filter_map(|path| {
+            let how = self.checksums.other_length(path)?;
+            Some(Problem::file_error(path, how))
+        });
+        let changed: Vec<_> = changed.collect();
+        self.problems.extend(changed);
     }
 
     /// Whether what was traced is a RISC-V hart.

@@ -43,6 +43,7 @@ pub mod etrace;
 pub mod folder;
 pub mod ini;
 mod mapping;
+mod output;
 pub mod perf;
 mod problem;
 mod program;
@@ -51,8 +52,9 @@ pub mod snapshot;
 
 pub use capture::{Buffer, BufferFormat, Capture, Packed, Piece, Program, Protocol, Source};
 pub use etrace::EtraceSource;
-pub use folder::CaptureWriter;
+pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process};
+pub use output::OutputFolder;
 pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, build_id, map_file};
 pub use raw::{RawEtm, RawSource};

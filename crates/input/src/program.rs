@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -41,6 +42,11 @@ impl Capture {
     /// The program that ran: the files in `named`, then memory dumps and programs of the capture. Of two that lie at one
     /// address, the first counts: what was in memory is what ran. What is wrong with any of them is told beside the image.
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
+        self.image_of(named, false)
+    }
+
+    /// Does the same. Programs and memory of the capture that changed since it was written are left out, unless `accept_mismatch`.
+    pub fn image_of(&self, named: &[ImageFile], accept_mismatch: bool) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
         // Where no source could be read, nobody knows what was traced.
@@ -50,7 +56,13 @@ impl Capture {
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
         for dump in &self.memory {
             let file = files.entry(&dump.path).or_insert_with(|| match map_file(&dump.path) {
-                Ok(bytes) => Some(bytes),
+                Ok(bytes) => match self.checksums.differs(&dump.path, bytes.as_slice()) {
+                    Some(how) => {
+                        problems.push(not_what_ran(&dump.path, &how, accept_mismatch));
+                        accept_mismatch.then_some(bytes)
+                    }
+                    None => Some(bytes),
+                },
                 Err(problem) => {
                     problems.push(problem);
                     None
@@ -92,18 +104,50 @@ impl Capture {
                     continue;
                 }
             }
+            if let Some((problem, is_used)) = self.not_recorded(program, accept_mismatch) {
+                problems.push(problem);
+                if !is_used {
+                    continue;
+                }
+            }
             problems.extend(add(&mut builder, &program.file, program.offset, is_riscv).err());
         }
         if let Some(recorded) = &self.recorded {
             problems.extend(recorded.add_to(&mut builder));
         }
-        let image = builder.build();
-        for Program { file, build_id, .. } in self.programs.iter().filter(|program| program.offset.is_none())
-        {
-            problems.extend(build_id.as_ref().and_then(|id| other_build(&image, file, id)));
-        }
-        (image, problems)
+        (builder.build(), problems)
     }
+
+    /// A problem if a program of the capture is not the one that ran; and whether it can be used nevertheless.
+    fn not_recorded(&self, program: &Program, accept_mismatch: bool) -> Option<(Problem, bool)> {
+        let path = &program.file.path;
+        // That it cannot be read is told when it is added.
+        let bytes = map_file(path).ok().filter(|_| program.offset.is_none())?;
+        let found = build_id_of(&bytes).map(|id| hex(&id));
+        let is_same = match (&program.build_id, &found) {
+            (Some(id), Some(found)) if id != found => {
+                let how = format!("its build ID is {found}, and {id} ran");
+                return Some((not_what_ran(path, &how, accept_mismatch), accept_mismatch));
+            }
+            (id, found) => id.is_some() && id == found,
+        };
+        let how = self.checksums.differs(path, bytes.as_slice())?;
+        // One with symbols, or without, has the same code.
+        if is_same {
+            let message = format!("{how}; its build ID is that of what ran: it is used");
+            return Some((Problem::memory_error(path, message), true));
+        }
+        Some((not_what_ran(path, &how, accept_mismatch), accept_mismatch))
+    }
+}
+
+/// The problem with a file of the capture that is not what it was.
+fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
+    let what = match accept_mismatch {
+        true => "it is used, as asked for, and may not be what ran",
+        false => "it is left out, since it may not be what ran (--accept-mismatch uses it, --image names another)",
+    };
+    Problem::memory_error(path, format!("{how}: {what}"))
 }
 
 /// Adds a program file. `offset` as in [`Program`].
@@ -172,16 +216,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A problem if a file is not the one that ran.
-fn other_build(image: &Image, file: &ImageFile, id: &str) -> Option<Problem> {
-    let name = file.path.display().to_string();
-    let found = hex(image.regions().find(|region| region.name() == name)?.build_id()?);
-    (found != id).then(|| {
-        let message = format!("its build ID is {found}, and {id} ran: the file was built anew since");
-        Problem::memory_error(&file.path, message)
-    })
-}
-
 /// The machine of an ELF file, if it is another than what was traced.
 pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
@@ -199,7 +233,11 @@ pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     }
 }
 
-/// The bytes of a file, mapped.
+/// Files up to this size are read into memory.
+const MOST_READ: u64 = 64 << 20;
+
+/// Reads a file; one of more than 64 MiB is mapped. If somebody shortens a mapped file while it is looked at, the system ends the
+/// process (SIGBUS); nothing that happens to smaller ones does harm.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -210,8 +248,10 @@ pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
     if !metadata.is_file() {
         return Err(Problem::memory_error(path, "is not a file"));
     }
-    if metadata.len() == 0 {
-        return Ok(Bytes::from(Vec::new()));
+    if metadata.len() <= MOST_READ {
+        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        file.take(MOST_READ).read_to_end(&mut bytes).map_err(error)?;
+        return Ok(Bytes::from(bytes));
     }
     // SAFETY: the map is only read. Somebody may write to the file meanwhile: then we see other bytes, which no
     // code here relies on; or cut it short: then the process is stopped by the system, as any other that maps files is.

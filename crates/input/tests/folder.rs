@@ -263,7 +263,7 @@ fn written_captures_are_read_back() {
         let encapsulation = encapsulation(&mut rng);
         let config = config(&mut rng, encapsulation);
         let sources: Vec<_> = (0..count)
-            .map(|id| EtraceSource { config: config.clone(), source: id * 300, isa: Isa::Rv32 })
+            .map(|id| EtraceSource { config: config.clone(), source: id * 300, isa: Isa::Rv32, handlers: Vec::new() })
             .collect();
         let numbers: Vec<_> = sources
             .iter()
@@ -410,7 +410,7 @@ fn programs_are_those_that_ran() {
     writer.image(&folder.path().join("arm.elf"), None).unwrap();
     writer.source(
         "hart0",
-        EtraceSource { config: config(&mut Rng::new(1), Encapsulation::Smi), source: 0, isa: Isa::Rv64 },
+        EtraceSource { config: config(&mut Rng::new(1), Encapsulation::Smi), source: 0, isa: Isa::Rv64, handlers: Vec::new() },
     );
     let capture = writer.finish().unwrap();
     let (image, problems) = capture.image(&[]);

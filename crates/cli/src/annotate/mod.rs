@@ -69,7 +69,7 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let Counted { mut profile, program, outcome, decoded, outside } =
+    let Counted { mut profile, program, mut outcome, decoded, outside } =
         Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
     let places = opts.filter.places(&profile, &[&program])?;
     let programs = [program];
@@ -84,7 +84,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         functions.retain(|function| !function.rows.is_empty());
     }
     if let Some(decoded) = decoded {
-        put_cycles(opts, &decoded, &mut functions, &profile)?;
+        outcome = outcome.and(put_cycles(opts, &decoded, &mut functions, &profile)?);
     }
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
     let text = match opts.json {
@@ -109,11 +109,11 @@ fn put_cycles(
     Decoded { capture, image }: &Decoded,
     functions: &mut [Function],
     profile: &Profile,
-) -> Result<(), Error> {
+) -> Result<Outcome, Error> {
     let clocks = Clocks::open(capture);
     if clocks.any() {
         let cycles = Cycles::gather(capture, image, (&opts.select, &opts.program), &opts.filter, &clocks)?;
         functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
     }
-    Ok(())
+    Ok(clocks.outcome())
 }

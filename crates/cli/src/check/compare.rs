@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tracewright_core::Ended;
 
-use super::item::{Item, Run, Told, Trap, Unknown};
+use super::item::{Item, Mode, Run, Told, Trap, Unknown};
 
 /// What a log may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Parted {
     Trap { trace: Trap, log: Trap },
     /// The same instruction ran with different privileges.
     Privilege { at: u64, trace: u8, log: u8 },
+    /// The same instruction ran in different contexts.
+    Context { at: u64, trace: u64, log: u64 },
     /// It cannot be known whether they are equal.
     Unknown(Unknown),
     /// The trace ends, and the log goes on.
@@ -62,8 +64,8 @@ pub struct Compare<L: Iterator<Item = Item>> {
     /// Where they have parted: what is left of the trace's item, and the log's second next item.
     pub left: Option<Item>,
     second: Option<Item>,
-    log_privilege: Option<u8>,
-    trace_privilege: Option<u8>,
+    log_mode: Mode,
+    trace_mode: Mode,
     /// Whether the trace leaves open what ran before its next item.
     is_open: bool,
     pub equal: Equal,
@@ -80,8 +82,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             next: None,
             left: None,
             second: None,
-            log_privilege: None,
-            trace_privilege: None,
+            log_mode: Mode::default(),
+            trace_mode: Mode::default(),
             is_open: false,
             equal: Equal::default(),
             last,
@@ -107,13 +109,10 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 .trap(trap, len)
                 .inspect_err(|_| self.left = Some(told.item))
                 .map_err(|parted| self.or_open(parted)),
-            // V modes have no number of their own in logs.
-            Item::Privilege(4..) => {
-                self.trace_privilege = None;
-                Ok(())
-            }
-            Item::Privilege(privilege) => {
-                self.trace_privilege = Some(privilege);
+            Item::Mode(mode) => {
+                self.trace_mode.update(mode);
+                // V modes have no number of their own in logs.
+                self.trace_mode.privilege = self.trace_mode.privilege.filter(|&level| level < 4);
                 Ok(())
             }
             Item::Unknown(Unknown::Path) => {
@@ -177,7 +176,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     fn peek(&mut self) -> Option<Item> {
         while self.next.is_none() {
             match self.log.next()? {
-                Item::Privilege(privilege) => self.log_privilege = Some(privilege),
+                Item::Mode(mode) => self.log_mode.update(mode),
                 item => self.next = Some(item),
             }
         }
@@ -204,10 +203,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 }
                 return Err(Parted::Address { trace: run.start, log: log.start });
             }
-            if let (Some(trace), Some(log)) = (self.trace_privilege, self.log_privilege)
-                && trace != log
-            {
-                return Err(Parted::Privilege { at: run.start, trace, log });
+            if self.trace_mode != self.log_mode {
+                self.same_mode(run.start)?;
             }
             if (log.end, log.count) == (run.end, run.count) {
                 self.next = None;
@@ -233,6 +230,18 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 // As many instructions, of other lengths: they are not the same program's.
                 return Err(Parted::Address { trace: run.end, log: log.end });
             }
+        }
+    }
+
+    /// Fails if what both know of privilege and context differs.
+    fn same_mode(&self, at: u64) -> Result<(), Parted> {
+        let (trace, log) = (self.trace_mode, self.log_mode);
+        if let Some((trace, log)) = trace.privilege.zip(log.privilege).filter(|(trace, log)| trace != log) {
+            return Err(Parted::Privilege { at, trace, log });
+        }
+        match trace.context.zip(log.context).filter(|(trace, log)| trace != log) {
+            Some((trace, log)) => Err(Parted::Context { at, trace, log }),
+            None => Ok(()),
         }
     }
 
@@ -347,7 +356,12 @@ mod tests {
         assert!(matches!(parted(&with(fault), &with(trap(0x14, 5, Some(1)))), (Parted::Trap { .. }, 4)));
         assert!(matches!(parted(&with(fault), &with(trap(0x10, 5, Some(2)))), (Parted::Trap { .. }, 4)));
         assert_eq!(check(Log::Traps, &with(fault), &with(trap(0x10, 5, None))), (Ok(()), 7));
-        let privileges = |level| [one[0], Item::Privilege(level), one[1]];
+        let mode = |privilege, context| [one[0], Item::Mode(Mode { privilege, context }), one[1]];
+        let privileges = |level| mode(Some(level), None);
+        let contexts = |context| mode(None, Some(context));
+        let different = Parted::Context { at: 0x100, trace: 0, log: 0x3e8 };
+        assert_eq!(parted(&contexts(0), &contexts(0x3e8)), (different, 4));
+        assert_eq!(check(Log::Traps, &contexts(0), &one), (Ok(()), 7));
         let different = Parted::Privilege { at: 0x100, trace: 0, log: 3 };
         assert_eq!(parted(&privileges(0), &privileges(3)), (different, 4));
         assert_eq!(check(Log::Traps, &privileges(0), &one), (Ok(()), 7));

@@ -7,7 +7,7 @@ use std::vec;
 use tracewright_core::Block;
 use tracewright_hart::{self as hart, Privilege, Sink};
 
-use super::item::{Item, Trap};
+use super::item::{Item, Mode, Trap};
 
 /// Items that go from thread to thread at once, and how many such batches may wait: bounds memory.
 const BATCH: usize = 4096;
@@ -21,13 +21,15 @@ pub struct Items {
     knows: Knows,
 }
 
-/// What is known of traps.
+/// What is known of traps and contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knows {
     /// Their values.
     pub values: bool,
     /// Whether they are interrupts, where these have numbers of their own (RISC-V).
     pub interrupts: bool,
+    /// The bits of a context that traces have.
+    pub context: u64,
 }
 
 impl Items {
@@ -59,7 +61,11 @@ impl Sink for Items {
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        self.push(Item::Privilege(privilege as u8));
+        self.push(Item::Mode(Mode { privilege: Some(privilege as u8), context: None }));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.push(Item::Mode(Mode { privilege: None, context: Some(context & self.knows.context) }));
     }
 }
 

@@ -9,10 +9,27 @@ pub enum Item {
     Run(Run),
     /// A trap was taken.
     Trap(Trap),
-    /// From now on this is the privilege.
-    Privilege(u8),
+    /// From now on it runs so.
+    Mode(Mode),
     /// Of a trace: from here on it is not known what ran.
     Unknown(Unknown),
+}
+
+/// For whom instructions run. What is not known has not changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// The privilege.
+    pub privilege: Option<u8>,
+    /// The context: a thread, an address space.
+    pub context: Option<u64>,
+}
+
+impl Mode {
+    /// Takes over what `other` knows.
+    pub fn update(&mut self, other: Self) {
+        self.privilege = other.privilege.or(self.privilege);
+        self.context = other.context.or(self.context);
+    }
 }
 
 /// Instructions that ran one after another.
@@ -104,7 +121,10 @@ impl Item {
                     value: *value,
                 })
             }
-            Element::Context(context, _) => Self::Privilege(context.level),
+            Element::Context(context, _) => Self::Mode(Mode {
+                privilege: Some(context.level),
+                context: context.context_id.map(u64::from),
+            }),
             Element::Gap { reason: GapReason::Start, .. } => return None,
             Element::Gap { .. } => Self::Unknown(Unknown::Gap),
             Element::NoCode { .. } => Self::Unknown(Unknown::NoCode),
@@ -122,7 +142,7 @@ const ISAS: [Isa; 5] = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64];
 
 const RUN: u8 = 0;
 const TRAP: u8 = 1;
-const PRIVILEGE: u8 = 2;
+const MODE: u8 = 2;
 const UNKNOWN: u8 = 3;
 
 impl Told {
@@ -138,7 +158,10 @@ impl Told {
                 let flags = u8::from(pc.is_some()) | u8::from(value.is_some()) << 1;
                 (TRAP, interrupt.into(), flags, [pc.unwrap_or(0), value.unwrap_or(0), cause])
             }
-            Item::Privilege(level) => (PRIVILEGE, level, 0, [0; 3]),
+            Item::Mode(Mode { privilege, context }) => {
+                let flags = u8::from(privilege.is_some()) | u8::from(context.is_some()) << 1;
+                (MODE, privilege.unwrap_or(0), flags, [context.unwrap_or(0), 0, 0])
+            }
             Item::Unknown(why) => (UNKNOWN, why as u8, 0, [0; 3]),
         };
         let mut bytes = [0; LEN];
@@ -184,7 +207,10 @@ impl Told {
                 cause: numbers[2],
                 interrupt: detail != 0,
             }),
-            PRIVILEGE => Item::Privilege(detail),
+            MODE => Item::Mode(Mode {
+                privilege: (flags & 1 != 0).then_some(detail),
+                context: (flags & 2 != 0).then_some(numbers[0]),
+            }),
             _ => {
                 let all = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path];
                 let why = all.into_iter().find(|&why| why as u8 == detail).unwrap_or(Unknown::Gap);
@@ -216,7 +242,9 @@ mod tests {
         let traps = [(Some(7), None), (None, Some(u64::MAX)), (None, None)]
             .map(|(pc, value)| Item::Trap(Trap { pc, value, cause: 0xffff, interrupt: pc.is_some() }));
         let unknown = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path].map(Item::Unknown);
-        for item in runs.into_iter().chain(traps).chain(unknown).chain([Item::Privilege(3)]) {
+        let modes = [(Some(3), None), (None, Some(u64::MAX)), (Some(0), Some(0))]
+            .map(|(privilege, context)| Item::Mode(Mode { privilege, context }));
+        for item in runs.into_iter().chain(traps).chain(unknown).chain(modes) {
             let told = Told { offset: 0x1_0000_0001, item };
             assert_eq!(Told::from_bytes(&told.to_bytes()), told);
         }

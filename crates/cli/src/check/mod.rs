@@ -29,6 +29,7 @@ pub struct Records {
 }
 
 impl Print for Records {
+    const LISTS: bool = true;
     type State = ();
 
     fn element(&self, _: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {

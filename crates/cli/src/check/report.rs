@@ -11,7 +11,7 @@ use tracewright_flow::Instructions;
 use tracewright_hart::cause;
 use tracewright_image::Image;
 
-use super::item::{Item, Run, Trap, Unknown};
+use super::item::{Item, Mode, Run, Trap, Unknown};
 use super::{Checked, Parted};
 use crate::decode::{disassembly, names, words};
 use crate::line::Line;
@@ -52,7 +52,12 @@ impl Side<'_> {
         match item {
             Item::Run(run) => self.run(run),
             Item::Trap(found) => vec![format!("{:>18}  {}", "", trap(found, self.isa.is_arm()))],
-            Item::Privilege(level) => vec![format!("{:>18}  {} mode", "", words::privilege(*level))],
+            Item::Mode(Mode { privilege, context }) => {
+                let privilege = privilege.map(|level| format!("{} mode", words::privilege(level)));
+                let context = context.map(|context| format!("context {context:#x}"));
+                let both: Vec<_> = privilege.into_iter().chain(context).collect();
+                vec![format!("{:>18}  {}", "", both.join(", "))]
+            }
             Item::Unknown(why) => vec![format!("{:>18}  {}", "", unknown(*why))],
         }
     }
@@ -154,6 +159,9 @@ impl Checked {
                 words::privilege(*trace),
                 words::privilege(*log)
             ),
+            Parted::Context { at, trace, log } => {
+                format!("{at:#x} ran in context {trace:#x} in the trace, in context {log:#x} in the log")
+            }
             Parted::Unknown(why) => unknown(*why).into(),
             Parted::TraceEnds => "the trace ends, the log goes on".into(),
             Parted::LogEnds => "the log ends, the trace goes on".into(),
@@ -178,6 +186,7 @@ impl Checked {
                 let name = |level| Some(words::privilege(level).to_owned());
                 (Some("privilege"), name(trace), name(log))
             }
+            Some(Parted::Context { trace, log, .. }) => (Some("context"), Some(hex(trace)), Some(hex(log))),
             Some(Parted::Unknown(why)) => (Some("unknown"), Some(unknown(why).to_owned()), None),
             Some(Parted::TraceEnds) => (Some("trace ends"), None, None),
             Some(Parted::LogEnds) => (Some("log ends"), None, None),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use tracewright_core::Isa;
+use tracewright_etrace::Params;
 use tracewright_hart::log::Kind;
 use tracewright_input::{Protocol as SourceProtocol, Source};
 use tracewright_isa::riscv::Xlen;
@@ -40,8 +41,7 @@ impl All<'_> {
                 return Err(self.failed(&message));
             };
             let wants = |id: u16| Some(id) == *number;
-            let What { capture, buffer, image, plan, no_image, .. } = *what;
-            let what: What<'_, T> = What { capture, buffer, image, wants: &wants, plan, no_image };
+            let what: What<'_, T> = What { wants: &wants, ..*what };
             errors += self.check_source(&what, source, Some(thread), path)?;
             self.checked.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         }
@@ -72,7 +72,11 @@ impl All<'_> {
             Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
         };
         let image = Arc::clone(self.image);
-        let knows = Knows { values, interrupts: !isa.is_arm() };
+        let context = match &source.protocol {
+            SourceProtocol::Etrace(source) => context_mask(&source.config.params),
+            _ => u32::MAX.into(),
+        };
+        let knows = Knows { values, interrupts: !isa.is_arm(), context };
         let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1);
         let mut checker = Checker::new(expected, kind, self.image, isa);
         let mut stopped = Tally::default();
@@ -101,6 +105,11 @@ impl All<'_> {
         }
         Ok(errors.max(u64::from(!checked.is_equal())))
     }
+}
+
+/// The bits of a context that a source tells.
+fn context_mask(params: &Params) -> u64 {
+    u64::from(u32::MAX) & !u64::MAX.checked_shl(params.context_bits()).unwrap_or(0)
 }
 
 /// The instruction set that a source tells of; fails if the log is of another processor.

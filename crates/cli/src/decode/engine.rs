@@ -51,6 +51,8 @@ pub struct Engine<'i, 'p, T: Protocol, P: Print> {
     /// Decoders that know the program already, by lane.
     spare: Vec<Mutex<Vec<Spare<'i, T>>>>,
     pub tally: Tally,
+    /// The same of each lane.
+    by_lane: Vec<Tally>,
 }
 
 /// A decoder that knows the program already, and what was counted with it.
@@ -89,7 +91,8 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let warm = warm.collect();
         let spare = lanes.lanes.iter().map(|_| Mutex::default()).collect();
         let window = FIRST * plan.jobs;
-        (Self { image, print, plan, window, warm, spare, tally: Tally::default() }, failures)
+        let by_lane = vec![Tally::default(); lanes.lanes.len()];
+        (Self { image, print, plan, window, warm, spare, tally: Tally::default(), by_lane }, failures)
     }
 
     /// Bytes to read for the next window: a byte of trace may become a kilobyte of text, and memory must not grow.
@@ -173,7 +176,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         self.warm[index] = Some(last);
         let mut text = 0;
         for part in &parts {
-            self.tally += &part.tally;
+            self.add(index, &part.tally);
             text += part.written;
         }
         out.error.map(|()| text)
@@ -205,8 +208,8 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             self.warm[index] = Some(last);
         }
         let mut text = 0;
-        for part in parts.iter().flatten() {
-            self.tally += &part.tally;
+        for (index, part) in parts.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |part| (i, part))) {
+            self.add(index, &part.tally);
             text += part.line.bytes().len();
         }
         merge(&parts, out).map(|()| text)
@@ -224,10 +227,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     /// A part of the file has ended: all of `lanes` was decoded.
     pub fn interrupt(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
-        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
-            if let Some(warm) = warm {
+        for (index, lane) in lanes.lanes.iter().enumerate() {
+            if let Some(warm) = &mut self.warm[index] {
                 let part = warm.interrupt(lane, self.print, self.plan.range);
-                self.tally += &part.tally;
+                self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
             }
         }
@@ -236,10 +239,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     /// Ends all streams.
     pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
-        for (lane, warm) in lanes.lanes.iter().zip(&mut self.warm) {
-            if let Some(warm) = warm {
+        for (index, lane) in lanes.lanes.iter().enumerate() {
+            if let Some(warm) = &mut self.warm[index] {
                 let part = warm.finish(lane, self.print, self.plan.range);
-                self.tally += &part.tally;
+                self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
             }
         }
@@ -251,24 +254,41 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
 
     /// Tells what all decoders have counted.
     fn tell_counts(&mut self) {
-        let spare = self
-            .spare
-            .iter_mut()
-            .flat_map(|spare| std::mem::take(spare.get_mut().unwrap_or_else(PoisonError::into_inner)));
+        let spare = self.spare.iter_mut().enumerate().flat_map(|(index, spare)| {
+            let spare = std::mem::take(spare.get_mut().unwrap_or_else(PoisonError::into_inner));
+            spare.into_iter().map(move |spare| (index, spare))
+        });
         let spare: Vec<_> = spare.collect();
-        let finish = |(mut decoder, counted): Spare<'i, T>| counted.finish(decoder.graph_mut());
+        let finish = |(index, (mut decoder, counted)): (usize, Spare<'i, T>)| {
+            (index, counted.finish(decoder.graph_mut()))
+        };
         let mut all: Vec<_> = spare.into_par_iter().map(finish).collect();
-        for warm in self.warm.iter_mut().flatten() {
+        for (index, warm) in self.warm.iter_mut().enumerate() {
+            let Some(warm) = warm else { continue };
             warm.judge(Verdict::Right);
-            all.push(std::mem::take(&mut warm.counted).finish(warm.decoder.graph_mut()));
+            all.push((index, std::mem::take(&mut warm.counted).finish(warm.decoder.graph_mut())));
         }
-        for profile in all {
+        for (index, profile) in all {
+            let mut tally = Tally::default();
             for ((block, _), count) in &profile.blocks {
-                self.tally.blocks += count;
-                self.tally.instructions += u64::from(block.count) * count;
+                tally.blocks += count;
+                tally.instructions += u64::from(block.count) * count;
             }
+            self.add(index, &tally);
             self.print.counted(profile);
         }
+    }
+
+    /// Adds what was decoded of a lane.
+    fn add(&mut self, lane: usize, tally: &Tally) {
+        self.tally += tally;
+        self.by_lane[lane] += tally;
+    }
+
+    /// Lanes whose trace the program does not explain, with what they came to.
+    pub fn doubtful(&self, lanes: &Lanes<'_, T>) -> impl Iterator<Item = (usize, &Tally)> {
+        let lanes = self.by_lane.iter().zip(&lanes.lanes).enumerate();
+        lanes.filter(|(_, (tally, lane))| tally.is_doubtful(lane.taken)).map(|(i, (tally, _))| (i, tally))
     }
 
     /// Lanes that never came to a synchronisation point, with how many bytes they had.

@@ -234,6 +234,10 @@ impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
         self.decoder.packet(offset, packet, &mut self.out);
         let len = match packet {
             Packet::NotSync { len } => *len,
+            Packet::Incomplete { .. } => {
+                self.cut = Some((offset, bytes.len()));
+                bytes.len() as u64
+            }
             _ => bytes.len() as u64,
         };
         self.taken(offset, offset + len, |handover, decoder| handover.is_now(offset, packet, decoder));

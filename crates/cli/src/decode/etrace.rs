@@ -62,7 +62,8 @@ impl Protocol for Etrace {
 
     fn decoder<'i>(source: &EtraceSource, options: Options, image: &'i Image) -> Result<Paired<'i>, String> {
         let options = decode::Options {
-            handlers: options.handlers.into_iter().flatten().collect(),
+            // Those that people name come first, and count.
+            handlers: options.handlers.into_iter().flatten().chain(source.handlers.iter().copied()).collect(),
             initial: source.config.options,
             data: source.config.data,
             source: Some(source.source),
@@ -249,6 +250,9 @@ impl<P: Print> Feed<'_, '_, Etrace, P> {
             }
             _ => offset + bytes.len() as u64,
         };
+        if message.content == Content::Incomplete {
+            self.cut = Some((offset, bytes.len()));
+        }
         if let Content::Malformed(why) = message.content {
             let tally = &mut self.out.part.tally;
             tally.malformed += 1;

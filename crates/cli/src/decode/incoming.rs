@@ -130,6 +130,11 @@ impl<'a> Reading<'a> {
         Ok(Some(piece))
     }
 
+    /// Takes what was wrong with the file.
+    pub fn take_faults(&mut self) -> Vec<String> {
+        self.input.take_faults()
+    }
+
     /// Reads a window. Whether there is more of the piece.
     pub fn window(&mut self, size: usize, incoming: &mut Incoming<'_>) -> Result<bool, Error> {
         self.chunk.resize(size, 0);

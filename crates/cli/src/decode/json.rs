@@ -20,6 +20,7 @@ pub struct Json<'a> {
 }
 
 impl<'a> Print for Json<'a> {
+    const LISTS: bool = true;
     type State = cycles::State<'a>;
 
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {

@@ -7,7 +7,6 @@ pub mod disassembly;
 mod engine;
 mod etm;
 mod etrace;
-pub mod handler;
 mod incoming;
 mod json;
 mod lane;
@@ -45,6 +44,7 @@ use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
+use crate::etrace::ends_inside;
 use crate::images;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::packets::report_unread;
@@ -176,7 +176,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let (image, problems) = if opts.no_image {
         (Image::builder().build(), Vec::new())
     } else {
-        capture.image(&opts.program.images)
+        opts.program.image(&capture)
     };
     let needs = if opts.no_image { Needs::Trace } else { Needs::All };
     let mut outcome = report_problems(&capture.problems, needs);
@@ -185,6 +185,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
     let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
+    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, Clocks::outcome));
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image || clocks.is_some() => 1,
@@ -257,17 +258,20 @@ pub fn within<P: Print>(
     let threads = threads(jobs)?;
     let wants = |id: u16| select.wants_number(id);
     let (mut all, mut errors) = (Tally::default(), 0);
+    let accept_mismatch = program.accept_mismatch;
     for buffer in select.buffers(capture, false)? {
         let (out, tally) = (&mut std::io::sink(), &mut Tally::default());
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
             let plan = Plan { options, range, jobs };
-            let what = What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            let what =
+                What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
             threads.install(|| what.decode_into(print, "", out, tally))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
             let plan = Plan { options, range, jobs };
-            let what = What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false };
+            let what =
+                What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
             threads.install(|| what.decode_into(print, "", out, tally))?
         };
         all += tally;
@@ -294,7 +298,8 @@ impl All<'_> {
     fn what<T: Protocol>(&self, options: T::Options) -> What<'_, T> {
         let Self { opts, capture, buffer, image, wants, jobs, range, .. } = *self;
         let plan = Plan { options, range, jobs };
-        What { capture, buffer, image, wants, plan, no_image: opts.no_image }
+        let accept_mismatch = opts.program.accept_mismatch;
+        What { capture, buffer, image, wants, plan, no_image: opts.no_image, accept_mismatch }
     }
 
     /// Decodes ETMv4 and ETE. `again`: this is not the first buffer. Returns how many things were wrong.
@@ -371,6 +376,8 @@ struct What<'a, T: Protocol> {
     plan: Plan<T::Options>,
     /// Whether there is no program.
     no_image: bool,
+    /// Whether to count also if the program does not explain the trace.
+    accept_mismatch: bool,
 }
 
 impl<T: Protocol> What<'_, T> {
@@ -387,8 +394,8 @@ impl<T: Protocol> What<'_, T> {
         out: &mut impl Write,
         told: &mut Tally,
     ) -> Result<u64, Error> {
-        let Self { capture, buffer, image, wants, plan, no_image } = *self;
-        let mut input = Input::open(buffer)?;
+        let Self { capture, buffer, image, wants, plan, no_image, accept_mismatch } = *self;
+        let mut input = Input::open(buffer, &capture.checksums)?;
         // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
         // options are told at the start.
         let start = plan.range.from.saturating_sub(LEAD) & !0xf;
@@ -440,10 +447,17 @@ impl<T: Protocol> What<'_, T> {
         }
         let bytes = reading.bytes;
         engine.finish(&lanes, out)?;
+        let doubts: Vec<_> = engine
+            .doubtful(&lanes)
+            .map(|(lane, tally)| format!("{}: {}", self.source(&lanes.lanes[lane]), summary::doubt(tally)))
+            .collect();
+        if !doubts.is_empty() && !P::LISTS && !accept_mismatch {
+            return Err(summary::refusal(&buffer.name, &doubts));
+        }
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
         out.flush()?;
+        let mut failures = reading.take_faults();
         drop(reading);
-        let mut failures = Vec::new();
         for (lane, error) in unsupported {
             failures.push(format!("{}: {error}", self.source(&lanes.lanes[lane])));
         }
@@ -462,6 +476,15 @@ impl<T: Protocol> What<'_, T> {
             let what = T::SYNCHRONISATION;
             let plural = if bytes == 1 { "" } else { "s" };
             failures.push(format!("{source}: no {what} in {bytes} byte{plural}, nothing could be read"));
+        }
+        failures.extend(doubts);
+        if let Some((offset, len)) = engine.tally.cut.filter(|_| plan.range.to == u64::MAX) {
+            let ended = ends_inside(offset, len);
+            // Buffers in memory that are written round and round end anywhere, and are whole nevertheless.
+            match buffer.format {
+                BufferFormat::Etrace | BufferFormat::SourceData => failures.push(ended),
+                _ => report(&format!("{}: {ended}", buffer.name)),
+            }
         }
         for damage in &incoming.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));

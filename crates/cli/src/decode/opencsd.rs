@@ -16,6 +16,7 @@ pub struct OpenCsd {
 }
 
 impl Print for OpenCsd {
+    const LISTS: bool = true;
     type State = ();
 
     fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {

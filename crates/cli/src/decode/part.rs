@@ -22,6 +22,9 @@ pub trait Print: Sync {
     const COUNTS: bool = false;
     /// Whether all was decoded before: nobody wants to read again what it came to.
     const AGAIN: bool = false;
+    /// Whether elements are shown one by one, mismatches among them. Others count: of a trace that the program does not explain they
+    /// would count what did not run.
+    const LISTS: bool = false;
     /// What it keeps from one element of a stream to the next. Parts of a stream are printed side by side: who keeps
     /// anything must ask for a single job.
     type State: Default + Send + Sync;
@@ -109,6 +112,9 @@ impl Overflow<'_> {
 const WRITE: usize = 1 << 20;
 const DROP: usize = 64 << 20;
 
+/// Blocks for each mismatch, at least, if the program is the one that ran.
+const FEWEST_BLOCKS: u64 = 10;
+
 /// What was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -127,6 +133,8 @@ pub struct Tally {
     pub bytes_unread: u64,
     /// Bytes of sources in gaps, and before the first synchronisation.
     pub bytes_lost: u64,
+    /// Those of them that the program could not be followed through.
+    pub bytes_unfollowed: u64,
     pub gaps: u64,
     /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
     pub bad_gaps: u64,
@@ -141,6 +149,8 @@ pub struct Tally {
     /// Where the first is, and the first of the others with its address.
     pub first_sync: Option<u64>,
     pub first_sync_outside: Option<(u64, u64)>,
+    /// The packet that a source's trace ends in: its offset, and how many bytes of it there are.
+    pub cut: Option<(u64, usize)>,
 }
 
 impl AddAssign<&Self> for Tally {
@@ -156,6 +166,7 @@ impl AddAssign<&Self> for Tally {
         self.bytes_around += other.bytes_around;
         self.bytes_unread += other.bytes_unread;
         self.bytes_lost += other.bytes_lost;
+        self.bytes_unfollowed += other.bytes_unfollowed;
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
         self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
@@ -165,10 +176,21 @@ impl AddAssign<&Self> for Tally {
         self.syncs_outside += other.syncs_outside;
         self.first_sync = earlier(self.first_sync, other.first_sync, |first| *first);
         self.first_sync_outside = earlier(self.first_sync_outside, other.first_sync_outside, |first| first.0);
+        self.cut = earlier(self.cut, other.cut, |cut| cut.0);
     }
 }
 
 impl Tally {
+    /// Whether the program cannot be the one that ran, going by so many bytes of a source's trace.
+    ///
+    /// With another program than the one that ran, ETMv4 comes to a mismatch every two to six blocks, and goes on at the next address.
+    /// E-Trace, which tells few addresses, follows branches through the wrong code for a while, and then is lost up to the next
+    /// synchronisation: more than 99 % of all bytes. With the right program both are next to nothing.
+    pub fn is_doubtful(&self, bytes: u64) -> bool {
+        self.mismatches > 0
+            && (self.mismatches.saturating_mul(FEWEST_BLOCKS) > self.blocks || self.bytes_unfollowed > bytes / 2)
+    }
+
     /// So many bytes of a file were read, of which so many are wanted, and became these lanes.
     pub fn count_bytes<T: Protocol>(
         &mut self,
@@ -395,6 +417,9 @@ impl<P: Print> Sink for Out<'_, P> {
             Element::Gap { reason: GapReason::Start, .. } if !*self.passed_over => return,
             Element::Gap { reason, from, to } => {
                 tally.bytes_lost += to.saturating_sub(*from);
+                if *reason == GapReason::Mismatch {
+                    tally.bytes_unfollowed += to.saturating_sub(*from);
+                }
                 // What lies before the first synchronisation point is no gap in what was traced.
                 tally.gaps += u64::from(!matches!(reason, Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};

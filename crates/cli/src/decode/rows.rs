@@ -66,6 +66,7 @@ impl State {
 }
 
 impl Print for Rows {
+    const LISTS: bool = true;
     type State = State;
 
     #[inline]

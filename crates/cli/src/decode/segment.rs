@@ -114,7 +114,8 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
         T::end(parser, &mut feed);
         let last = feed.decoder.last_offset();
-        let Feed { decoder, mut out, .. } = feed;
+        let Feed { decoder, mut out, cut, .. } = feed;
+        out.part.tally.cut = cut.map(|(position, len)| (out.place(position).offset, len));
         decoder.finish(lane.end(), &mut out);
         let place = last.map_or(Place { offset: 0, opencsd_index: 0 }, |last| out.place(last));
         let at = At { source: out.source, place, space: out.space, image: out.image };
@@ -165,6 +166,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             snapshot: None,
             handed_over: None,
             synchronised: &mut self.synchronised,
+            cut: None,
         };
         (&mut self.parser, feed)
     }
@@ -188,6 +190,8 @@ pub struct Feed<'f, 'i, T: Protocol, P: Print> {
     pub handed_over: Option<u64>,
     /// Whether anything could be read.
     pub synchronised: &'f mut bool,
+    /// The packet that the stream ended in: where it begins, and how many bytes of it there are.
+    pub cut: Option<(u64, usize)>,
 }
 
 impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {

@@ -5,7 +5,7 @@ use tracewright_image::Image;
 
 use super::part::Tally;
 use super::{names, words};
-use crate::output;
+use crate::output::{self, Error};
 
 /// What was decoded, as one object.
 pub fn json(buffer: &str, tally: &Tally) -> String {
@@ -51,6 +51,31 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
     hints(buffer, tally, image);
+}
+
+/// Says of a source that the program does not explain its trace.
+pub fn doubt(tally: &Tally) -> String {
+    let Tally { mismatches, blocks, bytes_unfollowed, .. } = tally;
+    let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
+    let lost = match bytes_unfollowed {
+        0 => String::new(),
+        lost => format!(", {lost} byte{} of trace that it cannot explain", plural(*lost, "s")),
+    };
+    format!(
+        "this is not the program that ran: {mismatches} mismatch{} in {blocks} block{}{lost}",
+        plural(*mismatches, "es"),
+        plural(*blocks, "s")
+    )
+}
+
+/// Refuses to count what a trace and a wrong program make together.
+pub fn refusal(buffer: &str, doubts: &[String]) -> Error {
+    let (last, before) = doubts.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+    before.iter().for_each(|doubt| output::report(&format!("{buffer}: {doubt}")));
+    Error::Message(format!(
+        "{buffer}: {last}: nothing is counted; name the right program with --image, leave out sources with --id, or count \
+         nevertheless with --accept-mismatch"
+    ))
 }
 
 /// Says on standard error what may be wrong, where decoding stopped since the trace and a log part at `offset`. Of what was

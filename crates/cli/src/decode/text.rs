@@ -66,6 +66,7 @@ impl Text<'_> {
 }
 
 impl<'a> Print for Text<'a> {
+    const LISTS: bool = true;
     type State = cycles::State<'a>;
 
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {

@@ -1,27 +1,27 @@
 use std::io::Write;
 use std::path::Path;
 
-use tracewright_input::CaptureWriter;
+use tracewright_input::{CaptureWriter, OutputFolder};
 
 use super::NAME;
 use super::run::Ran;
 use crate::output::Error;
 
 /// Writes a capture folder, and `run.log`, what ran.
-pub fn keep(dir: &Path, ran: &Ran) -> Result<(), Error> {
+pub fn keep(folder: OutputFolder, ran: &Ran) -> Result<(), Error> {
     let failed = |path: &Path, error: &std::io::Error| {
         Error::Message(format!("{}: cannot write: {error}", path.display()))
     };
-    let mut writer = CaptureWriter::create(dir)?;
+    let program = folder.path().join(NAME);
+    folder.replace("run.log", &ran.log)?;
+    let mut writer = CaptureWriter::within(folder)?;
     writer.reserve("run.log");
     writer.describe(NAME);
     let source = writer.source("hart0", ran.source.clone());
     let (path, mut file) = writer.buffer("trace", &[source])?;
     file.write_all(&ran.trace).map_err(|error| failed(&path, &error))?;
-    let path = dir.join("run.log");
-    std::fs::write(&path, &ran.log).map_err(|error| failed(&path, &error))?;
     // It ran there.
-    writer.image(&dir.join(NAME), None)?;
+    writer.image(&program, None)?;
     if !ran.code.is_empty() {
         writer.dump("code", &ran.code)?;
     }

@@ -11,6 +11,7 @@ use clap::Args;
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::log::own;
 use tracewright_image::{Bytes, Image};
+use tracewright_input::OutputFolder;
 
 use self::run::Ran;
 use self::story::Story;
@@ -51,11 +52,12 @@ const SHOWN: &str = "fibonacci";
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let ran = run::run(opts.keep.as_deref())?;
+    let kept = opts.keep.as_deref().map(OutputFolder::claim).transpose()?;
+    let ran = run::run(kept.as_ref())?;
     let image = image(&ran)?;
     let (checked, tally, shown) = check(&ran, &image)?;
-    if let Some(dir) = &opts.keep {
-        keep::keep(dir, &ran)?;
+    if let Some(folder) = kept {
+        keep::keep(folder, &ran)?;
     }
     let equal = checked.is_equal() && checked.equal.instructions == ran.instructions;
     let story = Story { ran: &ran, tally: &tally, checked: &checked, equal, kept: opts.keep.as_deref() };
@@ -87,7 +89,7 @@ fn image(ran: &Ran) -> Result<Image, Error> {
 /// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
 fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
     let log = ran.log.clone();
-    let expected = Expected::new(Knows { values: true, interrupts: true }, move |mut items| {
+    let expected = Expected::new(Knows { values: true, interrupts: true, context: u32::MAX.into() }, move |mut items| {
         let mut reader = match own::Reader::new(&log[..]) {
             Ok(reader) => reader,
             Err(error) => return Some(error.to_string()),

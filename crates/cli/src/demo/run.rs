@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tracewright_core::{Block, MemorySpace};
@@ -8,7 +8,7 @@ use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::{Hart, Sink, Stop, Trap};
 use tracewright_image::{Bytes, Image};
-use tracewright_input::EtraceSource;
+use tracewright_input::{EtraceSource, OutputFolder};
 use tracewright_isa::riscv::Xlen;
 
 use super::{ISA, NAME, PROGRAM};
@@ -78,17 +78,17 @@ impl Drop for Folder {
 }
 
 /// Runs the program, as `record --protocol etrace` does. Its file goes to `folder`, or to one that is removed.
-pub fn run(folder: Option<&Path>) -> Result<Ran, Error> {
+pub fn run(folder: Option<&OutputFolder>) -> Result<Ran, Error> {
     let failed = |why: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {why}"));
     let temporary = match folder {
         Some(_) => None,
         None => Some(Folder(std::env::temp_dir().join(format!("tracewright-demo-{}", std::process::id())))),
     };
-    let folder = folder.or(temporary.as_ref().map(|folder| folder.0.as_path())).unwrap_or(Path::new("."));
-    let file = folder.join(NAME);
-    std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&file, PROGRAM))
-        .map_err(|error| Error::Message(format!("{}: cannot write: {error}", file.display())))?;
+    let temporary = temporary.map(|folder| OutputFolder::claim(&folder.0).map(|claimed| (claimed, folder)));
+    let temporary = temporary.transpose()?;
+    let folder = folder.or(temporary.as_ref().map(|(claimed, _)| claimed)).ok_or_else(|| failed(&"no folder"))?;
+    folder.replace(NAME, PROGRAM)?;
+    let file = folder.path().join(NAME);
     let printed = Printed::default();
     let streams = Streams { output: Box::new(printed.clone()), ..Streams::none() };
     let options = Options { arguments: vec![NAME.into()], streams, ..Options::default() };

@@ -1,13 +1,10 @@
 //! The snapshot folder that the trace goes to.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Context, MemorySpace, Security, TraceId};
 use tracewright_etm::encode::Encoder;
-use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_input::snapshot::BufferFormat;
 use tracewright_input::{Process, SnapshotWriter};
 
@@ -58,14 +55,6 @@ impl Folder {
     /// Makes the folder. `description` is for people.
     pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
         let mut writer = SnapshotWriter::create(dir)?;
-        // It would be read instead.
-        match fs::remove_file(dir.join(CAPTURE_FILE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let path = dir.join(CAPTURE_FILE);
-                return Err(Error::Message(format!("{}: cannot remove: {error}", path.display())));
-            }
-            _ => {}
-        }
         let plain: String =
             description.chars().map(|c| if c.is_control() || ";#\"".contains(c) { ' ' } else { c }).collect();
         if !plain.trim().is_empty() {

@@ -8,6 +8,7 @@ use tracewright_image::{Bytes, Image};
 use tracewright_input::{CaptureWriter, ImageFile};
 
 use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
+use crate::decode::words;
 use crate::output::{Error, report};
 
 /// A capture folder that is being written: one source and one buffer for each hart, or thread.
@@ -16,6 +17,8 @@ pub struct Folder {
     settings: Settings,
     /// The files of the buffers, and of delta trace, in the order in which they were made.
     paths: Vec<(PathBuf, Option<PathBuf>)>,
+    /// Programs that are in it.
+    programs: Vec<ImageFile>,
 }
 
 /// Pieces of code that are kept at most: a description with more is no longer read.
@@ -29,7 +32,7 @@ impl Folder {
             writer.reserve(name);
         }
         writer.describe(description);
-        Ok(Self { writer, settings: settings.clone(), paths: Vec::new() })
+        Ok(Self { writer, settings: settings.clone(), paths: Vec::new(), programs: Vec::new() })
     }
 
     /// Makes the folder, and what writes the trace of the one hart into it.
@@ -61,6 +64,17 @@ impl Folder {
         Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring)))
     }
 
+    /// Adds programs that are not there yet: before anything runs, so that what is traced can be read whatever happens.
+    pub fn add_programs(&mut self, programs: &[ImageFile]) -> Result<(), Error> {
+        for file in programs {
+            if !self.programs.contains(file) {
+                self.writer.image(&file.path, file.at)?;
+                self.programs.push(file.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
     /// `halfword` tells what is at an address, where nothing was seen that ran there. Says what each trace came to.
     pub fn finish<'a>(
@@ -77,11 +91,11 @@ impl Folder {
         let mut fail = |path: &Path, error: &io::Error| {
             failed.get_or_insert(format!("{}: cannot write: {error}", path.display()));
         };
-        for (tracer, (path, delta_path)) in tracers.into_iter().zip(&self.paths) {
-            let finished = tracer.finish().and_then(|Finished { to, delta, traced, seen }| {
-                Ok((Traced { kept: to.close()?, ..traced }, delta, seen))
+        for (source, (tracer, (path, delta_path))) in tracers.into_iter().zip(&self.paths).enumerate() {
+            let finished = tracer.finish().and_then(|Finished { to, delta, traced, seen, handlers }| {
+                Ok((Traced { kept: to.close()?, ..traced }, delta, seen, handlers))
             });
-            let (mut traced, delta, by_this) = match finished {
+            let (mut traced, delta, by_this, (handlers, unknown)) = match finished {
                 Ok(finished) => finished,
                 Err(error) => {
                     fail(path, &error);
@@ -89,6 +103,13 @@ impl Folder {
                 }
             };
             seen.merge(by_this);
+            self.writer.handlers(source, handlers);
+            for level in unknown {
+                report(&format!(
+                    "traps to {} mode went to several places, which implicit_exception leaves out: decode may go wrong there",
+                    words::privilege(level)
+                ));
+            }
             if let (Some(file), Some(path), Some(of)) = (delta, delta_path, &mut traced.delta) {
                 match file.and_then(TraceFile::close) {
                     Ok(kept) => of.kept = kept,
@@ -100,9 +121,9 @@ impl Folder {
             }
             all.push(traced);
         }
+        self.add_programs(programs)?;
         let mut builder = Image::builder();
         for file in programs {
-            self.writer.image(&file.path, file.at)?;
             let bytes = std::fs::read(&file.path)
                 .map_err(|error| Error::Message(format!("{}: cannot read: {error}", file.path.display())))?;
             // What is wrong with it is told by whoever reads the capture.
@@ -135,17 +156,10 @@ impl Folder {
         if !pieces.is_empty() {
             self.writer.dump("code", &pieces)?;
         }
-        let description = self.writer.description();
         let finished = self.writer.finish();
         match failed {
             None => finished.map(|_| all).map_err(Error::from),
-            Some(message) => {
-                if finished.is_err() {
-                    // Nothing there can be read, so it is not to look as if. If that fails, too, the message says enough.
-                    let _ = std::fs::remove_file(description);
-                }
-                Err(Error::Message(message))
-            }
+            Some(message) => Err(Error::Message(message)),
         }
     }
 }

@@ -53,13 +53,16 @@ pub fn read(
     // Sources that share a buffer are built alike: the capture's reader has seen to that.
     let mut parser = Parser::new(first.config.clone());
     let by_id = sources.iter().map(|(index, source)| (source.source, *index, source.config.options));
-    let mut told = Told { sources: by_id.collect(), visitor, found: 0 };
+    let mut told = Told { sources: by_id.collect(), visitor, found: 0, cut: None };
     let bytes = input.for_each_chunk(|chunk| {
         parser.feed(chunk, &mut told);
         !told.visitor.is_done()
     })?;
     parser.finish(&mut told);
-    let mut failures = Vec::new();
+    let mut failures = input.take_faults();
+    if let Some((offset, len)) = told.cut.filter(|_| !told.visitor.is_done()) {
+        failures.push(ends_inside(offset, len));
+    }
     if bytes == 0 {
         failures.push("is empty".to_owned());
     } else if told.found == 0 && !told.visitor.is_done() {
@@ -71,6 +74,12 @@ pub fn read(
     Ok(Summary { bytes, failures: failures.len() as u64 })
 }
 
+/// Says that a file ends inside a message, of which `len` bytes are there.
+pub fn ends_inside(offset: u64, len: usize) -> String {
+    let plural = if len == 1 { "" } else { "s" };
+    format!("the file ends inside a message ({len} byte{plural}, from {offset:#x} on): it was cut")
+}
+
 /// The parser's sink.
 struct Told<'a, V> {
     /// ID, index in the capture, and what is switched on.
@@ -78,6 +87,8 @@ struct Told<'a, V> {
     visitor: &'a mut V,
     /// Messages that are some.
     found: u64,
+    /// Where the message begins that the file ends in, and how many bytes of it there are.
+    cut: Option<(u64, usize)>,
 }
 
 impl<V: Visitor> Sink for Told<'_, V> {
@@ -86,6 +97,9 @@ impl<V: Visitor> Sink for Told<'_, V> {
         let is_some =
             !matches!(message.content, Content::Malformed(_) | Content::NotSync { .. } | Content::Incomplete);
         self.found += u64::from(is_some);
+        if message.content == Content::Incomplete {
+            self.cut = Some((offset, bytes.len()));
+        }
         let mut found = Found { source: None, offset, bytes, message, options: Options::default() };
         if Kind::of(message).has_source()
             && let Some((_, index, options)) = self.sources.iter_mut().find(|(id, ..)| *id == message.source)

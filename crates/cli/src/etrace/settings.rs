@@ -87,7 +87,7 @@ impl Settings {
         let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
         let config = stream::Config { params, encapsulation, options, data: data::Options::default() };
         Self {
-            source: EtraceSource { config, source: 0, isa },
+            source: EtraceSource { config, source: 0, isa, handlers: Vec::new() },
             resync: Resync::default(),
             ring: None,
             ctype: CType::Precise,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
+use tracewright_etrace::decode::Handler;
 use tracewright_etrace::encode::{BlockEncoder, Encoder};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet, Support};
@@ -11,6 +12,7 @@ use tracewright_etrace::stream::Writer;
 use tracewright_hart::{Privilege, Sink, Trap};
 
 use super::delta::{Delta, DeltaTraced, synchronises};
+use super::handlers::TrapTargets;
 use super::port::{Step, Watched};
 use super::{Seen, Settings};
 use crate::port::Report;
@@ -29,6 +31,8 @@ pub struct Tracer<W> {
     delta: Option<Box<Delta<W>>>,
     out: Out<W>,
     seen: Seen,
+    /// Where traps go, if the trace does not tell.
+    handlers: Option<Box<TrapTargets>>,
     next: Next,
 }
 
@@ -90,6 +94,8 @@ pub struct Finished<W> {
     pub traced: Traced,
     /// Code that ran.
     pub seen: Seen,
+    /// Where traps go, if the trace does not tell; and privileges whose traps went to several places.
+    pub handlers: (Vec<Handler>, Vec<u8>),
 }
 
 /// Where packets go.
@@ -130,7 +136,8 @@ impl<W: Write> Tracer<W> {
         // Data packets go between those of entries.
         let encoder = if data.is_some() { encoder.one_late() } else { encoder };
         let port = Watched::new(settings).map(Box::new);
-        Self { encoder, data, port, delta: None, out, seen: Seen::new(), next: Next::ANYWHERE }
+        let handlers = settings.source.config.options.implicit_exception.then(Box::default);
+        Self { encoder, data, port, delta: None, out, seen: Seen::new(), handlers, next: Next::ANYWHERE }
     }
 
     /// Writes delta trace, too, if that is asked for.
@@ -249,7 +256,8 @@ impl<W: Write> Tracer<W> {
         let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
         let (delta, delta_traced) = self.delta.map(|delta| delta.finish()).unzip();
         let traced = Traced { port, delta: delta_traced, ..self.out.traced };
-        Ok(Finished { to: self.out.to, delta, traced, seen: self.seen })
+        let handlers = self.handlers.map(|handlers| handlers.finish()).unwrap_or_default();
+        Ok(Finished { to: self.out.to, delta, traced, seen: self.seen, handlers })
     }
 
     /// The instruction at `pc`, of the block to come, did this.
@@ -276,6 +284,9 @@ impl<W: Write> Tracer<W> {
             }
         }
         self.next = Next::after(block);
+        if let Some(handlers) = &mut self.handlers {
+            handlers.settle();
+        }
         if self.port.is_some() {
             return self.runs_at_port(block);
         }
@@ -375,6 +386,9 @@ impl<W: Write> Sink for Tracer<W> {
     fn trap(&mut self, trap: &Trap) {
         let Trap { pc, cause, interrupt, value, .. } = *trap;
         self.next = Next::ANYWHERE;
+        if let Some(handlers) = &mut self.handlers {
+            handlers.trap(trap);
+        }
         let entry = self.encoder.executed().trap(pc, cause, interrupt, value);
         if self.port.is_some() {
             self.retires_at_port(&entry, 0);
@@ -393,6 +407,9 @@ impl<W: Write> Sink for Tracer<W> {
 
     fn privilege(&mut self, privilege: Privilege) {
         self.encoder.executed().privilege(privilege as u8);
+        if let Some(handlers) = &mut self.handlers {
+            handlers.privilege(privilege);
+        }
     }
 
     fn context(&mut self, context: u64) {

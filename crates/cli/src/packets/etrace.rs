@@ -28,7 +28,7 @@ pub fn print(
     json: bool,
 ) -> Result<u64, Error> {
     // Opened first: nothing is printed about a file that cannot be.
-    let input = Input::open(buffer)?;
+    let input = Input::open(buffer, &capture.checksums)?;
     if !json {
         if capture.buffers.len() > 1 {
             writeln!(out, "buffer {} ({})", buffer.name, buffer.path.display())?;

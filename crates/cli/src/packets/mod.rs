@@ -122,7 +122,7 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
             continue;
         }
         // Opened first: nothing is printed about a file that cannot be.
-        let input = reader::Input::open(buffer)?;
+        let input = reader::Input::open(buffer, &capture.checksums)?;
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
         let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut visitor)?;
         visitor.failed?;

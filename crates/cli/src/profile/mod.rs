@@ -218,7 +218,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     } else {
         Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?
     };
-    let Counted { mut profile, program, outcome, decoded, outside } = counted;
+    let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
     let places = opts.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
@@ -232,7 +232,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let mut functions = Functions::default();
             let graph = Graph::new(&profile, |place| functions.at(&program, place));
             let done = match &decoded {
-                Some(decoded) if opts.wants_order() => Some(in_order(opts, decoded, &program, &graph, None)?),
+                Some(decoded) if opts.wants_order() => {
+                    Some(in_order(opts, decoded, &program, &graph, None, &mut outcome)?)
+                }
                 None if opts.wants_order() => return Err(without_order(opts)),
                 _ => None,
             };
@@ -246,7 +248,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             .into_bytes()
         }
         (format, Some(decoded)) if format.has_stacks() => {
-            stacks(opts, decoded, &profile, &program, places.as_ref())?
+            stacks(opts, decoded, &profile, &program, places.as_ref(), &mut outcome)?
         }
         (format, None) if format.has_stacks() => return Err(without_order(opts)),
         (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
@@ -277,8 +279,10 @@ fn in_order(
     program: &Program,
     graph: &Graph,
     places: Option<&Places>,
+    outcome: &mut Outcome,
 ) -> Result<Done, Error> {
     let clocks = Clocks::open(capture);
+    *outcome = outcome.and(clocks.outcome());
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
     let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
@@ -295,8 +299,9 @@ fn stacks(
     profile: &Profile,
     program: &Program,
     places: Option<&Places>,
+    outcome: &mut Outcome,
 ) -> Result<Vec<u8>, Error> {
-    let done = in_order(opts, decoded, program, &Graph::default(), places)?;
+    let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;
     let weight = match opts.weight {
         Weigh::Instructions => Weight::Instructions,
         Weigh::Cycles if !done.calls.has_cycles => {

@@ -52,9 +52,9 @@ impl Counted {
             return Self::read(capture, &program.images);
         }
         let opened = capture.open()?;
-        let (image, problems) = opened.image(&program.images);
+        let (image, problems) = program.image(&opened);
         let outcome = report_problems(&opened.problems, Needs::All);
-        let outcome = outcome.and(report_problems(&problems, Needs::All));
+        let mut outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
         let asked = (select, program);
         let (mut profile, program, outside, (tally, errors)) = if window.is_all() {
@@ -66,6 +66,7 @@ impl Counted {
             (profile, program, Outside::default(), told)
         } else {
             let clocks = Clocks::open(&opened);
+            outcome = outcome.and(clocks.outcome());
             let window = filter.window_of(&opened, select, &clocks)?;
             let count = Windowed::new(&clocks, &window);
             let told = decode::within(&opened, &image, asked, &count, range, 1)?;
@@ -73,7 +74,7 @@ impl Counted {
             (profile, program, outside, told)
         };
         fill(&mut profile.funnel, &tally);
-        let outcome = outcome.and(Outcome::from_errors(errors));
+        outcome = outcome.and(Outcome::from_errors(errors));
         let decoded = Some(Decoded { capture: opened, image });
         Ok(Self { profile, program, outcome, decoded, outside })
     }

@@ -75,7 +75,9 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     let xlen = log.xlen().unwrap_or(if opts.rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
     let controls = Controls::new(opts, places.image())?;
     let delta = opts.delta.of_log(path, xlen, places.image())?;
-    let (folder, tracer) = super::trace(opts, xlen, delta)?;
+    let programs: Vec<_> =
+        opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None }).collect();
+    let (folder, tracer) = super::trace(opts, xlen, delta, &programs)?;
     let sinks = Pair(Watch::new(), Pair(Code::default(), Keep::new(opts, xlen)?.with_code(code_of(opts))));
     let start = Instant::now();
     let mut qualified = None;
@@ -110,8 +112,6 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     let seconds = start.elapsed().as_secs_f64();
     let traced = match (folder, tracer) {
         (Some(folder), Some(tracer)) => {
-            let programs = opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None });
-            let programs: Vec<_> = programs.collect();
             let blocks = watch.blocks.iter().map(|(block, _)| block);
             folder.finish(vec![tracer], &programs, blocks, |at| code.halfword(at))?.pop()
         }

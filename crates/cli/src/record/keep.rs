@@ -140,6 +140,14 @@ impl Sink for Keep {
     fn privilege(&mut self, privilege: Privilege) {
         self.each(|sink| sink.privilege(privilege));
     }
+
+    fn context(&mut self, context: u64) {
+        self.each(|sink| sink.context(context));
+    }
+
+    fn lost(&mut self) {
+        self.each(|sink| sink.lost());
+    }
 }
 
 /// What all sinks have, whatever they ask for.
@@ -150,6 +158,8 @@ trait AnySink {
     fn cycles(&mut self, cycles: &[u64]);
     fn trap(&mut self, trap: &Trap);
     fn privilege(&mut self, privilege: Privilege);
+    fn context(&mut self, context: u64);
+    fn lost(&mut self);
 }
 
 impl<S: Sink> AnySink for S {
@@ -181,6 +191,14 @@ impl<S: Sink> AnySink for S {
 
     fn privilege(&mut self, privilege: Privilege) {
         Sink::privilege(self, privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        Sink::context(self, context);
+    }
+
+    fn lost(&mut self) {
+        Sink::lost(self);
     }
 }
 

@@ -23,7 +23,7 @@ use tracewright_core::Isa;
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Config, Model, Stats, Timed};
 use tracewright_hart::{Core, Hart, Machine, Sink, Stop};
-use tracewright_input::ImageFile;
+use tracewright_input::{ImageFile, OutputFolder};
 use tracewright_isa::riscv::Xlen;
 
 use self::controlled::Controls;
@@ -247,8 +247,12 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
             let message = "-o DIR writes run.log and summary.json there: leave out --log and --summary";
             return Err(Error::Message(message.into()));
         }
-        std::fs::create_dir_all(folder).map_err(|error| on(folder, &error))?;
+        let claimed = OutputFolder::claim(folder)?;
+        // Those of an earlier recording, or links that have their names.
+        claimed.remove("run.log")?;
+        claimed.remove("summary.json")?;
         (opts.log, opts.summary) = (Some(folder.join("run.log")), Some(folder.join("summary.json")));
+        return run_with(&opts);
     }
     run_with(&opts)
 }
@@ -271,7 +275,8 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     match machine::load(opts, program)? {
         Loaded::Linux(mut hart) => {
             let controls = Controls::new(opts, places::linux(&hart.machine.mapped()).image())?;
-            let (folder, tracer) = trace(opts, xlen(&hart.core), delta)?;
+            let programs = places::programs(&hart.machine.mapped());
+            let (folder, tracer) = trace(opts, xlen(&hart.core), delta, &programs)?;
             let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             ran.end_trace(folder, tracer, &places::programs(&hart.machine.mapped()), &mut hart.core)?;
             for warning in hart.machine.warnings() {
@@ -282,9 +287,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         }
         Loaded::Bare(mut hart) => {
             let controls = Controls::new(opts, places::file(program).image())?;
-            let (folder, tracer) = trace(opts, xlen(&hart.core), delta)?;
-            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             let programs = [ImageFile { path: program.clone(), at: None }];
+            let (folder, tracer) = trace(opts, xlen(&hart.core), delta, &programs)?;
+            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
             ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
             for warning in hart.machine.warnings() {
                 report(&warning);
@@ -328,11 +333,12 @@ fn delta_of(opts: &Opts, timing: Option<&Model>) -> Result<Option<DeltaSettings>
     Ok(opts.delta.config(width)?.map(|config| DeltaSettings { config, is_gapless: true }))
 }
 
-/// Where a trace goes, and what makes it, if one is asked for.
+/// Where a trace of these programs goes, and what makes it, if one is asked for.
 fn trace(
     opts: &Opts,
     xlen: Xlen,
     delta: Option<DeltaSettings>,
+    programs: &[ImageFile],
 ) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
     let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
@@ -345,7 +351,8 @@ fn trace(
     if opts.from.is_some() {
         settings.refuse_data()?;
     }
-    let (folder, tracer) = Folder::of_hart(dir, &settings, &opts.name())?;
+    let (mut folder, tracer) = Folder::of_hart(dir, &settings, &opts.name())?;
+    folder.add_programs(programs)?;
     Ok((Some(folder), Some(tracer)))
 }
 

@@ -91,11 +91,12 @@ enum Sort {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.program.images);
+    let (image, problems) = opts.program.image(&capture);
     let mut outcome = report_problems(&capture.problems, Needs::All);
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
     let clocks = Clocks::open(&capture);
+    outcome = outcome.and(clocks.outcome());
     let wanted =
         |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {

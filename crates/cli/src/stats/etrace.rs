@@ -97,7 +97,7 @@ pub fn count(capture: &Capture, buffer: &Buffer, select: &SelectArgs) -> Result<
         read: 0,
         failures: 0,
     };
-    let read = etrace::read(capture, buffer, Input::open(buffer)?, &mut count)?;
+    let read = etrace::read(capture, buffer, Input::open(buffer, &capture.checksums)?, &mut count)?;
     (count.read, count.failures) = (read.bytes, read.failures);
     Ok(count)
 }

@@ -72,7 +72,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         let mut count = Count::new(capture.sources.len(), buffer);
         let options = reader::Options { unordered: true, ..reader::Options::default() };
-        let input = reader::Input::open(buffer)?;
+        let input = reader::Input::open(buffer, &capture.checksums)?;
         let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut count)?;
         count.wanted.retain(|&source| capture.sources[source].id().is_none_or(|id| opts.select.wants(id)));
         if opts.json {

@@ -112,6 +112,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = Clocks::open(&capture);
+    outcome = outcome.and(clocks.outcome());
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
     let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;

@@ -2,14 +2,17 @@
 
 pub(crate) mod encapsulation;
 mod field;
+mod handler;
 mod raw;
 mod scf;
 
 use tracewright_core::Isa;
+use tracewright_etrace::decode::Handler;
 use tracewright_etrace::stream::Config;
 
 pub use encapsulation::ENCAPSULATIONS;
 pub use field::{Field, Group, fields};
+pub use handler::{handler_named, handler_text};
 pub(crate) use raw::{params_for, source as raw_source};
 
 /// An E-Trace source.
@@ -21,6 +24,8 @@ pub struct EtraceSource {
     pub source: u16,
     /// What its hart executes.
     pub isa: Isa,
+    /// Where traps go, as far as that is known; one a privilege. Packets do not tell with implicit exceptions.
+    pub handlers: Vec<Handler>,
 }
 
 /// In what two sources differ that share a buffer: there is no telling their packets apart before they are read.

@@ -76,7 +76,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
         }
     }
     config.check().map_err(|error| error.to_string())?;
-    Ok(EtraceSource { config, source, isa })
+    Ok(EtraceSource { config, source, isa, handlers: Vec::new() })
 }
 
 /// What an encoder has where nothing is said.

@@ -17,7 +17,6 @@
 //! ```
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use super::FORMAT;
@@ -25,23 +24,18 @@ use super::read::read as read_text;
 use super::text::quoted;
 use super::value::{Document, Table, Wrong};
 use crate::mapping::{Mapping, Process};
+use crate::output::OutputFolder;
 use crate::problem::Problem;
 
 /// The file's name.
 pub(crate) const MAPPINGS_FILE: &str = "mappings.toml";
 
 /// Writes the file; without processes there is none.
-pub(crate) fn write(dir: &Path, processes: &[Process]) -> Result<(), Problem> {
-    let file = dir.join(MAPPINGS_FILE);
-    let result = if processes.is_empty() {
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
-    } else {
-        fs::write(&file, text(processes))
-    };
-    result.map_err(|error| Problem::file_error(&file, format!("cannot be written ({error})")))
+pub(crate) fn write(folder: &OutputFolder, processes: &[Process]) -> Result<(), Problem> {
+    match processes.is_empty() {
+        true => folder.remove(MAPPINGS_FILE),
+        false => folder.replace(MAPPINGS_FILE, text(processes).as_bytes()),
+    }
 }
 
 fn text(processes: &[Process]) -> String {

@@ -4,12 +4,15 @@
 //! ```toml
 //! format = 1
 //! description = "sort.elf"
+//! checksums = "checksums.toml" # the files' lengths and checksums; of captures that lack it, nothing is checked
+//! finished = true # false while it is recorded, and for ever if the recorder was killed
 //!
 //! [[source]]
 //! name = "hart0"
 //! protocol = "etrace"
 //! id = 0
 //! isa = "rv64"
+//! handlers = ["M:80000004"] # where traps go, if packets do not tell (implicit_exception)
 //! delta = "delta.bin" # if there is one: retirement-delta trace, the cycle of each instruction
 //! encapsulation = { kind = "standard", source_bits = 0, timestamp_bytes = 0, type_bits = 0 }
 //! params = { iaddress_width = 64, iaddress_lsb = 1 } # and more, under the specification's names
@@ -32,12 +35,14 @@
 //!
 //! Names of files are relative to the folder, so it can be moved.
 
+pub(crate) mod checksums;
 pub(crate) mod mappings;
 mod read;
 mod text;
 mod value;
 mod write;
 
+pub use checksums::{CHECKSUMS_FILE, Checksums, FileSums};
 pub(crate) use read::open;
 pub use write::CaptureWriter;
 

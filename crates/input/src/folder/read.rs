@@ -3,11 +3,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use tracewright_etrace::decode::Handler;
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
-use super::{CAPTURE_FILE, FORMAT};
+use super::{CAPTURE_FILE, Checksums, FORMAT, checksums};
 use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::problem::{Problem, quote};
@@ -32,13 +33,18 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
         Ok(None) => document.log.error(None, format!("format = {FORMAT} is missing: is this a capture?")),
     }
     let description = document.string(&mut root, "description").ok().flatten().map(|(text, _)| text);
+    if let Ok(Some((false, line))) = document.flag(&mut root, "finished") {
+        document.log.error(line, "the recording was not finished: what is there is read, its end is missing");
+    }
+    let has_checksums = matches!(document.string(&mut root, "checksums"), Ok(Some(_)) | Err(Wrong));
     let sources = sources(&mut document, &mut root, dir);
     let buffers = buffers(&mut document, &mut root, dir, &sources);
     let (programs, memory) = images(&mut document, &mut root, dir);
-    document.unknown(root, "format, description, [[source]], [[buffer]], [[image]]");
+    document.unknown(root, "format, description, finished, checksums, [[source]], [[buffer]], [[image]]");
+    let checksums = if has_checksums { checksums::read(dir, &mut problems) } else { Checksums::default() };
     let processes = Vec::new();
     let recorded = None;
-    Ok(Capture {
+    let mut capture = Capture {
         path: dir.into(),
         description,
         sources,
@@ -47,8 +53,11 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
         programs,
         processes,
         recorded,
+        checksums,
         problems,
-    })
+    };
+    capture.check_lengths();
+    Ok(capture)
 }
 
 pub(super) fn read(file: &Path) -> io::Result<String> {
@@ -138,6 +147,7 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
     };
     let isa = document.good(isa)?;
     let source = document.good(source)?;
+    let handlers = handlers(document, &mut table)?;
     let encapsulation = encapsulation_of(document, &mut table)?;
     let (options, data) = (Options::default(), data::Options::default());
     let mut config = Config { params: etrace::params_for(isa), encapsulation, options, data };
@@ -154,9 +164,16 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
             }
         }
     }
-    document.unknown(table, "name, protocol, id, isa, delta, encapsulation, params, options, data_options");
+    document.unknown(table, "name, protocol, id, isa, handlers, delta, encapsulation, params, options, data_options");
     document.good(config.check().map_err(|error| (line, error.to_string())))?;
-    Ok(EtraceSource { config, source, isa })
+    Ok(EtraceSource { config, source, isa, handlers })
+}
+
+/// Where a source's traps go.
+fn handlers(document: &mut Document<'_>, table: &mut Table<'_>) -> Result<Vec<Handler>, Wrong> {
+    let Some((texts, line)) = document.strings(table, "handlers")? else { return Ok(Vec::new()) };
+    let handlers: Result<_, _> = texts.iter().map(|text| etrace::handler_named(text)).collect();
+    document.good(handlers.map_err(|error| (line, format!("handlers: {error}"))))
 }
 
 fn encapsulation_of(document: &mut Document<'_>, table: &mut Table<'_>) -> Result<Encapsulation, Wrong> {

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use super::FORMAT;
+use super::{CHECKSUMS_FILE, FORMAT};
 use crate::etrace::{self, EtraceSource, Group, encapsulation};
 
 /// What a capture says of itself.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     pub(super) description: Option<String>,
+    /// Whether all is there.
+    pub(super) finished: bool,
     /// Name, parameters, and the file with its retirement-delta trace.
     pub(super) sources: Vec<(String, EtraceSource, Option<String>)>,
     /// Name, file, and the sources' numbers.
@@ -20,6 +22,16 @@ pub(super) struct Description {
 }
 
 impl Description {
+    /// Returns the names of all files.
+    pub(super) fn files(&self) -> Vec<&str> {
+        let deltas = self.sources.iter().filter_map(|(.., delta)| delta.as_ref());
+        let buffers = self.buffers.iter().map(|(_, file, _)| file);
+        let images = self.images.iter().map(|(file, ..)| file);
+        let mut pieces: Vec<_> = self.pieces.iter().map(|(file, ..)| file).collect();
+        pieces.dedup();
+        deltas.chain(buffers).chain(images).chain(pieces).map(String::as_str).collect()
+    }
+
     /// The text. Each value that people may wonder about has its meaning beside it.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
@@ -37,10 +49,19 @@ impl Description {
         if let Some(description) = &self.description {
             writeln!(text, "description = {}", quoted(description))?;
         }
+        match self.finished {
+            true => writeln!(text, "checksums = {}", quoted(CHECKSUMS_FILE))?,
+            false => writeln!(text, "finished = false # this is recorded just now, or was cut off")?,
+        }
         for (name, source, delta) in &self.sources {
             writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
             writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
             writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
+            if !source.handlers.is_empty() {
+                let handlers: Vec<_> =
+                    source.handlers.iter().map(|handler| quoted(&etrace::handler_text(handler))).collect();
+                writeln!(text, "handlers = [{}] # where traps go", handlers.join(", "))?;
+            }
             if let Some(delta) = delta {
                 writeln!(text, "delta = {} # the cycle of each instruction", quoted(delta))?;
             }

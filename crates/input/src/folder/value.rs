@@ -94,6 +94,15 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// Takes true or false out of a table.
+    pub(super) fn flag(&mut self, table: &mut Table<'_>, key: &str) -> Taken<bool> {
+        let Some((line, value)) = self.take(table, key) else { return Ok(None) };
+        match value {
+            DeValue::Boolean(value) => Ok(Some((value, line))),
+            other => self.wrong(line, key, "true or false", &other),
+        }
+    }
+
     /// Takes a list of texts out of a table.
     pub(super) fn strings(&mut self, table: &mut Table<'_>, key: &str) -> Taken<Vec<String>> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };

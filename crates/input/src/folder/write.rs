@@ -2,17 +2,21 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::CAPTURE_FILE;
+use tracewright_etrace::decode::Handler;
+
 use super::text::Description;
+use super::{CAPTURE_FILE, CHECKSUMS_FILE, checksums};
 use crate::capture::Capture;
 use crate::etrace::EtraceSource;
+use crate::output::{OutputFolder, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
 
 /// Writes a capture folder.
 ///
-/// Trace goes to disk as it comes; [`finish`](Self::finish) writes `capture.toml` and proves it by reading it back.
-/// Before that the folder has none, so a half-written one is not taken for good.
+/// Trace goes to disk as it comes. `capture.toml` is there as soon as a buffer is, and says that the recording is not finished:
+/// if the recorder is killed, what is there can be read. [`finish`](Self::finish) replaces it, adds checksums, and proves both by
+/// reading them back.
 ///
 /// ```
 /// use std::io::Write;
@@ -26,7 +30,7 @@ use crate::program::build_id;
 /// let encapsulation = stream::Encapsulation::Smi;
 /// let config = stream::Config { params: Params::default(), encapsulation, options, data };
 /// let mut writer = CaptureWriter::create(&dir)?;
-/// let hart = writer.source("hart0", EtraceSource { config, source: 0, isa: Isa::Rv64 });
+/// let hart = writer.source("hart0", EtraceSource { config, source: 0, isa: Isa::Rv64, handlers: Vec::new() });
 /// let (_, mut file) = writer.buffer("trace", &[hart])?;
 /// file.write_all(&[0x42, 0x77, 0x00])?;
 /// writer.finish()?;
@@ -40,7 +44,7 @@ use crate::program::build_id;
 /// ```
 #[derive(Debug)]
 pub struct CaptureWriter {
-    dir: PathBuf,
+    folder: OutputFolder,
     description: Description,
     /// Names of files that are taken.
     taken: Vec<String>,
@@ -48,19 +52,30 @@ pub struct CaptureWriter {
 
 impl CaptureWriter {
     /// Starts a capture in the folder `dir`, which is made if it is not there. Files of an earlier capture that are in the way
-    /// are overwritten.
+    /// are replaced.
     ///
     /// # Errors
-    /// When the folder cannot be made, or an old `capture.toml` in it not be removed.
+    /// When the folder cannot be made or [claimed](OutputFolder::claim).
     pub fn create(dir: &Path) -> Result<Self, Problem> {
-        let failed = |error: io::Error| Problem::file_error(dir, format!("cannot write here: {error}"));
-        fs::create_dir_all(dir).map_err(failed)?;
-        match fs::remove_file(dir.join(CAPTURE_FILE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let taken = vec![CAPTURE_FILE.to_owned()];
-        Ok(Self { dir: dir.to_owned(), description: Description::default(), taken })
+        Self::within(OutputFolder::claim(dir)?)
+    }
+
+    /// Starts a capture in a folder that was claimed.
+    ///
+    /// # Errors
+    /// When what an earlier capture left cannot be replaced.
+    pub fn within(folder: OutputFolder) -> Result<Self, Problem> {
+        let taken = [CAPTURE_FILE, CHECKSUMS_FILE].map(str::to_owned).to_vec();
+        let writer = Self { folder, description: Description::default(), taken };
+        // First of all: whatever happens, nobody takes what is written now for the earlier capture.
+        writer.write_description()?;
+        writer.folder.remove(CHECKSUMS_FILE)?;
+        writer.folder.remove("snapshot.ini")?;
+        Ok(writer)
+    }
+
+    fn write_description(&self) -> Result<(), Problem> {
+        self.folder.replace(CAPTURE_FILE, self.description.text().as_bytes())
     }
 
     /// Sets the description: free text.
@@ -68,14 +83,16 @@ impl CaptureWriter {
         self.description.description = Some(text.to_owned());
     }
 
-    /// The file that describes the capture, which [`finish`](Self::finish) writes.
-    pub fn description(&self) -> PathBuf {
-        self.dir.join(CAPTURE_FILE)
-    }
-
     /// Keeps a file's name free: images with that name get another one.
     pub fn reserve(&mut self, name: &str) {
         self.taken.push(name.to_owned());
+    }
+
+    /// Says where the traps of the source with this number go.
+    pub fn handlers(&mut self, source: usize, handlers: Vec<Handler>) {
+        if let Some((_, source, _)) = self.description.sources.get_mut(source) {
+            source.handlers = handlers;
+        }
     }
 
     /// Adds a source with a name of its own. Gives its number.
@@ -90,12 +107,13 @@ impl CaptureWriter {
     /// When the file cannot be made, or there is no such source.
     pub fn delta(&mut self, source: usize) -> Result<(PathBuf, File), Problem> {
         let name = self.free_name("delta.bin");
-        let path = self.dir.join(&name);
+        let path = self.folder.path().join(&name);
         let Some((.., delta)) = self.description.sources.get_mut(source) else {
             return Err(Problem::file_error(&path, format!("there is no source {source}")));
         };
+        let made = self.folder.create(&name)?;
         *delta = Some(name);
-        let made = create(&path)?;
+        self.write_description()?;
         Ok((path, made))
     }
 
@@ -105,9 +123,10 @@ impl CaptureWriter {
     /// When the file cannot be made.
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
-        let path = self.dir.join(&file);
-        let made = create(&path)?;
+        let path = self.folder.path().join(&file);
+        let made = self.folder.create(&file)?;
         self.description.buffers.push((name.to_owned(), file, sources.to_vec()));
+        self.write_description()?;
         Ok((path, made))
     }
 
@@ -118,19 +137,19 @@ impl CaptureWriter {
     pub fn image(&mut self, path: &Path, at: Option<u64>) -> Result<(), Problem> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = self.free_name(&name);
-        let copy = self.dir.join(&name);
+        let copy = self.folder.path().join(&name);
         let build_id = build_id(path)?;
-        // Recorded again from its own folder, it is there already; copying a file onto itself would empty it.
+        // Recorded again from its own folder, it is there already.
+        let is_link = fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink());
         let same = || Some(fs::canonicalize(path).ok()? == fs::canonicalize(&copy).ok()?);
-        if same() != Some(true) {
-            let failed = |error: io::Error| Problem::memory_error(&copy, format!("cannot write: {error}"));
+        if is_link || same() != Some(true) {
             let mut from = File::open(path)
                 .map_err(|error| Problem::memory_error(path, format!("cannot read: {error}")))?;
-            let mut to = File::create(&copy).map_err(failed)?;
-            io::copy(&mut from, &mut to).map_err(failed)?;
+            let mut to = self.folder.create(&name)?;
+            io::copy(&mut from, &mut to).map_err(|error| cannot_write(&copy, &error))?;
         }
         self.description.images.push((name, at, build_id));
-        Ok(())
+        self.write_description()
     }
 
     /// Adds memory that no program file holds, such as a boot ROM: pieces with their addresses, all in one file.
@@ -139,10 +158,8 @@ impl CaptureWriter {
     /// When the file cannot be written.
     pub fn dump(&mut self, name: &str, pieces: &[(u64, Vec<u8>)]) -> Result<(), Problem> {
         let name = self.free_name(&format!("{name}.bin"));
-        let path = self.dir.join(&name);
         let bytes: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes).copied().collect();
-        fs::write(&path, bytes)
-            .map_err(|error| Problem::memory_error(&path, format!("cannot write: {error}")))?;
+        self.folder.replace(&name, &bytes)?;
         let mut offset = 0;
         for (address, bytes) in pieces.iter().filter(|(_, bytes)| !bytes.is_empty()) {
             self.description.pieces.push((name.clone(), *address, offset, bytes.len() as u64));
@@ -151,14 +168,15 @@ impl CaptureWriter {
         Ok(())
     }
 
-    /// Writes `capture.toml`, and reads the capture back.
+    /// Writes checksums and `capture.toml`, and reads the capture back.
     ///
     /// # Errors
     /// When it cannot be written, or does not say what it should.
-    pub fn finish(self) -> Result<Capture, Problem> {
-        let path = self.dir.join(CAPTURE_FILE);
-        fs::write(&path, self.description.text()).map_err(|error| cannot_write(&path, &error))?;
-        let mut capture = super::open(&self.dir)?;
+    pub fn finish(mut self) -> Result<Capture, Problem> {
+        checksums::write(&self.folder, &self.description.files())?;
+        self.description.finished = true;
+        self.write_description()?;
+        let mut capture = super::open(self.folder.path())?;
         match capture.problems.is_empty() {
             true => Ok(capture),
             false => Err(capture.problems.swap_remove(0)),
@@ -176,12 +194,3 @@ impl CaptureWriter {
     }
 }
 
-/// A file that is empty, and may be read again.
-fn create(path: &Path) -> Result<File, Problem> {
-    let made = File::options().read(true).write(true).create(true).truncate(true).open(path);
-    made.map_err(|error| cannot_write(path, &error))
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Problem {
-    Problem::file_error(path, format!("cannot write: {error}"))
-}

@@ -18,6 +18,7 @@ use super::timeline::{Timeline, timeline};
 use super::unpack::unpack;
 use crate::Capture;
 use crate::capture::Packed;
+use crate::folder::Checksums;
 use crate::mapping::{Mapping, Process};
 use crate::problem::Problem;
 use crate::program::map_file;
@@ -169,6 +170,7 @@ fn capture(
             release: features.release,
             modules: features.modules,
         })),
+        checksums: Checksums::default(),
         problems: Vec::new(),
     }
 }

@@ -1,12 +1,14 @@
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::text;
 use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
-use crate::folder::mappings;
+use crate::folder::{CAPTURE_FILE, checksums, mappings};
 use crate::ini;
 use crate::mapping::Process;
+use crate::output::OutputFolder;
 use crate::problem::{Problem, quote};
 
 /// Writes a snapshot folder, which OpenCSD's tools open too.
@@ -17,6 +19,7 @@ use crate::problem::{Problem, quote};
 /// Errors are [`Problem`]s that name the file that could not be written.
 #[derive(Debug)]
 pub struct SnapshotWriter {
+    folder: OutputFolder,
     /// What reading the folder will give, but for line numbers.
     snapshot: Snapshot,
     /// Files with memory that devices may share, and their sizes.
@@ -25,17 +28,18 @@ pub struct SnapshotWriter {
 
 impl SnapshotWriter {
     /// Starts a snapshot in the folder `dir`, which is made if it is not there. Files of an earlier snapshot that
-    /// are in the way are overwritten.
+    /// are in the way are replaced.
     ///
     /// # Errors
-    /// When the folder cannot be made, or an old `snapshot.ini` in it not be removed.
+    /// When the folder cannot be made or [claimed](OutputFolder::claim), or an earlier capture's description in it not be removed.
     pub fn create(dir: &Path) -> Result<Self, Problem> {
-        let failed = |error: io::Error| Problem::file_error(dir, format!("cannot write here ({error})"));
-        fs::create_dir_all(dir).map_err(failed)?;
-        match fs::remove_file(dir.join("snapshot.ini")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+        let folder = OutputFolder::claim(dir)?;
+        // First of all: it tells that this is a recording of ours, which is not finished.
+        checksums::write_unfinished(&folder)?;
+        folder.remove("snapshot.ini")?;
+        // It would be read instead.
+        folder.remove(CAPTURE_FILE)?;
+        let dir = folder.path();
         Ok(Self {
             snapshot: Snapshot {
                 dir: dir.to_owned(),
@@ -47,6 +51,7 @@ impl SnapshotWriter {
                 problems: Vec::new(),
             },
             memory: Vec::new(),
+            folder,
         })
     }
 
@@ -151,8 +156,9 @@ impl SnapshotWriter {
     ) -> Result<(usize, PathBuf, File), Problem> {
         let name = self.value("buffer name", name)?;
         let number = self.snapshot.buffers.len();
-        let path = self.snapshot.dir.join(format!("buffer_{number}.bin"));
-        let file = File::create(&path).map_err(|error| not_written(&path, &error))?;
+        let file = format!("buffer_{number}.bin");
+        let path = self.snapshot.dir.join(&file);
+        let file = self.folder.create(&file)?;
         self.snapshot.buffers.push(Buffer { name, path: path.clone(), size: 0, format, sources: Vec::new() });
         Ok((number, path, file))
     }
@@ -192,19 +198,19 @@ impl SnapshotWriter {
     /// When a file cannot be written, or for the first thing that makes the folder a bad snapshot: names used
     /// twice, memory that overlaps, unknown types, empty or unconnected buffers...
     pub fn finish(mut self) -> Result<Snapshot, Problem> {
-        for device in &mut self.snapshot.devices {
-            let text = text::device(device);
-            write(&device.file, &text)?;
+        for (number, device) in self.snapshot.devices.iter_mut().enumerate() {
+            self.folder.replace(&device_file(number), text::device(device).as_bytes())?;
         }
         let dir = &self.snapshot.dir;
-        write(&dir.join("trace.ini"), &text::trace(&self.snapshot))?;
-        mappings::write(dir, &self.snapshot.processes)?;
+        self.folder.replace("trace.ini", text::trace(&self.snapshot).as_bytes())?;
+        mappings::write(&self.folder, &self.snapshot.processes)?;
         // What was written as it came is as long as it is now.
         for buffer in &mut self.snapshot.buffers {
             let metadata = fs::metadata(&buffer.path).map_err(|error| not_written(&buffer.path, &error))?;
             buffer.size = metadata.len();
         }
-        write(&dir.join("snapshot.ini"), &text::snapshot(&self.snapshot))?;
+        checksums::write(&self.folder, &self.files())?;
+        self.folder.replace("snapshot.ini", text::snapshot(&self.snapshot).as_bytes())?;
         let read = Snapshot::open(dir)?;
         match read.problems.first() {
             Some(problem) => Err(problem.clone()),
@@ -231,7 +237,7 @@ impl SnapshotWriter {
                 Ok(Register { name, value: Some(value), text: format!("{value:#010x}"), line: 0 })
             })
             .collect::<Result<_, Problem>>()?;
-        let file = self.snapshot.dir.join(format!("device_{number}.ini"));
+        let file = self.snapshot.dir.join(device_file(number));
         self.snapshot.devices.push(Device { name, class, kind, file, registers, dumps: Vec::new() });
         Ok(number)
     }
@@ -261,14 +267,23 @@ impl SnapshotWriter {
 
     fn copy(&self, name: &str, mut bytes: impl Read) -> Result<(PathBuf, u64), Problem> {
         let path = self.snapshot.dir.join(name);
-        let copied = File::create(&path).and_then(|mut file| io::copy(&mut bytes, &mut file));
-        let size = copied.map_err(|error| not_written(&path, &error))?;
+        let mut file = self.folder.create(name)?;
+        let size = io::copy(&mut bytes, &mut file).map_err(|error| not_written(&path, &error))?;
         Ok((path, size))
+    }
+
+    /// Returns the names of the files with trace and memory.
+    fn files(&self) -> Vec<&str> {
+        let buffers = self.snapshot.buffers.iter().map(|buffer| &buffer.path);
+        let dumps = self.snapshot.devices.iter().flat_map(|device| &device.dumps).map(|dump| &dump.path);
+        let names = buffers.chain(dumps).filter_map(|path| path.file_name()?.to_str());
+        let names: BTreeSet<_> = names.collect();
+        names.into_iter().collect()
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Problem> {
-    fs::write(path, text).map_err(|error| not_written(path, &error))
+fn device_file(number: usize) -> String {
+    format!("device_{number}.ini")
 }
 
 fn not_written(path: &Path, error: &io::Error) -> Problem {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tracewright_core::Crc32;
+
 use super::protobuf::Writer;
 use crate::calls::CallTree;
 use crate::counts::Profile;
@@ -123,14 +125,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
         out.extend((!(chunk.len() as u16)).to_le_bytes());
         out.extend(chunk);
     }
-    let crc = bytes.iter().fold(u32::MAX, |mut crc, &byte| {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-        }
-        crc
-    });
-    out.extend((!crc).to_le_bytes());
+    out.extend(Crc32::of(bytes).to_le_bytes());
     out.extend((bytes.len() as u32).to_le_bytes());
     out
 }

@@ -9,7 +9,6 @@
 //! assert_eq!(store::read(&bytes[..20]).unwrap_err().offset, 20);
 //! ```
 
-mod crc;
 mod damage;
 mod read;
 mod shape;

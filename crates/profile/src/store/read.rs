@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::Isa;
+use tracewright_core::{Crc32, Isa};
 
-use super::crc::crc32;
 use super::damage::{Damage, Reason};
 use super::shape::Shape;
 use super::varint::Cursor;
@@ -61,7 +60,7 @@ fn section<'a>(file: &mut Cursor<'a>) -> Result<(u8, Cursor<'a>), Damage> {
     let body = file.take(len)?;
     let whole = &start.rest()[..(file.offset() - start.offset()) as usize];
     let sum = file.take(4)?;
-    if crc32(whole).to_le_bytes() != sum {
+    if Crc32::of(whole).to_le_bytes() != sum {
         return Err(start.damage(Reason::Checksum));
     }
     Ok((tag, Cursor::new(body, offset)))

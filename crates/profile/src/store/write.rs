@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tracewright_core::Isa;
+use tracewright_core::{Crc32, Isa};
 
-use super::crc::crc32;
 use super::shape::Shape;
 use super::varint::{put, put_signed};
 use super::{MAGIC, VERSION, tag};
@@ -50,7 +49,7 @@ fn section(file: &mut Vec<u8>, tag: u8, body: &[u8]) {
     file.push(tag);
     put(file, body.len() as u64);
     file.extend_from_slice(body);
-    let sum = crc32(&file[start..]);
+    let sum = Crc32::of(&file[start..]);
     file.extend(sum.to_le_bytes());
 }
 

@@ -1,12 +1,19 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder that only this user can look into, and that is removed with all that is in it.
 #[derive(Debug)]
-pub(super) struct Folder(PathBuf);
+pub(super) struct Folder {
+    path: PathBuf,
+    /// Locked as long as the folder is in use, also by a recorder that sees other process numbers.
+    _lock: File,
+}
+
+/// What the names of such folders begin with; the number of the recorder and another number follow.
+const NAME: &str = "tracewright";
 
 /// A socket's path has so many bytes at most (`sockaddr_un`, with the zero at its end).
 const MOST_SOCKET_PATH: usize = 107;
@@ -19,7 +26,10 @@ impl Folder {
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no place for it");
         for place in places {
             match Self::within(place).and_then(|folder| folder.has_room(room).map(|()| folder)) {
-                Ok(folder) => return Ok(folder),
+                Ok(folder) => {
+                    folder.remove_stale();
+                    return Ok(folder);
+                }
                 Err(error) => {
                     failed = io::Error::new(error.kind(), format!("{}: {error}", place.display()));
                 }
@@ -35,12 +45,17 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = place.join(format!("tracewright-{}-{number}", std::process::id()));
+            let path = place.join(format!("{NAME}-{}-{number}", std::process::id()));
             if path.as_os_str().len() + LONGEST_NAME > MOST_SOCKET_PATH {
                 return Err(io::Error::other("the path is too long for a socket"));
             }
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
+                Ok(()) => {
+                    let lock = File::open(&path)?;
+                    // Where there are no locks, the number of the process has to do.
+                    let _ = lock.try_lock();
+                    return Ok(Self { path, _lock: lock });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -49,7 +64,7 @@ impl Folder {
 
     /// Tries it: nobody else can say.
     fn has_room(&self, room: u64) -> io::Result<()> {
-        let path = self.0.join("room");
+        let path = self.path.join("room");
         let mut file = File::create(&path)?;
         let zeros = vec![0; 1 << 16];
         let mut left = room;
@@ -64,13 +79,88 @@ impl Folder {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
+
+    /// Removes folders beside this one whose recorders were killed. They hold memory.
+    fn remove_stale(&self) {
+        let Some(entries) = self.path.parent().and_then(|place| fs::read_dir(place).ok()) else { return };
+        let Ok(own) = fs::symlink_metadata(&self.path) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(pid) = name.to_str().and_then(recorder) else { continue };
+            let is_running = pid == std::process::id() || Path::new(&format!("/proc/{pid}")).exists();
+            // Only folders of this user that were made like this one; a link is none.
+            let is_alike = entry.metadata().is_ok_and(|found| {
+                found.is_dir() && found.uid() == own.uid() && found.mode() == own.mode()
+            });
+            if !is_running && is_alike && File::open(entry.path()).is_ok_and(|lock| lock.try_lock().is_ok()) {
+                // What cannot be removed stays.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// The number of the process that made a folder with this name.
+fn recorder(name: &str) -> Option<u32> {
+    let (pid, number) = name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed stays: there is nothing else to do about it.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The number of a process that has ended.
+    fn ended() -> u32 {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn folders_of_recorders_that_were_killed_are_removed() {
+        let place = std::env::temp_dir().join(format!("tracewright-stale-{}", std::process::id()));
+        fs::create_dir_all(&place).unwrap();
+        let make = |name: &str, mode: u32| {
+            let path = place.join(name);
+            DirBuilder::new().mode(mode).create(&path).unwrap();
+            fs::write(path.join("log"), "memory").unwrap();
+            path
+        };
+        let dead = ended();
+        let stale = make(&format!("tracewright-{dead}-0"), 0o700);
+        let kept = [
+            make(&format!("tracewright-{}-7", std::process::id()), 0o700),
+            make(&format!("tracewright-{dead}-1"), 0o755),
+            make(&format!("tracewright-{dead}-x"), 0o700),
+            make(&format!("other-{dead}-0"), 0o700),
+        ];
+        let locked = make(&format!("tracewright-{dead}-2"), 0o700);
+        let lock = File::open(&locked).unwrap();
+        lock.try_lock().unwrap();
+        let elsewhere = make("elsewhere", 0o700);
+        symlink(&elsewhere, place.join(format!("tracewright-{dead}-3"))).unwrap();
+        let folder = Folder::new(std::slice::from_ref(&place), 0).unwrap();
+        assert!(!stale.exists());
+        for path in kept.iter().chain([&locked, &elsewhere]) {
+            assert!(path.join("log").exists(), "{}", path.display());
+        }
+        let path = folder.path().to_owned();
+        drop(folder);
+        assert!(!path.exists());
+        fs::remove_dir_all(&place).unwrap();
     }
 }

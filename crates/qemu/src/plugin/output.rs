@@ -1,6 +1,7 @@
 //! Chunks: memory that is shared with the log's file, so that what was written is there, however QEMU ends.
 #![allow(unsafe_code)]
 
+use std::ffi::{c_int, c_ulong};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -139,6 +140,11 @@ impl Output {
         let to = match &arguments.socket {
             None => To::File { file, path: path.to_owned(), end },
             Some(socket) => {
+                // Before connecting, which fails if the recorder has died by now. A process that was forked has another parent,
+                // which it may outlive.
+                if header.forked_from == 0 {
+                    die_with_recorder();
+                }
                 let mut live = Live {
                     stream: UnixStream::connect(socket).map_err(|error| on(socket, error))?,
                     file,
@@ -246,6 +252,17 @@ impl To {
             Self::Nowhere => Ok(None),
         }
     }
+}
+
+/// Lets the system kill this process when the recorder, which started it, ends: nobody would stop it otherwise.
+fn die_with_recorder() {
+    unsafe extern "C" {
+        fn prctl(option: c_int, ...) -> c_int;
+    }
+    const PR_SET_PDEATHSIG: c_int = 1;
+    const SIGKILL: c_ulong = 9;
+    // SAFETY: this option takes a number, and touches no memory. If it fails, the process only outlives a recorder that was killed.
+    unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
 }
 
 /// Slots that are used again and again, and who reads what is in them.

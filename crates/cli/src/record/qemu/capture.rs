@@ -149,6 +149,7 @@ impl Capture {
             }
             (Folder::Etrace(both), control) => {
                 let (folder, settings) = &mut **both;
+                folder.add_programs(&retirement::programs(maps))?;
                 let tracer = folder.thread(&retirement::source_name(index))?;
                 let path = self.dir.join(format!("{}.bin", retirement::source_name(index)));
                 match (tracer.has_data(), control) {

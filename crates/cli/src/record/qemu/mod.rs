@@ -133,9 +133,6 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let receiver = Receiver::new(&places(opts), room).map_err(|error| {
         Error::Message(format!("there is no place for what the plugin records ({} MiB): {error}", room >> 20))
     })?;
-    if let Some(log) = &opts.log {
-        File::create(log).map_err(|error| on(log, &error))?;
-    }
     let capture = match &opts.output {
         Some(dir) => {
             let (encoder, data) = (encoder(opts, control.as_ref()), args.log_data());
@@ -143,6 +140,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         None => None,
     };
+    if let Some(log) = &opts.log {
+        File::create(log).map_err(|error| on(log, &error))?;
+    }
     let plan = Plan { opts, control, program, capture: Mutex::new(capture) };
     let launch = Launch {
         qemu: &qemu,

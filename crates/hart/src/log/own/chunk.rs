@@ -1,4 +1,6 @@
-//! What is around each chunk, and the checksum.
+//! What is around each chunk.
+
+use tracewright_core::Crc32;
 
 /// Bytes in front of a chunk.
 pub(super) const HEAD: usize = 24;
@@ -26,8 +28,8 @@ impl Head {
         head[4..8].copy_from_slice(&self.data.to_le_bytes());
         head[8..12].copy_from_slice(&self.blocks.to_le_bytes());
         head[12..20].copy_from_slice(&self.instructions.to_le_bytes());
-        let sum = crc(crc(crc(!0, &head[..20]), codes), data);
-        head[20..].copy_from_slice(&(!sum).to_le_bytes());
+        let sum = Crc32::new().and(&head[..20]).and(codes).and(data).sum();
+        head[20..].copy_from_slice(&sum.to_le_bytes());
         head
     }
 
@@ -43,56 +45,6 @@ impl Head {
 
     /// Whether `head` and `chunk` are as they were written.
     pub fn is_sound(head: &[u8; HEAD], chunk: &[u8]) -> bool {
-        (!crc(crc(!0, &head[..20]), chunk)).to_le_bytes() == head[20..]
-    }
-}
-
-/// CRC-32 as in Ethernet, eight bytes at a time.
-fn crc(mut sum: u32, bytes: &[u8]) -> u32 {
-    let (eights, rest) = bytes.as_chunks::<8>();
-    for eight in eights {
-        let word = u64::from_le_bytes(*eight) ^ u64::from(sum);
-        sum = (0..8).fold(0, |sum, at| sum ^ TABLES[7 - at][(word >> (8 * at)) as usize & 0xff]);
-    }
-    rest.iter().fold(sum, |sum, &byte| sum >> 8 ^ TABLES[0][(sum as u8 ^ byte) as usize])
-}
-
-/// Of a byte that is followed by 0 to 7 zeros.
-static TABLES: [[u32; 256]; 8] = tables();
-
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut sum = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            sum = (sum >> 1) ^ ((sum & 1) * 0xedb8_8320);
-            bit += 1;
-        }
-        tables[0][byte] = sum;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[zeros - 1][byte];
-            tables[zeros][byte] = before >> 8 ^ tables[0][before as usize & 0xff];
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
-}
-
-#[cfg(test)]
-mod tests {
-    use super::crc;
-
-    #[test]
-    fn crc_of_the_check_string() {
-        assert_eq!(!crc(!0, b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc(crc(!0, b"1234567890"), b"123456789"), crc(!0, b"1234567890123456789"));
+        Crc32::new().and(&head[..20]).and(chunk).sum().to_le_bytes() == head[20..]
     }
 }

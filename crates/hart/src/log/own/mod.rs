@@ -22,8 +22,8 @@ pub use writer::Writer;
 /// What a log begins with.
 pub const MAGIC: &[u8; 8] = b"twright\n";
 
-/// The version that is written, and the only one that is read.
-pub const VERSION: u8 = 1;
+/// The version that is written. Version 1, which has neither contexts nor losses, is read, too.
+pub const VERSION: u8 = 2;
 
 /// Why a log cannot be read further. All that was told before is right.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl fmt::Display for Error {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::NotALog => write!(f, "this is no log of tracewright"),
-            Self::Version(version) => write!(f, "the log has version {version}, only {VERSION} is known"),
+            Self::Version(version) => write!(f, "the log has version {version}, and versions up to {VERSION} are known"),
             Self::Contents(bits) => write!(f, "the log has something in it that is not known ({bits:#x})"),
             Self::Truncated { offset } => {
                 write!(f, "the log ends in the chunk at offset {offset:#x}, too early")
@@ -88,6 +88,10 @@ mod code {
     pub const PART: u8 = 0xc3;
     /// A trap.
     pub const TRAP: u8 = 0xc4;
+    /// A context, from here on (since version 2).
+    pub const CONTEXT: u8 = 0xc5;
+    /// What comes does not follow from what came (since version 2).
+    pub const LOST: u8 = 0xc6;
     /// From here on: a privilege, in the lowest two bits.
     pub const PRIVILEGE: u8 = 0xc8;
 }

@@ -52,7 +52,7 @@ impl<R: Read> Reader<R> {
         if len < header.len() || magic != MAGIC {
             return Err(Error::NotALog);
         }
-        if rest[0] != VERSION {
+        if !(1..=VERSION).contains(&rest[0]) {
             return Err(Error::Version(rest[0]));
         }
         let xlen = match rest[1] {
@@ -189,6 +189,8 @@ impl<R: Read> Reader<R> {
                 }
                 code::PART => self.rest(&mut data, sink)?,
                 code::TRAP => sink.trap(&self.trap(&mut data)?),
+                code::CONTEXT => sink.context(data.varint()?),
+                code::LOST => sink.lost(),
                 _ if code & !3 == code::PRIVILEGE => {
                     sink.privilege(Privilege::from_bits(u64::from(code & 3))?);
                 }

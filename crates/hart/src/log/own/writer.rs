@@ -406,6 +406,19 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         self.end_of_chunk();
     }
 
+    fn context(&mut self, context: u64) {
+        self.write_run();
+        self.codes.push(code::CONTEXT);
+        put_varint(&mut self.data, context);
+        self.end_of_chunk();
+    }
+
+    fn lost(&mut self) {
+        self.write_run();
+        self.codes.push(code::LOST);
+        self.end_of_chunk();
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         self.write_run();
         self.codes.push(code::PRIVILEGE | privilege as u8);
