@@ -32,14 +32,17 @@ mod record;
 mod retirement;
 mod stalls;
 mod stats;
+mod stop;
 mod svg;
 mod timeline;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracewright_core::text::is_printable;
 
-use crate::output::{Outcome, report};
+use crate::output::{Error, Outcome, report, say};
 
 /// Read, explain and make processor traces.
 ///
@@ -75,7 +78,11 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().verb {
+    let verb = match Cli::try_parse() {
+        Ok(cli) => cli.verb,
+        Err(error) => return unparsed(&error),
+    };
+    let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
@@ -99,6 +106,24 @@ fn main() -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             report(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints help, or why the arguments cannot be understood.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let is_plain = std::env::args_os().all(|argument| is_printable(&argument.to_string_lossy()));
+    if error.use_stderr() && !is_plain {
+        // The message quotes arguments.
+        error.to_string().lines().for_each(say);
+        return ExitCode::from(2);
+    }
+    match error.print() {
+        Ok(()) => ExitCode::from(error.exit_code() as u8),
+        Err(failed) if failed.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failed) => {
+            report(&Error::from(failed).to_string());
             ExitCode::from(2)
         }
     }

@@ -14,6 +14,7 @@ pub mod port;
 pub mod protobuf;
 mod space;
 mod stamp;
+pub mod text;
 mod trace_id;
 
 pub use block::{Block, Ended};

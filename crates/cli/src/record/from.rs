@@ -96,7 +96,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     if let Some(error) = &error {
         report(&format!("{}: {error}", path.display()));
     }
-    let log_bytes = keep.finish(opts)?;
+    let kept = keep.finish(opts);
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let stop = if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit };
     let seconds = start.elapsed().as_secs_f64();
@@ -111,7 +111,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     };
     let is_good = error.is_none() && traced.is_none_or(|traced| !traced.is_cut());
     let timing = None;
-    let ran = Ran { stop, watch, seconds, timing, log_bytes, traced, qualified, instructions, pc: 0 };
+    let ran = Ran { stop, watch, seconds, timing, kept, traced, qualified, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);
     ran.end(opts, xlen, is_good, |pc| code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc)))
 }

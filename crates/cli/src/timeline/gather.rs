@@ -157,13 +157,15 @@ impl<'a> Gather<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Writes the end; what each source came to.
-    pub fn finish(self) -> io::Result<Vec<Done>> {
+    /// Writes the end, unless there are no slices and an empty timeline is of no use. Returns what each source came to.
+    pub fn finish(self, even_if_empty: bool) -> io::Result<Vec<Done>> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
             None => {
-                shared.viewer.finish()?;
+                if even_if_empty || shared.done.iter().any(|source| source.slices > 0) {
+                    shared.viewer.finish()?;
+                }
                 Ok(shared.done)
             }
         }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -114,7 +115,13 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    fs::read(path).map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
+    // A pipe, or a device, may never come to an end; a program names its dynamic linker.
+    let is_plain = |about: fs::Metadata| match about.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("not a plain file")),
+    };
+    let bytes = fs::metadata(path).and_then(is_plain).and_then(|()| fs::read(path));
+    bytes.map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
 }
 
 /// Puts the segments of `elf` into memory; returns the address after the last.

@@ -6,6 +6,7 @@ use super::CAPTURE_FILE;
 use super::text::Description;
 use crate::capture::Capture;
 use crate::etrace::EtraceSource;
+use crate::file::open_plain;
 use crate::problem::Problem;
 use crate::program::build_id;
 
@@ -124,7 +125,7 @@ impl CaptureWriter {
         let same = || Some(fs::canonicalize(path).ok()? == fs::canonicalize(&copy).ok()?);
         if same() != Some(true) {
             let failed = |error: io::Error| Problem::memory_error(&copy, format!("cannot write: {error}"));
-            let mut from = File::open(path)
+            let mut from = open_plain(path)
                 .map_err(|error| Problem::memory_error(path, format!("cannot read: {error}")))?;
             let mut to = File::create(&copy).map_err(failed)?;
             io::copy(&mut from, &mut to).map_err(failed)?;

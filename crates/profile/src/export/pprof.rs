@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tracewright_core::text::Printable;
+
 use super::protobuf::Writer;
 use crate::calls::CallTree;
 use crate::counts::Profile;
@@ -94,7 +96,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     gzip(out.as_bytes())
 }
 
-/// Strings by their numbers.
+/// Strings by their numbers. They are printable: pprof writes them to terminals.
 #[derive(Default)]
 struct Strings {
     list: Vec<String>,
@@ -103,6 +105,7 @@ struct Strings {
 
 impl Strings {
     fn number(&mut self, text: &str) -> u64 {
+        let text = &*Printable(text).to_string();
         if let Some(&number) = self.numbers.get(text) {
             return number;
         }
