@@ -40,9 +40,9 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracewright_core::text::is_printable;
+use tracewright_core::text::Printable;
 
-use crate::output::{Error, Outcome, report, say};
+use crate::output::{Error, Outcome};
 
 /// Read, explain and make processor traces.
 ///
@@ -80,7 +80,7 @@ enum Verb {
 fn main() -> ExitCode {
     let verb = match Cli::try_parse() {
         Ok(cli) => cli.verb,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed(error),
     };
     let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
@@ -105,25 +105,25 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is no error.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error.to_string());
+            error.report();
             ExitCode::from(2)
         }
     }
 }
 
 /// Prints help, or why the arguments cannot be understood.
-fn unparsed(error: &clap::Error) -> ExitCode {
-    let is_plain = std::env::args_os().all(|argument| is_printable(&argument.to_string_lossy()));
-    if error.use_stderr() && !is_plain {
-        // The message quotes arguments.
-        error.to_string().lines().for_each(say);
-        return ExitCode::from(2);
-    }
+fn unparsed(error: clap::Error) -> ExitCode {
+    // The message quotes arguments: it is made again, of arguments that may be printed.
+    let arguments = std::env::args_os();
+    let printable = arguments.map(|argument| Printable(&argument.to_string_lossy()).to_string());
+    let error = Cli::try_parse_from(printable).err().unwrap_or(error);
     match error.print() {
+        // Whether that could be told or not.
+        _ if error.use_stderr() => ExitCode::from(2),
         Ok(()) => ExitCode::from(error.exit_code() as u8),
         Err(failed) if failed.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failed) => {
-            report(&Error::from(failed).to_string());
+            Error::from(failed).report();
             ExitCode::from(2)
         }
     }

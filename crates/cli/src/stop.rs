@@ -1,6 +1,6 @@
 //! What ends a run before its program does: Ctrl-C, and a file that takes no more.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -33,6 +33,19 @@ impl<W: Write> Write for Ending<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         ending(self.0.flush())
+    }
+}
+
+/// A log that is read instead of running a program: reading fails when the run is to end.
+#[derive(Debug)]
+pub struct UntilStopped<R>(pub R);
+
+impl<R: Read> Read for UntilStopped<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if STOP.load(Ordering::Relaxed) {
+            return Err(io::Error::other("not read further: what comes of it could not be written"));
+        }
+        self.0.read(bytes)
     }
 }
 

@@ -427,7 +427,7 @@ impl<T: Protocol> What<'_, T> {
                     }
                     engine.window_done(&mut lanes, out)
                 });
-                if let Err(error) = done {
+                if let Err(error) = done.and_then(|_| print.written()) {
                     *told = engine.tally;
                     return Err(error.into());
                 }

@@ -43,9 +43,22 @@ pub enum Error {
     Output(io::Error),
     /// The capture cannot be read, or the options do not fit it.
     Message(String),
+    /// The same, and lines of ours that mark the place.
+    Marked(String, String),
 }
 
 impl Error {
+    /// Writes it to standard error.
+    pub fn report(&self) {
+        match self {
+            Self::Marked(message, lines) => {
+                report(message);
+                lines.lines().for_each(say);
+            }
+            _ => report(&self.to_string()),
+        }
+    }
+
     /// Whether whoever read our output has gone.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -72,6 +85,7 @@ impl fmt::Display for Error {
             }
             Self::Output(error) => write!(f, "standard output: cannot write: {error}"),
             Self::Message(message) => f.write_str(message),
+            Self::Marked(message, lines) => write!(f, "{message}\n{lines}"),
         }
     }
 }

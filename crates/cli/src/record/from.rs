@@ -93,10 +93,10 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
         }
     };
     watch.finish();
-    if let Some(error) = &error {
+    let kept = keep.finish(opts);
+    if let Some(error) = error.as_ref().filter(|_| kept.failed.is_none()) {
         report(&format!("{}: {error}", path.display()));
     }
-    let kept = keep.finish(opts);
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let stop = if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit };
     let seconds = start.elapsed().as_secs_f64();

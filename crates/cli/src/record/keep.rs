@@ -11,7 +11,7 @@ use tracewright_hart::log::own::Writer;
 use tracewright_hart::{Access, Privilege, Retired, Retirements, Sink, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
-use super::{Details, Opts, on};
+use super::{Details, Opts};
 use crate::output::{Error, FileError, Form, Output};
 use crate::stop::{Ending, ending};
 
@@ -48,7 +48,7 @@ impl Keep {
     pub fn new(opts: &Opts, xlen: Xlen) -> Result<Self, Error> {
         let log = match &opts.log {
             None => None,
-            Some(path) => Some(log(opts, path, xlen).map_err(|error| on(path, &error))?),
+            Some(path) => Some(log(opts, path, xlen).map_err(|error| FileError::wrap(path, error))?),
         };
         let listing = match &opts.listing {
             None => None,

@@ -36,7 +36,7 @@ pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::control::{ControlArgs, Qualified};
 use crate::etrace::{DeltaArgs, DeltaSettings, Folder, Settings, TraceFile, Traced, Tracer, WithData};
-use crate::output::{Error, Form, Outcome, report, write};
+use crate::output::{Error, FileError, Form, Outcome, report, write};
 use crate::port::PortArgs;
 use crate::stop::{self, Ending};
 
@@ -394,8 +394,9 @@ fn record<M: Machine>(
         let tracer = tracer.map(|WithData(tracer)| tracer);
         (stop, watch, tracer, keep.finish(opts))
     } else if let Some(path) = &opts.log {
-        let file = File::create(path).map_err(|error| on(path, &error))?;
-        let writer = Writer::<_, false, false>::new(Ending(file), xlen).map_err(|error| on(path, &error))?;
+        let file = File::create(path).map_err(|error| FileError::wrap(path, error))?;
+        let writer = Writer::<_, false, false>::new(Ending(file), xlen);
+        let writer = writer.map_err(|error| FileError::wrap(path, error))?;
         let (stop, Pair(watch, writer), tracer) = run_traced(hart, limit, Pair(watch, writer), tracer);
         (stop, watch, tracer, Kept::of_log(opts, Some(writer.finish())))
     } else {

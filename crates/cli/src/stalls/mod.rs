@@ -16,7 +16,7 @@ use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::output::{Error, Form, Needs, Outcome, report, report_problems, write};
+use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
 use crate::{decode, images};
 
 /// Show where the cycles went, and what waited.
@@ -137,9 +137,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// What a picture is of.
+/// Returns the title of a picture: the name of what it is of, as it may be printed.
 pub fn title(path: &Path) -> String {
-    let name =
-        path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| path.display().to_string())
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    printable_path(whole.file_name().map_or(&*whole, Path::new))
 }

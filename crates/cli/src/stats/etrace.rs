@@ -125,7 +125,7 @@ impl Count {
             writeln!(
                 out,
                 "\nsource {} (ID {id:#04x}): {packets} packets, {bytes} bytes, {share} of the buffer",
-                source.name
+                Printable(&source.name)
             )?;
             if packets > 0 {
                 self.source_text(out, count, packets, bytes)?;

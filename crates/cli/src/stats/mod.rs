@@ -277,7 +277,7 @@ impl Count {
         writeln!(
             out,
             "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {share} of the buffer",
-            source.name
+            Printable(&source.name)
         )?;
         if bytes == 0 {
             return Ok(());

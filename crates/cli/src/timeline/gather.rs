@@ -102,7 +102,7 @@ struct Hand<'h, 'a> {
 
 impl Hand<'_, '_> {
     fn event(&mut self, thread: u32, time: u64, event: Event<'_>) {
-        // After a failure there is nothing to do but to come to the end.
+        // After a failure nothing is written any more, and decoding ends soon.
         if self.shared.failed.is_none()
             && let Err(error) = self.shared.viewer.event(self.source, thread, time, event)
         {
@@ -201,6 +201,10 @@ impl<'a> Print for Gather<'a> {
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let (only, shared) = (self.only, self.shared());
         slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
+    }
+
+    fn written(&self) -> io::Result<()> {
+        self.shared().failed.take().map_or(Ok(()), Err)
     }
 
     /// Cycles are counted from the beginning.

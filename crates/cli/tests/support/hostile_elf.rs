@@ -13,7 +13,9 @@ pub fn renamed(elf: &[u8], names: &[&str]) -> Vec<u8> {
     let (from, len) = (long(elf, header(strtab) + 24), long(elf, header(strtab) + 32));
     let mut strings = elf[from..][..len].to_vec();
     let (symbols, bytes) = (long(elf, header(symtab) + 24), long(elf, header(symtab) + 32));
-    for (number, at) in (symbols..symbols + bytes).step_by(24).filter(|&at| elf[at + 4] & 0xf == 2).enumerate() {
+    for (number, at) in
+        (symbols..symbols + bytes).step_by(24).filter(|&at| elf[at + 4] & 0xf == 2).enumerate()
+    {
         let name = &elf[from + word(elf, at) as usize..];
         let name = name.split(|&byte| byte == 0).next().unwrap();
         // The program's own is one that a test asks for.

@@ -29,7 +29,7 @@ pub struct LoadError {
 #[derive(Debug)]
 pub enum Why {
     /// It cannot be read.
-    Read(std::io::Error),
+    Read(io::Error),
     /// It is nothing that can be run.
     Elf(ElfError),
     /// The dynamic linker it asks for is not there.
