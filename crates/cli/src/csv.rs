@@ -1,8 +1,13 @@
 //! Tables as comma-separated values, for spreadsheets and scripts: quoted as RFC 4180 says, a line each, the names of the columns first.
 //! Lines end as they do in all our text, without a carriage return; what is not known is empty.
+//!
+//! Text comes from files that anybody may have written. What must not be printed is escaped, and text that a spreadsheet would take for
+//! a formula (it begins with `=`, `@`, `+` or `-`) gets an apostrophe before it, which spreadsheets do not show.
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+use tracewright_core::text::Printable;
 
 /// A table with so many columns.
 pub struct Csv<const N: usize>(String);
@@ -27,13 +32,19 @@ impl<const N: usize> Csv<N> {
                 Cell::Fraction(number) => {
                     let _ = write!(self.0, "{number}");
                 }
-                Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                    let _ = write!(self.0, "\"{}\"", text.replace('"', "\"\""));
-                }
-                Cell::Text(text) => self.0.push_str(&text),
+                Cell::Text(text) => self.text(&text),
             }
         }
         self.0.push('\n');
+    }
+
+    fn text(&mut self, text: &str) {
+        let guard = if text.starts_with(['=', '@', '+', '-']) { "'" } else { "" };
+        let text = format!("{guard}{}", Printable(text));
+        let _ = match text.contains([',', '"']) {
+            true => write!(self.0, "\"{}\"", text.replace('"', "\"\"")),
+            false => self.0.write_str(&text),
+        };
     }
 
     pub fn finish(self) -> String {
@@ -107,8 +118,11 @@ mod tests {
         csv.row(["std::map<int, char>::at".into(), 3_u64.into()]);
         csv.row(["operator\"\"_s".into(), None::<u64>.into()]);
         csv.row(["two\nlines".into(), true.into()]);
-        let expected =
-            "name,count\n\"std::map<int, char>::at\",3\n\"operator\"\"\"\"_s\",\n\"two\nlines\",true\n";
+        csv.row(["=cmd(),\t".into(), (-1.5).into()]);
+        csv.row(["@sum".into(), 0_u64.into()]);
+        csv.row(["-[NSView draw]".into(), 0_u64.into()]);
+        let expected = "name,count\n\"std::map<int, char>::at\",3\n\"operator\"\"\"\"_s\",\ntwo\\x0alines,true\n\
+            \"'=cmd(),\\x09\",-1.5\n'@sum,0\n'-[NSView draw],0\n";
         assert_eq!(csv.finish(), expected);
     }
 }

@@ -7,6 +7,7 @@ use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::ingress::ITypeWidth;
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
 use tracewright_image::Image;
+use tracewright_input::file::open_plain;
 use tracewright_input::{ImageFile, map_file};
 use tracewright_isa::riscv::{IType, Xlen};
 
@@ -14,7 +15,7 @@ use crate::control::{ControlArgs, Qualified};
 use crate::etm;
 use crate::etrace::{DeltaArgs, DeltaSettings, DeltaTraced, Folder, Settings, Traced};
 use crate::log::{Log, bits};
-use crate::output::{Error, Outcome, report, stdout};
+use crate::output::{Error, Form, Outcome, report, write};
 use crate::port::{PortArgs, Report};
 use crate::record::{Code, Pair, Watch, grouped, traced_lines};
 use crate::retirement::{self, Asked};
@@ -83,19 +84,12 @@ pub struct Opts {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.options.iter().any(|option| option == "help") {
-        use std::io::Write;
-        let mut out = stdout();
-        out.write_all(Settings::help().as_bytes())?;
-        writeln!(out)?;
-        out.write_all(etm::Settings::help().as_bytes())?;
-        out.flush()?;
+        let help = format!("{}\n{}", Settings::help(), etm::Settings::help());
+        write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
     if let Some(help) = opts.delta.help(Some(&opts.log)) {
-        use std::io::Write;
-        let mut out = stdout();
-        out.write_all(help.as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
     let Some(dir) = &opts.output else {
@@ -165,8 +159,7 @@ pub fn write_summary(
         "instructions": instructions, "trace_bytes": bytes, "packets": packets, "port": port.map(Report::json),
         "delta": delta.map(DeltaTraced::json),
     });
-    std::fs::write(path, format!("{object}\n"))
-        .map_err(|error| Error::Message(format!("{}: {error}", path.display())))
+    write(path, Form::Json, format!("{object}\n").as_bytes(), false)
 }
 
 /// What the log came to: trace, instructions, what was wrong with it.
@@ -213,7 +206,7 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
     let text = map_file(&opts.log)?;
     let text = text.as_slice();
     let xlen = if is_rv32(opts) { Xlen::Rv32 } else { Xlen::Rv64 };
-    let Form { retirement, itype_width } = form(text);
+    let InputForm { retirement, itype_width } = form(text);
     let wrong = |error| Error::Message(format!("{}: {error}", opts.log.display()));
     let reader = Reader::new(text, retirement).map_err(wrong)?;
     let mut settings = Settings::new(isa(xlen));
@@ -260,14 +253,14 @@ fn encoder_input(opts: &Opts, dir: &Path) -> Result<Encoded, Error> {
 }
 
 /// What encoder inputs leave to be found out.
-struct Form {
+struct InputForm {
     retirement: Retirement,
     itype_width: ITypeWidth,
 }
 
 /// `iretire` counts instructions, unless a line has more than one. A type that only three bits have tells how many they are.
-fn form(text: &[u8]) -> Form {
-    let mut form = Form { retirement: Retirement::Instruction, itype_width: ITypeWidth::Four };
+fn form(text: &[u8]) -> InputForm {
+    let mut form = InputForm { retirement: Retirement::Instruction, itype_width: ITypeWidth::Four };
     let Ok(reader) = Reader::new(text, Retirement::Instruction) else { return form };
     for entry in reader {
         match entry {
@@ -286,7 +279,7 @@ fn is_encoder_input(path: &Path) -> Result<bool, Error> {
     use std::io::Read;
     let on = |error: std::io::Error| Error::Message(format!("{}: {error}", path.display()));
     let mut start = Vec::new();
-    std::fs::File::open(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
+    open_plain(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
     Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
 }
 

@@ -14,6 +14,7 @@ use tracewright_qemu::read;
 
 use crate::output::Error;
 use crate::retirement;
+use crate::stop::UntilStopped;
 
 /// A log that was opened, of a kind that is known.
 pub struct Log {
@@ -22,8 +23,8 @@ pub struct Log {
 }
 
 enum Input {
-    Own(Box<own::Reader<BufReader<File>>>),
-    Other(Kind, BufReader<File>),
+    Own(Box<own::Reader<BufReader<UntilStopped<File>>>>),
+    Other(Kind, BufReader<UntilStopped<File>>),
     /// One thread of it.
     Retirement(Box<read::Log>, u32),
 }
@@ -32,7 +33,8 @@ impl Log {
     /// Opens it and finds out what it is.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let on = |error: &dyn std::fmt::Display| Error::Message(format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(|error| on(&error))?;
+        // It may be a pipe: another program writes it.
+        let file = UntilStopped(File::open(path).map_err(|error| on(&error))?);
         let mut input = BufReader::with_capacity(1 << 20, file);
         let input = match log::detect(input.fill_buf().map_err(|error| on(&error))?) {
             Some(Kind::Own) => Input::Own(Box::new(own::Reader::new(input).map_err(|error| on(&error))?)),

@@ -32,14 +32,17 @@ mod record;
 mod retirement;
 mod stalls;
 mod stats;
+mod stop;
 mod svg;
 mod timeline;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracewright_core::text::Printable;
 
-use crate::output::{Outcome, report};
+use crate::output::{Error, Outcome};
 
 /// Read, explain and make processor traces.
 ///
@@ -75,7 +78,11 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().verb {
+    let verb = match Cli::try_parse() {
+        Ok(cli) => cli.verb,
+        Err(error) => return unparsed(error),
+    };
+    let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
@@ -98,7 +105,25 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is no error.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error.to_string());
+            error.report();
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints help, or why the arguments cannot be understood.
+fn unparsed(error: clap::Error) -> ExitCode {
+    // The message quotes arguments: it is made again, of arguments that may be printed.
+    let arguments = std::env::args_os();
+    let printable = arguments.map(|argument| Printable(&argument.to_string_lossy()).to_string());
+    let error = Cli::try_parse_from(printable).err().unwrap_or(error);
+    match error.print() {
+        // Whether that could be told or not.
+        _ if error.use_stderr() => ExitCode::from(2),
+        Ok(()) => ExitCode::from(error.exit_code() as u8),
+        Err(failed) if failed.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failed) => {
+            Error::from(failed).report();
             ExitCode::from(2)
         }
     }

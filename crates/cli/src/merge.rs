@@ -10,9 +10,8 @@ use tracewright_profile::{Profile, store};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, Form, Outcome, report, write};
 use crate::profile::open::{Counted, is_profile, read};
-use crate::profile::write;
 
 /// Add up profiles and captures.
 ///
@@ -93,7 +92,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             report(&format!("{}: no build ID: taken for the same in all that name it", binary.name));
         }
     }
-    write(&opts.output, &store::write(&profile))?;
+    let is_empty = profile.funnel.in_output == 0;
+    write(&opts.output, Form::Binary, &store::write(&profile), is_empty)?;
     if opts.json {
         let object = json!({
             "inputs": paths.len(),
@@ -104,10 +104,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             "taken": profile.taken(),
             "funnel": funnel::object(&profile.funnel),
         });
-        write("-".as_ref(), format!("{object}\n").as_bytes())?;
+        write("-".as_ref(), Form::Json, format!("{object}\n").as_bytes(), false)?;
     }
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);
-    let is_empty = profile.funnel.in_output == 0;
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr, stdout};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracewright_core::text::Printable;
 
 /// Below this a bar would only flash.
 const WORTH_IT: u64 = 32 << 20;
@@ -15,7 +16,7 @@ pub fn bar(len: u64, what: &str) -> ProgressBar {
     }
     let style = ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}");
     let bar = ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr_with_hz(5));
-    bar.set_message(what.to_owned());
+    bar.set_message(Printable(what).to_string());
     bar.enable_steady_tick(Duration::from_millis(200));
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }

@@ -103,7 +103,7 @@ fn numbers_are_those_of_a_listing() {
 fn source_and_instructions_are_shown() {
     let folder = Folder::new().unwrap();
     let capture = recorded(&folder, "divides");
-    let shown = tracewright(&["annotate", text(&capture), "main"]);
+    let shown = tracewright(&["annotate", text(&capture), "main", "--src", "programs"]);
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.starts_with("main in divides.elf at 0x"), "{shown}");
     assert!(shown.contains("\ndivides.c\n") && shown.contains("long rounds = argc > 1"), "{shown}");
@@ -125,4 +125,38 @@ fn unknown_functions_are_said() {
         assert_eq!(output.status.code(), Some(2));
         assert!(errors.contains(said), "{name}: {errors}");
     }
+}
+
+/// Debug information may name any file of the machine; here it is `./programs/args.c`, which is there.
+#[test]
+fn only_sources_in_folders_that_were_named_are_shown() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let source = root.join("programs/args.c");
+    let shown = |arguments: &[&str]| {
+        let output = run(&[&["annotate", text(&capture), "main"], arguments].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let shown = String::from_utf8_lossy(&output.stdout).contains("u32 checksum = CHECKSUM_START");
+        assert!(shown || errors.contains("--src FOLDER"), "{arguments:?}: {errors}");
+        shown
+    };
+    assert!(!shown(&[]));
+    let sources = folder.path().join("src");
+    std::fs::create_dir_all(sources.join("programs")).unwrap();
+    assert!(!shown(&["--src", text(&sources)]));
+    // A link leads out of the folder, whichever way it is found.
+    std::os::unix::fs::symlink(&source, sources.join("args.c")).unwrap();
+    std::os::unix::fs::symlink(&source, capture.join("args.c")).unwrap();
+    assert!(!shown(&["--src", text(&sources)]));
+    std::fs::copy(&source, sources.join("programs/args.c")).unwrap();
+    assert!(shown(&["--src", text(&sources)]));
+    assert!(!shown(&[]));
+    // Where it was compiled, if that is named.
+    assert!(shown(&["--src", "."]));
+    // What came with the capture may be shown.
+    std::fs::create_dir(capture.join("programs")).unwrap();
+    std::fs::copy(&source, capture.join("programs/args.c")).unwrap();
+    assert!(shown(&[]));
 }

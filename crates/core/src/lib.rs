@@ -15,6 +15,7 @@ pub mod port;
 pub mod protobuf;
 mod space;
 mod stamp;
+pub mod text;
 mod trace_id;
 
 pub use block::{Block, Ended};

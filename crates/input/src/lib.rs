@@ -40,6 +40,7 @@
 
 mod capture;
 pub mod etrace;
+pub mod file;
 pub mod folder;
 pub mod ini;
 mod mapping;

@@ -1,7 +1,6 @@
 //! The program that ran: memory dumps of the capture, and files that people name.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,6 +9,7 @@ use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, Image, Place};
 
 use crate::capture::Program;
+use crate::file::open_plain;
 use crate::{Capture, Problem, mapping};
 
 /// A program file named by people: `FILE` or `FILE@ADDRESS`.
@@ -243,11 +243,8 @@ const MOST_READ: u64 = 64 << 20;
 /// When it cannot be read.
 pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
     let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
-    let file = File::open(path).map_err(error)?;
+    let file = open_plain(path).map_err(error)?;
     let metadata = file.metadata().map_err(error)?;
-    if !metadata.is_file() {
-        return Err(Problem::memory_error(path, "is not a file"));
-    }
     if metadata.len() <= MOST_READ {
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
         file.take(MOST_READ).read_to_end(&mut bytes).map_err(error)?;

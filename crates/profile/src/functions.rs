@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tracewright_core::MemorySpace;
+use tracewright_core::text::Printable;
 use tracewright_image::Image;
 
 use crate::by_address::ByAddress;
@@ -17,7 +18,7 @@ pub struct Function {
     /// Where it begins, at the address that its file was linked for; `None`: no symbol is there, and it stands for all such code of
     /// the file.
     pub start: Option<u64>,
-    /// Its name; without a symbol that of the file, as `[libc.so]`.
+    /// Its name, which is printable; without a symbol that of the file, as `[libc.so]`.
     pub name: String,
 }
 
@@ -105,7 +106,7 @@ impl Functions {
         let Some(binary) = absent else { return self.at(program, place) };
         // No image has so many files.
         let file = Some(u32::MAX - place.binary);
-        self.number(Function { file, start: None, name: format!("[{}]", binary.file_name()) })
+        self.number(Function { file, start: None, name: format!("[{}]", Printable(binary.file_name())) })
     }
 
     /// The first file that is the same as one of the image.
@@ -146,5 +147,5 @@ impl Functions {
 fn unnamed(image: &Image, address: u64, space: MemorySpace) -> String {
     let Some(region) = image.region(address, space) else { return "?".into() };
     let path = region.mapped().map_or(region.name(), |(name, _)| name);
-    format!("[{}]", path.rsplit('/').next().unwrap_or(path))
+    format!("[{}]", Printable(path.rsplit('/').next().unwrap_or(path)))
 }

@@ -6,7 +6,6 @@ mod json;
 mod sources;
 mod text;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -20,7 +19,7 @@ use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, stdout};
+use crate::output::{Error, Form, Outcome, report, write};
 use crate::profile::open::{Counted, Decoded};
 
 /// Show the source and the instructions of a function, with counts, branch percentages and cycles.
@@ -54,7 +53,8 @@ pub struct Opts {
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     jobs: u16,
 
-    /// Where source files are that are not where they were compiled: FOLDER/src/main.c, FOLDER/main.c (repeat for more).
+    /// A folder with source files: those below it are shown, where they were compiled or under their names, as FOLDER/src/main.c or
+    /// FOLDER/main.c (repeat for more). Without it only source files in the capture folder are.
     #[arg(long = "src", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
 
@@ -90,14 +90,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => json::array(&functions, &profile),
         false => {
-            let mut sources = Sources::new(&opts.folders);
+            let mut sources = Sources::new(&opts.folders, &opts.capture.capture);
             let show = (!opts.no_source).then_some(&mut sources);
-            text::all(&functions, &profile, program, show)
+            let text = text::all(&functions, &profile, program, show);
+            if sources.any_missing() {
+                report("source files are not shown: name the folder that they are in with --src FOLDER");
+            }
+            text
         }
     };
-    let mut out = stdout();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), functions.is_empty())?;
     let rest = opts.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
     Ok(outcome.and(Outcome::from_errors(functions.is_empty().into())))

@@ -1,23 +1,34 @@
-//! Source files, wherever they are now.
+//! Source files, in the folders where they may be looked for.
+//!
+//! Debug information names any file it likes, so only files in folders that a person named are shown, and those that came with the
+//! capture. Links are followed first: a file counts as being where it really is.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use tracewright_input::file::read_plain;
 
 /// A source file that is longer is none.
 const LONGEST: u64 = 64 << 20;
 
 /// Source files that were asked for.
 pub struct Sources {
+    /// Without links.
     folders: Vec<PathBuf>,
     /// By the path that the compiler saw: the lines.
     files: HashMap<String, Option<Vec<String>>>,
 }
 
 impl Sources {
-    /// Files may also lie in these folders.
-    pub fn new(folders: &[PathBuf]) -> Self {
-        Self { folders: folders.to_vec(), files: HashMap::new() }
+    /// Looks for files in `folders`, and in the capture if that is a folder.
+    pub fn new(folders: &[PathBuf], capture: &Path) -> Self {
+        let all = folders.iter().map(PathBuf::as_path).chain(capture.is_dir().then_some(capture));
+        Self { folders: all.filter_map(|folder| folder.canonicalize().ok()).collect(), files: HashMap::new() }
+    }
+
+    /// Returns whether lines of a file that was not found, or may not be shown, were asked for.
+    pub fn any_missing(&self) -> bool {
+        self.files.values().any(Option::is_none)
     }
 
     /// A line, from 1 on; `None` if there is no such file or line.
@@ -29,16 +40,15 @@ impl Sources {
     }
 }
 
-/// The lines of a file: in a folder under as much of its path as there is, or where the compiler saw it.
+/// Reads the lines of a file: in a folder under as much of its path as there is, or where the compiler saw it, if that is in a folder.
 fn read(folders: &[PathBuf], path: &str) -> Option<Vec<String>> {
     let parts: Vec<_> = path.split(['/', '\\']).filter(|part| !matches!(*part, "" | "." | "..")).collect();
     let within = folders.iter().flat_map(|folder| {
         let parts = &parts;
         (0..parts.len()).map(move |first| folder.join(parts[first..].iter().collect::<PathBuf>()))
     });
-    let found = within
-        .chain([Path::new(path).to_owned()])
-        .find(|path| fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LONGEST))?;
-    let bytes = fs::read(found).ok()?;
+    let is_inside = |path: &PathBuf| folders.iter().any(|folder| path.starts_with(folder));
+    let found = within.chain([PathBuf::from(path)]).filter_map(|path| path.canonicalize().ok());
+    let bytes = found.filter(is_inside).find_map(|path| read_plain(&path, LONGEST).ok())?;
     Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }

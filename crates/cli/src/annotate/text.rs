@@ -84,7 +84,7 @@ fn line(
         *file = now;
     }
     let words = sources.line(source.file, source.line).unwrap_or("(source not found: --src)");
-    let shown: String = words.replace('\t', "    ").chars().filter(|letter| !letter.is_control()).collect();
+    let shown = words.replace('\t', "    ");
     let _ = writeln!(text, "{}", names::cut(&format!("{:>6}: {shown}", source.line), WIDTH));
 }
 

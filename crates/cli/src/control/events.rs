@@ -5,6 +5,7 @@ use std::path::Path;
 use tracewright_hart::{Events, Moment};
 
 use crate::output::Error;
+use tracewright_input::file::read_text;
 
 /// Events by name, and when each happens.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +25,8 @@ impl EventList {
             list.add(text).map_err(|why| Error::Message(format!("--event {text:?}: {why}")))?;
         }
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
+            let text =
+                read_text(path).map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
             for (number, line) in text.lines().enumerate() {
                 let line = line.split('#').next().unwrap_or_default().trim();
                 if !line.is_empty() {

@@ -110,7 +110,7 @@ impl Asked {
             Problem::Event(_) => message += &self.events.known(),
             _ => {}
         }
-        Error::Message(format!("{message}\n{}", error.shown(&self.text)))
+        Error::Marked(message, error.shown(&self.text).to_string())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
+use tracewright_core::text::Printable;
 use tracewright_profile::Program;
 use tracewright_profile::coverage::{Branch, Coverage, File, Function};
 
@@ -22,7 +23,7 @@ pub fn all(coverage: &Coverage, programs: &[Program]) -> String {
             false => binary(&mut of, functions),
         }
         if !of.is_empty() {
-            let _ = write!(text, "{}\n{of}", file.name);
+            let _ = write!(text, "{}\n{of}", Printable(&file.name));
         }
     }
     if text.is_empty() && !coverage.functions.is_empty() {

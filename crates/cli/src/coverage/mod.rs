@@ -5,8 +5,7 @@ mod json;
 mod missing;
 mod text;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
@@ -15,7 +14,7 @@ use tracewright_profile::{Profile, Program, export};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, report, stdout};
+use crate::output::{Error, Form, Outcome, report, write};
 use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
@@ -112,7 +111,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut shown = true;
     if let Some(path) = &opts.lcov {
         shown = path.as_os_str() != "-";
-        write(path, &export::lcov::write(&coverage))?;
+        let text = export::lcov::write(&coverage);
+        write(path, Form::Text, text.as_bytes(), text.is_empty())?;
     }
     if shown {
         let text = match (opts.json, opts.missing) {
@@ -121,9 +121,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             (false, true) => missing::all(&coverage, &programs),
             (false, false) => text::all(opts, &coverage),
         };
-        let mut out = stdout();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::json_if(opts.json && !opts.csv), text.as_bytes(), false)?;
     }
     report_outside(opts, &coverage);
     let rest = match opts.is_part() {
@@ -227,16 +225,6 @@ fn is_enough(opts: &Opts, totals: &Totals) -> bool {
         is_enough = false;
     }
     is_enough
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    if path.as_os_str() == "-" {
-        let mut out = stdout();
-        out.write_all(text.as_bytes())?;
-        return Ok(out.flush()?);
-    }
-    std::fs::write(path, text)
-        .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -1,6 +1,5 @@
 //! `decode --check`: what a trace tells beside what a log says.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -15,7 +14,7 @@ use super::protocol::Protocol;
 use super::{All, What, summary};
 use crate::check::{self, Checker, Expected, Knows, Records};
 use crate::log::Log;
-use crate::output::{Error, report, stdout};
+use crate::output::{Error, Form, report, write};
 use crate::retirement;
 
 impl All<'_> {
@@ -94,9 +93,7 @@ impl All<'_> {
             (false, Some(name)) => format!("{name}: {}", checked.text()),
             (false, None) => checked.text(),
         };
-        let mut out = stdout();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::json_if(self.opts.json), text.as_bytes(), false)?;
         if let (Some((offset, _)), false) = (checked.parted, is_whole) {
             summary::report_until(&self.buffer.name, &stopped, self.image, offset);
         }

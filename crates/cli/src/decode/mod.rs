@@ -46,7 +46,7 @@ use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::etrace::ends_inside;
 use crate::images;
-use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
+use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
 use crate::packets::report_unread;
 use crate::reader::Input;
 
@@ -318,12 +318,12 @@ impl All<'_> {
         if let Some(log) = &opts.check {
             self.check(&what, log)
         } else if opencsd {
-            what.decode(&OpenCsd { again }, "")
+            what.decode(&OpenCsd { again }, "", Form::Text)
         } else if opts.no_image {
             let json = opts.json.then(|| serde_json::to_string(&self.buffer.name).unwrap_or_default());
             let rows = Rows { json, ids: what.has_several_sources(), events: opts.events.clone() };
             what.report_no_broadcast();
-            what.decode(&rows, rows.columns())
+            what.decode(&rows, rows.columns(), Form::json_if(opts.json))
         } else {
             self.show(&what)
         }
@@ -356,13 +356,13 @@ impl All<'_> {
             _ => Detail::Blocks,
         };
         if opts.summary {
-            what.decode(&Totals { json: opts.json }, "")
+            what.decode(&Totals { json: opts.json }, "", Form::json_if(opts.json))
         } else if opts.json {
             let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
-            what.decode(&Json { buffer, detail, clocks: self.clocks }, "")
+            what.decode(&Json { buffer, detail, clocks: self.clocks }, "", Form::Json)
         } else {
             let text = Text { detail, clocks: self.clocks };
-            what.decode(&text, text.columns())
+            what.decode(&text, text.columns(), Form::Text)
         }
     }
 }
@@ -382,8 +382,8 @@ struct What<'a, T: Protocol> {
 
 impl<T: Protocol> What<'_, T> {
     /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
-    fn decode<P: Print>(&self, print: &P, columns: &str) -> Result<u64, Error> {
-        self.decode_into(print, columns, &mut stdout(), &mut Tally::default())
+    fn decode<P: Print>(&self, print: &P, columns: &str, form: Form) -> Result<u64, Error> {
+        self.decode_into(print, columns, &mut Output::stdout(form), &mut Tally::default())
     }
 
     /// The same; what is printed goes to `out`. `told` is what it came to; if `out` takes no more, until then.
@@ -434,7 +434,7 @@ impl<T: Protocol> What<'_, T> {
                     }
                     engine.window_done(&mut lanes, out)
                 });
-                if let Err(error) = done {
+                if let Err(error) = done.and_then(|_| print.written()) {
                     *told = engine.tally;
                     return Err(error.into());
                 }

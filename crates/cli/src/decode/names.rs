@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tracewright_core::MemorySpace;
+use tracewright_core::text::{Printable, is_printable};
 use tracewright_image::Image;
 
 /// `main+0x10`; without symbols, the file and the offset in its region, or in the file that was mapped there; else nothing. The name is cut so that all fits into
@@ -34,7 +35,10 @@ pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
         return symbol.name.to_owned();
     }
     match image.region(address, space) {
-        Some(region) => format!("[{}]", file_name(region.mapped().map_or(region.name(), |(name, _)| name))),
+        Some(region) => {
+            let path = region.mapped().map_or(region.name(), |(name, _)| name);
+            format!("[{}]", Printable(file_name(path)))
+        }
         None => "?".into(),
     }
 }
@@ -42,7 +46,7 @@ pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
 /// `main.c:12`.
 pub fn source(image: &Image, address: u64, space: MemorySpace) -> Option<String> {
     let found = image.symbols().source(address, space)?;
-    Some(format!("{}:{}", file_name(found.file), found.line))
+    Some(format!("{}:{}", Printable(file_name(found.file)), found.line))
 }
 
 /// The last part of a path.
@@ -50,8 +54,11 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// At most `width` characters of `name`, the last two of them dots if it was longer.
+/// Returns at most `width` characters of `name`, the last two of them dots if it was longer. What must not be printed is escaped.
 pub fn cut(name: &str, width: usize) -> String {
+    if !is_printable(name) {
+        return cut(&Printable(name).to_string(), width);
+    }
     match name.char_indices().nth(width) {
         None => name.to_owned(),
         Some(_) => name.chars().take(width.saturating_sub(2)).chain("..".chars()).collect(),

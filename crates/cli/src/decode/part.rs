@@ -1,5 +1,6 @@
 //! What decoding a part of a stream gave.
 
+use std::io;
 use std::ops::AddAssign;
 
 use tracewright_core::{Block, Element, GapReason, Isa, MemorySpace};
@@ -37,6 +38,10 @@ pub trait Print: Sync {
     /// Whether all elements from the beginning on must be told, though not all are printed.
     fn needs_all(&self) -> bool {
         false
+    }
+    /// Returns why what it writes itself could not be written, once it failed: decoding ends then.
+    fn written(&self) -> io::Result<()> {
+        Ok(())
     }
     /// How often each block of a source ran; what several decoders of it have counted is told one after another.
     fn counted(&self, _profile: Profile) {}

@@ -19,7 +19,7 @@ use crate::check::{Checked, Checker, Expected, Item, Knows, Log, Records, Told, 
 use crate::decode::in_memory;
 use crate::decode::part::{Range, Tally};
 use crate::decode::text::{Detail, Text};
-use crate::output::{Error, Outcome, stdout};
+use crate::output::{Error, Form, Outcome, Output};
 
 /// See it work: run a program, trace it, decode the trace, check every instruction.
 ///
@@ -61,7 +61,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let equal = checked.is_equal() && checked.equal.instructions == ran.instructions;
     let story = Story { ran: &ran, tally: &tally, checked: &checked, equal, kept: opts.keep.as_deref() };
-    let mut out = stdout();
+    let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {
         out.write_all(story.json().as_bytes())?;
     } else {

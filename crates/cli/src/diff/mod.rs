@@ -12,9 +12,8 @@ use tracewright_profile::diff::{Diff, Side};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, report, say};
+use crate::output::{Error, Form, Outcome, report, say, write};
 use crate::profile::open::{Counted, is_profile};
-use crate::profile::write;
 
 /// Show what got hotter and what got colder between two profiles or captures.
 ///
@@ -81,7 +80,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (_, true) => csv::rows(&diff),
         _ => text::all(&diff, &names, opts.top),
     };
-    write("-".as_ref(), out.as_bytes())?;
+    write("-".as_ref(), Form::json_if(opts.json), out.as_bytes(), false)?;
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);

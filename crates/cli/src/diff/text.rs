@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use tracewright_core::text::Printable;
 use tracewright_profile::diff::{Diff, change, share};
 
 use crate::record::grouped;
@@ -83,16 +84,18 @@ fn signed(before: u64, after: u64) -> String {
     difference(before, after) + &part
 }
 
-/// The first characters.
+/// Returns the first characters, as they may be printed.
 fn head(name: &str, most: usize) -> String {
+    let name = &*Printable(name).to_string();
     if name.chars().count() <= most {
         return name.to_owned();
     }
     name.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// The last characters.
+/// Returns the last characters, as they may be printed.
 fn tail(name: &str, most: usize) -> String {
+    let name = &*Printable(name).to_string();
     let count = name.chars().count();
     if count <= most {
         return name.to_owned();

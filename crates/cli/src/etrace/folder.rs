@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
+use tracewright_input::file::{MAX_PROGRAM, read_plain};
 use tracewright_input::{CaptureWriter, ImageFile};
 
 use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
@@ -124,7 +125,7 @@ impl Folder {
         self.add_programs(programs)?;
         let mut builder = Image::builder();
         for file in programs {
-            let bytes = std::fs::read(&file.path)
+            let bytes = read_plain(&file.path, MAX_PROGRAM)
                 .map_err(|error| Error::Message(format!("{}: cannot read: {error}", file.path.display())))?;
             // What is wrong with it is told by whoever reads the capture.
             let _ = match (bytes.starts_with(b"\x7fELF"), file.at) {

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use crate::stop::ending;
+
 /// A file that a trace is written to. As a ring it has so many bytes, and the newest take the place of the oldest, as in the buffer
 /// of a trace unit.
 #[derive(Debug)]
@@ -39,7 +41,7 @@ impl TraceFile {
 impl Write for TraceFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(size) = self.ring else {
-            let written = self.file.write(bytes)?;
+            let written = ending(self.file.write(bytes))?;
             self.written += written as u64;
             return Ok(written);
         };
@@ -48,7 +50,7 @@ impl Write for TraceFile {
             self.file.seek(SeekFrom::Start(0))?;
         }
         let room = usize::try_from(size - at).unwrap_or(usize::MAX).min(bytes.len());
-        let written = self.file.write(&bytes[..room])?;
+        let written = ending(self.file.write(&bytes[..room]))?;
         self.written += written as u64;
         Ok(written)
     }

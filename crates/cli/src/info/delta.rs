@@ -1,11 +1,13 @@
 //! A source's retirement-delta trace, in words.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tracewright_delta::{Config, Decoder, Item};
+use tracewright_input::file::open_plain;
+
+use crate::output::printable_path;
 
 /// Bytes in which a stream has its first sync; a ring that was cut, within two periods.
 const BEGIN: u64 = 1 << 13;
@@ -13,7 +15,7 @@ const BEGIN: u64 = 1 << 13;
 /// What it is made with, as its first sync says; and how many bytes it has.
 fn look(path: &Path) -> (Option<Config>, Option<u64>) {
     let mut bytes = Vec::new();
-    let file = File::open(path).and_then(|file| {
+    let file = open_plain(path).and_then(|file| {
         let len = file.metadata()?.len();
         file.take(BEGIN).read_to_end(&mut bytes)?;
         Ok(len)
@@ -38,7 +40,7 @@ pub fn text(out: &mut impl Write, path: &Path) -> std::io::Result<()> {
         (None, _) => "unknown: it has no sync where it begins".into(),
     };
     writeln!(out, "    format   {format}")?;
-    writeln!(out, "    file     {}", path.display())
+    writeln!(out, "    file     {}", printable_path(path))
 }
 
 /// The same as values.

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tracewright_core::text::Printable;
 use tracewright_image::{Image, Kind, RegionRef, Remark};
 
 use super::wrap;
@@ -111,9 +112,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The last part of a path, of which the end is kept if it is too long.
+/// Returns the last part of a path, of which the end is kept if it is too long. What must not be printed is escaped.
 fn short(path: &str, width: usize) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = &*Printable(path.rsplit('/').next().unwrap_or(path)).to_string();
     match name.chars().count() {
         len if len > width => "..".chars().chain(name.chars().skip(len + 2 - width)).collect(),
         _ => name.to_owned(),

@@ -10,12 +10,13 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::json;
+use tracewright_core::text::Printable;
 use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Piece, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
 use crate::images;
-use crate::output::{Error, Needs, Outcome, report_problems, stdout};
+use crate::output::{Error, Form, Needs, Outcome, Output, printable_path, report_problems};
 use crate::retirement;
 
 /// Show what a capture holds: sources and what their registers mean, trace buffers, memory images; or what a log of tracewright's plugin
@@ -51,7 +52,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let outcome = report_problems(&capture.problems, Needs::All);
     let outcome = outcome.and(report_problems(&problems, Needs::All));
     let remarks = images::remarks(&image, &opts.images);
-    let mut out = stdout();
+    let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {
         let mut json = json(&capture);
         let problems = capture.problems.iter().chain(&problems).map(ToString::to_string);
@@ -73,7 +74,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
-    writeln!(out, "capture {}", capture.path.display())?;
+    writeln!(out, "capture {}", printable_path(&capture.path))?;
     if let Some(description) = &capture.description {
         for (i, line) in wrap(description, 65).iter().enumerate() {
             writeln!(out, "  {:<11}  {line}", if i == 0 { "description" } else { "" })?;
@@ -87,12 +88,12 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     let mut alike: Vec<(&str, &EtraceSource)> = Vec::new();
     for source in &capture.sources {
         let id = source.number().map_or("unknown".into(), |id| format!("{id:#04x}"));
-        writeln!(out, "\nsource {} (ID {id}): {}", source.name, protocol(source))?;
+        writeln!(out, "\nsource {} (ID {id}): {}", Printable(&source.name), protocol(source))?;
         let name = source.name.as_str();
         let delta = source.delta.as_deref();
         if let Protocol::Etrace(source) = &source.protocol {
             match alike.iter().find(|(_, other)| other.config == source.config && other.isa == source.isa) {
-                Some((name, _)) => writeln!(out, "  as {name}")?,
+                Some((name, _)) => writeln!(out, "  as {}", Printable(name))?,
                 None => etrace::text(out, source)?,
             }
             alike.push((name, source));
@@ -102,14 +103,14 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
             continue;
         }
         if let Some((name, kind)) = &source.core {
-            writeln!(out, "  traces {name} ({kind})")?;
+            writeln!(out, "  traces {} ({})", Printable(name), Printable(kind))?;
         }
         let registers = words::explain(source);
         // A chip has many alike: say it once.
         if let Some((name, _)) =
             explained.iter().find(|(_, other)| !registers.is_empty() && *other == registers)
         {
-            writeln!(out, "  registers as {name}")?;
+            writeln!(out, "  registers as {}", Printable(name))?;
             continue;
         }
         for Explained { register, value, verb, words } in &registers {
@@ -125,9 +126,9 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         let size = buffer.bytes().map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
-        writeln!(out, "\nbuffer {}: {size}", buffer.name)?;
+        writeln!(out, "\nbuffer {}: {size}", Printable(&buffer.name))?;
         writeln!(out, "  format   {}", format_words(buffer.format))?;
-        writeln!(out, "  file     {}", buffer.path.display())?;
+        writeln!(out, "  file     {}", printable_path(&buffer.path))?;
         if let Some(pieces) = &buffer.pieces {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
             writeln!(out, "  pieces   {}{packed}", pieces.len())?;
@@ -208,7 +209,7 @@ fn piece(piece: &Piece) -> serde_json::Value {
 fn protocol(source: &Source) -> String {
     let unsupported = matches!(source.protocol, Protocol::Unsupported(..));
     let note = if unsupported { " (tracewright cannot read it yet)" } else { "" };
-    format!("{}{note}", source.protocol_name())
+    format!("{}{note}", Printable(&source.protocol_name()))
 }
 
 fn format_words(format: BufferFormat) -> &'static str {
@@ -222,8 +223,9 @@ fn format_words(format: BufferFormat) -> &'static str {
     }
 }
 
-/// Lines of at most `width` characters, broken at blanks.
+/// Returns lines of at most `width` characters, broken at blanks. What must not be printed is escaped.
 fn wrap(text: &str, width: usize) -> Vec<String> {
+    let text = &*Printable(text).to_string();
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last().map_or(0, String::len);

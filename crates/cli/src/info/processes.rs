@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tracewright_core::text::Printable;
 use tracewright_input::{Mapping, Process};
 
 use super::wrap;
@@ -53,8 +54,9 @@ pub fn json(processes: &[Process]) -> Value {
     processes.iter().map(process).collect()
 }
 
-/// The end of a text that is too long.
+/// Returns the end of a text that is too long. What must not be printed is escaped.
 fn tail(text: &str, width: usize) -> String {
+    let text = &*Printable(text).to_string();
     match text.chars().count() {
         len if len > width => "..".chars().chain(text.chars().skip(len + 2 - width)).collect(),
         _ => text.to_owned(),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use tracewright_core::text::Printable;
 use tracewright_etrace::packet::{Address, BranchMap, Context, Packet, QualStatus, Support};
 use tracewright_etrace::stream::Content;
 use tracewright_input::{Buffer, Capture};
@@ -11,7 +12,7 @@ use super::text::split_words;
 use crate::args::SelectArgs;
 use crate::etrace::{self, Found, Kind, Strangers, Visitor};
 use crate::line::Line;
-use crate::output::Error;
+use crate::output::{Error, printable_path};
 use crate::reader::Input;
 
 /// Bytes shown on a line; the rest goes on in the next.
@@ -31,7 +32,7 @@ pub fn print(
     let input = Input::open(buffer, &capture.checksums)?;
     if !json {
         if capture.buffers.len() > 1 {
-            writeln!(out, "buffer {} ({})", buffer.name, buffer.path.display())?;
+            writeln!(out, "buffer {} ({})", Printable(&buffer.name), printable_path(&buffer.path))?;
         }
         writeln!(out, "{:>10}  id  {:<17}  packet", "offset", "bytes")?;
     }

@@ -15,7 +15,7 @@ use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
-use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
+use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
 use crate::reader::{self, Found, Place, SourceId, Visitor};
 
 /// Show every packet of a capture.
@@ -104,7 +104,13 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
     let opencsd = opts.style == Style::Opencsd;
     let resync = if opencsd { Resync::NextByte } else { Resync::NextAsync };
     let options = reader::Options { resync, ..reader::Options::default() };
-    let mut visitor = Print { out: stdout(), printer, unread: [0; 0x80], errors: 0, failed: Ok(()) };
+    let mut visitor = Print {
+        out: Output::stdout(Form::json_if(opts.json)),
+        printer,
+        unread: [0; 0x80],
+        errors: 0,
+        failed: Ok(()),
+    };
     let buffers = opts.select.buffers(&capture, opencsd)?;
     if opencsd && opts.select.buffer.is_none() && capture.buffers.len() > 1 {
         report(&format!(

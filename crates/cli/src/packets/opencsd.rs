@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::TraceId;
+use tracewright_core::text::Printable;
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
@@ -68,7 +69,7 @@ impl Printer for OpenCsd {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
         self.skipped = vec![Skipped::default(); capture.sources.len()];
-        writeln!(out, "Using {} as trace source", buffer.name)?;
+        writeln!(out, "Using {} as trace source", Printable(&buffer.name))?;
         let framed = buffer.format != BufferFormat::SourceData;
         for &source in &buffer.sources {
             if let Protocol::Etm(params) = &capture.sources[source].protocol {

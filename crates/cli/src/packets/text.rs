@@ -1,12 +1,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use tracewright_core::text::Printable;
 use tracewright_etm::packet::Packet;
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use crate::line::Line;
+use crate::output::printable_path;
 use crate::reader::Found;
 
 /// Bytes shown on a line; the rest goes on in the next.
@@ -24,7 +26,7 @@ pub struct Text {
 impl Printer for Text {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         if capture.buffers.len() > 1 {
-            writeln!(out, "buffer {} ({})", buffer.name, buffer.path.display())?;
+            writeln!(out, "buffer {} ({})", Printable(&buffer.name), printable_path(&buffer.path))?;
         }
         writeln!(out, "{:>10}  id  {:<17}  packet", "offset", "bytes")
     }

@@ -1,11 +1,10 @@
 //! A branch list of simpleperf (a file, or in a recording) instead of a capture: what ran is followed through the programs.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use tracewright_core::Isa;
 use tracewright_image::{Image, Place};
+use tracewright_input::file::first_bytes;
 use tracewright_input::perf::{self, Found};
 use tracewright_input::{ImageFile, map_file};
 use tracewright_profile::branch_list::{self, Expanded, Listed, ListedKind};
@@ -21,10 +20,7 @@ const MOST_NAMED: usize = 3;
 
 /// Whether a file is a branch list, or a recording of simpleperf's that has one instead of trace.
 pub fn is_one(path: &Path) -> bool {
-    let mut head = [0; 26];
-    let is_list = path.is_file()
-        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
-        && branch_list::is_branch_list(&head);
+    let is_list = first_bytes::<26>(path).is_some_and(|head| branch_list::is_branch_list(&head));
     is_list || perf::branch_list(path).is_some()
 }
 

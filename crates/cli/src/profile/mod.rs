@@ -15,7 +15,7 @@ mod tests;
 mod text;
 mod windowed;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -31,7 +31,7 @@ use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, stdout};
+use crate::output::{Error, Form, Outcome, write};
 use crate::stalls::title;
 
 /// Count what ran, for people and for compilers.
@@ -161,6 +161,20 @@ impl Opts {
         self.format == Format::Table || self.format == Format::Csv && self.rows.are_of_table()
     }
 
+    /// Returns what the output is.
+    fn form(&self) -> Form {
+        match self.format {
+            Format::Tracewright
+            | Format::LlvmBinary
+            | Format::Pprof
+            | Format::BranchList
+            | Format::Gcov
+            | Format::Gcov16 => Form::Binary,
+            Format::Table if self.json => Form::Json,
+            _ => Form::Text,
+        }
+    }
+
     /// Whether the table needs to know in which order things ran.
     fn wants_order(&self) -> bool {
         self.calls || self.paths.is_some() || self.format == Format::Csv && self.rows.are_of_events()
@@ -183,6 +197,19 @@ impl Format {
         self.is_for_people() || binary.is_some_and(|binary| binary.is_elf)
     }
 
+    /// Returns whether a profile in this format tells of nothing that ran.
+    fn says_nothing(self, bytes: &[u8]) -> bool {
+        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
+        match self {
+            // The names of the columns.
+            Self::Csv => lines.count() <= 1,
+            // How many ranges and branches there are.
+            Self::Profgen => lines.all(|line| line == b"0\n"),
+            Self::BoltSimpleperf => lines.all(|line| line.starts_with(b"//")),
+            _ => bytes.is_empty(),
+        }
+    }
+
     /// Whether it is the profile of a single binary.
     fn is_of_one(self) -> bool {
         matches!(self, Self::Bolt | Self::BoltSimpleperf | Self::Fdata | Self::Profgen)
@@ -201,16 +228,8 @@ impl Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
-    let is_binary = matches!(
-        opts.format,
-        Format::Tracewright
-            | Format::LlvmBinary
-            | Format::Pprof
-            | Format::BranchList
-            | Format::Gcov
-            | Format::Gcov16
-    );
-    if is_binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
+    let form = opts.form();
+    if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
     let counted = if branch_list::is_one(&opts.capture.capture) {
@@ -254,11 +273,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
-    write(output, &bytes)?;
+    let is_empty = profile.funnel.in_output == 0 || opts.format.says_nothing(&bytes);
+    write(output, form, &bytes, is_empty)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
-    Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
+    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }
 
 /// The capture only counts.
@@ -327,15 +347,4 @@ fn in_output(profile: &Profile, format: Format) -> u64 {
     let is_told = |number: u32| format.has(binary(number)) && one.is_none_or(|one| one == Some(number));
     let blocks = profile.blocks.iter().filter(|(code, _)| is_told(code.start.binary));
     blocks.map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
-}
-
-/// Writes a file; `-` is standard output.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    if path.as_os_str() != "-" {
-        return std::fs::write(path, bytes)
-            .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())));
-    }
-    let mut out = stdout();
-    out.write_all(bytes)?;
-    Ok(out.flush()?)
 }

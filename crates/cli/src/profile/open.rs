@@ -1,10 +1,9 @@
 //! Where a profile comes from: a capture that is decoded, or a file that holds one.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use tracewright_image::{Builder, Image};
+use tracewright_input::file::first_bytes;
 use tracewright_input::{Capture, ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 
@@ -111,10 +110,7 @@ pub fn no_trace(
 
 /// Whether a file holds a profile.
 pub fn is_profile(path: &Path) -> bool {
-    let mut start = [0; store::MAGIC.len()];
-    path.is_file()
-        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && store::is_profile(&start)
+    first_bytes::<{ store::MAGIC.len() }>(path).is_some_and(|start| store::is_profile(&start))
 }
 
 /// The profile that a file holds.

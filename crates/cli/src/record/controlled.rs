@@ -7,7 +7,7 @@ use tracewright_hart::timing::{Model, Timed};
 use tracewright_hart::{Hart, Machine};
 use tracewright_image::Image;
 
-use super::keep::Keep;
+use super::keep::{Keep, Kept};
 use super::pair::Pair;
 use super::ring::{Hit, Ringed};
 use super::watch::Watch;
@@ -62,11 +62,11 @@ pub fn record<M: Machine>(
         && opts.listing.is_none()
         && !tracer.has_data()
         && opts.ring.ring.is_none();
-    let (stop, mut watch, mut qualified, tracer, stats, log_bytes) = if is_plain {
+    let (stop, mut watch, mut qualified, tracer, stats, kept) = if is_plain {
         let mut sink = Pair(Watch::new(), asked.controlled(plan, tracer));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, controlled) = sink;
-        (stop, watch, Qualified::of(&controlled), controlled.inner, None, None)
+        (stop, watch, Qualified::of(&controlled), controlled.inner, None, Kept::of_log(opts, None))
     } else {
         let trigger = trigger.as_ref().map(|(asked, plan)| asked.controlled(plan, Hit::default()));
         let ringed = Ringed::new(&opts.ring, trigger, asked.controlled(plan, WithData(tracer)));
@@ -84,7 +84,7 @@ pub fn record<M: Machine>(
         ringed.report(&opts.ring);
         let controlled = ringed.inner;
         let qualified = Qualified::of(&controlled);
-        (stop, watch, qualified, controlled.inner.0, stats, keep.finish(opts)?)
+        (stop, watch, qualified, controlled.inner.0, stats, keep.finish(opts))
     };
     watch.finish();
     let (instructions, pc) = (hart.core.instret, hart.core.pc);
@@ -97,7 +97,7 @@ pub fn record<M: Machine>(
         watch,
         seconds,
         timing: stats,
-        log_bytes,
+        kept,
         traced: None,
         qualified: Some(qualified),
         instructions,

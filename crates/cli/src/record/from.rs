@@ -95,10 +95,11 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
         }
     };
     watch.finish();
-    if let Some(error) = &error {
+    let unlisted = keep.unlisted();
+    let kept = keep.finish(opts);
+    if let Some(error) = error.as_ref().filter(|_| kept.failed.is_none()) {
         report(&format!("{}: {error}", path.display()));
     }
-    let unlisted = keep.unlisted();
     if unlisted > 0 {
         report(&format!(
             "the listing lacks {} instructions, whose code the log does not have: name the program that ran, or record with \
@@ -106,7 +107,6 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
             grouped(unlisted)
         ));
     }
-    let log_bytes = keep.finish(opts)?;
     let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
     let stop = if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit };
     let seconds = start.elapsed().as_secs_f64();
@@ -119,7 +119,7 @@ pub fn run(opts: &Opts, path: &Path) -> Result<Outcome, Error> {
     };
     let is_good = error.is_none() && unlisted == 0 && traced.is_none_or(|traced| !traced.is_cut());
     let timing = None;
-    let ran = Ran { stop, watch, seconds, timing, log_bytes, traced, qualified, instructions, pc: 0 };
+    let ran = Ran { stop, watch, seconds, timing, kept, traced, qualified, instructions, pc: 0 };
     let xlen = code.xlen.unwrap_or(xlen);
     ran.end(opts, xlen, is_good, |pc| code.by_address.get(&pc).copied().or_else(|| bits(places.image(), pc)))
 }

@@ -1,29 +1,46 @@
 //! What is written while a program runs: a log, a listing.
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use tracewright_core::Block;
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::{Access, Privilege, Retired, Retirements, Sink, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
-use super::{Details, Opts, on};
-use crate::output::Error;
+use super::{Details, Opts};
+use crate::output::{Error, FileError, Form, Output};
+use crate::stop::{Ending, ending};
 
 /// Files that are written. It is told everything; who writes only blocks and is in a hurry uses the writer itself.
 pub struct Keep {
     log: Option<Log>,
-    listing: Option<Listing>,
+    listing: Option<(Listing, Rc<RefCell<Lines>>)>,
 }
 
 type Listing = Retirements<Box<dyn FnMut(&Retired)>>;
 
+/// The lines of a listing, as far as they could be written.
+struct Lines {
+    out: Output,
+    written: io::Result<()>,
+}
+
+/// What became of the files.
+pub struct Kept {
+    /// How long the log is.
+    pub log_bytes: Option<u64>,
+    /// Why the first file that failed did. The run ended then.
+    pub failed: Option<Error>,
+}
+
 enum Log {
-    Blocks(Writer<File, false, false>),
-    All(Writer<File, true, true>),
-    Cycles(Writer<File, true, true, true>),
+    Blocks(Writer<Ending<File>, false, false>),
+    All(Writer<Ending<File>, true, true>),
+    Cycles(Writer<Ending<File>, true, true, true>),
 }
 
 impl Keep {
@@ -31,43 +48,60 @@ impl Keep {
     pub fn new(opts: &Opts, xlen: Xlen) -> Result<Self, Error> {
         let log = match &opts.log {
             None => None,
-            Some(path) => Some(log(opts, path, xlen).map_err(|error| on(path, &error))?),
+            Some(path) => Some(log(opts, path, xlen).map_err(|error| FileError::wrap(path, error))?),
         };
         let listing = match &opts.listing {
             None => None,
-            Some(path) => Some(listing(path, xlen).map_err(|error| on(path, &error))?),
+            Some(path) => Some(listing(path, xlen)?),
         };
         Ok(Self { log, listing })
     }
 
     /// Takes instructions from `code`, for logs that do not tell them.
     pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
-        self.listing = self.listing.map(|listing| listing.with_code(code));
+        self.listing = self.listing.map(|(listing, lines)| (listing.with_code(code), lines));
         self
     }
 
     /// Returns how many instructions the listing lacks, because nobody knew their code.
     pub fn unlisted(&self) -> u64 {
-        self.listing.as_ref().map_or(0, Retirements::unknown)
+        self.listing.as_ref().map_or(0, |(listing, _)| listing.unknown())
     }
 
-    /// Writes what is left. Returns how long the log is.
-    pub fn finish(self, opts: &Opts) -> Result<Option<u64>, Error> {
-        let Some(path) = &opts.log else { return Ok(None) };
-        let file = match self.log {
-            None => return Ok(None),
-            Some(Log::Blocks(writer)) => writer.finish(),
-            Some(Log::All(writer)) => writer.finish(),
-            Some(Log::Cycles(writer)) => writer.finish(),
+    /// Writes what is left.
+    pub fn finish(self, opts: &Opts) -> Kept {
+        let log = match self.log {
+            None => None,
+            Some(Log::Blocks(writer)) => Some(writer.finish()),
+            Some(Log::All(writer)) => Some(writer.finish()),
+            Some(Log::Cycles(writer)) => Some(writer.finish()),
         };
-        file.and_then(|file| file.metadata())
-            .map(|metadata| Some(metadata.len()))
-            .map_err(|error| on(path, &error))
+        let mut kept = Kept::of_log(opts, log);
+        if let Some((_, lines)) = self.listing {
+            let mut lines = lines.borrow_mut();
+            let written = std::mem::replace(&mut lines.written, Ok(()));
+            let flushed = written.and_then(|()| lines.out.flush());
+            kept.failed = kept.failed.or(flushed.err().map(Error::from));
+        }
+        kept
+    }
+}
+
+impl Kept {
+    /// Returns what became of a log, if there is one.
+    pub fn of_log(opts: &Opts, log: Option<io::Result<Ending<File>>>) -> Self {
+        let len = log.map(|file| file.and_then(|Ending(file)| file.metadata()).map(|about| about.len()));
+        match (len, &opts.log) {
+            (Some(Err(error)), Some(path)) => {
+                Self { log_bytes: None, failed: Some(FileError::wrap(path, error).into()) }
+            }
+            (len, _) => Self { log_bytes: len.and_then(Result::ok), failed: None },
+        }
     }
 }
 
 fn log(opts: &Opts, path: &Path, xlen: Xlen) -> io::Result<Log> {
-    let file = File::create(path)?;
+    let file = Ending(File::create(path)?);
     Ok(match (opts.details, opts.timing.is_some()) {
         (Details::Blocks, _) => Log::Blocks(Writer::new(file, xlen)?),
         (Details::All, false) => Log::All(Writer::new(file, xlen)?),
@@ -76,12 +110,16 @@ fn log(opts: &Opts, path: &Path, xlen: Xlen) -> io::Result<Log> {
 }
 
 /// A line for each instruction: cycle, address, bits, text, memory access.
-fn listing(path: &Path, xlen: Xlen) -> io::Result<Listing> {
-    let out: Box<dyn Write> =
-        if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(File::create(path)?) };
-    let mut out = BufWriter::new(out);
-    // What cannot be written is not told: who reads it has gone.
-    Ok(Retirements::new(Box::new(move |retired| drop(line(&mut out, retired, xlen)))))
+fn listing(path: &Path, xlen: Xlen) -> Result<(Listing, Rc<RefCell<Lines>>), Error> {
+    let lines = Rc::new(RefCell::new(Lines { out: Output::open(path, Form::Text)?, written: Ok(()) }));
+    let to = Rc::clone(&lines);
+    let take = move |retired: &Retired| {
+        let Lines { out, written } = &mut *to.borrow_mut();
+        if written.is_ok() {
+            *written = ending(line(out, retired, xlen));
+        }
+    };
+    Ok((Retirements::new(Box::new(take)), lines))
 }
 
 fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
@@ -210,7 +248,7 @@ impl Keep {
             Some(Log::All(writer)) => tell(writer),
             Some(Log::Cycles(writer)) => tell(writer),
         }
-        if let Some(listing) = &mut self.listing {
+        if let Some((listing, _)) = &mut self.listing {
             tell(listing);
         }
     }

@@ -10,6 +10,7 @@ use tracewright_hart::linux::{self, Linux, Streams};
 
 use super::Opts;
 use crate::output::Error;
+use tracewright_input::file::{MAX_PROGRAM, read_plain};
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -101,7 +102,7 @@ pub enum Loaded {
 /// Loads the program.
 pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
     let path = file(opts, program);
-    let bytes = std::fs::read(&path).map_err(|error| super::on(&path, &error))?;
+    let bytes = read_plain(&path, MAX_PROGRAM).map_err(|error| super::on(&path, &error))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
             let (core, machine) = Linux::load(&path, linux_options(opts, program))

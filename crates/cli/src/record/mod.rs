@@ -12,10 +12,7 @@ mod summary;
 mod watch;
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -23,12 +20,13 @@ use tracewright_core::Isa;
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Config, Model, Stats, Timed};
 use tracewright_hart::{Core, Hart, Machine, Sink, Stop};
+use tracewright_input::file::read_text;
 use tracewright_input::{ImageFile, OutputFolder};
 use tracewright_isa::riscv::Xlen;
 
 use self::controlled::Controls;
 pub use self::from::Code;
-use self::keep::Keep;
+use self::keep::{Keep, Kept};
 use self::machine::{Kind, Loaded};
 use self::pair::Maybe;
 pub use self::pair::Pair;
@@ -38,8 +36,9 @@ pub use self::summary::{grouped, traced_lines, unknown_line};
 pub use self::watch::Watch;
 use crate::control::{ControlArgs, Qualified};
 use crate::etrace::{DeltaArgs, DeltaSettings, Folder, Settings, TraceFile, Traced, Tracer, WithData};
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, FileError, Form, Outcome, report, write};
 use crate::port::PortArgs;
+use crate::stop::{self, Ending};
 
 /// Run a program and record every instruction it executes.
 ///
@@ -199,15 +198,11 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
             Some(Protocol::Etm4) => crate::etm::Settings::help(),
             Some(Protocol::Etrace) | None => Settings::help(),
         };
-        let mut out = crate::output::stdout();
-        out.write_all(help.as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
     if let Some(help) = opts.delta.help(opts.program.as_deref()) {
-        let mut out = crate::output::stdout();
-        out.write_all(help.as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
     if opts.qemu.qemu {
@@ -259,9 +254,7 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
 
 fn run_with(opts: &Opts) -> Result<Outcome, Error> {
     if opts.timing.as_deref() == Some("print") {
-        let mut out = crate::output::stdout();
-        out.write_all(Config::default().to_text().as_bytes())?;
-        out.flush()?;
+        write("-".as_ref(), Form::Text, Config::default().to_text().as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
     if let Some(log) = &opts.from {
@@ -304,7 +297,7 @@ fn timing(name: &str) -> Result<Model, Error> {
     let config = match Config::preset(name) {
         Some(config) => config,
         None => {
-            let text = std::fs::read_to_string(name).map_err(|error| {
+            let text = read_text(Path::new(name)).map_err(|error| {
                 let names: Vec<_> = Config::preset_names().collect();
                 Error::Message(format!(
                     "--timing {name}: neither a model ({}) nor a file that can be read: {error}",
@@ -362,7 +355,7 @@ struct Ran {
     watch: Watch,
     seconds: f64,
     timing: Option<Stats>,
-    log_bytes: Option<u64>,
+    kept: Kept,
     traced: Option<Traced>,
     /// What of it is traced, if not all.
     qualified: Option<Qualified>,
@@ -380,7 +373,8 @@ fn record<M: Machine>(
     tracer: Option<Tracer<TraceFile>>,
 ) -> Result<(Ran, Option<Tracer<TraceFile>>), Error> {
     let xlen = xlen(&hart.core);
-    hart.stop_when(ctrl_c());
+    stop::on_ctrl_c();
+    hart.stop_when(stop::flag());
     let tracer = match (controls, tracer) {
         (Some(controls), Some(tracer)) => {
             let (ran, tracer) = controlled::record(opts, controls, timing, hart, tracer)?;
@@ -392,14 +386,14 @@ fn record<M: Machine>(
     let watch = Watch::new();
     let limit = opts.max_instructions;
     let mut stats = None;
-    let (stop, mut watch, tracer, log_bytes) = if let Some(model) = timing {
+    let (stop, mut watch, tracer, kept) = if let Some(model) = timing {
         let mut sink =
             Timed::new(model, Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData)))));
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, Pair(keep, Maybe(tracer))) = sink.inner;
         let tracer = tracer.map(|WithData(tracer)| tracer);
         stats = Some(*sink.model.stats());
-        (stop, watch, tracer, keep.finish(opts)?)
+        (stop, watch, tracer, keep.finish(opts))
     } else if opts.listing.is_some()
         || opts.log.is_some() && opts.details == Details::All
         || tracer.as_ref().is_some_and(Tracer::has_data)
@@ -408,22 +402,22 @@ fn record<M: Machine>(
         let stop = hart.run(limit, &mut sink);
         let Pair(watch, Pair(keep, Maybe(tracer))) = sink;
         let tracer = tracer.map(|WithData(tracer)| tracer);
-        (stop, watch, tracer, keep.finish(opts)?)
+        (stop, watch, tracer, keep.finish(opts))
     } else if let Some(path) = &opts.log {
-        let file = File::create(path).map_err(|error| on(path, &error))?;
-        let writer = Writer::<_, false, false>::new(file, xlen).map_err(|error| on(path, &error))?;
+        let file = File::create(path).map_err(|error| FileError::wrap(path, error))?;
+        let writer = Writer::<_, false, false>::new(Ending(file), xlen);
+        let writer = writer.map_err(|error| FileError::wrap(path, error))?;
         let (stop, Pair(watch, writer), tracer) = run_traced(hart, limit, Pair(watch, writer), tracer);
-        let metadata = writer.finish().and_then(|file| file.metadata()).map_err(|error| on(path, &error))?;
-        (stop, watch, tracer, Some(metadata.len()))
+        (stop, watch, tracer, Kept::of_log(opts, Some(writer.finish())))
     } else {
         let (stop, watch, tracer) = run_traced(hart, limit, watch, tracer);
-        (stop, watch, tracer, None)
+        (stop, watch, tracer, Kept::of_log(opts, None))
     };
     watch.finish();
     let (instructions, pc) = (hart.core.instret, hart.core.pc);
     let seconds = start.elapsed().as_secs_f64();
     let (traced, qualified) = (None, None);
-    let ran = Ran { stop, watch, seconds, timing: stats, log_bytes, traced, qualified, instructions, pc };
+    let ran = Ran { stop, watch, seconds, timing: stats, kept, traced, qualified, instructions, pc };
     Ok((ran, tracer))
 }
 
@@ -442,19 +436,6 @@ fn run_traced<M: Machine, S: Sink>(
             (stop, both.0, Some(both.1))
         }
     }
-}
-
-/// Becomes true when Ctrl-C is pressed: what was recorded is kept then. The second time ends everything.
-fn ctrl_c() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let pressed = Arc::clone(&flag);
-    // Without it, Ctrl-C ends everything the first time.
-    let _ = ctrlc::set_handler(move || {
-        if pressed.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-    flag
 }
 
 fn xlen(core: &Core) -> Xlen {
@@ -487,6 +468,8 @@ impl Ran {
             Stop::Limit => {
                 Some(format!("stopped after {} instructions (--max-instructions)", self.instructions))
             }
+            // Why is told at the end.
+            Stop::Asked if self.kept.failed.is_some() => None,
             Stop::Asked => Some(format!("stopped by Ctrl-C after {} instructions", self.instructions)),
             Stop::Fault(why) => Some(why.clone()),
         };
@@ -504,7 +487,7 @@ impl Ran {
 
     /// Says what it came to. `code` tells the bits at an address.
     fn end(
-        self,
+        mut self,
         opts: &Opts,
         xlen: Xlen,
         good: bool,
@@ -512,7 +495,16 @@ impl Ran {
     ) -> Result<Outcome, Error> {
         let summary = Summary::new(&self, xlen, code);
         if let Some(path) = &opts.summary {
-            std::fs::write(path, summary.json(&self)).map_err(|error| on(path, &error))?;
+            write(path, Form::Json, summary.json(&self).as_bytes(), false)?;
+        }
+        if let Some(error) = self.kept.failed.take() {
+            return Err(match error.is_broken_pipe() {
+                true => error,
+                false => Error::Message(format!(
+                    "{error}; stopped after {} instructions: what was recorded until then is kept",
+                    self.instructions
+                )),
+            });
         }
         if !opts.quiet {
             summary.report(&self, opts);

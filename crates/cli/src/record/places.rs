@@ -1,13 +1,12 @@
 //! Addresses as people know them.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use tracewright_core::MemorySpace;
 use tracewright_hart::linux::Mapped;
 use tracewright_image::{Bytes, Image};
 use tracewright_input::ImageFile;
+use tracewright_input::file::{MAX_PROGRAM, first_bytes, read_plain};
 
 use super::watch::Watch;
 use crate::decode::names;
@@ -47,8 +46,7 @@ pub fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
 
 /// Whether a file is a program; others are mapped for their data.
 fn is_elf(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"\x7fELF"
+    first_bytes(path) == Some(*b"\x7fELF")
 }
 
 /// That of a program without an operating system.
@@ -61,8 +59,7 @@ pub fn file(path: &Path) -> Places {
 }
 
 fn bytes(path: &Path) -> Option<Bytes> {
-    let file = File::open(path).ok()?;
-    file.metadata().ok()?.is_file().then(|| std::fs::read(path).ok()).flatten().map(Bytes::new)
+    read_plain(path, MAX_PROGRAM).ok().map(Bytes::new)
 }
 
 impl Places {

@@ -157,7 +157,7 @@ impl Summary {
             let instructions = ran.qualified.map_or(self.instructions, |qualified| qualified.qualified);
             traced_lines(traced, instructions, opts.output.as_deref());
         }
-        if let (Some(bytes), Some(path)) = (ran.log_bytes, &opts.log) {
+        if let (Some(bytes), Some(path)) = (ran.kept.log_bytes, &opts.log) {
             let bits = 8.0 * bytes as f64 / self.instructions.max(1) as f64;
             line("log", bytes, &format!("bytes in {}, {bits:.2} bits an instruction", path.display()));
         }
@@ -178,7 +178,7 @@ impl Summary {
             "atomics": self.atomics, "multiply_divide": self.multiplies, "floating_point": self.floats,
             "system_calls": ran.watch.calls, "exceptions": ran.watch.exceptions, "interrupts": ran.watch.interrupts,
             "contexts": ran.watch.contexts.len(),
-            "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.log_bytes,
+            "cycles": ran.timing.as_ref().map(|timing| timing.cycles), "log_bytes": ran.kept.log_bytes,
             "traced_instructions": ran.qualified.map(|qualified| qualified.qualified),
             "trace_bytes": ran.traced.map(|traced| traced.bytes), "packets": ran.traced.map(|traced| traced.packets + traced.data_packets),
             "port": ran.traced.and_then(|traced| traced.port).map(|port| port.json()),

@@ -2,11 +2,12 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
+use tracewright_core::text::Printable;
 use tracewright_qemu::format::{Header, Off};
 use tracewright_qemu::read::{Error as ReadError, Log, Map};
 
 use super::{end_words, hex, open};
-use crate::output::{Error, Outcome, report, stdout};
+use crate::output::{Error, Form, Outcome, Output, printable_path, report};
 use crate::record::grouped;
 
 /// A thread, and what it came to.
@@ -31,7 +32,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
         .into_iter()
         .chain(threads.iter().filter_map(|thread| thread.end.as_ref().err()))
         .collect();
-    let mut out = stdout();
+    let mut out = Output::stdout(Form::json_if(as_json));
     if as_json {
         writeln!(out, "{}", json(path, &log, &threads, &problems))?;
     } else {
@@ -46,7 +47,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
 
 fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std::io::Result<()> {
     let (header, definitions) = (log.header(), log.definitions());
-    writeln!(out, "retirement log {}", path.display())?;
+    writeln!(out, "retirement log {}", printable_path(path))?;
     writeln!(out, "  processor  {} (plugin interface {} of QEMU)", header.target.name(), header.api)?;
     let parent = match header.forked_from {
         0 => String::new(),
@@ -54,7 +55,7 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std
     };
     writeln!(out, "  process    {}{parent}", header.pid)?;
     if !definitions.command().is_empty() {
-        writeln!(out, "  command    {}", definitions.command().join(" "))?;
+        writeln!(out, "  command    {}", Printable(&definitions.command().join(" ")))?;
     }
     writeln!(out, "  recorded   {}", recorded(header))?;
     let instructions: u64 = definitions.translations().iter().map(|of| u64::from(of.count)).sum();
@@ -71,13 +72,13 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std
     }
     for Map { start, end, offset, path, build_id } in definitions.maps() {
         let path = if path.is_empty() { "memory without a file" } else { path };
-        writeln!(out, "  {start:#x}-{end:#x} at {offset:#x} of {path}")?;
+        writeln!(out, "  {start:#x}-{end:#x} at {offset:#x} of {}", Printable(path))?;
         if !build_id.is_empty() {
             writeln!(out, "    build ID {}", hex(build_id))?;
         }
     }
     for note in definitions.notes() {
-        writeln!(out, "\nnote: {note}")?;
+        writeln!(out, "\nnote: {}", Printable(note))?;
     }
     Ok(())
 }

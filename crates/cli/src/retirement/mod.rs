@@ -6,11 +6,11 @@ mod programs;
 mod stats;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, Class, Ended};
+use tracewright_input::file::{first_bytes, open_plain};
 use tracewright_input::{Mapping, Process};
 use tracewright_qemu::format::{Header, MAGIC, Off};
 use tracewright_qemu::read::{Definitions, Log, Map, Translation};
@@ -23,15 +23,13 @@ use crate::output::{Error, report};
 
 /// Whether a file is one.
 pub fn is_log(path: &Path) -> bool {
-    let mut start = [0; MAGIC.len()];
-    path.is_file()
-        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && start == MAGIC
+    first_bytes(path) == Some(MAGIC)
 }
 
 /// Opens one.
 pub fn open(path: &Path) -> Result<Log, Error> {
-    Log::open(path).map_err(|error| Error::Message(format!("{}: {error}", path.display())))
+    let on = |error: &dyn Display| Error::Message(format!("{}: {error}", path.display()));
+    Log::new(open_plain(path).map_err(|error| on(&error))?).map_err(|error| on(&error))
 }
 
 /// The name that a thread has as a source of a capture.

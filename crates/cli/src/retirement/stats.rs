@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use tracewright_core::Block;
+use tracewright_core::text::Printable;
 use tracewright_hart::{Sink, Trap};
 use tracewright_qemu::read::{Log, Map, Totals};
 
 use super::open;
-use crate::output::{Error, Outcome, report, stdout};
+use crate::output::{Error, Form, Outcome, Output, printable_path, report};
 use crate::record::grouped;
 
 /// Counts what a retirement log holds, by thread and by mapping.
@@ -29,7 +30,7 @@ pub fn stats(path: &Path, thread: Option<u32>, as_json: bool) -> Result<Outcome,
         let what = thread.map_or("no thread".into(), |thread| format!("no thread {thread}"));
         return Err(Error::Message(format!("{}: the log has {what}", path.display())));
     }
-    let mut out = stdout();
+    let mut out = Output::stdout(Form::json_if(as_json));
     if as_json {
         writeln!(out, "{}", json(path, &log, &rows, &places))?;
     } else {
@@ -50,7 +51,7 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, rows: &[Row], places: &Pla
     writeln!(
         out,
         "retirement log {}: {}, {} translations",
-        path.display(),
+        printable_path(path),
         log.header().target.name(),
         grouped(count)
     )?;
@@ -75,7 +76,7 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, rows: &[Row], places: &Pla
     for (name, instructions) in places.sorted() {
         let share = 100.0 * instructions as f64
             / rows.iter().map(|row| row.1.instructions).sum::<u64>().max(1) as f64;
-        writeln!(out, "  {:>24} {share:>6.2}%  {name}", grouped(instructions))?;
+        writeln!(out, "  {:>24} {share:>6.2}%  {}", grouped(instructions), Printable(name))?;
     }
     Ok(())
 }

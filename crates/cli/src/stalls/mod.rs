@@ -6,7 +6,6 @@ mod pictures;
 mod table;
 mod text;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -17,7 +16,7 @@ use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
+use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
 use crate::{decode, images};
 
 /// Show where the cycles went, and what waited.
@@ -119,14 +118,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
     if let Some(path) = &opts.histogram {
-        write(path, &pictures::histogram(&title, &sources))?;
+        write(path, Form::Text, pictures::histogram(&title, &sources).as_bytes(), sources.is_empty())?;
     }
     if let Some(path) = &opts.timeline {
         let [source] = &mut sources[..] else {
             let message = "--timeline draws one source: say which with --id";
             return Err(Error::Message(message.into()));
         };
-        write(path, &pictures::timeline(&title, source, opts.top))?;
+        write(path, Form::Text, pictures::timeline(&title, source, opts.top).as_bytes(), false)?;
     }
     let text = match opts.json {
         true => {
@@ -135,20 +134,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         false => text::all(opts, &names, &sources, &tables, &image),
     };
-    let mut out = stdout();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// What a picture is of.
+/// Returns the title of a picture: the name of what it is of, as it may be printed.
 pub fn title(path: &Path) -> String {
-    let name =
-        path.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| path.display().to_string())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text)
-        .map_err(|error| Error::Message(format!("{}: cannot write: {error}", path.display())))
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    printable_path(whole.file_name().map_or(&*whole, Path::new))
 }

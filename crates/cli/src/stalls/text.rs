@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use tracewright_core::text::Printable;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
@@ -65,7 +66,7 @@ fn account(text: &mut String, name: &str, stalls: &Stalls) {
     let mut line = |number: u64, what: &str| {
         let _ = writeln!(text, "{:>16}  {what}", grouped(number));
     };
-    line(stalls.account().all(), &format!("cycles of {name}, from {}", clock(stalls.kind())));
+    line(stalls.account().all(), &format!("cycles of {}, from {}", Printable(name), clock(stalls.kind())));
     let parts = [
         (before, "before the first instruction"),
         (lost, "while trace was lost or switched off"),

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tracewright_core::text::Printable;
 use tracewright_etrace::stream::Content;
 use tracewright_input::{Buffer, Capture};
 
@@ -115,7 +116,7 @@ impl Count {
 
     pub fn text(&self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> std::io::Result<()> {
         let name = if buffer.name == "-" { "standard input" } else { &buffer.name };
-        writeln!(out, "buffer {name}: {} bytes", self.read)?;
+        writeln!(out, "buffer {}: {} bytes", Printable(name), self.read)?;
         for &index in &self.wanted {
             let (source, count) = (&capture.sources[index], &self.sources[index]);
             let id = source.number().unwrap_or(0);
@@ -124,7 +125,7 @@ impl Count {
             writeln!(
                 out,
                 "\nsource {} (ID {id:#04x}): {packets} packets, {bytes} bytes, {share} of the buffer",
-                source.name
+                Printable(&source.name)
             )?;
             if packets > 0 {
                 self.source_text(out, count, packets, bytes)?;

@@ -7,13 +7,14 @@ use std::io::Write;
 use clap::Args;
 use serde_json::json;
 use tracewright_core::TraceId;
+use tracewright_core::text::Printable;
 use tracewright_etm::packet::{Kind, Packet};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
-use crate::output::{Error, Needs, Outcome, report_problems, stdout};
+use crate::output::{Error, Form, Needs, Outcome, Output, report_problems};
 use crate::packets::report_unread;
 use crate::reader::{self, Found, Visitor};
 use crate::retirement;
@@ -52,7 +53,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let capture = opts.capture.open()?;
     let mut outcome = report_problems(&capture.problems, Needs::Trace);
-    let mut out = stdout();
+    let mut out = Output::stdout(Form::json_if(opts.json));
     let mut another = false;
     for buffer in opts.select.buffers(&capture, false)? {
         if is_etrace(buffer) {
@@ -230,7 +231,7 @@ impl Count {
         read: u64,
     ) -> std::io::Result<()> {
         let name = if buffer.name == "-" { "standard input" } else { &buffer.name };
-        writeln!(out, "buffer {name}: {read} bytes")?;
+        writeln!(out, "buffer {}: {read} bytes", Printable(name))?;
         for lost in &self.lost {
             writeln!(out, "  {lost}")?;
         }
@@ -242,8 +243,10 @@ impl Count {
             let id = source.id().map_or("unknown".into(), |id| id.to_string());
             if let Some(unread) = self.unread_of(source) {
                 let share = percent(unread, read);
-                writeln!(out, "\nsource {} (ID {id}): {unread} bytes, {share} of the buffer", source.name)?;
-                writeln!(out, "  not read: tracewright cannot read {} yet", source.protocol_name())?;
+                let name = Printable(&source.name);
+                writeln!(out, "\nsource {name} (ID {id}): {unread} bytes, {share} of the buffer")?;
+                let protocol = source.protocol_name();
+                writeln!(out, "  not read: tracewright cannot read {} yet", Printable(&protocol))?;
                 continue;
             }
             self.source_text(out, source, &id, &self.sources[index], read)?;
@@ -274,7 +277,7 @@ impl Count {
         writeln!(
             out,
             "\nsource {} (ID {id}): {packets} packets, {bytes} bytes, {share} of the buffer",
-            source.name
+            Printable(&source.name)
         )?;
         if bytes == 0 {
             return Ok(());

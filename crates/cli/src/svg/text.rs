@@ -1,5 +1,7 @@
 //! Text in pictures: how wide it is about, and what XML takes.
 
+use tracewright_core::text::is_unprintable;
+
 /// As XML takes it in text and in attributes. What XML cannot say, and what changes the direction of the text around it,
 /// becomes U+FFFD.
 pub fn escaped(text: &str) -> String {
@@ -12,10 +14,7 @@ pub fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' => out.push('\n'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
-                out.push('\u{fffd}');
-            }
+            c if is_unprintable(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use serde_json::json;
 use tracewright_profile::Thread;
 
-use super::Output;
 use super::gather::{Event, Unit, Viewer};
+use crate::output::Output;
 
 /// Writes events.
 pub struct Chrome {

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use tracewright_profile::Thread;
 
-use super::Output;
 use super::chrome::words;
 use super::gather::{Event, Unit, Viewer};
+use crate::output::Output;
 
 /// The version of the format: the profiler upgrades what is older than its own.
 const VERSION: u32 = 47;

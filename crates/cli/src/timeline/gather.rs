@@ -102,7 +102,7 @@ struct Hand<'h, 'a> {
 
 impl Hand<'_, '_> {
     fn event(&mut self, thread: u32, time: u64, event: Event<'_>) {
-        // After a failure there is nothing to do but to come to the end.
+        // After a failure nothing is written any more, and decoding ends soon.
         if self.shared.failed.is_none()
             && let Err(error) = self.shared.viewer.event(self.source, thread, time, event)
         {
@@ -157,13 +157,15 @@ impl<'a> Gather<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Writes the end; what each source came to.
-    pub fn finish(self) -> io::Result<Vec<Done>> {
+    /// Writes the end, unless there are no slices and an empty timeline is of no use. Returns what each source came to.
+    pub fn finish(self, even_if_empty: bool) -> io::Result<Vec<Done>> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
             None => {
-                shared.viewer.finish()?;
+                if even_if_empty || shared.done.iter().any(|source| source.slices > 0) {
+                    shared.viewer.finish()?;
+                }
                 Ok(shared.done)
             }
         }
@@ -199,6 +201,10 @@ impl<'a> Print for Gather<'a> {
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let (only, shared) = (self.only, self.shared());
         slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
+    }
+
+    fn written(&self) -> io::Result<()> {
+        self.shared().failed.take().map_or(Ok(()), Err)
     }
 
     /// Cycles are counted from the beginning.

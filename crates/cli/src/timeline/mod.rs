@@ -5,11 +5,11 @@ mod firefox;
 mod gather;
 mod perfetto;
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright_core::text::Printable;
 use tracewright_profile::Kind;
 use tracewright_profile::slices::{Limits, Shown};
 
@@ -19,7 +19,7 @@ use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
 use crate::profile::open::{Counted, Decoded, is_profile};
 use crate::record::grouped;
 
@@ -118,7 +118,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;
     let cycles = opts.filter.window()?.cycles.unwrap_or(0..u64::MAX);
     let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
-    let names: Vec<_> = capture.sources.iter().map(|source| source.name.clone()).collect();
+    let names: Vec<_> = capture.sources.iter().map(|source| Printable(&source.name).to_string()).collect();
     let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !opts.instructions) {
         Some(Kind::Delta | Kind::Counts) => Unit::Cycles,
         Some(Kind::Times) => Unit::Times,
@@ -134,7 +134,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
     decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.range(), 1)?;
-    let done = gather.finish().map_err(|error| failed(opts, &error))?;
+    let done = gather.finish(opts.output.as_os_str() == "-")?;
     // A recording has sources in several files, in most of which they have nothing.
     for Done { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
@@ -153,6 +153,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let is_empty = done.iter().all(|source| source.slices == 0);
     if is_empty {
         report("there are no slices: the timeline is empty");
+        report_unwritten(&opts.output);
         outcome = outcome.and(Outcome::HadErrors);
     }
     let (mut outside, mut shown) = (Outside::default(), Shown::default());
@@ -180,22 +181,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-type Output = Box<dyn Write + Send>;
-
 fn open(opts: &Opts) -> Result<Output, Error> {
-    if opts.output.as_os_str() == "-" {
-        if opts.format == Format::Perfetto && io::stdout().is_terminal() {
-            return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
-        }
-        return Ok(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
+    let form = if opts.format == Format::Perfetto { Form::Binary } else { Form::Json };
+    if form == Form::Binary && opts.output.as_os_str() == "-" && io::stdout().is_terminal() {
+        return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
-    let file = File::create(&opts.output).map_err(|error| failed(opts, &error))?;
-    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
-}
-
-fn failed(opts: &Opts, error: &io::Error) -> Error {
-    match opts.output.as_os_str() == "-" {
-        true => Error::Output(io::Error::new(error.kind(), error.to_string())),
-        false => Error::Message(format!("{}: cannot write: {error}", opts.output.display())),
-    }
+    Output::open(&opts.output, form)
 }

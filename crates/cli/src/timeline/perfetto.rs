@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use tracewright_profile::Thread;
 use tracewright_profile::export::protobuf::Writer;
 
-use super::Output;
 use super::chrome::words;
 use super::gather::{Event, Unit, Viewer};
+use crate::output::Output;
 
 /// Numbers of fields, as perfetto_trace.proto has them.
 mod field {

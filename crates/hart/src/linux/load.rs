@@ -122,7 +122,13 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    fs::read(path).map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
+    // A pipe, or a device, may never come to an end; a program names its dynamic linker.
+    let is_plain = |about: fs::Metadata| match about.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("not a plain file")),
+    };
+    let bytes = fs::metadata(path).and_then(is_plain).and_then(|()| fs::read(path));
+    bytes.map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
 }
 
 /// Reads a file of the tree; also returns what tells it from all others.

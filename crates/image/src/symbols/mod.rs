@@ -27,7 +27,7 @@ pub struct Symbols<'a> {
 /// A function, or a label in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Its name, demangled.
+    /// Its name, demangled, and printable: see [`tracewright_core::text`].
     pub name: &'a str,
     /// The address of its first instruction.
     pub start: u64,
@@ -64,7 +64,7 @@ pub struct SourceLine<'a> {
 /// A function at an address: the innermost inlined one, or one it is inlined into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The name of the function, demangled, if known.
+    /// The name of the function, demangled and printable, if known.
     pub function: Option<&'a str>,
     /// Its name for linkers, if known.
     pub linkage: Option<&'a str>,

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use cpp_demangle::DemangleOptions;
+use tracewright_core::text::{Printable, is_printable};
 
 /// A demangled name is cut here: some short mangled names stand for gigabytes.
 const MAX_SHOWN: usize = 0x4000;
@@ -15,13 +16,24 @@ pub(crate) fn without_version(raw: &[u8]) -> &[u8] {
     }
 }
 
+/// Returns whether the name to show may differ from the name in the file: it may be mangled, or not be printable.
+pub(crate) fn is_shown_otherwise(raw: &[u8]) -> bool {
+    is_mangled(raw) || !raw.iter().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 /// Whether a name may be mangled, so that demangling it is worth the try.
 pub(crate) fn is_mangled(raw: &[u8]) -> bool {
     [&b"_Z"[..], b"_R", b"_GLOBAL_"].iter().any(|prefix| raw.starts_with(prefix))
 }
 
-/// The name as the program's source has it.
+/// Returns the name to show: as the program's source has it, with all that must not be printed escaped. All names for people come
+/// from here, so that no format has to fear them.
 pub(crate) fn demangle(raw: &[u8]) -> Box<str> {
+    let name = unescaped(raw);
+    if is_printable(&name) { name } else { Printable(&name).to_string().into() }
+}
+
+fn unescaped(raw: &[u8]) -> Box<str> {
     let raw = String::from_utf8_lossy(without_version(raw));
     if is_mangled(raw.as_bytes()) {
         if let Ok(name) = rustc_demangle::try_demangle(&raw) {
@@ -87,6 +99,7 @@ mod tests {
         }
         assert_eq!(demangle_without_parameters(b"_ZN3foo3barEi").as_deref(), Some("foo::bar"));
         assert_eq!(&*demangle(b"caf\xe9"), "caf\u{fffd}");
+        assert_eq!(&*demangle(b"\x1b[2Jmain\n"), "\\x1b[2Jmain\\x0a");
     }
 
     #[test]

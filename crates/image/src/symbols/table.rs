@@ -113,7 +113,7 @@ impl Table {
         let is_called: [&dyn Fn(&Entry) -> bool; 3] = [
             &|entry| !entry.symbol.plt && name::without_version(self.raw(entry, file)) == name.as_bytes(),
             &|entry| {
-                (entry.symbol.plt || name::is_mangled(self.raw(entry, file)))
+                (entry.symbol.plt || name::is_shown_otherwise(self.raw(entry, file)))
                     && self.shown(entry, file) == name
             },
             &|entry| {

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use tracewright_etrace::Params;
 
+use crate::file::read_text;
+
 /// Takes all attributes in a file.
 pub(super) fn read(path: &Path, params: &mut Params) -> Result<(), String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("params={}: cannot read: {error}", path.display()))?;
+    let text = read_text(path).map_err(|error| format!("params={}: cannot read: {error}", path.display()))?;
     let mut any = false;
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

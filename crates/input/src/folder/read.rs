@@ -1,6 +1,5 @@
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_etrace::decode::Handler;
@@ -11,6 +10,7 @@ use super::value::{Document, Table, Wrong};
 use super::{CAPTURE_FILE, Checksums, FORMAT, checksums};
 use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
+use crate::file::read_plain;
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
 use crate::snapshot::{Dump, MemorySpace};
@@ -61,14 +61,7 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
 }
 
 pub(super) fn read(file: &Path) -> io::Result<String> {
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(io::Error::other("not a plain file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("longer than {MAX_BYTES} bytes, too long for a description")));
-    }
+    let bytes = read_plain(file, MAX_BYTES)?;
     // What is not UTF-8 is told by whatever it stands in.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

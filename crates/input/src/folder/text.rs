@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use tracewright_core::text::is_unprintable;
+
 use super::{CHECKSUMS_FILE, FORMAT};
 use crate::etrace::{self, EtraceSource, Group, encapsulation};
 
@@ -115,7 +117,7 @@ pub(super) fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', character]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            _ if character.is_control() => {
+            _ if is_unprintable(character) => {
                 let _ = write!(quoted, "\\u{:04x}", u32::from(character));
             }
             _ => quoted.push(character),

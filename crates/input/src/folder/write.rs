@@ -8,6 +8,7 @@ use super::text::Description;
 use super::{CAPTURE_FILE, CHECKSUMS_FILE, checksums};
 use crate::capture::Capture;
 use crate::etrace::EtraceSource;
+use crate::file::open_plain;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
@@ -143,7 +144,7 @@ impl CaptureWriter {
         let is_link = fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink());
         let same = || Some(fs::canonicalize(path).ok()? == fs::canonicalize(&copy).ok()?);
         if is_link || same() != Some(true) {
-            let mut from = File::open(path)
+            let mut from = open_plain(path)
                 .map_err(|error| Problem::memory_error(path, format!("cannot read: {error}")))?;
             let mut to = self.folder.create(&name)?;
             io::copy(&mut from, &mut to).map_err(|error| cannot_write(&copy, &error))?;

@@ -1,7 +1,5 @@
 //! A recording as a capture.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tracewright_image::Bytes;
@@ -18,6 +16,7 @@ use super::timeline::{Timeline, timeline};
 use super::unpack::unpack;
 use crate::Capture;
 use crate::capture::Packed;
+use crate::file::first_bytes;
 use crate::folder::Checksums;
 use crate::mapping::{Mapping, Process};
 use crate::problem::Problem;
@@ -37,11 +36,8 @@ fn data_file(path: &Path) -> PathBuf {
 
 /// Whether this is a recording of perf or simpleperf: a file, or a folder of them.
 pub fn is_recording(path: &Path) -> bool {
-    let mut magic = [0; 8];
-    let file = data_file(path);
-    let read = file.is_file().then(|| File::open(file).and_then(|mut file| file.read_exact(&mut magic)));
     // Those of other machines are told so.
-    matches!(read, Some(Ok(()))) && [MAGIC, b"2ELIFREP", b"PERFFILE"].contains(&&magic)
+    first_bytes(&data_file(path)).is_some_and(|magic| [MAGIC, b"2ELIFREP", b"PERFFILE"].contains(&&magic))
 }
 
 /// Opens a recording. Programs are looked for in the folders `symfs` when an image is made.

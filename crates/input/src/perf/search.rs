@@ -8,6 +8,7 @@ use tracewright_image::{Bytes, Facts};
 use super::packed_file::{ENDINGS, unpacked_file};
 use super::record::BuildId;
 use super::timeline::MappedFile;
+use crate::file::read_plain;
 use crate::program::{foreign, hex, map_file};
 
 /// Where to look.
@@ -92,9 +93,8 @@ impl<'a> Search<'a> {
         let mut listed = HashMap::new();
         for dir in symfs {
             let list = dir.join("build_id_list");
-            let is_small = list.metadata().is_ok_and(|list| list.is_file() && list.len() <= MOST_LIST);
-            let text =
-                if is_small { std::fs::read_to_string(&list).unwrap_or_default() } else { String::new() };
+            let text = read_plain(&list, MOST_LIST).unwrap_or_default();
+            let text = String::from_utf8(text).unwrap_or_default();
             for (id, path) in text.lines().filter_map(|line| line.split_once('=')) {
                 let id = id.trim().trim_start_matches("0x").to_ascii_lowercase();
                 listed.insert(id.trim_end_matches("00").to_owned(), dir.join(path.trim()));

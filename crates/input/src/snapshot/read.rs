@@ -1,11 +1,12 @@
 //! `snapshot.ini`, and the files it names.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Buffer, Device, Snapshot, device, overlap, trace};
+use crate::file::read_plain;
 use crate::folder::mappings;
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
@@ -48,13 +49,7 @@ pub(super) fn file_size(path: &Path) -> io::Result<u64> {
 }
 
 fn read_ini(path: &Path) -> io::Result<Vec<u8>> {
-    file_size(path)?;
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_INI_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_INI_BYTES {
-        return Err(io::Error::other(format!("longer than {MAX_INI_BYTES} bytes, too long for an ini file")));
-    }
-    Ok(bytes)
+    read_plain(path, MAX_INI_BYTES)
 }
 
 /// Version and description, from `[snapshot]`.

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use tracewright_core::text::Printable;
+
 use super::ranges::{Ranges, Targets};
 use crate::counts::{Binary, Profile};
 use crate::program::Program;
@@ -48,6 +50,6 @@ pub(super) fn comment(binary: &Binary) -> String {
     for at in 0..20 {
         let _ = write!(text, "{:02x}", binary.build_id.get(at).copied().unwrap_or(0));
     }
-    let _ = writeln!(text, "\n// {}", binary.name);
+    let _ = writeln!(text, "\n// {}", Printable(&binary.name));
     text
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
+use tracewright_core::text::Printable;
 use tracewright_core::{Ended, Role};
 use tracewright_flow::Instructions;
 use tracewright_image::Image;
@@ -45,7 +46,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
         let mut told = Sums::default();
         for ((file, line), &instructions) in lines.get(&number).into_iter().flatten() {
             if file.is_some() {
-                let _ = writeln!(body, "fi={}", file.as_deref().unwrap_or_default());
+                let _ = writeln!(body, "fi={}", Printable(file.as_deref().unwrap_or_default()));
             }
             let _ = writeln!(body, "{line} {}", row(&Sums { instructions, cycles: 0 }));
             told.instructions += instructions;
@@ -87,17 +88,17 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     )
 }
 
-fn object(file: Option<u32>, program: &Program) -> &str {
+fn object(file: Option<u32>, program: &Program) -> Printable<'_> {
     let found = file.and_then(|file| program.image().files().nth(file as usize));
-    found.map_or("???", |file| file.name())
+    Printable(found.map_or("???", |file| file.name()))
 }
 
 /// The source file and line that a function begins at.
-fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (&'p str, u32) {
+fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (Printable<'p>, u32) {
     let function = &functions.list()[number as usize];
     let at = function.start.zip(function.file.map(Image::space_of));
     let source = at.and_then(|(start, space)| program.image().symbols().source(start, space));
-    source.map_or(("???", 0), |source| (source.file, source.line))
+    source.map_or((Printable("???"), 0), |source| (Printable(source.file), source.line))
 }
 
 /// Instructions by function and line: all of a block belong to the function that it begins in.
@@ -112,7 +113,7 @@ fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> Has
         for at in Instructions::new(program.image(), program.space(code.start.binary), &block) {
             let place = Place { binary: code.start.binary, address: at.address };
             let source = program.source(place);
-            let file = source.map(|source| source.file).filter(|file| *file != main);
+            let file = source.map(|source| source.file).filter(|file| *file != main.0);
             *of.entry((file.map(str::to_owned), source.map_or(0, |source| source.line))).or_default() +=
                 runs.all();
             told += 1;

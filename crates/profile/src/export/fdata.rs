@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracewright_core::Role;
+use tracewright_core::text::Printable;
 use tracewright_flow::InBlock;
 
 use super::ranges::{Ranges, Targets, functions};
@@ -94,7 +95,7 @@ impl Names<'_> {
         let (start, name) = self.known.entry(start).or_insert_with(|| {
             let Some(found) = self.program.linkage(place) else { return (0, None) };
             let name = std::str::from_utf8(found.name).ok().map(|name| {
-                let name = name.replace(' ', "\\ ");
+                let name = Printable(name).to_string().replace(' ', "\\ ");
                 // Names that are not global may come again: BOLT numbers them by their addresses.
                 match found.global {
                     _ if found.plt => format!("{name}@PLT"),

@@ -32,9 +32,9 @@ pub fn write(calls: &CallTree, weight: Weight) -> String {
     for (at, node) in (0..).zip(calls.tree.nodes()) {
         let own = weight.of(&node.own);
         if own > 0 {
-            // What separates frames, and lines, cannot be in names.
+            // What separates frames cannot be in names. Nothing in them ends a line.
             let stack = calls.stack(at);
-            let names: Vec<_> = stack.iter().map(|name| name.replace(';', ":").replace('\n', " ")).collect();
+            let names: Vec<_> = stack.iter().map(|name| name.replace(';', ":")).collect();
             *stacks.entry(names.join(";")).or_default() += own;
         }
     }

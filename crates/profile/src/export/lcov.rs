@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use tracewright_core::text::Printable;
+
 use crate::coverage::{Coverage, File, Part};
 
 /// All source files.
@@ -12,17 +14,17 @@ use crate::coverage::{Coverage, File, Part};
 pub fn write(coverage: &Coverage) -> String {
     let mut text = String::new();
     for (number, file) in (0..).zip(&coverage.files).filter(|(_, file)| file.is_source) {
-        let _ = writeln!(text, "TN:\nSF:{}", one_line(&file.name));
+        let _ = writeln!(text, "TN:\nSF:{}", Printable(&file.name));
         let functions = coverage.functions_of(number);
         let mut part = Part::default();
         for function in functions {
-            let _ = writeln!(text, "FN:{},{}", function.line, one_line(&function.name));
+            let _ = writeln!(text, "FN:{},{}", function.line, Printable(&function.name));
         }
         for function in functions {
             // One that was entered elsewhere, or of whose beginning the trace does not tell, ran all the same.
             let ran = u64::from(function.ran());
             part += Part { hit: ran, all: 1 };
-            let _ = writeln!(text, "FNDA:{},{}", function.calls.max(ran), one_line(&function.name));
+            let _ = writeln!(text, "FNDA:{},{}", function.calls.max(ran), Printable(&function.name));
         }
         let _ = writeln!(text, "FNF:{}\nFNH:{}", part.all, part.hit);
         branches(&mut text, file);
@@ -47,9 +49,4 @@ fn branches(text: &mut String, file: &File) {
     }
     let Part { hit, all } = file.branches();
     let _ = writeln!(text, "BRF:{all}\nBRH:{hit}");
-}
-
-/// Names come from files that anybody may have written.
-fn one_line(name: &str) -> String {
-    name.replace(['\n', '\r'], "?")
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tracewright_core::Crc32;
+use tracewright_core::text::Printable;
 
 use super::protobuf::Writer;
 use crate::calls::CallTree;
@@ -96,7 +97,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     gzip(out.as_bytes())
 }
 
-/// Strings by their numbers.
+/// Strings by their numbers. They are printable: pprof writes them to terminals.
 #[derive(Default)]
 struct Strings {
     list: Vec<String>,
@@ -105,6 +106,7 @@ struct Strings {
 
 impl Strings {
     fn number(&mut self, text: &str) -> u64 {
+        let text = &*Printable(text).to_string();
         if let Some(&number) = self.numbers.get(text) {
             return number;
         }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tracewright_core::text::Printable;
+
 use super::arguments::{Arguments, Data};
 use super::count_page;
 use super::definitions::Definitions;
@@ -59,7 +61,7 @@ pub fn state() -> Option<&'static State> {
 
 /// Says something on standard error.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "tracewright: {text}");
+    let _ = writeln!(std::io::stderr(), "tracewright: {}", Printable(text));
 }
 
 impl State {

@@ -30,7 +30,7 @@ use self::summary::Summary;
 use super::{Opts, Protocol, on};
 use crate::control::Asked;
 use crate::etrace::LogData;
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, FileError, Outcome, report};
 
 /// Of programs that QEMU runs.
 #[derive(Args)]
@@ -267,7 +267,7 @@ impl Plan<'_> {
             Keep::create(&path, header).map(|keep| (path, keep))
         };
         let keep = match &self.opts.log {
-            Some(path) => Some(keep(path).map_err(|error| on(path, &error))?.1),
+            Some(path) => Some(keep(path).map_err(|error| FileError::wrap(path, error))?.1),
             None => None,
         };
         Ok((capture, keep))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tracewright_qemu::format::Target;
 
 use crate::output::Error;
+use tracewright_input::file::open_plain;
 
 /// A program that QEMU can run.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub fn find(named: &Path, sysroot: Option<&Path>) -> Result<Program, Error> {
     }
     let path = place(named, sysroot)?;
     let on = |why: String| Error::Message(format!("{}: {why}", path.display()));
-    let file = File::open(&path).map_err(|error| on(format!("cannot read: {error}")))?;
+    let file = open_plain(&path).map_err(|error| on(format!("cannot read: {error}")))?;
     let (target, interpreter) = look(&file, &path).map_err(on)?;
     let program = Program { path, target, interpreter };
     program.check_interpreter(sysroot)?;

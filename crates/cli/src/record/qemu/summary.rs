@@ -10,9 +10,9 @@ use super::counts::Tally;
 use super::process::Recorded;
 use super::program::Program;
 use super::status::{as_code, describe, signal_name};
-use crate::output::{Error, Outcome, report, say};
+use crate::output::{Error, Form, Outcome, report, say, write};
 use crate::port;
-use crate::record::{Opts, grouped, on, unknown_line};
+use crate::record::{Opts, grouped, unknown_line};
 
 /// What a run came to.
 pub struct Summary {
@@ -91,7 +91,7 @@ impl Summary {
             report(&format!("{}: {how}", self.name));
         }
         if let Some(path) = &opts.summary {
-            std::fs::write(path, self.json()).map_err(|error| on(path, &error))?;
+            write(path, Form::Json, self.json().as_bytes(), false)?;
         }
         if !opts.quiet {
             self.report(opts);

@@ -106,7 +106,7 @@ fn unescaped(text: &str) -> Result<String, String> {
             "lt" => '<',
             "gt" => '>',
             "quot" => '"',
-            "#39" => '\'',
+            "#39" | "apos" => '\'',
             _ => return Err(format!("&{name}; is not known")),
         });
         out += more;

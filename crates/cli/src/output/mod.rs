@@ -1,9 +1,17 @@
-//! Standard output and error, and how a verb ends.
+//! Standard output, files that results go to, standard error, and how a verb ends.
+
+mod escape;
+mod file;
 
 use std::fmt;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, Write};
+use std::path::Path;
 
+use tracewright_core::text::Printable;
 use tracewright_input::{Problem, Subject};
+
+pub use self::escape::Form;
+pub use self::file::{FileError, Output, report_unwritten, write};
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +43,22 @@ pub enum Error {
     Output(io::Error),
     /// The capture cannot be read, or the options do not fit it.
     Message(String),
+    /// The same, and lines of ours that mark the place.
+    Marked(String, String),
 }
 
 impl Error {
+    /// Writes it to standard error.
+    pub fn report(&self) {
+        match self {
+            Self::Marked(message, lines) => {
+                report(message);
+                lines.lines().for_each(say);
+            }
+            _ => report(&self.to_string()),
+        }
+    }
+
     /// Whether whoever read our output has gone.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -59,26 +80,31 @@ impl From<Problem> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Output(error) => write!(f, "cannot write the output: {error}"),
+            Self::Output(error) if error.get_ref().is_some_and(|inner| inner.is::<FileError>()) => {
+                error.fmt(f)
+            }
+            Self::Output(error) => write!(f, "standard output: cannot write: {error}"),
             Self::Message(message) => f.write_str(message),
+            Self::Marked(message, lines) => write!(f, "{message}\n{lines}"),
         }
     }
 }
 
-/// Buffered standard output.
-pub fn stdout() -> BufWriter<StdoutLock<'static>> {
-    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+/// Returns a path as it may be printed.
+pub fn printable_path(path: &Path) -> String {
+    Printable(&path.to_string_lossy()).to_string()
 }
 
-/// A line to standard error.
+/// Writes one line to standard error. Whatever foreign names are in it, it stays one line, and steers no terminal.
 pub fn report(line: &str) {
-    // There is nowhere left to report a failure to.
-    let _ = writeln!(io::stderr(), "tracewright: {line}");
+    say(&format!("tracewright: {line}"));
 }
 
-/// A line of a table to standard error.
+/// Writes a line of a table to standard error.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", line.trim_end());
+    // There is nowhere left to report a failure to.
+    let line = format!("{}\n", Printable(line.trim_end()));
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// What of a capture a verb needs to be whole.

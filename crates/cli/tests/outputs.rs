@@ -1,0 +1,295 @@
+//! Outputs that take no more: a full disk, a reader that has gone, standard error that is closed. And results that say nothing.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tracewright_testkit::qemu::Folder;
+
+/// A run that takes longer did not notice; the machine may be busy.
+const PROMPT: Duration = Duration::from_secs(60);
+
+/// A command line; `CAPTURE` and `ENDLESS` stand for a recording and a program that never ends.
+struct Case<'a> {
+    folder: &'a Folder,
+    line: &'a str,
+}
+
+struct Ended {
+    status: Option<i32>,
+    errors: String,
+}
+
+impl Case<'_> {
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+        let path = |name: &str| self.folder.path().join(name);
+        for word in self.line.split_whitespace() {
+            match word {
+                "CAPTURE" => command.arg(path("capture")),
+                "ENDLESS" => command.arg(path("endless.elf")),
+                "PROFILE" => command.arg(path("kept.prof")),
+                "LOG" => command.arg(path("run.log")),
+                "NEW" => command.arg(path("new")),
+                _ => command.arg(word),
+            };
+        }
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
+        command
+    }
+
+    fn ended(&self, mut child: Child) -> Ended {
+        let start = Instant::now();
+        let stderr = child.stderr.take().map(|mut stderr| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                stderr.read_to_end(&mut bytes).unwrap();
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if start.elapsed() > PROMPT {
+                child.kill().unwrap();
+                panic!("{}: runs on", self.line);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let errors = stderr.map_or_else(String::new, |thread| thread.join().unwrap());
+        assert!(!errors.contains("panicked"), "{}: {errors}", self.line);
+        Ended { status: status.code(), errors }
+    }
+}
+
+/// A recording, its log, its profile, and a program that never ends.
+fn recorded() -> Folder {
+    let folder = Folder::new().unwrap();
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin");
+    let mut elf = fs::read(programs.join("args.elf")).unwrap();
+    // A jump to itself in the place of the first instruction; `.text` is at this offset, and `_start` first in it.
+    elf[0x120..0x124].copy_from_slice(&0x6f_u32.to_le_bytes());
+    folder.write("endless.elf", &elf).unwrap();
+    for line in [
+        "record -q --protocol etrace --timing rocket_like --delta -o CAPTURE programs/bin/args.elf",
+        "record -q --log LOG programs/bin/args.elf",
+        "profile CAPTURE --format tracewright -o PROFILE",
+    ] {
+        let output = Case { folder: &folder, line }.command().output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    folder
+}
+
+/// Every verb, and every form of what it writes to standard output.
+const TO_STDOUT: [&str; 44] = [
+    "--help",
+    "record --help",
+    "info CAPTURE",
+    "info CAPTURE --json",
+    "info samples/retirement.log",
+    "stats CAPTURE",
+    "stats CAPTURE --json",
+    "stats samples/retirement.log",
+    "packets CAPTURE",
+    "packets CAPTURE --json",
+    "packets samples/hello --style opencsd",
+    "decode CAPTURE",
+    "decode CAPTURE --json",
+    "decode CAPTURE --instructions",
+    "decode CAPTURE --elements",
+    "decode CAPTURE --summary --json",
+    "decode CAPTURE --check LOG",
+    "decode samples/hello --style opencsd",
+    "decode samples/hello --no-image",
+    "profile CAPTURE",
+    "profile CAPTURE --json",
+    "profile CAPTURE --format csv",
+    "profile CAPTURE --format folded",
+    "profile CAPTURE --format flamegraph",
+    "profile CAPTURE --format pprof",
+    "profile CAPTURE --format tracewright",
+    "coverage CAPTURE",
+    "coverage CAPTURE --missing",
+    "coverage CAPTURE --json",
+    "coverage CAPTURE --csv",
+    "coverage CAPTURE --lcov -",
+    "stalls CAPTURE",
+    "stalls CAPTURE --json",
+    "annotate CAPTURE main",
+    "annotate CAPTURE main --json",
+    "timeline CAPTURE -o -",
+    "timeline CAPTURE --format perfetto -o -",
+    "timeline CAPTURE --format firefox -o -",
+    "diff CAPTURE PROFILE",
+    "merge CAPTURE PROFILE -o -",
+    "demo",
+    "encode --option help LOG",
+    "record --timing print",
+    "record -q --listing - ENDLESS",
+];
+
+/// Every option that names a file to write.
+const TO_FILE: [&str; 17] = [
+    "profile CAPTURE -o /dev/full",
+    "profile CAPTURE --json -o /dev/full",
+    "profile CAPTURE --format csv -o /dev/full",
+    "profile CAPTURE --format flamegraph -o /dev/full",
+    "profile CAPTURE --format pprof -o /dev/full",
+    "profile CAPTURE --format tracewright -o /dev/full",
+    "coverage CAPTURE --lcov /dev/full",
+    "stalls CAPTURE --histogram /dev/full",
+    "stalls CAPTURE --timeline /dev/full",
+    "timeline CAPTURE -o /dev/full",
+    "timeline CAPTURE --format perfetto -o /dev/full",
+    "timeline CAPTURE --format firefox -o /dev/full",
+    "merge CAPTURE PROFILE -o /dev/full",
+    "encode LOG -o NEW --summary /dev/full",
+    "record -q --summary /dev/full programs/bin/args.elf",
+    "record -q --log /dev/full ENDLESS",
+    "record -q --listing /dev/full ENDLESS",
+];
+
+#[test]
+fn a_full_disk_is_told_at_once() {
+    let folder = recorded();
+    for line in TO_STDOUT {
+        let case = Case { folder: &folder, line };
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = case.ended(case.command().stdout(full).stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
+        assert!(
+            ended.errors.contains("standard output: cannot write: No space left"),
+            "{line}: {}",
+            ended.errors
+        );
+    }
+    for line in TO_FILE {
+        let case = Case { folder: &folder, line };
+        let command = &mut case.command();
+        let ended = case.ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
+        assert!(ended.errors.contains("/dev/full: cannot write: No space left"), "{line}: {}", ended.errors);
+        let _ = fs::remove_dir_all(folder.path().join("new"));
+    }
+}
+
+/// Files may have at most 64 KiB.
+#[test]
+fn a_recording_that_finds_no_room_ends_and_is_kept() {
+    let folder = recorded();
+    let new = folder.path().join("new");
+    for (line, full) in [
+        ("record -q --protocol etrace --listing NEW.list -o NEW ENDLESS", "NEW.list"),
+        ("record -q --protocol etrace --log NEW.log --details all -o NEW ENDLESS", "NEW.log"),
+    ] {
+        let line = line.replace("NEW.", &format!("{}.", new.display()));
+        let case = Case { folder: &folder, line: &line };
+        let limited = &mut Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$@\"", "sh"]);
+        let command = case.command();
+        limited
+            .arg(command.get_program())
+            .args(command.get_args())
+            .current_dir(command.get_current_dir().unwrap());
+        let ended = case.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
+        let message = full.replace("NEW", new.to_str().unwrap()) + ": cannot write: File too large";
+        assert!(ended.errors.contains(&message), "{line}: {}", ended.errors);
+        assert!(ended.errors.contains("what was recorded until then is kept"), "{line}: {}", ended.errors);
+        let info = Case { folder: &folder, line: "decode NEW --summary" }.command().output().unwrap();
+        assert!(matches!(info.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&info.stderr));
+        fs::remove_dir_all(&new).unwrap();
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let folder = recorded();
+    for line in TO_STDOUT {
+        for lines in [0, 3] {
+            let case = Case { folder: &folder, line };
+            let mut child = case.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let mut read = [0; 1];
+            let mut left = lines;
+            while left > 0 && stdout.read(&mut read).unwrap() > 0 {
+                left -= u32::from(read[0] == b'\n');
+            }
+            drop(stdout);
+            let ended = case.ended(child);
+            // All may have been written before the reader went.
+            assert!(matches!(ended.status, Some(0 | 1)), "{line}: {:?} {}", ended.status, ended.errors);
+            assert!(!ended.errors.contains("cannot write"), "{line}: {}", ended.errors);
+        }
+    }
+}
+
+#[test]
+fn standard_error_may_be_closed() {
+    let folder = recorded();
+    let failing =
+        ["info /nowhere", "decode CAPTURE --wrong", "record --from /nowhere", "merge CAPTURE -o /nowhere/x"];
+    for line in TO_STDOUT.into_iter().filter(|line| !line.contains("ENDLESS")).chain(failing) {
+        let case = Case { folder: &folder, line };
+        let mut child = case.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        let ended = case.ended(child);
+        let expected = if failing.contains(&line) { Some(2) } else { Some(0) };
+        assert_eq!(ended.status, expected, "{line}");
+    }
+}
+
+/// What a writer makes when nothing that ran is in the result.
+#[test]
+fn a_result_that_says_nothing_leaves_no_file_and_replaces_none() {
+    let folder = recorded();
+    let formats = [
+        "table",
+        "csv",
+        "folded",
+        "flamegraph",
+        "pprof",
+        "callgrind",
+        "autofdo",
+        "branch-list",
+        "bolt",
+        "bolt-simpleperf",
+        "fdata",
+        "profgen",
+        "llvm",
+        "llvm-binary",
+        "gcov",
+        "gcov-16",
+        "tracewright",
+    ];
+    // Nothing ran in the last byte of the trace.
+    let nothing = "--from 0xffffffff";
+    let mut lines: Vec<String> =
+        formats.iter().map(|format| format!("profile CAPTURE --format {format} {nothing} -o NEW")).collect();
+    lines.extend([
+        format!("profile CAPTURE --json {nothing} -o NEW"),
+        format!("profile CAPTURE --format csv --rows branches {nothing} -o NEW"),
+        format!("coverage CAPTURE --file no-such-file --lcov NEW {nothing}"),
+        format!("timeline CAPTURE {nothing} -o NEW"),
+        format!("timeline CAPTURE --format perfetto {nothing} -o NEW"),
+        format!("timeline CAPTURE --format firefox {nothing} -o NEW"),
+        format!("merge CAPTURE {nothing} -o NEW"),
+    ]);
+    let new: PathBuf = folder.path().join("new");
+    for line in &lines {
+        let case = Case { folder: &folder, line };
+        for before in [None, Some("what was there before")] {
+            let _ = fs::remove_file(&new);
+            before.iter().for_each(|text| fs::write(&new, text).unwrap());
+            let output = case.command().output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {} {errors}", output.status);
+            assert!(!errors.is_empty() && !errors.contains("invalid value"), "{line}: {errors}");
+            assert_eq!(fs::read_to_string(&new).ok().as_deref(), before, "{line}: {errors}");
+        }
+    }
+}

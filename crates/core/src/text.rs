@@ -1,0 +1,87 @@
+//! Foreign text, made safe to print: symbols, paths and names come from files that anybody may have written.
+
+use core::fmt::{self, Write};
+
+/// Returns whether a character must not be printed as it is.
+///
+/// These are control characters (C0, DEL, C1), which steer terminals and end lines; line and paragraph separators; marks that
+/// reorder text (bidirectional controls); and the two code points that XML forbids besides (U+FFFE, U+FFFF).
+#[must_use]
+pub const fn is_unprintable(letter: char) -> bool {
+    matches!(
+        letter,
+        '\0'..='\x1f'
+            | '\x7f'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{fffe}'..='\u{ffff}'
+    )
+}
+
+/// Returns whether `text` prints as it is.
+#[must_use]
+pub fn is_printable(text: &str) -> bool {
+    // ASCII is nearly everything, and quickly seen.
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_unprintable)
+}
+
+/// Text that is printed with each [unprintable](is_unprintable) character escaped: `\x1b`, `\u{202e}`.
+///
+/// A width and an alignment apply only if nothing is escaped: use `to_string` first where columns matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printable<'t>(pub &'t str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_printable(self.0) {
+            return f.pad(self.0);
+        }
+        for letter in self.0.chars() {
+            match letter {
+                _ if !is_unprintable(letter) => f.write_char(letter)?,
+                '\0'..='\x7f' => write!(f, "\\x{:02x}", u32::from(letter))?,
+                _ => write!(f, "\\u{{{:x}}}", u32::from(letter))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::format;
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_or_ends_a_line_is_escaped() {
+        let table = [
+            ("main", "main"),
+            ("caf\u{e9} \u{5e9}\u{5dc}", "caf\u{e9} \u{5e9}\u{5dc}"),
+            ("\x1b[31m", "\\x1b[31m"),
+            ("a\nb\tc\r\0", "a\\x0ab\\x09c\\x0d\\x00"),
+            ("\x7f\u{85}\u{9b}\u{9f}\u{a0}", "\\x7f\\u{85}\\u{9b}\\u{9f}\u{a0}"),
+            ("\u{202e}\u{2066}\u{200f}\u{61c}", "\\u{202e}\\u{2066}\\u{200f}\\u{61c}"),
+            ("\u{2028}\u{2029}\u{ffff}", "\\u{2028}\\u{2029}\\u{ffff}"),
+            ("\u{2027}\u{202f}\u{206a}\u{fffd}", "\u{2027}\u{202f}\u{206a}\u{fffd}"),
+        ];
+        for (text, shown) in table {
+            assert_eq!(Printable(text).to_string(), shown);
+            assert_eq!(is_printable(text), text == shown);
+        }
+        assert_eq!(format!("{:>6}|", Printable("main")), "  main|");
+    }
+
+    #[test]
+    fn what_is_escaped_is_printable() {
+        for letter in '\0'..=char::MAX {
+            let mut bytes = [0; 4];
+            assert!(is_printable(&Printable(letter.encode_utf8(&mut bytes)).to_string()), "{letter:?}");
+        }
+    }
+}

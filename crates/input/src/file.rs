@@ -1,0 +1,101 @@
+//! How input files are opened: every file that a person, an option or another file names, except the trace itself.
+//!
+//! A name in a file that somebody else wrote may lead to a pipe that nobody writes to, or to a device that never ends. Only plain files
+//! are opened, and what is read whole has a limit. `tests/opening.rs` keeps other ways of opening files out of this crate and the command.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most bytes of text with parameters, events or timings. Files that people write are much shorter.
+pub const MAX_TEXT: u64 = 16 << 20;
+
+/// The most bytes of a program that is read whole.
+pub const MAX_PROGRAM: u64 = 4 << 30;
+
+/// Opens a plain file. Never waits, and opens no device.
+///
+/// # Errors
+/// When it cannot be opened, or is not a plain file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    // Opening some devices has an effect, so look first. What was put there in between must not make us wait.
+    check(fs::metadata(path)?.file_type())?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK);
+    let file = options.open(path)?;
+    check(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// `O_NONBLOCK` where its value is known. For plain files it means nothing.
+#[cfg(unix)]
+const NONBLOCK: i32 = {
+    let is_usual = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+    if cfg!(target_os = "linux") && is_usual { 0o4000 } else { 0 }
+};
+
+/// Reads a plain file of at most `limit` bytes.
+///
+/// # Errors
+/// When it cannot be read, is not a plain file, or is longer.
+pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_plain(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("longer than {limit} bytes, too long for what it should be")));
+    }
+    Ok(bytes)
+}
+
+/// Reads a plain file of text of at most [`MAX_TEXT`] bytes.
+///
+/// # Errors
+/// As [`read_plain`]; also when it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_plain(path, MAX_TEXT)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
+}
+
+/// Returns the first `N` bytes of a plain file; `None` if it cannot be read, or is shorter.
+pub fn first_bytes<const N: usize>(path: &Path) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    open_plain(path).and_then(|mut file| file.read_exact(&mut bytes)).ok()?;
+    Some(bytes)
+}
+
+fn check(kind: FileType) -> io::Result<()> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() { "a folder" } else { "a pipe, a socket or a device" };
+    Err(io::Error::other(format!("{what}, not a plain file")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_files_are_opened() {
+        for path in ["/dev/null", "/dev/zero", "/dev/tty"] {
+            let error = open_plain(Path::new(path)).unwrap_err();
+            assert_eq!(error.to_string(), "a pipe, a socket or a device, not a plain file", "{path}");
+        }
+        assert_eq!(open_plain(Path::new("/")).unwrap_err().to_string(), "a folder, not a plain file");
+        assert_eq!(open_plain(Path::new("/none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_is_read_whole_has_a_limit() {
+        let path = std::env::temp_dir().join(format!("tracewright-file-{}", std::process::id()));
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read_plain(&path, 5).unwrap(), b"12345");
+        assert!(read_plain(&path, 4).unwrap_err().to_string().starts_with("longer than 4 bytes"));
+        assert_eq!(read_text(&path).unwrap(), "12345");
+        assert_eq!(first_bytes(&path), Some(*b"123"));
+        assert_eq!(first_bytes::<6>(&path), None);
+        fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,53 @@
+//! Input files are opened in one place, `src/file.rs`, which refuses what is not a plain file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where a file is opened otherwise, and why that is right.
+const ALLOWED: [(&str, &str, &str); 2] = [
+    ("cli/src/input.rs", "File::open(path)", "the trace itself may be a pipe"),
+    (
+        "cli/src/log.rs",
+        "File::open(path)",
+        "a log that is traced may be a pipe; it is recognised by its first bytes",
+    ),
+];
+
+const OPENING: [&str; 3] = ["File::open(", "fs::read(", "fs::read_to_string("];
+
+fn sources(folder: &Path, all: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.ends_with("tests") => {}
+            true => sources(&path, all),
+            false => all.push(path),
+        }
+    }
+}
+
+#[test]
+fn nothing_else_opens_input_files() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for folder in ["input/src", "cli/src", "qemu/src/read"] {
+        sources(&crates.join(folder), &mut files);
+    }
+    assert!(files.len() > 100, "{}", files.len());
+    let mut found = Vec::new();
+    for path in &files {
+        let name = path.strip_prefix(crates).unwrap().to_str().unwrap();
+        if name == "input/src/file.rs" || name.ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for line in code.lines().filter(|line| OPENING.iter().any(|opening| line.contains(opening))) {
+            let is_allowed = |(file, what, _): &(&str, &str, &str)| *file == name && line.contains(what);
+            if !ALLOWED.iter().any(is_allowed) {
+                found.push(format!("{name}: {}", line.trim()));
+            }
+        }
+    }
+    assert_eq!(found, [] as [String; 0], "use tracewright_input::file");
+}
