@@ -64,14 +64,23 @@ impl Decoder<'_> {
         self.depth = 0;
     }
 
-    /// The trace ends: what happened before anything that is not certain is told.
+    /// The trace ends: what happened before anything that is not certain is told; that a transaction ended, too, if nothing is
+    /// uncertain at all.
     pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
-            if item.survives() {
-                self.tell_survivor(offset, item, sink);
-            } else if !matches!(item, Item::Address(_) | Item::Context(..) | Item::TraceInfo) {
-                break;
+            match item {
+                item if item.survives() => self.tell_survivor(offset, item, sink),
+                Item::Transaction(_) if self.depth == 0 => {
+                    // It cannot fail.
+                    let _ = self.commit_item(offset, item, sink);
+                }
+                Item::Transaction(_)
+                | Item::TransactionStart { p0: false }
+                | Item::Address(_)
+                | Item::Context(..)
+                | Item::TraceInfo => {}
+                _ => break,
             }
         }
         self.queue.clear();
