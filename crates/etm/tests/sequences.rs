@@ -152,6 +152,17 @@ fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>,
     here.write("trace.bin", &framed(&streams)).unwrap();
     here.write("code.bin", &code()).unwrap();
     let text = listed(here.path());
+    if !text.contains("Trace buffer done") {
+        // An error of one source ends the listing of all.
+        let Some((first, rest @ [_, ..])) = sources.split_first() else {
+            let why = text.lines().rev().find(|line| line.contains("0x0")).unwrap_or("no listing");
+            return sources.iter().map(|(of, _)| (of.trctraceidr as u8, Err(why.to_owned()))).collect();
+        };
+        let middle = rest.len() / 2;
+        let mut all = theirs(&[std::slice::from_ref(first), &rest[..middle]].concat());
+        all.extend(theirs(&rest[middle..]));
+        return all;
+    }
     sources.iter().map(|(of, _)| of.trctraceidr as u8).map(|id| (id, lister::elements(&text, id))).collect()
 }
 
@@ -183,15 +194,17 @@ fn is_contradiction(element: &Element) -> bool {
 }
 
 /// Whether it is known where execution is when instructions run, as in all trace: a context was told, and an address since
-/// tracing began.
+/// tracing began. What has stopped does not stop again.
 fn is_trace(packets: &[Packet]) -> bool {
-    let (mut has_context, mut has_address) = (false, false);
+    let (mut has_context, mut has_address, mut has_stopped) = (false, false, false);
     packets.iter().all(|packet| {
         match packet {
             Packet::AddressContext(..) => (has_context, has_address) = (true, true),
             Packet::Context(_) => has_context = true,
             Packet::Address(_) => has_address = true,
-            Packet::TraceOn => has_address = false,
+            Packet::TraceOn => (has_address, has_stopped) = (false, false),
+            Packet::Discard | Packet::Overflow if has_stopped => return false,
+            Packet::Discard | Packet::Overflow => (has_context, has_address, has_stopped) = (false, false, true),
             Packet::Atom(_) | Packet::Exception(_) | Packet::Mispredict(_) => return has_context && has_address,
             _ => {}
         }

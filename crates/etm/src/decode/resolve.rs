@@ -10,6 +10,10 @@ use crate::packet::Atoms;
 impl Decoder<'_> {
     /// The oldest `count` P0 elements happened.
     pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
+        // Then the count is wrong, and which of them happened is not known.
+        if count > self.depth {
+            return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
+        }
         while count > 0 {
             let Some((at, item)) = self.queue.pop() else {
                 return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
@@ -104,6 +108,6 @@ impl Decoder<'_> {
     #[cold]
     pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl Sink) {
         self.discard(sink);
-        self.lost(offset, GapReason::Contradiction(contradiction));
+        self.lost_here(offset, GapReason::Contradiction(contradiction), sink);
     }
 }
