@@ -34,7 +34,8 @@ fn move_code(program: &mut Vec<u8>) -> u64 {
     program.resize(offset as usize, 0);
     program.extend(code);
     let headers = word(program, 32) as usize;
-    let executable = (0..11).map(|number| headers + 56 * number).find(|&at| program[at] == 1 && program[at + 4] & 1 != 0);
+    let executable =
+        (0..11).map(|number| headers + 56 * number).find(|&at| program[at] == 1 && program[at + 4] & 1 != 0);
     let at = executable.unwrap() + 8;
     assert_eq!(word(program, at), ADDRESS);
     program[at..at + 8].copy_from_slice(&offset.to_le_bytes());
@@ -97,12 +98,19 @@ fn case(test: &str) -> Option<Case> {
     let read = |name: &str| fs::read_to_string(folder.join("oracle").join(name)).unwrap();
     let expected = shifted(&read("perf_etm.afdo.txt"), offset - ADDRESS);
     assert!(expected.contains(&format!("\n{offset:x}-")), "{expected}");
-    Some(Case { here, list: folder.join("oracle/perf_etm.bl"), recording, expected, bolt: read("perf_etm.bolt") })
+    Some(Case {
+        here,
+        list: folder.join("oracle/perf_etm.bl"),
+        recording,
+        expected,
+        bolt: read("perf_etm.bolt"),
+    })
 }
 
 impl Case {
     fn profile(&self, input: &Path, format: &str) -> String {
-        let output = tracewright(&["profile", text(input), "--symfs", text(self.here.path()), "--format", format]);
+        let output =
+            tracewright(&["profile", text(input), "--symfs", text(self.here.path()), "--format", format]);
         String::from_utf8(output.stdout).unwrap()
     }
 }
@@ -134,7 +142,9 @@ fn profiles_as_files_know_the_offsets_without_the_binary() {
         };
         text.lines().map(line).collect()
     };
-    for (stored, expected) in [(&one, case.expected.clone()), (&two, case.expected.clone()), (&sum, twice(&case.expected))] {
+    for (stored, expected) in
+        [(&one, case.expected.clone()), (&two, case.expected.clone()), (&sum, twice(&case.expected))]
+    {
         assert_eq!(case.profile(stored, "autofdo"), expected, "{}", stored.display());
     }
 }

@@ -71,7 +71,8 @@ fn on_the_command_line() {
     let Some(from) = captures().map(|captures| captures.join("coresight/tme_simple/session1.bin")) else {
         return skip("an ETE recorded as ETMv4", "no shared captures");
     };
-    let registers = "id=1,TRCCONFIGR=0x0,TRCIDR0=0x2801cea1,TRCIDR1=0x4100fff0,TRCIDR2=0xd0001088,TRCIDR8=0x0";
+    let registers =
+        "id=1,TRCCONFIGR=0x0,TRCIDR0=0x2801cea1,TRCIDR1=0x4100fff0,TRCIDR2=0xd0001088,TRCIDR8=0x0";
     let [ete, etm4] = ["ete", "etm4"].map(|protocol| format!("{protocol},{registers}"));
     let common = [text(&from), "--packing", "source", "--elements", "--source"];
     same(&[&common[..], &[&ete]].concat(), &[&common[..], &[&etm4]].concat());

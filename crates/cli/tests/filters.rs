@@ -352,7 +352,10 @@ fn timestamps_hold_up_to_the_next() {
 
 /// A copy of a sample whose registers do not say what is switched on: TRCCONFIGR without the bits `less`.
 fn without(folder: &Folder, sample: &str, less: u32) -> PathBuf {
-    let (from, to) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(sample), folder.path().join(sample));
+    let (from, to) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(sample),
+        folder.path().join(sample),
+    );
     fs::create_dir_all(&to).unwrap();
     let mut changed = 0;
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {

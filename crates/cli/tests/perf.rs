@@ -142,7 +142,8 @@ fn elements_are_those_that_simpleperf_lists() {
         assert_eq!(ours.len(), expected.len(), "{}", case.name);
         let mut relocated = 0;
         for (ours, expected) in ours.iter().zip(&expected) {
-            if case.name == "perf_kernel" && expected.2.contains(UNRELOCATED) && !ours.2.contains(UNRELOCATED) {
+            if case.name == "perf_kernel" && expected.2.contains(UNRELOCATED) && !ours.2.contains(UNRELOCATED)
+            {
                 assert!(ours.2.contains(RELOCATED[relocated]), "{ours:?}");
                 assert_eq!((ours.0, &ours.1), (expected.0, &expected.1));
                 relocated += 1;

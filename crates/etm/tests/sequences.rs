@@ -12,8 +12,8 @@ use std::process::Command;
 use tracewright_core::{Element, GapReason, MemorySpace};
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::{
-    Address, AddressForm, Atoms, Context, CycleCount, Emitter, Exception, InstructionSet, Packet, Parser, ReturnAddress,
-    Security, Timestamp, TraceInfo,
+    Address, AddressForm, Atoms, Context, CycleCount, Emitter, Exception, InstructionSet, Packet, Parser,
+    ReturnAddress, Security, Timestamp, TraceInfo,
 };
 use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_image::{Bytes, Image};
@@ -37,7 +37,8 @@ fn address(value: u64) -> Address {
 /// What sequences are made of: packets that belong together.
 fn alphabet() -> Vec<(&'static str, Vec<Packet>)> {
     let context = |level| Context::new(level, true, Security::NonSecure);
-    let exception = |return_address| Packet::Exception(Exception { number: 0xe, return_address, fault_pending: false });
+    let exception =
+        |return_address| Packet::Exception(Exception { number: 0xe, return_address, fault_pending: false });
     let one = |name, packet| (name, vec![packet]);
     vec![
         one("start", Packet::TransactionStart),
@@ -52,7 +53,10 @@ fn alphabet() -> Vec<(&'static str, Vec<Packet>)> {
         one("timestamp", Packet::Timestamp(Timestamp { value: 0x25, bytes: 1, cycles: None })),
         one("cycles", Packet::CycleCount(CycleCount { format: 3, commit: None, cycles: Some(3) })),
         ("exception", vec![exception(ReturnAddress::Follows), Packet::Address(address(CODE + 4))]),
-        ("exception at target", vec![exception(ReturnAddress::FollowsAtTarget), Packet::Address(address(CODE + 0x300))]),
+        (
+            "exception at target",
+            vec![exception(ReturnAddress::FollowsAtTarget), Packet::Address(address(CODE + 0x300))],
+        ),
         one("trace on", Packet::TraceOn),
         one("commit", Packet::Commit(1)),
         one("cancel", Packet::CancelF1 { count: 1, mispredict: false }),
@@ -90,7 +94,8 @@ fn bytes(params: &Params, packets: &[Packet]) -> Option<Vec<u8>> {
 fn ours(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
     let mut elements = Vec::new();
     let told = |_: u64, element: &Element| elements.push(*element);
-    let options = Options { trust_images: true, join_source_walks: true, repeat_no_code: true, no_image: false };
+    let options =
+        Options { trust_images: true, join_source_walks: true, repeat_no_code: true, no_image: false };
     let mut feed = Feed { decoder: Decoder::new(params, image, options).unwrap(), sink: told };
     let mut parser = Parser::new(params.clone());
     parser.feed(bytes, &mut feed);
@@ -141,11 +146,20 @@ fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>,
              [dump1]\nfile=code.bin\naddress={CODE:#x}\nlength=0x1000\n"
         );
         write(&format!("cpu_{number}.ini"), &core);
-        writeln!(devices, "device{}=cpu_{number}.ini\ndevice{}=unit_{number}.ini", 2 * number, 2 * number + 1).unwrap();
+        writeln!(
+            devices,
+            "device{}=cpu_{number}.ini\ndevice{}=unit_{number}.ini",
+            2 * number,
+            2 * number + 1
+        )
+        .unwrap();
         writeln!(buffers, "ETE_{number}=ETB").unwrap();
         writeln!(cores, "cpu_{number}=ETE_{number}").unwrap();
     }
-    write("snapshot.ini", &format!("[snapshot]\nversion=1.0\n[device_list]\n{devices}[trace]\nmetadata=trace.ini\n"));
+    write(
+        "snapshot.ini",
+        &format!("[snapshot]\nversion=1.0\n[device_list]\n{devices}[trace]\nmetadata=trace.ini\n"),
+    );
     let buffer = "[trace_buffers]\nbuffers=buffer1\n[buffer1]\nname=ETB\nfile=trace.bin\nformat=coresight\n";
     write("trace.ini", &format!("{buffer}[source_buffers]\n{buffers}[core_trace_sources]\n{cores}"));
     let streams: Vec<_> = sources.iter().map(|(of, bytes)| (of.trctraceidr as u8, bytes.clone())).collect();
@@ -204,8 +218,12 @@ fn is_trace(packets: &[Packet]) -> bool {
             Packet::Address(_) => has_address = true,
             Packet::TraceOn => (has_address, has_stopped) = (false, false),
             Packet::Discard | Packet::Overflow if has_stopped => return false,
-            Packet::Discard | Packet::Overflow => (has_context, has_address, has_stopped) = (false, false, true),
-            Packet::Atom(_) | Packet::Exception(_) | Packet::Mispredict(_) => return has_context && has_address,
+            Packet::Discard | Packet::Overflow => {
+                (has_context, has_address, has_stopped) = (false, false, true)
+            }
+            Packet::Atom(_) | Packet::Exception(_) | Packet::Mispredict(_) => {
+                return has_context && has_address;
+            }
             _ => {}
         }
         true
@@ -250,8 +268,13 @@ fn short_sequences_tell_what_opencsd_lists() {
                         packets.extend([Packet::TraceOn, Packet::AddressContext(address(CODE), context)]);
                     }
                     sequence.iter().for_each(|&letter| packets.extend(&letters[letter].1));
-                    let Some(bytes) = bytes(&params, &packets).filter(|_| is_trace(&packets)) else { continue };
-                    names.insert(id, (sequence.iter().map(|&letter| letters[letter].0).collect::<Vec<_>>(), params));
+                    let Some(bytes) = bytes(&params, &packets).filter(|_| is_trace(&packets)) else {
+                        continue;
+                    };
+                    names.insert(
+                        id,
+                        (sequence.iter().map(|&letter| letters[letter].0).collect::<Vec<_>>(), params),
+                    );
                     sources.push((registers, bytes));
                 }
                 let listed = theirs(&sources);
@@ -263,12 +286,16 @@ fn short_sequences_tell_what_opencsd_lists() {
                         continue;
                     }
                     let ours = ours.into_iter().filter(|element| {
-                        !matches!(element, Element::Lost(GapReason::Start) | Element::Gap { .. } | Element::End)
+                        !matches!(
+                            element,
+                            Element::Lost(GapReason::Start) | Element::Gap { .. } | Element::End
+                        )
                     });
                     let ours = without_repeated_contexts(ours.map(as_listed));
                     compared += 1;
                     if Ok(&ours) != listed[&id].as_ref() {
-                        let what = format!("P0 {start_is_p0}, speculation {max_spec}, started {started}: {name:?}");
+                        let what =
+                            format!("P0 {start_is_p0}, speculation {max_spec}, started {started}: {name:?}");
                         wrong.push(format!("{what}\n    ours    {ours:?}\n    OpenCSD {:?}", listed[&id]));
                     }
                 }

@@ -144,7 +144,9 @@ impl Image {
     /// there leads to [`UNKNOWN_TARGET`].
     pub fn is_unrelocated(&self, address: u64, space: MemorySpace) -> bool {
         let Some(region) = self.owner(address, space) else { return false };
-        let Some((elf, bias)) = self.files[region.file as usize].elf.as_ref().zip(region.bias) else { return false };
+        let Some((elf, bias)) = self.files[region.file as usize].elf.as_ref().zip(region.bias) else {
+            return false;
+        };
         elf.unrelocated.binary_search(&address.wrapping_sub(bias)).is_ok()
     }
 

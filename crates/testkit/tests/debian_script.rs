@@ -102,7 +102,10 @@ fn packages_come_from_the_sources_of_apt() {
     apt.release("bookworm", "armel");
     let uri = apt.uri();
     let sources = [
-        ("sources.list", format!("# deb {uri} nothing main\ndeb [ arch=amd64 trusted=yes ] {uri} bookworm main\n")),
+        (
+            "sources.list",
+            format!("# deb {uri} nothing main\ndeb [ arch=amd64 trusted=yes ] {uri} bookworm main\n"),
+        ),
         ("sources/one.list", format!("deb [trusted=yes] {uri} bookworm main\ndeb-src {uri} bookworm main\n")),
         (
             "sources/two.sources",
@@ -134,7 +137,9 @@ fn trixie_of_the_same_mirror_where_the_release_has_not_the_architecture() {
         "Types: deb\nURIs: {uri}\nSuites: bookworm bookworm-updates\nComponents: main\nTrusted: yes\n\n\
          Types: deb\nURIs: {uri}-security\nSuites: bookworm-security\nComponents: main\nTrusted: yes\n"
     );
-    for (name, text) in [("sources/a.sources", text), ("sources.list", format!("deb [trusted=yes] {uri} bookworm main\n"))] {
+    for (name, text) in
+        [("sources/a.sources", text), ("sources.list", format!("deb [trusted=yes] {uri} bookworm main\n"))]
+    {
         let path = apt.path("etc").join(name);
         fs::write(&path, text).unwrap();
         let (output, root) = apt.fetch("riscv64");

@@ -255,6 +255,8 @@ impl Decoder<'_> {
 
     /// Runs to the instruction at `source` and through it; branches on the way are not taken.
     fn walk_to(&mut self, source: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        // Nothing of what leads elsewhere ran.
+        self.walker.leads_to(source, told)?;
         loop {
             let Some(node) = self.walker.here(told) else { return Ok(()) };
             let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;

@@ -100,7 +100,8 @@ fn riscv(kind: elf::RelocationType, distance: i64, bytes: &mut [u8]) -> Option<(
         }
         elf::R_RISCV_RVC_BRANCH => {
             fits(distance, 9, 2)?;
-            let field = bits(8, 8) << 12 | bits(4, 3) << 10 | bits(7, 6) << 5 | bits(2, 1) << 3 | bits(5, 5) << 2;
+            let field =
+                bits(8, 8) << 12 | bits(4, 3) << 10 | bits(7, 6) << 5 | bits(2, 1) << 3 | bits(5, 5) << 2;
             put_half(bytes, half(bytes)? & 0xe383 | field as u16)
         }
         elf::R_RISCV_RVC_JUMP => {
@@ -166,7 +167,11 @@ fn arm(kind: elf::RelocationType, is_rela: bool, place: u64, target: Target, byt
             let sign = bit(24);
             let [j1, j2] = [23, 22].map(|at| !(bit(at) ^ sign) & 1);
             let first = first & 0xf800 | sign << 10 | (distance >> 12) as u32 & 0x3ff;
-            let kept = if kind == elf::R_ARM_THM_PC22 { second & 0xc000 | u32::from(!to_arm) << 12 } else { second & 0xd000 };
+            let kept = if kind == elf::R_ARM_THM_PC22 {
+                second & 0xc000 | u32::from(!to_arm) << 12
+            } else {
+                second & 0xd000
+            };
             let second = kept | j1 << 13 | j2 << 11 | (distance >> 1) as u32 & 0x7ff;
             put(bytes, second << 16 | first)
         }

@@ -105,7 +105,8 @@ fn replaced(elf: &Elf, file: &[u8]) -> Vec<Range<u64>> {
             let symbol = symbols.get(relocation.symbol as usize)?;
             Some((symbol.section?, symbol.value.wrapping_add(relocation.addend)))
         };
-        let entries: HashMap<_, _> = elf.relocations(table, file).map(|entry| (entry.offset, entry)).collect();
+        let entries: HashMap<_, _> =
+            elf.relocations(table, file).map(|entry| (entry.offset, entry)).collect();
         for entry in entries.values() {
             let Some((index, offset)) = place(entry) else { continue };
             let Some(code) = elf.sections.get(index).filter(|code| code.loaded && code.executable()) else {
@@ -120,9 +121,9 @@ fn replaced(elf: &Elf, file: &[u8]) -> Vec<Range<u64>> {
                     // Offsets of the code and of what replaces it, a feature, the lengths of both.
                     let other = entries.get(&entry.offset.wrapping_add(4));
                     let other = other.and_then(place).and_then(|(section, offset)| bytes(section, offset));
-                    let lens = section.bytes(file).and_then(|bytes| {
-                        bytes.get(usize::try_from(entry.offset).ok()?..)?.get(10..12)
-                    });
+                    let lens = section
+                        .bytes(file)
+                        .and_then(|bytes| bytes.get(usize::try_from(entry.offset).ok()?..)?.get(10..12));
                     let Some(&[len, other_len]) = lens else { continue };
                     let part = |bytes: &[u8], len: u8| bytes[..bytes.len().min(len.into())].to_vec();
                     let other = part(other.unwrap_or_default(), other_len);

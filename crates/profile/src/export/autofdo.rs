@@ -29,7 +29,8 @@ pub fn write(profile: &Profile, program: &Program) -> String {
             segments => segments.iter().find_map(|segment| segment.offset_of(address)),
         };
         let Ranges { ranges, branches } = ranges;
-        let ranges = ranges.iter().filter_map(|((start, last), count)| Some((offset(*start)?, offset(*last)?, count)));
+        let ranges =
+            ranges.iter().filter_map(|((start, last), count)| Some((offset(*start)?, offset(*last)?, count)));
         let ranges = sorted(ranges);
         let _ = writeln!(text, "{}", ranges.len());
         for (start, last, count) in ranges {

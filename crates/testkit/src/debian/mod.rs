@@ -107,7 +107,10 @@ fn of_line(line: &'static str) -> Vec<Program> {
     let arguments: Vec<_> = words.collect();
     let program = |on: &str| Program {
         small: set == "small",
-        architecture: Architecture::ALL.into_iter().find(|of| of.name == on).unwrap_or_else(|| panic!("{line}")),
+        architecture: Architecture::ALL
+            .into_iter()
+            .find(|of| of.name == on)
+            .unwrap_or_else(|| panic!("{line}")),
         package,
         environment: environment.clone(),
         name,
