@@ -27,7 +27,6 @@ use self::open::{Counted, Decoded};
 use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
@@ -301,7 +300,7 @@ fn in_order(
     places: Option<&Places>,
     outcome: &mut Outcome,
 ) -> Result<Done, Error> {
-    let clocks = Clocks::open(capture);
+    let clocks = opts.filter.clocks(capture)?;
     *outcome = outcome.and(clocks.outcome());
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
