@@ -388,7 +388,7 @@ impl<'i> Runner<'i> {
     /// one.
     ///
     /// # Errors
-    /// What execution came to instead of the next branch.
+    /// What execution came to instead of the next branch; the branch where the sink was [full](Sink::is_full).
     #[inline(always)]
     pub fn follow_with(
         &mut self,
@@ -409,6 +409,9 @@ impl<'i> Runner<'i> {
                     to = self.link(here, !is_taken);
                 }
                 sink.node(offset, &self.graph, here, is_taken);
+                if sink.is_full() {
+                    return Err(Reached::Branch(here));
+                }
                 here = to;
                 count -= 1;
                 jumps = 0;

@@ -83,9 +83,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         functions.iter_mut().for_each(|function| function.keep(&places));
         functions.retain(|function| !function.rows.is_empty());
     }
-    if let Some(decoded) = decoded {
-        put_cycles(opts, &decoded, &mut functions, &profile)?;
-    }
+    let outcome = match decoded {
+        Some(decoded) => outcome.and(put_cycles(opts, &decoded, &mut functions, &profile)?),
+        None => outcome,
+    };
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
     let text = match opts.json {
         true => json::array(&functions, &profile),
@@ -109,11 +110,13 @@ fn put_cycles(
     Decoded { capture, image }: &Decoded,
     functions: &mut [Function],
     profile: &Profile,
-) -> Result<(), Error> {
+) -> Result<Outcome, Error> {
     let clocks = Clocks::open(capture);
-    if clocks.any() {
-        let cycles = Cycles::gather(capture, image, (&opts.select, &opts.program), &opts.filter, &clocks)?;
-        functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
+    if !clocks.any() {
+        return Ok(Outcome::Good);
     }
-    Ok(())
+    let asked = (&opts.select, &opts.program);
+    let (cycles, errors) = Cycles::gather(capture, image, asked, &opts.filter, &clocks)?;
+    functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
+    Ok(Outcome::from_errors(errors))
 }

@@ -240,7 +240,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             profile.funnel.in_output = report.shown;
             match (opts.format, opts.json) {
                 (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
-                (_, true) => json::object(&report),
+                (_, true) => json::object(&report, &profile.funnel),
                 (_, false) => text::all(&report, opts.top),
             }
             .into_bytes()
@@ -283,8 +283,8 @@ fn in_order(
     let only = Only { window: &window, places };
     let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
-    let range = opts.filter.range();
-    decode::within(capture, image, (&opts.select, &opts.program), &ordered, range, 1)?;
+    let extent = opts.filter.extent();
+    decode::within(capture, image, (&opts.select, &opts.program), &ordered, extent, 1)?;
     Ok(ordered.finish())
 }
 

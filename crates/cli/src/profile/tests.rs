@@ -11,7 +11,7 @@ use super::count::Count;
 use super::gather::Gather;
 use crate::args::{ProgramArgs, SelectArgs};
 use crate::decode;
-use crate::decode::part::Range;
+use crate::decode::part::{Limits, Range};
 
 /// Compares where branches went. Of returns that the decoder infers nobody counts it; where a direct branch goes its code says, also if
 /// the trace is lost then, which elements do not tell.
@@ -53,12 +53,13 @@ fn counting_by_node_is_counting_one_by_one() {
         let (image, _) = capture.image(&[]);
         let (select, program) = (SelectArgs { ids: Vec::new(), buffer: None }, ProgramArgs::default());
         let gather = Gather::default();
-        decode::in_order(&capture, &image, &select, &program, &gather).unwrap();
+        let all = (Range::ALL, Limits::NONE);
+        decode::within(&capture, &image, (&select, &program), &gather, all, 1).unwrap();
         let expected = gather.finish();
         assert!(expected.instructions() > 1000, "{name}");
         for jobs in [1, 2, 3, 7] {
             let count = Count::default();
-            decode::within(&capture, &image, (&select, &program), &count, Range::ALL, jobs).unwrap();
+            decode::within(&capture, &image, (&select, &program), &count, all, jobs).unwrap();
             let counted = count.finish(&image);
             assert_eq!(counted.instructions(), expected.instructions(), "{name}, {jobs} jobs");
             assert_eq!(counted.binaries, expected.binaries, "{name}, {jobs} jobs");

@@ -15,8 +15,9 @@ use tracewright_profile::Window;
 pub use self::gather::Gather;
 use self::gather::OfSource;
 use self::table::Tables;
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
+use crate::decode::part::Range;
 use crate::output::{Error, Needs, Outcome, report, report_problems, stdout};
 use crate::{decode, images};
 
@@ -45,6 +46,9 @@ pub struct Opts {
 
     #[command(flatten)]
     program: ProgramArgs,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 
     /// Only this table.
     #[arg(long, value_enum)]
@@ -107,7 +111,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let window = Window::default();
     let gather = Gather::<false>::new(&clocks, &window);
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
+    let (asked, extent) = ((&opts.select, &opts.program), (Range::ALL, opts.limits.limits()));
+    let (tally, errors) = decode::within(&capture, &image, asked, &gather, extent, 1)?;
     let mut sources = gather.finish();
     for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
@@ -130,7 +135,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
-            json::object(&named, &tables, &image)
+            json::object(&named, &tables, &image, &tally)
         }
         false => text::all(opts, &names, &sources, &tables, &image),
     };
