@@ -27,7 +27,7 @@ pub struct Counts {
 pub struct Profile {
     /// How often each block ran.
     pub blocks: HashMap<(Block, MemorySpace), u64>,
-    /// How often each indirect branch went where. Returns whose place the decoder inferred are not among them.
+    /// How often each indirect branch went where, as far as that is not the same each time: see [`pair_target`](crate::pair_target).
     pub indirect: HashMap<(Where, Where), u64>,
 }
 

@@ -26,7 +26,7 @@ fn of(function: &Function, profile: &Profile) -> Value {
             "count": row.count, "cycles": row.cost.map(|cost| cost.cycles),
             "stall_cycles": row.cost.map(|cost| cost.stalled),
             "taken": row.runs.map(|runs| runs.taken), "not_taken": row.runs.map(|runs| runs.not_taken),
-            "targets": targets.collect::<Vec<_>>(),
+            "targets": targets.collect::<Vec<_>>(), "inlined": row.inlined,
         })
     };
     json!({

@@ -57,8 +57,9 @@ impl Counted {
         let outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
         let asked = (select, program);
-        // Instructions that are counted by node are not counted in order.
-        let in_order = !window.is_all() || extent.1.instructions != Limits::NONE.instructions;
+        // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
+        let in_order =
+            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
             let count = Count::default();
             let jobs = decode::number_of(jobs);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::{Flow, Role};
+use tracewright_core::Flow;
 use tracewright_input::Capture;
 use tracewright_profile::{Place, Profile};
 use tracewright_testkit::{captures, skip};
@@ -13,12 +13,10 @@ use crate::args::{ProgramArgs, SelectArgs};
 use crate::decode;
 use crate::decode::part::{Limits, Range};
 
-/// Compares where branches went. Of returns that the decoder infers nobody counts it; where a direct branch goes its code says, also if
-/// the trace is lost then, which elements do not tell.
+/// Compares where branches went. Where a direct branch goes its code says, also if the trace is lost then, which elements do not tell.
 fn compare(counted: &Profile, expected: &Profile, what: &str) {
     let flow: HashMap<_, _> = expected.blocks.keys().map(|code| (code.last(), code.class)).collect();
-    let is_return = |from: &Place| flow[from].role == Role::Return;
-    for (branch, count) in expected.branches.iter().filter(|((from, _), _)| !is_return(from)) {
+    for (branch, count) in &expected.branches {
         let found = counted.branches.get(branch).copied().unwrap_or(0);
         let is_direct = flow[&branch.0].flow == Flow::Direct;
         assert!(
