@@ -20,6 +20,7 @@ use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
+use crate::images;
 use crate::output::{Error, Outcome, stdout};
 use crate::profile::open::{Counted, Decoded};
 
@@ -101,6 +102,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     out.flush()?;
     let rest = opts.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors(functions.is_empty().into())))
 }
 

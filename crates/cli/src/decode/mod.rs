@@ -218,6 +218,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
         errors += check::unchecked(log, &checked.into_inner().unwrap_or_default())?;
     }
+    outcome = outcome.and(images::report_left_out(&image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 

@@ -28,11 +28,11 @@ use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::decode;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
 use crate::output::{Error, Outcome, stdout};
 use crate::stalls::title;
+use crate::{decode, images};
 
 /// Count what ran, for people and for compilers.
 ///
@@ -256,6 +256,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
+    let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
 

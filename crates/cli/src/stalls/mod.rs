@@ -142,6 +142,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut out = stdout();
     out.write_all(text.as_bytes())?;
     out.flush()?;
+    outcome = outcome.and(images::report_left_out(&image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
