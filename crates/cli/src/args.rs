@@ -10,6 +10,7 @@ use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Problem, RawSource, Source, perf};
 
+use crate::decode::part::Limits;
 use crate::output::Error;
 use crate::profile::open::is_profile;
 
@@ -163,6 +164,35 @@ impl ProgramArgs {
     /// Returns the program that ran, and what is wrong with it.
     pub fn image(&self, capture: &Capture) -> (Image, Vec<Problem>) {
         capture.image_of(&self.images, self.accept_mismatch)
+    }
+}
+
+/// How much is decoded at most.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LimitArgs {
+    /// Stop after so many instructions of each source. What was decoded is shown, and the exit status is 1.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    max_instructions: Option<u64>,
+
+    /// Stop where the tables that grow with what the trace tells take more than this, in MiB [default: 4096].
+    #[arg(long, value_name = "MIB", help_heading = "Limits")]
+    max_memory: Option<usize>,
+}
+
+/// MiB of tables, if nothing is asked for.
+const MAX_MEMORY: usize = 4096;
+
+impl LimitArgs {
+    /// Whether a limit is asked for.
+    pub fn any(&self) -> bool {
+        self.max_instructions.is_some() || self.max_memory.is_some()
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits {
+            instructions: self.max_instructions.unwrap_or(Limits::NONE.instructions),
+            memory: self.max_memory.unwrap_or(MAX_MEMORY).saturating_mul(1 << 20),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tracewright_profile::{Funnel, Profile, Program};
 
-use crate::output::{report, say};
+use crate::output::{Outcome, report, say};
 use crate::record::grouped;
 
 /// Instructions of a binary of which no function is known.
@@ -92,6 +92,11 @@ fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
     }
 }
 
+/// Returns whether what a funnel says is complete, for profiles of which nothing else says so any more.
+pub fn outcome(funnel: &Funnel) -> Outcome {
+    Outcome::from_errors(funnel.mismatches + u64::from(funnel.is_lower_bound()))
+}
+
 /// For programs.
 pub fn object(funnel: &Funnel) -> Value {
     json!({
@@ -107,6 +112,9 @@ pub fn object(funnel: &Funnel) -> Value {
         "in_binary": funnel.in_binary,
         "in_function": funnel.in_function,
         "in_output": funnel.in_output,
+        "unknown_paths": funnel.unknown_paths,
+        "stopped": funnel.stopped,
+        "lower_bound": funnel.is_lower_bound(),
     })
 }
 
@@ -166,6 +174,10 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     let at = step("instructions", funnel.instructions, 0);
     add(at - 1, funnel.without_code > 0, times(funnel.without_code, "no image has the code that ran"));
     add(at - 1, funnel.mismatches > 0, times(funnel.mismatches, "the code cannot be what ran"));
+    let uncounted = "a loop or path ran that the trace does not count";
+    add(at, funnel.unknown_paths > 0, times(funnel.unknown_paths, uncounted));
+    add(at, funnel.stopped > 0, "a limit was reached: what follows is not decoded".into());
+    add(at, funnel.is_lower_bound(), "all counts are lower bounds".into());
     let lost = |before: u64, after: u64| before.saturating_sub(after);
     let in_none = lost(funnel.instructions, funnel.in_binary);
     add(at, in_none > 0, format!("{} of no known binary", grouped(in_none)));

@@ -3,7 +3,7 @@
 use tracewright_image::{Image, Overlap, Remark};
 use tracewright_input::ImageFile;
 
-use crate::output::report;
+use crate::output::{Outcome, report};
 
 /// No more are reported one by one.
 const MOST: usize = 5;
@@ -27,4 +27,17 @@ pub fn report_remarks(image: &Image, named: &[ImageFile]) {
     if remarks.len() > MOST {
         report(&format!("warning: {} more like these (tracewright info lists them)", remarks.len() - MOST));
     }
+}
+
+/// Reports files whose source lines take too much memory, after all that was asked of them.
+pub fn report_left_out(image: &Image) -> Outcome {
+    let mut outcome = Outcome::Good;
+    for (name, units) in image.lines_left_out() {
+        let plural = if units == 1 { "" } else { "s" };
+        report(&format!(
+            "{name}: its line tables take too much memory: no source lines of {units} compilation unit{plural}"
+        ));
+        outcome = Outcome::HadErrors;
+    }
+    outcome
 }

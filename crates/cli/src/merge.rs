@@ -108,5 +108,6 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);
+    let outcome = outcome.and(funnel::outcome(&profile.funnel));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }

@@ -41,6 +41,11 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+/// The first of these tools that is not here.
+fn missing<'a>(tools: &[&'a str]) -> Option<&'a str> {
+    tools.iter().copied().find(|tool| !has(tool))
+}
+
 /// A program of ours that ran on the hart.
 fn recorded(folder: &Folder, program: &str) -> PathBuf {
     let capture = folder.path().join(program);
@@ -138,35 +143,60 @@ fn lcov_has_every_number() {
     assert_eq!(told, expected);
 }
 
-/// Objdump says which instructions there are, in which functions, and which branch on a condition; a listing of all that was decoded
-/// says which ran.
-#[test]
-fn all_code_is_counted() {
-    if !has("riscv64-linux-gnu-objdump") {
-        return skip("all_code_is_counted", "no riscv64-linux-gnu-objdump");
-    }
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
-    let listing = run("riscv64-linux-gnu-objdump", &["-d", "programs/bin/args.elf"], &root());
+/// Instructions of a function, and its conditional branches.
+type Code = (BTreeSet<u64>, BTreeSet<u64>);
+
+/// All code of a program: objdump says which instructions there are, and which branch on a condition; LLVM's addr2line (that of
+/// binutils 2.40 mistakes files of DWARF 5), which file and function of the source each is of. What has no source is of its symbol.
+fn code_of(program: &str, folder: &Path) -> BTreeMap<(String, String), Code> {
+    let listing = run("riscv64-linux-gnu-objdump", &["-d", "-C", program], folder);
     let listing = String::from_utf8(listing.stdout).unwrap();
-    // By function: all instructions, and the conditional branches.
-    let mut there: BTreeMap<&str, (BTreeSet<u64>, BTreeSet<u64>)> = BTreeMap::new();
-    let mut function = "";
+    let mut symbol = "";
+    let mut all = Vec::new();
     for line in listing.lines() {
         if let Some((_, name)) = line.split_once(" <").filter(|_| line.ends_with(">:")) {
-            function = name.strip_suffix(">:").unwrap();
+            symbol = name.strip_suffix(">:").unwrap();
         }
         let fields: Vec<_> = line.trim().split('\t').collect();
-        let Some(address) = fields[0].strip_suffix(':').and_then(|it| u64::from_str_radix(it, 16).ok())
-        else {
-            continue;
+        if let Some(address) = fields[0].strip_suffix(':').and_then(|it| u64::from_str_radix(it, 16).ok()) {
+            all.push((address, symbol, fields.get(2).is_some_and(|name| name.starts_with('b'))));
+        }
+    }
+    let addresses = folder.join("addresses");
+    fs::write(&addresses, all.iter().map(|(address, ..)| format!("{address:#x}\n")).collect::<String>())
+        .unwrap();
+    let arguments = ["-f", "-C", "-e", program, &format!("@{}", text(&addresses))];
+    let told = run("llvm-addr2line-19", &arguments, folder);
+    let told = String::from_utf8(told.stdout).unwrap();
+    let lines: Vec<_> = told.lines().collect();
+    let mut there: BTreeMap<(String, String), Code> = BTreeMap::new();
+    for ((address, symbol, branches), told) in all.into_iter().zip(lines.chunks(2)) {
+        // Without lines, it knows the file of some symbols.
+        let known = told[1].rsplit_once(':').filter(|(_, line)| !["?", "0"].contains(line));
+        let file = known.map_or("??", |(file, _)| file);
+        let key = match file {
+            "??" => (symbol.to_owned(), String::new()),
+            file => (told[0].to_owned(), file.rsplit('/').next().unwrap().to_owned()),
         };
-        let of = there.entry(function).or_default();
+        let of = there.entry(key).or_default();
         of.0.insert(address);
-        if fields.get(2).is_some_and(|name| name.starts_with('b')) {
+        if branches {
             of.1.insert(address);
         }
     }
+    there
+}
+
+/// All code of a program in C is counted, once, for the functions that the source tells; a listing of all that was decoded says what ran.
+#[test]
+fn all_code_is_counted() {
+    if let Some(tool) = missing(&["riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
+        return skip("all_code_is_counted", &format!("no {tool}"));
+    }
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    let program = root().join("programs/bin/args.elf").canonicalize().unwrap();
+    let there = code_of(text(&program), folder.path());
     let decoded = tracewright(&["decode", text(&capture), "--instructions", "--json"]);
     let mut ran: HashMap<u64, u64> = HashMap::new();
     for line in decoded.lines().filter(|line| line.contains("\"kind\":\"instruction\"")) {
@@ -177,13 +207,17 @@ fn all_code_is_counted() {
     let mut functions = BTreeSet::new();
     let mut branches = BTreeSet::new();
     for file in rows(&ours, "files") {
+        let path = file["file"].as_str().unwrap();
         for function in rows(file, "functions_list") {
             let name = function["name"].as_str().unwrap();
-            let (all, conditional) = &there[name];
+            let of = if file["source"] == true { path.rsplit('/').next().unwrap() } else { "" };
+            let key = (name.to_owned(), of.to_owned());
+            let (all, conditional) =
+                there.get(&key).unwrap_or_else(|| panic!("{key:?} of {:?}", there.keys()));
             let hit = all.iter().filter(|address| ran.contains_key(address)).count();
             assert_eq!(part(function, "instructions"), (hit as u64, all.len() as u64), "{name}");
             assert_eq!(part(function, "branches").1, 2 * conditional.len() as u64, "{name}");
-            functions.insert(name);
+            functions.insert(key);
         }
         for branch in rows(file, "branches_list") {
             let address = hex(&branch["address"]);
@@ -192,11 +226,122 @@ fn all_code_is_counted() {
             branches.insert(address);
         }
     }
-    assert_eq!(functions, there.keys().copied().collect());
+    assert_eq!(functions, there.keys().cloned().collect());
     assert_eq!(branches, there.values().flat_map(|(_, conditional)| conditional.clone()).collect());
     let executed: u64 = ran.values().sum();
     assert_eq!(ours["instructions_executed"], executed);
     assert_eq!(ours["instructions_executed_outside"], 0);
+}
+
+const HEADER: &str = "\
+#pragma once
+#include <vector>
+template <typename T> inline T square(T x) { return x * x; }
+struct Shape { virtual ~Shape() {} virtual long area() const = 0; };
+struct Box : Shape { long side; Box(long it) : side(it) {} long area() const override { return square(side); } };
+inline long total(const std::vector<long>& of) {
+    long sum = 0;
+    for (long one : of) { if (one & 1) sum += square(one); else sum -= one; }
+    return sum;
+}
+";
+const MAIN: &str = "\
+#include \"shapes.h\"
+#include <algorithm>
+long other(int number);
+int main(int count, char**) {
+    std::vector<long> all;
+    for (int i = 0; i < 100; i++) all.push_back((i * 37) % 101);
+    std::sort(all.begin(), all.end(), [](long a, long b) { return a > b; });
+    Shape* shape = new Box(count);
+    long sum = total(all) + shape->area() + other(count);
+    delete shape;
+    return sum == 0;
+}
+";
+const OTHER: &str = "\
+#include \"shapes.h\"
+long other(int number) {
+    std::vector<long> all(10, number);
+    auto add = [&](long one) { return square(one) + number; };
+    long sum = 0;
+    for (auto one : all) sum += add(one);
+    return sum + total(all);
+}
+";
+
+/// A C++ program of several units, with templates, lambdas and functions that are inlined: each instruction with a line is in one file and
+/// one function, those that addr2line tells. A file has the instructions of its functions, and `annotate` says how many of a function's are
+/// others'.
+#[test]
+fn inlined_code_is_of_the_function_that_the_source_tells() {
+    let name = "inlined_code_is_of_the_function_that_the_source_tells";
+    if let Some(tool) = missing(&["riscv64-linux-gnu-g++", "riscv64-linux-gnu-objdump", "llvm-addr2line-19"])
+    {
+        return skip(name, &format!("no {tool}"));
+    }
+    let folder = Folder::new().unwrap();
+    for (name, source) in [("shapes.h", HEADER), ("main.cpp", MAIN), ("other.cpp", OTHER)] {
+        fs::write(folder.path().join(name), source).unwrap();
+    }
+    let arguments = ["-O2", "-g", "-static", "-o", "app", "main.cpp", "other.cpp"];
+    run("riscv64-linux-gnu-g++", &arguments, folder.path());
+    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
+    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
+    let there = code_of(text(&app), folder.path());
+    let ours = json(&[text(&capture)]);
+    let mut counted = (0, 0);
+    for file in rows(&ours, "files").iter().filter(|file| file["source"] == true) {
+        let path = file["file"].as_str().unwrap();
+        let own = path.rsplit('/').next().unwrap();
+        let mut sum = (0, 0);
+        for function in rows(file, "functions_list") {
+            let (ran, all) = part(function, "instructions");
+            sum = (sum.0 + ran, sum.1 + all);
+        }
+        assert_eq!(sum, part(file, "instructions"), "{path}");
+        let expected: usize =
+            there.iter().filter(|((_, of), _)| of == own).map(|(_, (all, _))| all.len()).sum();
+        assert_eq!(sum.1, expected as u64, "{path}");
+        counted = (counted.0 + sum.0, counted.1 + sum.1);
+    }
+    assert_eq!(counted, part(&ours["sources"], "instructions"));
+    let with_lines: usize =
+        there.iter().filter(|((_, file), _)| !file.is_empty()).map(|(_, (all, _))| all.len()).sum();
+    assert!(counted.1 > 100 && counted.1 == with_lines as u64, "{counted:?} {with_lines}");
+    let main = there[&("main".to_owned(), "main.cpp".to_owned())].0.len();
+    let annotated = tracewright(&["annotate", text(&capture), "main", "--json"]);
+    let annotated: Value = serde_json::from_str(&annotated).unwrap();
+    let own = rows(&annotated[0], "instructions").iter().filter(|row| row["inlined"].is_null()).count();
+    let of_main = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
+    let of_main: u64 =
+        of_main.filter(|row| row["name"] == "main").map(|row| part(row, "instructions").1).sum();
+    assert_eq!((own, of_main), (main, main as u64));
+}
+
+/// Stubs through which functions of libraries are called have names, for coverage as for profiles.
+#[test]
+fn stubs_are_functions() {
+    let libraries = Path::new("/usr/riscv64-linux-gnu/lib/ld-linux-riscv64-lp64d.so.1");
+    if let Some(tool) =
+        missing(&["riscv64-linux-gnu-gcc"]).or((!libraries.exists()).then_some("libc for riscv64"))
+    {
+        return skip("stubs_are_functions", &format!("no {tool}"));
+    }
+    let folder = Folder::new().unwrap();
+    let source = "#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n";
+    fs::write(folder.path().join("app.c"), source).unwrap();
+    run("riscv64-linux-gnu-gcc", &["-g", "-O1", "-o", "app", "app.c"], folder.path());
+    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
+    let root = ["--root", "/usr/riscv64-linux-gnu", "-o", text(&capture), text(&app)];
+    tracewright(&[&["record", "-q", "--protocol", "etrace"][..], &root].concat());
+    let ours = json(&[text(&capture)]);
+    let functions = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
+    let stub = functions.clone().find(|function| function["name"] == "puts@plt");
+    assert_eq!(stub.map(|stub| (part(stub, "instructions").0, &stub["calls"])), Some((3, &1.into())));
+    // What is of a known function in a profile is in the output here.
+    let funnel = &ours["funnel"];
+    assert_eq!(funnel["in_output"], funnel["in_function"], "{funnel}");
 }
 
 /// gcov counts with instructions that a compiler put into the program; we count the program without them. Two things differ, and no

@@ -339,3 +339,19 @@ fn the_funnel_of_a_capture_in_frames_adds_up() {
     assert_eq!(out, "");
     assert!(err.contains("nothing is in the output: all was left out: of no ELF file"), "{err}");
 }
+
+#[test]
+fn rows_of_a_difference_are_in_the_order_of_the_change_they_show() {
+    let place = Place::new();
+    let runs = ["sort", "hash"].map(|name| {
+        let (path, program) = (place.path(name), format!("programs/bin/{name}.elf"));
+        ends(0, &["record", "-q", "--protocol", "etrace", "-o", &path, &program, "--", "1000"]);
+        path
+    });
+    let diff = json(&["diff", &runs[0], &runs[1], "--json"]);
+    for table in ["functions", "branches"] {
+        let rows = diff[table].as_array().unwrap();
+        let changes: Vec<_> = rows.iter().map(|row| row["change"].as_f64().unwrap().abs()).collect();
+        assert!(changes.len() > 10 && changes.is_sorted_by(|a, b| a >= b), "{table}: {changes:?}");
+    }
+}

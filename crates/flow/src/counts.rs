@@ -27,7 +27,7 @@ pub struct Counts {
 pub struct Profile {
     /// How often each block ran.
     pub blocks: HashMap<(Block, MemorySpace), u64>,
-    /// How often each indirect branch went where. Returns whose place the decoder inferred are not among them.
+    /// How often each indirect branch went where, as far as that is not the same each time: see [`pair_target`](crate::pair_target).
     pub indirect: HashMap<(Where, Where), u64>,
 }
 
@@ -35,6 +35,14 @@ pub struct Profile {
 pub type Where = (u64, MemorySpace);
 
 impl Profile {
+    /// Bytes of its tables.
+    pub fn memory(&self) -> usize {
+        // A slot of a hash table has a byte beside it.
+        let block = size_of::<((Block, MemorySpace), u64)>() + 1;
+        let edge = size_of::<((Where, Where), u64)>() + 1;
+        self.blocks.capacity() * block + self.indirect.capacity() * edge
+    }
+
     /// Adds another.
     pub fn merge(&mut self, other: Self) {
         if self.blocks.is_empty() && self.indirect.is_empty() {
@@ -59,6 +67,12 @@ impl Counts {
     pub fn finish(mut self, graph: &Graph<'_>) -> Profile {
         self.forget(graph);
         self.profile
+    }
+
+    /// Bytes of its tables that grow with what was counted.
+    pub fn memory(&self) -> usize {
+        let nodes = self.nodes.capacity() * size_of::<[u64; 2]>();
+        nodes + self.edges.as_ref().map_or(0, Edges::memory) + self.profile.memory()
     }
 
     /// Blocks that are told as such are here from now on.

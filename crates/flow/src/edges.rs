@@ -40,6 +40,11 @@ impl Edges {
         self.len == 0
     }
 
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
+        self.slots.len() * size_of::<Edge>()
+    }
+
     /// Counts the edge.
     #[inline(always)]
     pub fn count(&mut self, from: NodeId, to: NodeId) {

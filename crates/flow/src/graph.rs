@@ -104,6 +104,11 @@ impl<'i> Graph<'i> {
         std::mem::replace(&mut self.edges, Edges::new())
     }
 
+    /// Bytes of the table of where indirect branches went. That of nodes is small: walkers start it anew.
+    pub fn memory(&self) -> usize {
+        self.edges.memory()
+    }
+
     /// Where indirect branches went.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter()

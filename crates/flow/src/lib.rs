@@ -32,5 +32,6 @@ pub use node::{Node, NodeId, Stop};
 pub use paths::{Branches, End};
 pub use return_stack::ReturnStack;
 pub use runner::{Goal, Inferred, Reached, Returns, Runner};
+pub use scan::pair_target;
 pub use sink::Sink;
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -221,20 +221,20 @@ impl<'i> Runner<'i> {
         sink: &mut impl Sink,
     ) -> Result<NodeId, (Reached, u32)> {
         if self.rules.returns {
-            self.follow_bits::<true>(here, bits, count, offset, sink)
+            self.follow_bits::<true, _>(here, bits, count, offset, sink)
         } else {
-            self.follow_bits::<false>(here, bits, count, offset, sink)
+            self.follow_bits::<false, _>(here, bits, count, offset, sink)
         }
     }
 
     #[inline(always)]
-    fn follow_bits<const RETURNS: bool>(
+    fn follow_bits<const RETURNS: bool, S: Sink>(
         &mut self,
         mut here: NodeId,
         mut bits: u32,
         mut count: u32,
         offset: u64,
-        sink: &mut impl Sink,
+        sink: &mut S,
     ) -> Result<NodeId, (Reached, u32)> {
         let mut jumps = 0;
         while count > 0 {
@@ -260,7 +260,7 @@ impl<'i> Runner<'i> {
                 } else if RETURNS && row.kind == Kind::Return {
                     match self.calls.pop() {
                         Some(NodeId::NONE) => return Err((Reached::Several(here), count)),
-                        Some(to) => to,
+                        Some(to) => self.returned::<S>(here, to),
                         None => return Err((Reached::Indirect(here), count)),
                     }
                 } else if RETURNS && row.kind == Kind::JumpBack {
@@ -388,7 +388,7 @@ impl<'i> Runner<'i> {
     /// one.
     ///
     /// # Errors
-    /// What execution came to instead of the next branch.
+    /// What execution came to instead of the next branch; the branch where the sink was [full](Sink::is_full).
     #[inline(always)]
     pub fn follow_with(
         &mut self,
@@ -409,6 +409,9 @@ impl<'i> Runner<'i> {
                     to = self.link(here, !is_taken);
                 }
                 sink.node(offset, &self.graph, here, is_taken);
+                if sink.is_full() {
+                    return Err(Reached::Branch(here));
+                }
                 here = to;
                 count -= 1;
                 jumps = 0;
@@ -614,7 +617,13 @@ impl<'i> Runner<'i> {
 
     /// The node after `here`, which ends with anything but a branch.
     #[inline(always)]
-    fn jump(&mut self, here: NodeId, row: Row, offset: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
+    fn jump<S: Sink>(
+        &mut self,
+        here: NodeId,
+        row: Row,
+        offset: u64,
+        sink: &mut S,
+    ) -> Result<NodeId, Reached> {
         // What is nearly always so comes first, and is compared with: a table of jumps is hard to foretell.
         if row.kind == Kind::Jump {
             sink.node(offset, &self.graph, here, true);
@@ -634,7 +643,7 @@ impl<'i> Runner<'i> {
             }
             Kind::Return => match self.calls.pop() {
                 Some(NodeId::NONE) => return Err(Reached::Several(here)),
-                Some(to) => to,
+                Some(to) => self.returned::<S>(here, to),
                 None => {
                     sink.node(offset, &self.graph, here, true);
                     return Err(Reached::Indirect(here));
@@ -653,6 +662,15 @@ impl<'i> Runner<'i> {
         };
         sink.node(offset, &self.graph, here, true);
         Ok(to)
+    }
+
+    /// Counts where a return went that the trace leaves out, for sinks that count by node: others see the next block.
+    #[inline(always)]
+    fn returned<S: Sink>(&mut self, from: NodeId, to: NodeId) -> NodeId {
+        if S::FOLLOWS {
+            self.graph.went(from, to);
+        }
+        to
     }
 
     /// The row of a node, found out if nobody asked before.

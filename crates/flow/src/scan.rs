@@ -1,9 +1,10 @@
 //! From a place in the program to the next instruction that ends a block.
 
-use tracewright_core::{Class, Flow, Isa, MemorySpace};
+use tracewright_core::{Block, Class, Flow, Isa, MemorySpace};
 use tracewright_image::{Image, UNKNOWN_TARGET};
 use tracewright_isa::{self as isa, Instruction, ItState, a64, riscv};
 
+use crate::Instructions;
 use crate::node::{Found, Stop};
 
 /// A scan stops at multiples of this: the rest is another scan's work, done once for all that come by. Otherwise
@@ -66,6 +67,14 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
             return Scan::Done(Found { len: scanned, count, class, last_len: len, target, target_isa, stop });
         }
     }
+}
+
+/// Returns where the jump at the end of `block` goes if the instruction before it tells ([`Flow::Pair`]).
+#[must_use]
+pub fn pair_target(image: &Image, space: MemorySpace, block: &Block) -> Option<u64> {
+    let mut last = [None; 2];
+    Instructions::new(image, space, block).for_each(|found| last = [last[1], Some(found.address)]);
+    pair(image, space, block.isa, last[0]?, last[1]?).filter(|&target| target != UNKNOWN_TARGET)
 }
 
 /// Where the jump at `at` goes if the instruction at `previous`, just before it, tells (RISC-V); [`UNKNOWN_TARGET`] if either has

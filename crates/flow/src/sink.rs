@@ -36,6 +36,12 @@ pub trait Sink {
     #[inline(always)]
     fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
 
+    /// Returns whether it takes nothing more. A packet may tell of billions of branches: following them stops early then.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// The graph is about to be emptied: the numbers of its nodes lose their meaning.
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }

@@ -225,6 +225,9 @@ impl<'i> Walker<'i> {
         self.return_pending = false;
         let caller = self.returns.pop().ok_or(Stuck::NoCall)?;
         self.here = self.graph.next(caller);
+        if self.from.is_some() {
+            self.graph.went(self.from, self.here);
+        }
         self.from = NodeId::NONE;
         Ok(())
     }

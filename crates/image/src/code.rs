@@ -29,8 +29,8 @@ pub struct CodeRange {
 }
 
 impl<'a> FileRef<'a> {
-    /// All functions that the symbols tell, in the order of their addresses, each address in one of them at most. Stubs that lead to
-    /// functions of other files are not among them.
+    /// Returns all functions that the symbols tell, in the order of their addresses, each address in one of them at most. A stub that
+    /// leads to a function of another file is one, too: `printf@plt`.
     pub fn functions(&self) -> Vec<Function<'a>> {
         let Some(elf) = &self.file.elf else { return Vec::new() };
         let is_code = |start| elf.section_at(start).is_some_and(Section::executable);

@@ -77,6 +77,11 @@ impl File {
         }
     }
 
+    /// How many units have lines that were asked for and left out.
+    pub fn lines_left_out(&self) -> usize {
+        self.with_lines().lines.get().map_or(0, Lines::left_out)
+    }
+
     /// Its lines, indexed when they are first asked for.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| match &self.elf {

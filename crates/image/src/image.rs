@@ -193,6 +193,13 @@ impl Image {
         &self.remarks
     }
 
+    /// Returns the files of which source lines were asked for that are left out, since they would take too much memory, and in how many
+    /// units of a file: what compilers made at once.
+    pub fn lines_left_out(&self) -> impl Iterator<Item = (&str, usize)> {
+        let files = self.files.iter().map(|file| (&*file.name, file.lines_left_out()));
+        files.filter(|(_, units)| *units > 0)
+    }
+
     /// The symbols and source lines of the ELF files. Nothing is read before the first question.
     pub fn symbols(&self) -> Symbols<'_> {
         Symbols::new(self)

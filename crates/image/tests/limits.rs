@@ -152,3 +152,61 @@ fn threads_share_an_image() {
         }
     });
 }
+
+/// A unit whose line program has a head with many files, and a row for each of these.
+fn many_files(files: usize, name: &[u8]) -> Elf {
+    // An entry with addresses and lines: its low address, how long it is, where the lines are.
+    let abbreviations = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0x10, 0x17, 0, 0, 0].to_vec();
+    let mut info = vec![0; 4];
+    info.extend([4, 0, 0, 0, 0, 0, 8, 1]);
+    info.extend(0x1000_u64.to_le_bytes());
+    info.extend(0x100_u64.to_le_bytes());
+    info.extend([0; 4]);
+    let len = info.len() as u32 - 4;
+    info[..4].copy_from_slice(&len.to_le_bytes());
+    // Lines: lengths of instructions, whether they are statements, line base and range, opcodes up to 13.
+    let mut head = vec![1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0];
+    for _ in 0..files {
+        head.extend(name);
+        head.extend([0, 0, 0, 0]);
+    }
+    head.push(0);
+    let mut lines = vec![0; 4];
+    lines.extend([4, 0]);
+    lines.extend((head.len() as u32).to_le_bytes());
+    lines.extend(head);
+    // Set the address; a row of the first file, one of the last; advance; the end.
+    lines.extend([0, 9, 2]);
+    lines.extend(0x1000_u64.to_le_bytes());
+    lines.extend([4, 1, 20, 4]);
+    let mut number = files;
+    while number > 0x7f {
+        lines.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    lines.extend([number as u8, 2, 0x10, 1, 2, 0x80, 1, 0, 1, 1]);
+    let len = lines.len() as u32 - 4;
+    lines[..4].copy_from_slice(&len.to_le_bytes());
+    let mut elf = program(0x1000, vec![0; 0x100], vec![]);
+    for (name, bytes) in [(".debug_abbrev", abbreviations), (".debug_info", info), (".debug_line", lines)] {
+        elf.sections.push(own_section(name, SHT_PROGBITS, 0, bytes, 0));
+    }
+    elf
+}
+
+#[test]
+fn line_tables_with_many_files() {
+    let image = load(&many_files(1000, b"file.c"));
+    let source =
+        |image: &Image, address| image.symbols().source(address, ANY).map(|line| line.file.to_owned());
+    assert_eq!(source(&image, 0x1000).as_deref(), Some("file.c"));
+    assert_eq!(source(&image, 0x1020).as_deref(), Some("file.c"));
+    assert_eq!(image.lines_left_out().count(), 0);
+    // gimli would take a hundred megabytes for these.
+    let image = load(&many_files(1_000_000, b"a"));
+    assert_eq!(source(&image, 0x1000), None);
+    assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
+    // Asking again does not count again.
+    assert_eq!(source(&image, 0x1010), None);
+    assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
+}

@@ -35,6 +35,8 @@ pub struct Costs {
     index: HashMap<Key, Id>,
     /// The block that came last.
     last: Option<Id>,
+    /// Bytes of all that.
+    memory: usize,
 }
 
 /// How often a block ended does not matter here, nor why.
@@ -62,6 +64,12 @@ struct Entry {
 }
 
 impl Costs {
+    /// Bytes that it takes: some for each instruction of each block that ran.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// A block ran. `function` says whose it is, if it is new.
     #[inline]
     pub(crate) fn run(&mut self, block: &Block, space: MemorySpace, function: impl FnOnce() -> u32) -> Id {
@@ -81,6 +89,8 @@ impl Costs {
             Slot::Occupied(slot) => *slot.get(),
             Slot::Vacant(slot) => {
                 let id = self.blocks.len() as Id;
+                let each = block.count as usize * size_of::<Cost>();
+                self.memory += each + size_of::<Entry>() + size_of::<(Key, Id)>();
                 self.blocks.push(Entry {
                     key,
                     block: *block,

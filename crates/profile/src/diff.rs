@@ -23,7 +23,8 @@ pub struct Diff {
     pub branches_ran: [u64; 2],
     /// Functions that ran in either, the one whose share changed most first. Their instructions add up to all.
     pub functions: Vec<Function>,
-    /// Conditional branches that ran in either, the one whose share changed most first. They add up to all.
+    /// Conditional branches that ran in either, the one whose share changed most first; of those that ran as often, the one that was
+    /// taken otherwise most. They add up to all.
     pub branches: Vec<Branch>,
 }
 
@@ -66,8 +67,10 @@ impl Diff {
         });
         let all = diff.branches_ran;
         diff.branches.sort_by(|one, other| {
-            let change = |of: &Branch| change(of.ran, all).abs() + change(of.taken, all).abs();
-            change(other).total_cmp(&change(one)).then_with(|| one.name.cmp(&other.name))
+            let by = |of: &Branch| (change(of.ran, all).abs(), change(of.taken, all).abs());
+            let ((ran, taken), (other_ran, other_taken)) = (by(one), by(other));
+            let order = other_ran.total_cmp(&ran).then_with(|| other_taken.total_cmp(&taken));
+            order.then_with(|| one.name.cmp(&other.name))
         });
         diff
     }

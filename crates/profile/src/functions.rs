@@ -29,6 +29,8 @@ pub struct Within {
     pub function: u32,
     /// Whether the function begins there.
     pub is_start: bool,
+    /// Whether a symbol tells it; otherwise it stands for all code of its file without one, of however many functions.
+    pub is_named: bool,
 }
 
 /// Numbers of functions: asks the image once an address.
@@ -66,7 +68,8 @@ impl Functions {
             None => (None, unnamed(image, address, space)),
         };
         let is_start = start == Some(linked);
-        let within = Within { function: self.number(Function { file, start, name }), is_start };
+        let is_named = start.is_some();
+        let within = Within { function: self.number(Function { file, start, name }), is_start, is_named };
         self.known.insert(address, space, within);
         within
     }
@@ -74,7 +77,11 @@ impl Functions {
     /// The function at an address that was asked for before; otherwise none, which has no name.
     #[must_use]
     pub fn known(&self, address: u64, space: MemorySpace) -> Within {
-        self.known.peek(address, space).unwrap_or(Within { function: u32::MAX, is_start: false })
+        self.known.peek(address, space).unwrap_or(Within {
+            function: u32::MAX,
+            is_start: false,
+            is_named: false,
+        })
     }
 
     /// The number of a function, which is added if it is new.

@@ -28,6 +28,10 @@ pub struct Funnel {
     pub in_function: u64,
     /// Instructions in the output.
     pub in_output: u64,
+    /// Times that instructions ran of which the trace does not tell which, or how often: all counts are lower bounds then.
+    pub unknown_paths: u64,
+    /// Sources that were not decoded to their end, since a limit was reached: all counts are lower bounds then.
+    pub stopped: u64,
 }
 
 impl Funnel {
@@ -38,8 +42,14 @@ impl Funnel {
         self.bytes.saturating_sub(not)
     }
 
+    /// Whether more ran than is counted, at a place that is in the trace: nothing of this is a gap.
+    #[must_use]
+    pub const fn is_lower_bound(&self) -> bool {
+        self.unknown_paths > 0 || self.stopped > 0
+    }
+
     /// All numbers, in the order that files have them.
-    pub(crate) fn numbers(&mut self) -> [&mut u64; 11] {
+    pub(crate) fn numbers(&mut self) -> [&mut u64; 13] {
         [
             &mut self.bytes,
             &mut self.bytes_around,
@@ -52,6 +62,8 @@ impl Funnel {
             &mut self.in_binary,
             &mut self.in_function,
             &mut self.in_output,
+            &mut self.unknown_paths,
+            &mut self.stopped,
         ]
     }
 }

@@ -73,6 +73,7 @@ fn anything_goes() {
         let find = |address: u64, _: MemorySpace| Within {
             function: (address >> 6) as u32 & 15,
             is_start: address & 63 == 0,
+            is_named: address & 64 == 0,
         };
         let mut profile = Profile::default();
         let mut last: Option<Block> = None;

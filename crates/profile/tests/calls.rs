@@ -235,6 +235,7 @@ fn said(elements: &[Element]) -> String {
     let find = |address: u64, _: MemorySpace| Within {
         function: (address >> 8) as u32,
         is_start: address.is_multiple_of(0x100),
+        is_named: address < 0x1000,
     };
     for element in elements {
         tracker.take(element, MemorySpace::ANY, find, &mut said);
@@ -310,6 +311,17 @@ fn gaps_and_threads() {
     assert_eq!(said(&run), "#0 ?1 +2 #1 ?8 +9 #0 - #1 -");
 }
 
+/// Code without symbols is one function, whatever it calls in itself. Where returns are lost, since no image has the code that returns, the
+/// stack does not grow.
+#[test]
+fn lost_returns_within_code_without_symbols() {
+    let lost = Element::NoCode { address: 0x9000, space: MemorySpace::ANY };
+    let run: Vec<_> = (0..50).flat_map(|_| [at(0x1010, CALL), at(0x1050, JUMP), lost]).collect();
+    let said = said(&run);
+    assert!(said.starts_with("#0 ?16 +16 - +16 -"), "{said}");
+    assert_eq!(said.matches('+').count(), said.matches('-').count() + 1, "{said}");
+}
+
 /// Deep recursion is told as far as it is kept, and what returns from it finds its way back.
 #[test]
 fn deep_recursion() {
@@ -341,7 +353,11 @@ fn many_deep_threads() {
         }
     }
     let (mut tracker, mut depths) = (Tracker::default(), Depths::default());
-    let find = |address: u64, _: MemorySpace| Within { function: (address >> 8) as u32, is_start: true };
+    let find = |address: u64, _: MemorySpace| Within {
+        function: (address >> 8) as u32,
+        is_start: true,
+        is_named: true,
+    };
     for number in 0..600 {
         tracker.take(&thread(number), MemorySpace::ANY, find, &mut depths);
         for _ in 0..4096 {

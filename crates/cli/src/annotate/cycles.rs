@@ -20,18 +20,18 @@ use crate::stalls::Gather;
 pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
 
 impl Cycles {
-    /// Decodes the capture again, with its clocks.
+    /// Decodes the capture again, with its clocks. Returns also how many things were wrong that were not the first time.
     pub fn gather(
         capture: &Capture,
         image: &Image,
         (select, program): (&SelectArgs, &ProgramArgs),
         filter: &FilterArgs,
         clocks: &Clocks,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, u64), Error> {
         let window = filter.window()?;
         // What is wrong with the trace was said the first time.
         let gather = Gather::<true>::new(clocks, &window);
-        decode::within(capture, image, (select, program), &gather, filter.range(), 1)?;
+        let (_, errors) = decode::within(capture, image, (select, program), &gather, filter.extent(), 1)?;
         let mut all = Vec::new();
         for stalls in gather.finish().iter().filter_map(|source| source.stalls.as_ref()) {
             for (block, space, _, costs) in stalls.costs.blocks() {
@@ -39,7 +39,7 @@ impl Cycles {
                 all.extend(instructions.zip(costs).map(|(at, cost)| (at.address, space, cost)));
             }
         }
-        Ok(Self(all))
+        Ok((Self(all), errors))
     }
 
     /// Adds the cycles of a function's instructions to them.

@@ -37,9 +37,16 @@ pub struct Row {
     pub targets: Vec<(Place, u64)>,
     /// Where its cycles are known.
     pub cost: Option<Cost>,
+    /// The function that it is of, if that is inlined here.
+    pub inlined: Option<String>,
 }
 
 impl Function {
+    /// How many of its instructions are of functions that are inlined.
+    pub fn inlined(&self) -> usize {
+        self.rows.iter().filter(|row| row.inlined.is_some()).count()
+    }
+
     /// How many instructions it executed.
     pub fn executed(&self) -> u64 {
         self.rows.iter().map(|row| row.count).sum()
@@ -84,7 +91,9 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
                 function.calls = ran.entered(place, |from| part.range.contains(&from));
             }
             walk::instructions(program, binary, &part.range, &code, |isa, at| {
-                function.rows.push(row(ran, isa, at));
+                let frames = program.frames(Place { binary, address: at.address });
+                let inlined = frames.first().filter(|_| frames.len() > 1).and_then(|frame| frame.function);
+                function.rows.push(Row { inlined: inlined.map(str::to_owned), ..row(ran, isa, at) });
             });
         }
     }
@@ -97,7 +106,7 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
 fn row(ran: &Ran, isa: Isa, at: &InBlock) -> Row {
     let branches = matches!(at.class.flow, Flow::Direct | Flow::Indirect | Flow::Pair);
     let runs = (branches && at.class.conditional).then(|| ran.branch(at.address));
-    Row { isa, at: *at, count: ran.at(at.address), runs, targets: Vec::new(), cost: None }
+    Row { isa, at: *at, count: ran.at(at.address), runs, targets: Vec::new(), cost: None, inlined: None }
 }
 
 /// Where its indirect branches went.

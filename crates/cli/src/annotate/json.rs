@@ -26,11 +26,12 @@ fn of(function: &Function, profile: &Profile) -> Value {
             "count": row.count, "cycles": row.cost.map(|cost| cost.cycles),
             "stall_cycles": row.cost.map(|cost| cost.stalled),
             "taken": row.runs.map(|runs| runs.taken), "not_taken": row.runs.map(|runs| runs.not_taken),
-            "targets": targets.collect::<Vec<_>>(),
+            "targets": targets.collect::<Vec<_>>(), "inlined": row.inlined,
         })
     };
     json!({
         "function": function.name, "binary": name(function.binary),
+        "counts_are_least": profile.funnel.is_lower_bound(),
         "address": format!("{:#x}", function.start), "calls": function.calls,
         "instructions_executed": function.executed(), "cycles": function.cycles(),
         "instructions": function.rows.iter().map(row).collect::<Vec<_>>(),

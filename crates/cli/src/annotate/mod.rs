@@ -19,6 +19,7 @@ use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
+use crate::images;
 use crate::output::{Error, Form, Outcome, report, write};
 use crate::profile::open::{Counted, Decoded};
 
@@ -102,6 +103,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), functions.is_empty())?;
     let rest = opts.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors(functions.is_empty().into())))
 }
 
@@ -113,9 +115,11 @@ fn put_cycles(
     profile: &Profile,
 ) -> Result<Outcome, Error> {
     let clocks = Clocks::open(capture);
-    if clocks.any() {
-        let cycles = Cycles::gather(capture, image, (&opts.select, &opts.program), &opts.filter, &clocks)?;
-        functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
+    if !clocks.any() {
+        return Ok(clocks.outcome());
     }
-    Ok(clocks.outcome())
+    let asked = (&opts.select, &opts.program);
+    let (cycles, errors) = Cycles::gather(capture, image, asked, &opts.filter, &clocks)?;
+    functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
+    Ok(clocks.outcome().and(Outcome::from_errors(errors)))
 }

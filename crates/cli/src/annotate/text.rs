@@ -37,7 +37,7 @@ pub fn all(
             if let (Some(sources), Some(source)) = (sources.as_deref_mut(), source) {
                 let now = (source.file.to_owned(), source.line);
                 if last.as_ref() != Some(&now) {
-                    line(&mut text, source, &mut file, program, place, sources);
+                    line(&mut text, source, &mut file, row, sources);
                     last = Some(now);
                 }
             }
@@ -56,6 +56,10 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
         format!("{} call{}", grouped(function.calls), if function.calls == 1 { "" } else { "s" }),
         format!("{} instructions ran", grouped(function.executed())),
     ];
+    // `coverage` counts those for the functions they are of.
+    if let inlined @ 1.. = function.inlined() {
+        about.push(format!("{inlined} of its {} instructions are inlined", function.rows.len()));
+    }
     about.extend(function.cycles().map(|cycles| format!("{} cycles", grouped(cycles))));
     let _ = writeln!(text, "{}\n", about.join(", "));
     let _ = match function.cycles() {
@@ -65,17 +69,8 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
 }
 
 /// A source line, with its file where that is another than before.
-fn line(
-    text: &mut String,
-    source: SourceLine<'_>,
-    file: &mut String,
-    program: &Program,
-    place: Place,
-    sources: &mut Sources,
-) {
-    let frames = program.image().symbols().frames(place.address, program.space(place.binary));
-    let inlined = frames.first().filter(|_| frames.len() > 1).and_then(|frame| frame.function);
-    let now = match inlined {
+fn line(text: &mut String, source: SourceLine<'_>, file: &mut String, row: &Row, sources: &mut Sources) {
+    let now = match &row.inlined {
         Some(name) => format!("{}: {name}, inlined", names::file_name(source.file)),
         None => names::file_name(source.file).to_owned(),
     };

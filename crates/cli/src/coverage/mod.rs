@@ -14,6 +14,7 @@ use tracewright_profile::{Profile, Program, export};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
+use crate::images;
 use crate::output::{Error, Form, Outcome, report, write};
 use crate::profile::open::Counted;
 
@@ -129,6 +130,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         false => "of no known function",
     };
     funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    let outcome = programs
+        .iter()
+        .fold(outcome, |outcome, program| outcome.and(images::report_left_out(program.image())));
     Ok(if is_enough(opts, &Totals::of_sources(&coverage)) { outcome } else { Outcome::Status(TOO_LITTLE) })
 }
 

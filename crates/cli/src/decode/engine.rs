@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Counted, Overflow, Part, Print, Range, Tally, Verdict};
+use super::part::{Counted, Limit, Limits, Overflow, Part, Print, Range, Tally, Verdict};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
 use crate::line::Line;
@@ -24,6 +24,7 @@ use crate::line::Line;
 pub struct Plan<O> {
     pub options: O,
     pub range: Range,
+    pub limits: Limits,
     /// How many segments side by side.
     pub jobs: usize,
 }
@@ -80,7 +81,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             match T::decoder(lane.params, plan.options, image) {
                 Ok(decoder) => {
                     let parser = T::first(lane.params, plan.options, lane.start);
-                    Some(Segment::new(parser, decoder, Counted::default()))
+                    Some(Segment::new(parser, decoder, Counted::default(), plan.limits))
                 }
                 Err(error) => {
                     failures.push((i, error));
@@ -135,7 +136,40 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         };
         let fitting = T::text(jobs).saturating_mul(self.window) / text.max(1);
         self.window = fitting.min(2 * self.window).clamp(T::WINDOW * jobs, most * jobs);
+        if P::COUNTS && self.memory() > self.plan.limits.memory {
+            self.stop();
+        }
         Ok(())
+    }
+
+    /// Bytes of what is counted.
+    fn memory(&mut self) -> usize {
+        let spare =
+            self.spare.iter_mut().map(|spare| spare.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let spare = spare.flatten().map(|(decoder, counted)| (decoder, &*counted));
+        let warm = self.warm.iter_mut().flatten().map(|warm| (&mut warm.decoder, &warm.counted));
+        spare.chain(warm).map(|(decoder, counted)| counted.memory() + decoder.graph_mut().memory()).sum()
+    }
+
+    /// Stops all sources: their tables are too large.
+    #[cold]
+    fn stop(&mut self) {
+        for warm in self.warm.iter_mut().flatten().filter(|warm| warm.quota.reached.is_none()) {
+            warm.quota.reached = Some(Limit::Memory);
+            self.tally.stopped += 1;
+        }
+    }
+
+    /// Whether all sources have reached a limit: nothing more has to be read.
+    pub fn is_stopped(&self) -> bool {
+        let mut lanes = self.warm.iter().flatten().peekable();
+        lanes.peek().is_some() && lanes.all(|warm| warm.quota.reached.is_some())
+    }
+
+    /// Lanes that have reached a limit, and which.
+    pub fn stopped(&self) -> impl Iterator<Item = (usize, Limit)> {
+        let lanes = self.warm.iter().enumerate();
+        lanes.filter_map(|(lane, warm)| Some((lane, warm.as_ref()?.quota.reached?)))
     }
 
     /// Runs the segments of a single lane. What the first tells is written at once, what others tell when all before it is
@@ -229,6 +263,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     pub fn interrupt(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             if let Some(warm) = &mut self.warm[index] {
+                if warm.quota.reached.is_some() {
+                    let last = warm.decoder.last_offset().unwrap_or(0);
+                    self.tally.bytes_lost += lane.end().saturating_sub(last);
+                }
                 let part = warm.interrupt(lane, self.print, self.plan.range);
                 self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
@@ -241,6 +279,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             if let Some(warm) = &mut self.warm[index] {
+                if warm.quota.reached.is_some() {
+                    let last = warm.decoder.last_offset().unwrap_or(0);
+                    self.tally.bytes_lost += lane.end().saturating_sub(last);
+                }
                 let part = warm.finish(lane, self.print, self.plan.range);
                 self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
@@ -316,12 +358,17 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     }
 
     fn run<'a>(&self, (index, job, begin): Task<'a, 'i, T, P>) -> (usize, Done<'a, 'i, T, P>) {
-        let mut segment = match begin {
-            Begin::Warm(segment) => *segment,
-            Begin::Cold(knows) => self.cold(index, &job, knows),
+        let (mut segment, overflow) = match begin {
+            Begin::Warm(segment) => (*segment, self.keep()),
+            Begin::Cold(knows) => (self.cold(index, &job, knows), Overflow::Drop),
         };
-        let ran = segment.run(&job, Overflow::Keep);
+        let ran = segment.run(&job, overflow);
         (index, (job, segment, ran))
+    }
+
+    /// All text of a lane is kept until that of the others is there, too.
+    fn keep(&self) -> Overflow<'static> {
+        Overflow::Keep(self.plan.limits.memory / self.warm.len().max(1))
     }
 
     /// A segment that begins in the middle.
@@ -334,7 +381,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let (mut decoder, counted) = spare.or_else(new).expect("its lane's first segment has one");
         T::restart(&mut decoder, knows, position);
         decoder.resume(position, job.lane.moment);
-        Segment::new(parser, decoder, counted)
+        Segment::new(parser, decoder, counted, self.plan.limits)
     }
 
     /// Joins what the segments of a lane gave. Returns the one that goes on in the next window. With `out`, text is written
@@ -386,7 +433,7 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
                         job.cold = false;
                         let ran = match &mut out {
                             Some(out) => now.run(&job, Overflow::Write(&mut |text| out.write(text))),
-                            None => now.run(&job, Overflow::Keep),
+                            None => now.run(&job, self.keep()),
                         };
                         now.judge(Verdict::Right);
                         handed_over = ran.handed_over;

@@ -228,7 +228,7 @@ impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
 
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
-        if self.handed_over.is_some() {
+        if self.is_done() {
             return;
         }
         self.decoder.packet(offset, packet, &mut self.out);
@@ -246,7 +246,7 @@ impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
 
     fn skipped(&mut self, offset: u64, bytes: &[u8]) {
         *self.out.passed_over |= bytes.iter().any(|&byte| byte != 0);
-        if self.handed_over.is_none() {
+        if !self.is_done() {
             self.out.remember_skipped(offset);
             self.decoder.skipping(offset, &mut self.out);
             self.out.mark(offset);

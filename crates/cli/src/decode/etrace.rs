@@ -220,7 +220,7 @@ fn sync(packet: &Packet) -> Option<Option<u64>> {
 impl<P: Print> stream::Sink for Feed<'_, '_, Etrace, P> {
     #[inline(always)]
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
-        if self.handed_over.is_some() {
+        if self.is_done() {
             return;
         }
         let Content::Instruction(packet) = &message.content else {

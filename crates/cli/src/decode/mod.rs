@@ -38,11 +38,11 @@ use self::incoming::{Incoming, Reading, format};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{Print, Range, Tally, Totals};
+use self::part::{Limit, Limits, Print, Range, Tally, Totals};
 use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::etrace::ends_inside;
 use crate::images;
@@ -148,6 +148,9 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[arg(long, requires = "style")]
     src_addr_n: bool,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+
     /// How many threads; 0: one for each core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     jobs: u16,
@@ -189,7 +192,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let jobs = match opts.jobs {
         // Cycles are summed up from the beginning.
         _ if opts.no_image || clocks.is_some() => 1,
-        jobs => number_of(jobs),
+        jobs => opts.limits.limits().jobs(number_of(jobs)),
     };
     let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
     let threads = threads(jobs)?;
@@ -216,6 +219,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
         errors += check::unchecked(log, &checked.into_inner().unwrap_or_default())?;
     }
+    outcome = outcome.and(images::report_left_out(&image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
@@ -233,28 +237,17 @@ fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
     threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
 }
 
-/// Decodes all that is wanted of a capture, one part after another, and gives it to `print`, which writes nothing. Returns how many
-/// things were wrong.
-pub fn in_order<P: Print>(
-    capture: &Capture,
-    image: &Image,
-    select: &SelectArgs,
-    program: &ProgramArgs,
-    print: &P,
-) -> Result<u64, Error> {
-    within(capture, image, (select, program), print, Range::ALL, 1).map(|(_, errors)| errors)
-}
-
-/// The same of a part of each file, so many parts at once (more than one: for who keeps nothing from one to the next): what it came to,
-/// and how many things were wrong.
+/// Decodes what is wanted of a capture, as far as the limits allow, with `jobs` threads, and gives it to `print`, which writes nothing. Use more than one only if `print` keeps no state between
+/// elements. Returns totals and how many things were wrong.
 pub fn within<P: Print>(
     capture: &Capture,
     image: &Image,
     (select, program): (&SelectArgs, &ProgramArgs),
     print: &P,
-    range: Range,
+    (range, limits): (Range, Limits),
     jobs: usize,
 ) -> Result<(Tally, u64), Error> {
+    let jobs = limits.jobs(jobs);
     let threads = threads(jobs)?;
     let wants = |id: u16| select.wants_number(id);
     let (mut all, mut errors) = (Tally::default(), 0);
@@ -263,13 +256,13 @@ pub fn within<P: Print>(
         let (out, tally) = (&mut std::io::sink(), &mut Tally::default());
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
-            let plan = Plan { options, range, jobs };
+            let plan = Plan { options, range, limits, jobs };
             let what =
                 What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
             threads.install(|| what.decode_into(print, "", out, tally))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
-            let plan = Plan { options, range, jobs };
+            let plan = Plan { options, range, limits, jobs };
             let what =
                 What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
             threads.install(|| what.decode_into(print, "", out, tally))?
@@ -297,7 +290,8 @@ struct All<'a> {
 impl All<'_> {
     fn what<T: Protocol>(&self, options: T::Options) -> What<'_, T> {
         let Self { opts, capture, buffer, image, wants, jobs, range, .. } = *self;
-        let plan = Plan { options, range, jobs };
+        let limits = opts.limits.limits();
+        let plan = Plan { options, range, limits, jobs };
         let accept_mismatch = opts.program.accept_mismatch;
         What { capture, buffer, image, wants, plan, no_image: opts.no_image, accept_mismatch }
     }
@@ -412,7 +406,9 @@ impl<T: Protocol> What<'_, T> {
         let upto = plan.range.to.saturating_add(LEAD);
         let mut wanted = 0;
         let mut is_first = true;
-        while let Some(piece) = reading.next_piece()? {
+        while !engine.is_stopped()
+            && let Some(piece) = reading.next_piece()?
+        {
             if !std::mem::replace(&mut is_first, false) {
                 engine.interrupt(&lanes, out)?;
             }
@@ -438,7 +434,7 @@ impl<T: Protocol> What<'_, T> {
                     *told = engine.tally;
                     return Err(error.into());
                 }
-                if !more {
+                if !more || engine.is_stopped() {
                     break;
                 }
                 more = came?;
@@ -489,12 +485,38 @@ impl<T: Protocol> What<'_, T> {
         for damage in &incoming.damage {
             failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
         }
+        let stopped: Vec<_> = engine.stopped().collect();
+        for (lane, limit) in &stopped {
+            let Limits { instructions, memory } = plan.limits;
+            let why = match limit {
+                Limit::Instructions => {
+                    format!("stopped after {instructions} instructions (--max-instructions)")
+                }
+                Limit::Memory => format!(
+                    "stopped: what it tells takes more than {} MiB (--max-memory allows more)",
+                    memory >> 20
+                ),
+                Limit::Text => format!(
+                    "stopped: the text of all sources takes more than {} MiB before it can be sorted (--id shows one source, \
+                     of which none is kept)",
+                    memory >> 20
+                ),
+            };
+            failures
+                .push(format!("{}: {why}: all that follows is left out", self.source(&lanes.lanes[*lane])));
+        }
         let asked_for_all = plan.range.from == 0 && plan.range.to == u64::MAX;
         if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !no_image {
             failures.push("nothing could be decoded".into());
         }
         if P::AGAIN {
-            return Ok(0);
+            // What was decoded before did not need as much memory.
+            let is_new = stopped.iter().any(|(_, limit)| *limit != Limit::Instructions);
+            failures
+                .iter()
+                .filter(|_| is_new)
+                .for_each(|failure| report(&format!("{}: {failure}", buffer.name)));
+            return Ok(is_new.into());
         }
         for failure in &failures {
             report(&format!("{}: {failure}", buffer.name));
@@ -507,7 +529,8 @@ impl<T: Protocol> What<'_, T> {
         } else {
             summary::report(&buffer.name, &engine.tally, image);
         }
-        Ok(failures.len() as u64 + engine.tally.bad_gaps + engine.tally.mismatches)
+        let Tally { bad_gaps, mismatches, unknown_paths, .. } = engine.tally;
+        Ok(failures.len() as u64 + bad_gaps + mismatches + unknown_paths)
     }
 
     /// The sources that can be decoded.
@@ -551,8 +574,12 @@ pub fn in_memory<P: Print>(
 ) -> std::io::Result<Tally> {
     let mut lanes = Lanes::<Etrace>::single(source, source.source);
     let mut incoming = Incoming::new(&lanes, &|_| true);
-    let (mut engine, _) =
-        Engine::new(&lanes, image, print, Plan { options: etrace::Options::default(), range, jobs: 1 });
+    let (mut engine, _) = Engine::new(
+        &lanes,
+        image,
+        print,
+        Plan { options: etrace::Options::default(), range, limits: Limits::NONE, jobs: 1 },
+    );
     let mut rest = bytes;
     while !rest.is_empty() {
         let (window, after) = rest.split_at(engine.window().min(rest.len()));

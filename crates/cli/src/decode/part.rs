@@ -43,6 +43,10 @@ pub trait Print: Sync {
     fn written(&self) -> io::Result<()> {
         Ok(())
     }
+    /// Bytes of the tables that grow with what the trace tells of a source. Decoding it stops where they are too large.
+    fn memory(&self, _state: &Self::State) -> usize {
+        0
+    }
     /// How often each block of a source ran; what several decoders of it have counted is told one after another.
     fn counted(&self, _profile: Profile) {}
     /// The lines for what all of a buffer came to.
@@ -98,8 +102,8 @@ pub enum Overflow<'o> {
     Write(&'o mut (dyn FnMut(&[u8]) + 'o)),
     /// Nowhere: the part is short, and is made again by whoever can write.
     Drop,
-    /// All is kept.
-    Keep,
+    /// Up to so many bytes are kept; then the source stops.
+    Keep(usize),
 }
 
 impl Overflow<'_> {
@@ -108,7 +112,7 @@ impl Overflow<'_> {
         match self {
             Self::Write(write) => Overflow::Write(&mut **write),
             Self::Drop => Overflow::Drop,
-            Self::Keep => Overflow::Keep,
+            Self::Keep(most) => Overflow::Keep(*most),
         }
     }
 }
@@ -130,6 +134,12 @@ pub struct Tally {
     pub first_no_code: Option<(u64, u64, MemorySpace)>,
     pub mismatches: u64,
     pub first_mismatch: Option<(u64, tracewright_core::Mismatch, MemorySpace)>,
+    /// Times that instructions ran that no count has: the trace does not tell which, or how often.
+    pub unknown_paths: u64,
+    /// The first in the file: its offset, where it began, where execution went on, the memory space.
+    pub first_unknown_path: Option<(u64, Option<u64>, u64, MemorySpace)>,
+    /// Sources that were not decoded to their end, since a limit was reached.
+    pub stopped: u64,
     /// Branch targets, where there is no program.
     pub targets: u64,
     /// Bytes of files; those around the trace of sources that are decoded; those of sources that nothing here reads.
@@ -166,6 +176,9 @@ impl AddAssign<&Self> for Tally {
         self.first_no_code = earlier(self.first_no_code, other.first_no_code, |first| first.0);
         self.mismatches += other.mismatches;
         self.first_mismatch = earlier(self.first_mismatch, other.first_mismatch, |first| first.0);
+        self.unknown_paths += other.unknown_paths;
+        self.first_unknown_path = earlier(self.first_unknown_path, other.first_unknown_path, |first| first.0);
+        self.stopped += other.stopped;
         self.targets += other.targets;
         self.bytes += other.bytes;
         self.bytes_around += other.bytes_around;
@@ -242,6 +255,51 @@ impl Range {
     }
 }
 
+/// How much of a source is decoded at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions.
+    pub instructions: u64,
+    /// Bytes of the tables that grow with what the trace tells.
+    pub memory: usize,
+}
+
+impl Limits {
+    /// All is decoded.
+    pub const NONE: Self = Self { instructions: u64::MAX, memory: usize::MAX };
+
+    /// Returns how many segments may be decoded side by side: instructions are counted in order.
+    pub fn jobs(self, jobs: usize) -> usize {
+        if self.instructions == Self::NONE.instructions { jobs } else { 1 }
+    }
+}
+
+/// What is left of a source's limits.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    /// Instructions that may still be told.
+    instructions: u64,
+    memory: usize,
+    /// The limit that was reached: nothing is told any more.
+    pub reached: Option<Limit>,
+}
+
+/// A limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Instructions,
+    /// Of tables.
+    Memory,
+    /// Memory of text that waits for that of other sources.
+    Text,
+}
+
+impl Quota {
+    pub fn new(limits: Limits) -> Self {
+        Self { instructions: limits.instructions, memory: limits.memory, reached: None }
+    }
+}
+
 /// Places of positions that are asked for long after the map has forgotten them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
@@ -279,6 +337,11 @@ impl Counted {
         }
     }
 
+    /// Bytes of what is counted, but for what the graph itself has counted.
+    pub fn memory(&self) -> usize {
+        self.sure.memory() + self.now.memory()
+    }
+
     /// All that ran: the verdict is spoken.
     pub fn finish(mut self, graph: &mut Graph<'_>) -> Profile {
         self.settle(graph);
@@ -299,6 +362,7 @@ pub struct Out<'o, P: Print> {
     pub space: MemorySpace,
     pub moment: Moment,
     pub range: Range,
+    pub quota: &'o mut Quota,
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
     pub remembered: &'o mut Remembered,
@@ -370,10 +434,38 @@ impl<P: Print> Out<'_, P> {
                 part.written += part.line.bytes().len();
             }
             Overflow::Drop if part.line.bytes().len() >= DROP => part.is_short = true,
-            Overflow::Drop | Overflow::Keep => return,
+            Overflow::Keep(most) if part.line.bytes().len() >= *most => return self.stop(Limit::Text),
+            Overflow::Drop | Overflow::Keep(_) => return,
         }
         part.line.clear();
         part.marks.clear();
+    }
+
+    /// Whether a limit was reached: nothing is told any more.
+    #[inline(always)]
+    pub fn is_stopped(&self) -> bool {
+        self.quota.reached.is_some()
+    }
+
+    #[cold]
+    fn stop(&mut self, limit: Limit) {
+        self.quota.reached = Some(limit);
+        self.part.tally.stopped += 1;
+    }
+
+    /// Tells the first instructions of the last block that may be told, and stops.
+    #[cold]
+    fn last_block(&mut self, offset: u64, block: &Block) {
+        if self.is_stopped() {
+            return;
+        }
+        let inside = 0..self.quota.instructions as u32;
+        if let Some(part) = tracewright_profile::cut(self.image, self.space, block, &inside) {
+            self.block(offset, &part);
+        }
+        self.stop(Limit::Instructions);
+        // So that no further block fits.
+        self.quota.instructions = 0;
     }
 
     /// Whether what a packet at `offset` tells is wanted.
@@ -396,6 +488,9 @@ impl<P: Print> Sink for Out<'_, P> {
                 self.image.space(context, &self.moment)
             };
         }
+        if self.is_stopped() {
+            return;
+        }
         if !self.wants(offset) {
             return self.print.passed(self.state, self.source, element);
         }
@@ -415,6 +510,13 @@ impl<P: Print> Sink for Out<'_, P> {
                 if tally.first_mismatch.is_none() {
                     let at = self.place(offset).offset;
                     self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
+                }
+            }
+            Element::UnknownPath { start, next, .. } => {
+                tally.unknown_paths += 1;
+                if tally.first_unknown_path.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_unknown_path = Some((at, *start, *next, self.space));
                 }
             }
             Element::Target { branch, .. } => tally.targets += u64::from(*branch),
@@ -449,9 +551,17 @@ impl<P: Print> Sink for Out<'_, P> {
             self.counted.now.set_space(self.space);
             return self.counted.now.element(offset, &Element::Block(*block));
         }
+        let count = u64::from(block.count);
+        if count > self.quota.instructions || self.is_stopped() {
+            return self.last_block(offset, block);
+        }
+        self.quota.instructions -= count;
         self.part.tally.blocks += 1;
-        self.part.tally.instructions += u64::from(block.count);
+        self.part.tally.instructions += count;
         self.print(offset, &Element::Block(*block));
+        if self.print.memory(self.state) > self.quota.memory {
+            self.stop(Limit::Memory);
+        }
     }
 
     #[inline(always)]
@@ -476,6 +586,11 @@ impl<P: Print> Sink for Out<'_, P> {
         if self.range.is_all() {
             self.counted.now.learn(graph, start, code, branches, end);
         }
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        !P::COUNTS && self.is_stopped()
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {

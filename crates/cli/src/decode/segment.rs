@@ -1,7 +1,7 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Counted, Out, Overflow, Part, Print, Range, Remembered, Verdict};
+use super::part::{At, Counted, Limits, Out, Overflow, Part, Print, Quota, Range, Remembered, Verdict};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -14,6 +14,7 @@ pub struct Segment<'i, T: Protocol, P: Print> {
     /// What is counted in the decoder's graph.
     pub counted: Counted,
     remembered: Remembered,
+    pub quota: Quota,
     pub synchronised: bool,
     passed_over: bool,
 }
@@ -47,13 +48,14 @@ const PIECE: usize = 1 << 10;
 pub type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
 
 impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
-    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted) -> Self {
+    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted, limits: Limits) -> Self {
         Self {
             parser,
             decoder,
             printed: P::State::default(),
             counted,
             remembered: Remembered::default(),
+            quota: Quota::new(limits),
             synchronised: false,
             passed_over: false,
         }
@@ -86,7 +88,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         // Only now: who watches takes packets one by one.
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
         for piece in lane.bytes[sure..].chunks(PIECE) {
-            if feed.handed_over.is_some() || feed.out.part.is_short {
+            if feed.is_done() || feed.out.part.is_short {
                 break;
             }
             T::feed(parser, piece, &mut feed);
@@ -100,7 +102,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     /// Ends a part of the stream: what follows does not continue it.
     pub fn interrupt(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
-        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
+        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep(usize::MAX));
         T::end(parser, &mut feed);
         feed.decoder.interrupt(lane.end(), &mut feed.out);
         feed.out.mark(lane.end().max(1) - 1);
@@ -111,7 +113,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     pub fn finish(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
         let overflowed = self.decoder.overflowed();
-        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep);
+        let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep(usize::MAX));
         T::end(parser, &mut feed);
         let last = feed.decoder.last_offset();
         let Feed { decoder, mut out, cut, .. } = feed;
@@ -154,6 +156,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             space: self.decoder.space(),
             moment: lane.moment,
             range,
+            quota: &mut self.quota,
             passed_over: &mut self.passed_over,
             remembered: &mut self.remembered,
             overflow,
@@ -211,6 +214,13 @@ impl<'i, T: Protocol, P: Print> Feed<'_, 'i, T, P> {
         if self.began.is_some() || self.next.is_some() {
             self.watch(end, is_now);
         }
+    }
+
+    /// Whether nothing more is told: the next segment has taken over, or a limit was reached.
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        // What only counts is stopped between windows.
+        self.handed_over.is_some() || !P::COUNTS && self.out.is_stopped()
     }
 
     /// Whether a segment takes over somewhere here.

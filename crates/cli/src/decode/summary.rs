@@ -9,10 +9,11 @@ use crate::output::{self, Error};
 
 /// What was decoded, as one object.
 pub fn json(buffer: &str, tally: &Tally) -> String {
-    let Tally { instructions, blocks, gaps, no_code, mismatches, .. } = tally;
+    let Tally { instructions, blocks, gaps, no_code, mismatches, unknown_paths, stopped, .. } = tally;
     let object = serde_json::json!({
         "buffer": buffer, "instructions": instructions, "blocks": blocks, "gaps": gaps,
         "times_without_code": no_code, "mismatches": mismatches,
+        "unknown_paths": unknown_paths, "stopped": stopped,
     });
     format!("{object}\n")
 }
@@ -30,19 +31,24 @@ pub fn report_targets(buffer: &str, tally: &Tally) {
 
 /// Says on standard error what was decoded and what could not be, and what to do about it.
 pub fn report(buffer: &str, tally: &Tally, image: &Image) {
-    let Tally { blocks, instructions, gaps, no_code, mismatches, .. } = tally;
+    let Tally { blocks, instructions, gaps, no_code, mismatches, unknown_paths, .. } = tally;
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let mut line = format!(
         "{buffer}: {instructions} instruction{} in {blocks} block{}",
         plural(*instructions),
         plural(*blocks)
     );
-    for (count, what) in [(gaps, "gap"), (no_code, "time without code"), (mismatches, "mismatch")] {
-        match (count, what) {
-            (0, _) => {}
-            (1, what) => line += &format!(", 1 {what}"),
-            (count, "time without code") => line += &format!(", {count} times without code"),
-            (count, what) => line += &format!(", {count} {what}{}", if what == "gap" { "s" } else { "es" }),
+    let counts = [
+        (gaps, "gap", "gaps"),
+        (no_code, "time without code", "times without code"),
+        (mismatches, "mismatch", "mismatches"),
+        (unknown_paths, "unknown path", "unknown paths"),
+    ];
+    for (count, one, several) in counts {
+        match count {
+            0 => {}
+            1 => line += &format!(", 1 {one}"),
+            count => line += &format!(", {count} {several}"),
         }
     }
     output::report(&line);
@@ -50,6 +56,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
         let why = words::gap(reason);
         output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
+    report_unknown_path(buffer, tally, image);
     hints(buffer, tally, image);
 }
 
@@ -94,6 +101,27 @@ pub fn report_until(buffer: &str, tally: &Tally, image: &Image, offset: u64) {
         ..Tally::default()
     };
     hints(buffer, &early, image);
+}
+
+/// Says on standard error that more ran than was counted, and where first.
+fn report_unknown_path(buffer: &str, tally: &Tally, image: &Image) {
+    let Some((_, start, next, space)) = tally.first_unknown_path else { return };
+    let named = |address: u64| match names::place(image, address, space, 60) {
+        place if place.is_empty() => format!("{address:#x}"),
+        place => format!("{address:#x} ({place})"),
+    };
+    let what = match start {
+        Some(start) if start == next => {
+            format!("an endless loop at {} turned an unknown number of times", named(next))
+        }
+        Some(start) => format!("from {} an unknown path led to {}", named(start), named(next)),
+        None => format!("an unknown path led to {}", named(next)),
+    };
+    let more = match tally.unknown_paths {
+        1 => String::new(),
+        count => format!(" (the first of {count} unknown paths)"),
+    };
+    output::report(&format!("{buffer}: {what}{more}: its counts are a lower bound"));
 }
 
 /// Says on standard error what may be wrong with the program, or with what was said of the trace.

@@ -12,6 +12,7 @@ use tracewright_profile::diff::{Diff, Side};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
+use crate::images;
 use crate::output::{Error, Form, Outcome, report, say, write};
 use crate::profile::open::{Counted, is_profile};
 
@@ -87,7 +88,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let left = Left { known: &of.outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
         funnel::report_all(&of.profile, &of.program, &left);
     }
+    let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));
     let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
     let [first, second] = both;
-    Ok(first.outcome.and(second.outcome).and(Outcome::from_errors(is_empty.into())))
+    let outcome = left_out.into_iter().fold(first.outcome.and(second.outcome), Outcome::and);
+    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }

@@ -9,10 +9,10 @@ use tracewright_profile::{Places, Profile, Program, Window};
 
 pub use self::places::is_called;
 pub use self::time::Outside;
-use crate::args::SelectArgs;
+use crate::args::{LimitArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::decode::offset;
-use crate::decode::part::Range;
+use crate::decode::part::{Limits, Range};
 use crate::output::Error;
 
 /// Which part of what ran.
@@ -55,12 +55,20 @@ pub struct FilterArgs {
     /// Only what ran before the first timestamp that is not smaller.
     #[arg(long, value_name = "TIMESTAMP", value_parser = offset, help_heading = "Only a part")]
     pub to_time: Option<u64>,
+
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 impl FilterArgs {
     /// The part of the trace file.
     pub fn range(&self) -> Range {
         Range { from: self.from, to: self.to.unwrap_or(u64::MAX) }
+    }
+
+    /// The part of the trace file, and how much of it.
+    pub fn extent(&self) -> (Range, Limits) {
+        (self.range(), self.limits.limits())
     }
 
     /// Whether places are asked for, and not only a part of the trace.

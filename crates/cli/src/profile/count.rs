@@ -51,11 +51,24 @@ pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Im
         profile.funnel.instructions += u64::from(block.count) * count;
         profile.blocks.entry(code).or_default().add(block.ended, *count);
     }
+    // Where pairs went is told by the trace, or it leaves it out.
+    let mut told: HashMap<flow::Where, u64> = HashMap::new();
+    indirect.iter().for_each(|((from, _), count)| *told.entry(*from).or_default() += count);
     for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {
         if let Some(to) = target(image, block, *space) {
+            let told = match block.class.flow {
+                Flow::Pair => told.get_mut(&(block.last(), *space)).map_or(0, |told| {
+                    let of_this = (*told).min(*count);
+                    *told -= of_this;
+                    of_this
+                }),
+                _ => 0,
+            };
             let from = places.of(&mut profile, block.last(), *space);
             let to = places.of(&mut profile, to, *space);
-            *profile.branches.entry((from, to)).or_default() += count;
+            if *count > told {
+                *profile.branches.entry((from, to)).or_default() += count - told;
+            }
         }
     }
     let mut indirect: Vec<_> = indirect.into_iter().collect();
@@ -69,10 +82,13 @@ pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Im
     profile
 }
 
-/// Where the direct branch at the end of a block goes.
+/// Where the branch at the end of a block goes, if that is the same each time.
 fn target(image: &Image, block: &Block, space: MemorySpace) -> Option<u64> {
-    if block.class.flow != Flow::Direct || image.is_unrelocated(block.last(), space) {
-        return None;
+    match block.class.flow {
+        Flow::Direct if image.is_unrelocated(block.last(), space) => return None,
+        Flow::Direct => {}
+        Flow::Pair => return flow::pair_target(image, space, block),
+        _ => return None,
     }
     let mut bytes = [0; 4];
     let len = image.read_into(block.last(), space, &mut bytes[..block.last_len.min(4).into()]);

@@ -1,12 +1,13 @@
 //! The default output, for programs.
 
 use serde_json::{Value, json};
-use tracewright_profile::{Branch, EventRow, Paths, Place};
+use tracewright_profile::{Branch, EventRow, Funnel, Paths, Place};
 
 use super::report::Report;
+use crate::funnel;
 
 /// One object, with all rows.
-pub fn object(report: &Report<'_>) -> String {
+pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
     let functions = report.functions.iter().map(|(number, of)| {
         let function = &report.calls.functions.list()[*number as usize];
         let mut row = json!({
@@ -63,6 +64,7 @@ pub fn object(report: &Report<'_>) -> String {
         "loops": loops.collect::<Vec<_>>(),
         "branches": branches.collect::<Vec<_>>(),
         "indirect_calls": indirect.collect::<Vec<_>>(),
+        "funnel": funnel::object(funnel),
     });
     if report.is_ordered {
         object["callers_unknown"] = report.losses.gaps.into();

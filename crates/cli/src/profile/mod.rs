@@ -27,11 +27,11 @@ use self::open::{Counted, Decoded};
 use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, write};
 use crate::stalls::title;
+use crate::{decode, images};
 
 /// Count what ran, for people and for compilers.
 ///
@@ -260,7 +260,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             profile.funnel.in_output = report.shown;
             match (opts.format, opts.json) {
                 (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
-                (_, true) => json::object(&report),
+                (_, true) => json::object(&report, &profile.funnel),
                 (_, false) => text::all(&report, opts.top),
             }
             .into_bytes()
@@ -277,6 +277,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
+    let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }
 
@@ -306,8 +307,8 @@ fn in_order(
     let only = Only { window: &window, places };
     let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
-    let range = opts.filter.range();
-    decode::within(capture, image, (&opts.select, &opts.program), &ordered, range, 1)?;
+    let extent = opts.filter.extent();
+    decode::within(capture, image, (&opts.select, &opts.program), &ordered, extent, 1)?;
     Ok(ordered.finish())
 }
 

@@ -10,10 +10,10 @@ use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 use super::count::Count;
 use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode::part::Tally;
+use crate::decode::part::{Limits, Tally};
 use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
-use crate::{decode, images};
+use crate::{decode, funnel, images};
 
 /// A profile, and the binaries of it that are here.
 pub struct Counted {
@@ -44,7 +44,7 @@ impl Counted {
         filter: &FilterArgs,
         jobs: u16,
     ) -> Result<Self, Error> {
-        let (range, window) = (filter.range(), filter.window()?);
+        let (extent, window) = (filter.extent(), filter.window()?);
         if is_profile(&capture.capture) {
             no_trace(capture, select, filter, "a profile")?;
             return Self::read(capture, &program.images);
@@ -55,9 +55,13 @@ impl Counted {
         let mut outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
         let asked = (select, program);
-        let (mut profile, program, outside, (tally, errors)) = if window.is_all() {
+        // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
+        let in_order =
+            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
+        let (mut profile, program, outside, (tally, errors)) = if !in_order {
             let count = Count::default();
-            let told = decode::within(&opened, &image, asked, &count, range, decode::number_of(jobs))?;
+            let jobs = decode::number_of(jobs);
+            let told = decode::within(&opened, &image, asked, &count, extent, jobs)?;
             let mut profile = count.finish(&image);
             let program = Program::new(&profile, &image);
             attribute(&mut profile, &program);
@@ -67,7 +71,7 @@ impl Counted {
             outcome = outcome.and(clocks.outcome());
             let window = filter.window_of(&opened, select, &clocks)?;
             let count = Windowed::new(&clocks, &window);
-            let told = decode::within(&opened, &image, asked, &count, range, 1)?;
+            let told = decode::within(&opened, &image, asked, &count, extent, 1)?;
             let (profile, program, outside) = count.finish(&image);
             (profile, program, outside, told)
         };
@@ -81,6 +85,7 @@ impl Counted {
     fn read(capture: &CaptureArgs, named: &[ImageFile]) -> Result<Self, Error> {
         let mut profile = read(&capture.capture)?;
         let (program, outcome) = programs(&profile, capture, named);
+        let outcome = outcome.and(funnel::outcome(&profile.funnel));
         // Of what filters have left out, nothing is known any more but how much it was.
         if profile.instructions() == profile.funnel.instructions {
             attribute(&mut profile, &program);
@@ -99,6 +104,7 @@ pub fn no_trace(
     let option = [
         (!select.is_all(), "--id and --buffer"),
         (!filter.range().is_all(), "--from and --to"),
+        (filter.limits.any(), "--max-instructions and --max-memory"),
         (!filter.window()?.is_all(), "--from-cycle, --to-cycle, --from-time and --to-time"),
         (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),
     ];
@@ -127,6 +133,8 @@ fn fill(funnel: &mut Funnel, tally: &Tally) {
     funnel.gaps = tally.gaps;
     funnel.without_code = tally.no_code;
     funnel.mismatches = tally.mismatches;
+    funnel.unknown_paths = tally.unknown_paths;
+    funnel.stopped = tally.stopped;
 }
 
 /// Says in the funnel how many instructions are of known binaries and functions.

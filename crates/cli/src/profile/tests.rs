@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::{Flow, Role};
+use tracewright_core::Flow;
 use tracewright_input::Capture;
 use tracewright_profile::{Place, Profile};
 use tracewright_testkit::{captures, skip};
@@ -11,14 +11,12 @@ use super::count::Count;
 use super::gather::Gather;
 use crate::args::{ProgramArgs, SelectArgs};
 use crate::decode;
-use crate::decode::part::Range;
+use crate::decode::part::{Limits, Range};
 
-/// Compares where branches went. Of returns that the decoder infers nobody counts it; where a direct branch goes its code says, also if
-/// the trace is lost then, which elements do not tell.
+/// Compares where branches went. Where a direct branch goes its code says, also if the trace is lost then, which elements do not tell.
 fn compare(counted: &Profile, expected: &Profile, what: &str) {
     let flow: HashMap<_, _> = expected.blocks.keys().map(|code| (code.last(), code.class)).collect();
-    let is_return = |from: &Place| flow[from].role == Role::Return;
-    for (branch, count) in expected.branches.iter().filter(|((from, _), _)| !is_return(from)) {
+    for (branch, count) in &expected.branches {
         let found = counted.branches.get(branch).copied().unwrap_or(0);
         let is_direct = flow[&branch.0].flow == Flow::Direct;
         assert!(
@@ -53,12 +51,13 @@ fn counting_by_node_is_counting_one_by_one() {
         let (image, _) = capture.image(&[]);
         let (select, program) = (SelectArgs { ids: Vec::new(), buffer: None }, ProgramArgs::default());
         let gather = Gather::default();
-        decode::in_order(&capture, &image, &select, &program, &gather).unwrap();
+        let all = (Range::ALL, Limits::NONE);
+        decode::within(&capture, &image, (&select, &program), &gather, all, 1).unwrap();
         let expected = gather.finish();
         assert!(expected.instructions() > 1000, "{name}");
         for jobs in [1, 2, 3, 7] {
             let count = Count::default();
-            decode::within(&capture, &image, (&select, &program), &count, Range::ALL, jobs).unwrap();
+            decode::within(&capture, &image, (&select, &program), &count, all, jobs).unwrap();
             let counted = count.finish(&image);
             assert_eq!(counted.instructions(), expected.instructions(), "{name}, {jobs} jobs");
             assert_eq!(counted.binaries, expected.binaries, "{name}, {jobs} jobs");

@@ -116,6 +116,10 @@ impl<'a> Print for Windowed<'a> {
         of.taken = None;
     }
 
+    fn memory(&self, state: &State<'a>) -> usize {
+        state.0.as_ref().map_or(0, |of| of.inside.memory() + of.all.memory())
+    }
+
     /// Cycles are counted from the beginning.
     fn needs_all(&self) -> bool {
         true

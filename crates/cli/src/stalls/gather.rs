@@ -114,6 +114,13 @@ impl<'a, const AGAIN: bool> Print for Gather<'a, AGAIN> {
         }
     }
 
+    fn memory(&self, state: &State<'a>) -> usize {
+        match state {
+            State::On(timed) => timed.stalls.costs.memory(),
+            State::New | State::Off => 0,
+        }
+    }
+
     /// Cycles are counted from the beginning.
     fn needs_all(&self) -> bool {
         true

@@ -7,9 +7,10 @@ use tracewright_profile::{Account, Cost, Kind, Stalls};
 use super::gather::OfSource;
 use super::table::Tables;
 use crate::decode::names;
+use crate::decode::part::Tally;
 
 /// One object.
-pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image) -> String {
+pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image, tally: &Tally) -> String {
     let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
     let lines = tables.lines.iter().map(|(place, cost)| {
@@ -25,6 +26,8 @@ pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image) -> 
         "functions": functions.collect::<Vec<_>>(),
         "lines": lines.collect::<Vec<_>>(),
         "instructions": instructions.collect::<Vec<_>>(),
+        "unknown_paths": tally.unknown_paths,
+        "stopped": tally.stopped,
     });
     format!("{object}\n")
 }

@@ -14,8 +14,9 @@ use tracewright_profile::Window;
 pub use self::gather::Gather;
 use self::gather::OfSource;
 use self::table::Tables;
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
+use crate::decode::part::Range;
 use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
 use crate::{decode, images};
 
@@ -44,6 +45,9 @@ pub struct Opts {
 
     #[command(flatten)]
     program: ProgramArgs,
+
+    #[command(flatten)]
+    limits: LimitArgs,
 
     /// Only this table.
     #[arg(long, value_enum)]
@@ -107,7 +111,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let window = Window::default();
     let gather = Gather::<false>::new(&clocks, &window);
-    let errors = decode::in_order(&capture, &image, &opts.select, &opts.program, &gather)?;
+    let (asked, extent) = ((&opts.select, &opts.program), (Range::ALL, opts.limits.limits()));
+    let (tally, errors) = decode::within(&capture, &image, asked, &gather, extent, 1)?;
     let mut sources = gather.finish();
     for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
@@ -130,11 +135,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
-            json::object(&named, &tables, &image)
+            json::object(&named, &tables, &image, &tally)
         }
         false => text::all(opts, &names, &sources, &tables, &image),
     };
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
+    outcome = outcome.and(images::report_left_out(&image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 

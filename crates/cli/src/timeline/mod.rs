@@ -132,7 +132,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
-    decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.range(), 1)?;
+    decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.extent(), 1)?;
     let done = gather.finish(opts.output.as_os_str() == "-")?;
     // A recording has sources in several files, in most of which they have nothing.
     for Done { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {

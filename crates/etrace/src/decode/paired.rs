@@ -185,6 +185,10 @@ impl<S: Sink> Sink for Beside<'_, S> {
         self.pair(offset, &Element::Block(node.block(node.ended(taken))));
     }
 
+    fn is_full(&self) -> bool {
+        self.sink.is_full()
+    }
+
     fn forget(&mut self, graph: &Graph<'_>) {
         self.sink.forget(graph);
     }

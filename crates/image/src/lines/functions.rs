@@ -1,10 +1,13 @@
 //! Which function, and which function inlined into it, is at an address.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use gimli::{AttributeValue, DebugInfoOffset, DebuggingInformationEntry, UnitOffset, constants};
+use gimli::{
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, IncompleteLineProgram, UnitOffset, constants,
+};
 
+use super::files::Files;
 use super::index;
 use super::ranges::{self, Budget};
 use super::{Dwarf, GimliUnit, Lines, MAX_TEXT, Reader};
@@ -26,6 +29,10 @@ pub(super) struct Functions {
     names: Vec<Name>,
     /// Which function is at an address, the innermost one.
     at: Pieces,
+    /// The files that inlined functions are called in.
+    files: Files,
+    /// Bytes of all that.
+    memory: usize,
 }
 
 #[derive(Debug)]
@@ -111,7 +118,24 @@ impl Functions {
         let ranges: Vec<_> = claims.iter().map(|(_, range, _)| range.clone()).collect();
         let (mut at, _) = Pieces::new(&ranges);
         at.renumber(|claim| claims[claim as usize].2);
-        Self { functions, names: names.names, at }
+        let calls = functions.iter().filter_map(|function| function.inlined.as_ref());
+        let numbers: BTreeSet<_> = calls.map(|(_, call)| call.file).collect();
+        let head = unit.line_program.as_ref().map(IncompleteLineProgram::header);
+        let files = head.map(|head| Files::new(dwarf, unit, head, &numbers)).unwrap_or_default();
+        let index = claims.len() * 2 * size_of::<(u64, u32)>();
+        let of_names = names.len + names.names.capacity() * size_of::<Name>();
+        let memory = functions.capacity() * size_of::<Function>() + of_names + index + files.memory();
+        Self { functions, names: names.names, at, files, memory }
+    }
+
+    /// The path of a file that an inlined function is called in.
+    pub fn file(&self, number: u32) -> Option<&str> {
+        self.files.get(number)
+    }
+
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// The functions at `address`, the innermost first.

@@ -11,7 +11,7 @@ use gimli::{
 
 use super::ranges::{self, Budget};
 use super::rows::Rows;
-use super::{Dwarf, GimliUnit, Reader};
+use super::{Dwarf, GimliUnit, MAX_HEAD, Reader};
 
 type Header<'a> = gimli::UnitHeader<Reader<'a>>;
 
@@ -36,7 +36,7 @@ pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
         if claims.len() == before && line_bytes_left > 0 {
             let bytes = read_lines(dwarf, &mut unit).unwrap_or_default();
             line_bytes_left = line_bytes_left.saturating_sub(bytes);
-            claims.extend(Rows::new(dwarf, &unit).ranges().map(|range| (range, number as u32)));
+            claims.extend(Rows::new(dwarf, &mut unit).ranges().map(|range| (range, number as u32)));
         }
     }
     let offset = |header: &Header<'_>| header.debug_info_offset().map_or(0, |offset| offset.0);
@@ -98,18 +98,40 @@ pub(super) fn without_lines<'a>(
             _ => {}
         }
     }
+    if let Some(folder) = root.attr_value(constants::DW_AT_comp_dir) {
+        unit.comp_dir = dwarf.attr_string(&unit, folder).ok();
+    }
     if let Some(low) = root.attr_value(constants::DW_AT_low_pc) {
         unit.low_pc = dwarf.attr_address(&unit, low).ok()?.unwrap_or_default();
     }
     Some(unit)
 }
 
-/// Reads the head of the line program of `unit`. Returns how many bytes that and running it may take.
-fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
+/// Reads the head of the line program of `unit`, if it has one. Returns how many bytes that and running it may take; none if the head is too
+/// long to be read.
+pub(super) fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
     let lines = unit.entries().next_dfs().ok()??.attr_value(constants::DW_AT_stmt_list)?;
     let AttributeValue::DebugLineRef(offset) = lines else { return None };
+    // gimli takes a hundred bytes for each file, which may be a single byte here.
+    if head_len(dwarf.debug_line.reader().slice(), offset.0).is_some_and(|len| len > MAX_HEAD) {
+        return Some(0);
+    }
     let program = dwarf.debug_line.program(offset, unit.header.address_size(), None, None);
     unit.line_program = program.ok();
     let to_the_end = dwarf.debug_line.reader().len().saturating_sub(offset.0);
     Some(unit.line_program.as_ref().map_or(to_the_end, |program| program.header().unit_length()))
+}
+
+/// Returns how long the head of the line program at `offset` says it is: folders and files.
+fn head_len(section: &[u8], offset: usize) -> Option<u64> {
+    let bytes = section.get(offset..)?;
+    let number = |at: usize, len: usize| {
+        let mut number = [0; 8];
+        number[..len].copy_from_slice(bytes.get(at..at + len)?);
+        Some(u64::from_le_bytes(number))
+    };
+    let (word, at) = if number(0, 4)? == u64::from(u32::MAX) { (8, 12) } else { (4, 4) };
+    // From version 5 on the sizes of addresses and segments come first.
+    let sizes = if number(at, 2)? >= 5 { 2 } else { 0 };
+    number(at + 2 + sizes, word)
 }

@@ -4,12 +4,14 @@
 //! of a unit are read when the first question is asked of it. Nothing keeps a reader between questions, so that no
 //! answer waits for another.
 
+mod files;
 mod functions;
 mod index;
 mod ranges;
 mod rows;
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{EndianSlice, LittleEndian};
 
@@ -27,12 +29,22 @@ type GimliUnit<'a> = gimli::Unit<Reader<'a>>;
 /// The most bytes of text kept for a unit: paths, names. Many can be made of few bytes by saying them again and again.
 const MAX_TEXT: usize = 16 << 20;
 
+/// The longest head of a line program that is read, in bytes: some ten thousand files.
+const MAX_HEAD: u64 = 1 << 20;
+
+/// The most bytes of lines and functions that are kept of a file.
+const MAX_MEMORY: usize = 1 << 30;
+
 /// The lines of a file. Addresses are those it was linked for.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     units: Vec<Unit>,
     /// Which unit is at an address.
     at: Pieces,
+    /// Bytes that all units take.
+    memory: AtomicUsize,
+    /// Units of which lines or functions were left out.
+    left_out: AtomicUsize,
 }
 
 /// What one run of a compiler made.
@@ -63,25 +75,45 @@ impl Lines {
         let (mut at, _) = Pieces::new(&ranges);
         at.renumber(|claim| claims[claim as usize].1);
         let unit = |offset| Unit { offset, rows: OnceLock::new(), functions: OnceLock::new() };
-        Self { units: offsets.into_iter().map(unit).collect(), at }
+        let units = offsets.into_iter().map(unit).collect();
+        Self { units, at, memory: AtomicUsize::new(0), left_out: AtomicUsize::new(0) }
+    }
+
+    /// How many units there are whose lines or functions were asked for and are left out, since they would take too much memory.
+    pub fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// Keeps what was read of a unit, if that is not too much: so many bytes; nothing if it was not read to its end.
+    fn keep<T: Default>(&self, read: T, memory: Option<usize>) -> T {
+        let fits = |memory: usize| {
+            let before = self.memory.fetch_add(memory, Ordering::Relaxed);
+            before.saturating_add(memory) <= MAX_MEMORY
+        };
+        if memory.is_some_and(fits) {
+            return read;
+        }
+        self.left_out.fetch_add(1, Ordering::Relaxed);
+        T::default()
     }
 
     /// The line of the instruction at `address`.
     pub fn find<'a>(&'a self, file: &File, address: u64) -> Option<SourceLine<'a>> {
-        self.unit(address)?.rows(file).find(address)
+        self.unit(address)?.rows(file, self).find(address)
     }
 
     /// The functions at `address`, the innermost first; none if that is not known.
     pub fn frames<'a>(&'a self, file: &File, address: u64) -> Vec<Frame<'a>> {
         let Some(unit) = self.unit(address) else { return Vec::new() };
-        let (rows, functions) = (unit.rows(file), unit.functions(file, self));
+        let (rows, functions) = (unit.rows(file, self), unit.functions(file, self));
         let mut frames = Vec::new();
         let mut line = rows.find(address);
         let mut discriminator = rows.discriminator(address);
         for At { names, declared, call } in functions.at(address) {
             let (function, linkage) = names.unzip();
             frames.push(Frame { function, linkage, line, discriminator, declared });
-            line = call.and_then(|call| Some(SourceLine { file: rows.file(call.file)?, line: call.line }));
+            line =
+                call.and_then(|call| Some(SourceLine { file: functions.file(call.file)?, line: call.line }));
             discriminator = call.map_or(0, |call| call.discriminator);
         }
         frames
@@ -99,30 +131,34 @@ impl Lines {
 }
 
 impl Unit {
-    fn rows(&self, file: &File) -> &Rows {
-        self.rows.get_or_init(|| match &file.elf {
-            Some(elf) => self.read(&dwarf(elf, file.bytes.as_slice()), Rows::new).unwrap_or_default(),
-            None => Rows::default(),
+    fn rows(&self, file: &File, lines: &Lines) -> &Rows {
+        self.rows.get_or_init(|| {
+            let (rows, is_whole) = self.read(file, Rows::new).unwrap_or_default();
+            let memory = rows.memory().filter(|_| is_whole);
+            lines.keep(rows, memory)
         })
     }
 
     fn functions(&self, file: &File, lines: &Lines) -> &Functions {
-        self.functions.get_or_init(|| match &file.elf {
-            Some(elf) => {
-                let read = |dwarf: &Dwarf<'_>, unit: &GimliUnit<'_>| Functions::new(dwarf, unit, lines);
-                self.read(&dwarf(elf, file.bytes.as_slice()), read).unwrap_or_default()
-            }
-            None => Functions::default(),
+        self.functions.get_or_init(|| {
+            let read = |dwarf: &Dwarf<'_>, unit: &mut GimliUnit<'_>| Functions::new(dwarf, unit, lines);
+            let (functions, _) = self.read(file, read).unwrap_or_default();
+            let memory = functions.memory();
+            lines.keep(functions, Some(memory))
         })
     }
 
-    fn read<'a, T>(
+    /// Reads something of the unit. Returns also whether its line program was at hand, which it is unless its head is too long.
+    fn read<T>(
         &self,
-        dwarf: &Dwarf<'a>,
-        what: impl FnOnce(&Dwarf<'a>, &GimliUnit<'a>) -> T,
-    ) -> gimli::Result<T> {
-        let header = dwarf.unit_header(gimli::DebugInfoOffset(self.offset))?;
-        Ok(what(dwarf, &dwarf.unit(header)?))
+        file: &File,
+        what: impl for<'a> FnOnce(&Dwarf<'a>, &mut GimliUnit<'a>) -> T,
+    ) -> Option<(T, bool)> {
+        let dwarf = dwarf(file.elf.as_ref()?, file.bytes.as_slice());
+        let header = dwarf.unit_header(gimli::DebugInfoOffset(self.offset)).ok()?;
+        let mut unit = index::without_lines(&dwarf, header, dwarf.abbreviations(&header).ok()?)?;
+        let is_whole = index::read_lines(&dwarf, &mut unit) != Some(0);
+        Some((what(&dwarf, &mut unit), is_whole))
     }
 }
 

@@ -95,11 +95,11 @@ impl Table {
         })
     }
 
-    /// Name, first address and addresses of all that is no stub: a symbol that others lie in comes in parts.
+    /// Name, first address and addresses of all symbols: one that others lie in comes in parts.
     pub fn functions<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (&'a str, u64, Range<u64>)> {
-        self.pieces.iter().filter_map(move |(range, index)| {
+        self.pieces.iter().map(move |(range, index)| {
             let entry = &self.entries[index as usize];
-            (!entry.symbol.plt).then(|| (self.shown(entry, file), entry.symbol.start, range))
+            (self.shown(entry, file), entry.symbol.start, range)
         })
     }
 

@@ -246,7 +246,13 @@ impl Stack {
 
     /// After a gap. Whether the calls it is in are still known.
     pub fn find_again(&mut self, to: To, watch: &mut impl Watch) -> bool {
-        match self.find(to.within.function) {
+        let function = to.within.function;
+        let found = match to.within.is_named {
+            true => self.find(function),
+            // Calls within such code look alike: with the last of them, the stack would grow at each gap that hides a return.
+            false => self.frames.iter().position(|frame| frame.function == function),
+        };
+        match found {
             Some(at) => {
                 self.cut(at + 1, watch);
                 true

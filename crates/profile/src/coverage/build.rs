@@ -1,12 +1,12 @@
 //! Walks all code of all functions, beside what ran of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use tracewright_core::{Flow, MemorySpace};
+use tracewright_core::Flow;
 use tracewright_flow::InBlock;
-use tracewright_image::{CodeRange, Image};
+use tracewright_image::{CodeRange, Frame};
 
 use super::ran::Ran;
 use super::{Branch, Coverage, File, Function, Part, Wanted};
@@ -52,17 +52,19 @@ struct Build<'w> {
     /// Functions by file and name.
     functions: HashMap<(u32, String), u32>,
     /// By function: its lines, and whether they ran.
-    lines: Vec<HashMap<Line, bool>>,
+    lines: Vec<HashMap<u32, bool>>,
+    /// Copies of inlined functions whose first instruction was seen: what they are inlined into, the function, and which copy.
+    copies: HashSet<(u32, u32, u64)>,
 }
 
 /// A part of a function that is being walked.
 struct Walk<'a> {
     binary: u32,
     program: &'a Program,
-    space: MemorySpace,
     ran: &'a Ran,
-    /// The function's number, and its file.
+    /// The function's number, its name, and its file.
     function: u32,
+    name: &'a str,
     file: u32,
     /// The last line that was seen in it.
     line: Line,
@@ -76,13 +78,14 @@ impl<'w> Build<'w> {
             files: HashMap::new(),
             functions: HashMap::new(),
             lines: Vec::new(),
+            copies: HashSet::new(),
         }
     }
 
     /// Adds a binary. Whether its functions are known.
     fn binary(&mut self, number: u32, name: &str, program: &Program, ran: &Ran) -> bool {
         let Some(file) = program.file(number) else { return false };
-        let (mut functions, code, space) = (file.functions(), file.code(), program.space(number));
+        let (mut functions, code) = (file.functions(), file.code());
         let known = !functions.is_empty();
         if !known {
             // All code without a name is as good as one function.
@@ -100,12 +103,16 @@ impl<'w> Build<'w> {
                 continue;
             }
             let start = Place { binary: number, address: part.start };
-            let source = program.source(start).filter(|source| source.line > 0);
-            let file = match source {
-                Some(source) => self.file(source.file, true),
-                None => self.file(name, false),
+            // Its first instruction may be of something inlined.
+            let frames = program.frames(start);
+            let own = frames.last().and_then(|own| Some((own, own.line.filter(|source| source.line > 0)?)));
+            let (file, line) = match own {
+                Some((own, source)) if frames.len() > 1 && own.declared > 0 => {
+                    (self.file(source.file, true), own.declared)
+                }
+                Some((_, source)) => (self.file(source.file, true), source.line),
+                None => (self.file(name, false), 0),
             };
-            let line = source.map_or(0, |source| source.line);
             let function = self.function(file, name_of);
             if part.name == name_of && part.range.start == part.start {
                 let range = part.range.clone();
@@ -117,7 +124,8 @@ impl<'w> Build<'w> {
                 }
                 of.start.get_or_insert(start);
             }
-            let walk = Walk { binary: number, program, space, ran, function, file, line: (file, line) };
+            let walk =
+                Walk { binary: number, program, ran, function, name: name_of, file, line: (file, line) };
             self.part(walk, &part.range, &code);
         }
         known
@@ -154,6 +162,30 @@ impl<'w> Build<'w> {
         }
     }
 
+    /// The function that an instruction of this file is of: the innermost one that is inlined there, or the one that is walked.
+    fn function_at(
+        &mut self,
+        walk: &Walk<'_>,
+        file: u32,
+        frames: &[Frame<'_>],
+        copy: u64,
+        count: u64,
+    ) -> u32 {
+        let inlined = frames.first().filter(|_| frames.len() > 1);
+        let Some((name, declared)) = inlined.and_then(|frame| Some((frame.function?, frame.declared))) else {
+            return if file == walk.file { walk.function } else { self.function(file, walk.name) };
+        };
+        let function = self.function(file, name);
+        let of = &mut self.coverage.functions[function as usize];
+        if of.start.is_none() && of.line == 0 {
+            of.line = declared;
+        }
+        if self.copies.insert((walk.function, function, copy)) {
+            of.calls = of.calls.saturating_add(count);
+        }
+        function
+    }
+
     fn instruction(
         &mut self,
         walk: &mut Walk<'_>,
@@ -166,7 +198,8 @@ impl<'w> Build<'w> {
             return;
         }
         let count = walk.ran.at(address);
-        let source = walk.program.source(place);
+        let frames = walk.program.frames(place);
+        let source = frames.first().and_then(|frame| frame.line);
         let file = match source {
             Some(source) => {
                 let last = &self.coverage.files[walk.line.0 as usize];
@@ -175,28 +208,28 @@ impl<'w> Build<'w> {
             }
             None => walk.file,
         };
+        let copy = copy(&frames);
+        let function = self.function_at(walk, file, &frames, copy, count);
         if let Some(source) = source.filter(|source| source.line > 0) {
             let line = (file, source.line);
             walk.line = line;
-            let copy = if count > 0 { copy(walk.program.image(), walk.space, address) } else { 0 };
             let most = copies.entry((line, copy)).or_default();
             *most = count.max(*most);
-            *self.lines[walk.function as usize].entry(line).or_default() |= count > 0;
+            *self.lines[function as usize].entry(source.line).or_default() |= count > 0;
         }
         if self.wanted.file(&self.coverage.files[file as usize].name) {
             self.coverage.executed = self.coverage.executed.saturating_add(count);
         }
         self.coverage.files[file as usize].instructions.count(count > 0);
-        let function = &mut self.coverage.functions[walk.function as usize];
-        function.instructions.count(count > 0);
+        let of = &mut self.coverage.functions[function as usize];
+        of.instructions.count(count > 0);
         let branches = matches!(instruction.class.flow, Flow::Direct | Flow::Indirect | Flow::Pair);
         if branches && instruction.class.conditional {
             let runs = walk.ran.branch(address);
             // What is of no line is of the one before it.
             let (file, line) = walk.line;
-            let branch =
-                Branch { line, place, taken: runs.taken, not_taken: runs.not_taken, function: walk.function };
-            function.branches += branch.outcomes();
+            let branch = Branch { line, place, taken: runs.taken, not_taken: runs.not_taken, function };
+            of.branches += branch.outcomes();
             self.coverage.files[file as usize].branches.push(branch);
         }
     }
@@ -220,6 +253,8 @@ impl<'w> Build<'w> {
         let all = std::mem::take(&mut coverage.functions);
         let mut functions: Vec<_> = (0..).zip(all).collect::<Vec<(u32, Function)>>();
         functions.retain_mut(|(_, function)| match numbers[function.file as usize] {
+            // All of it is of something inlined.
+            _ if function.instructions.all == 0 => false,
             Some(new) => {
                 function.file = new;
                 true
@@ -244,9 +279,8 @@ impl<'w> Build<'w> {
     }
 }
 
-/// Which copy of a line is at an address: where all that it is inlined into is called.
-fn copy(image: &Image, space: MemorySpace, address: u64) -> u64 {
-    let frames = image.symbols().frames(address, space);
+/// Which copy of a line these are: where all that it is inlined into is called.
+fn copy(frames: &[Frame<'_>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for frame in frames.iter().skip(1) {
         frame.line.map(|line| (line.file, line.line)).hash(&mut hasher);

@@ -2,6 +2,9 @@
 //!
 //! What could have run is all code of the functions that a binary's symbols tell, whether any of it ran or not; without symbols, all its code. A line ran as often as
 //! the instruction of it that ran most; copies of it, inlined into several places, add up.
+//!
+//! Each instruction counts once: for the file of its source line, and for the function there that the source tells, as gcov and llvm-cov do.
+//! What is inlined counts for the function it is of, not for that it is inlined into. What has no source line counts for the symbol it is in.
 
 mod build;
 mod ran;
@@ -79,13 +82,13 @@ pub struct Function {
     pub line: u32,
     /// Where it begins.
     pub start: Option<Place>,
-    /// How often it was entered at its beginning, loops to there aside.
+    /// How often it was entered at its beginning, loops to there aside; of copies that are inlined, how often the first instruction ran.
     pub calls: u64,
     /// Its instructions.
     pub instructions: Part,
     /// The outcomes of its conditional branches.
     pub branches: Part,
-    /// Its lines, and those of what is inlined into it.
+    /// Its lines.
     pub lines: Part,
 }
 

@@ -53,7 +53,7 @@ impl Executed {
     /// The function that an address is in: its number is that of its start.
     pub fn find(&self, address: u64) -> Within {
         let at = self.starts.partition_point(|&start| start <= address);
-        Within { function: at as u32, is_start: at > 0 && self.starts[at - 1] == address }
+        Within { function: at as u32, is_start: at > 0 && self.starts[at - 1] == address, is_named: true }
     }
 }
 
