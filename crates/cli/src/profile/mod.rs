@@ -201,6 +201,9 @@ impl Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
+    if opts.json && opts.format != Format::Table {
+        return Err(Error::Message("--json is a form of the table: leave out --format".into()));
+    }
     let is_binary = matches!(
         opts.format,
         Format::Tracewright
