@@ -344,8 +344,10 @@ fn damaged_recordings_with_branches() {
     }
 }
 
-/// The files of a snapshot, in the order in which [`snapshot_folder`] takes them; and a description of a capture.
+/// The files of a snapshot, in the order in which [`snapshot_folder`] takes them.
 pub const GOOD_SNAPSHOT: [&str; 4] = [CORE, SOURCE, TRACE, SNAPSHOT];
+
+/// The description of a capture.
 pub const CAPTURE_TEXT: &str = CAPTURE;
 
 /// Sources as people describe them.
