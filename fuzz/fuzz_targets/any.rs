@@ -28,7 +28,8 @@ fn answer() {
             exit(0);
         }
         Ok("seeds") => {
-            let folder = std::env::var_os("FUZZ_SEEDS").map(PathBuf::from).expect("FUZZ_SEEDS names a folder");
+            let folder =
+                std::env::var_os("FUZZ_SEEDS").map(PathBuf::from).expect("FUZZ_SEEDS names a folder");
             seeds::write(&folder).expect("seeds can be written");
             exit(0);
         }

@@ -57,8 +57,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
         }
         "mappings" => files(&["samples/threads"], &["toml"], most),
         "recording" => {
-            let forms =
-                [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
+            let forms = [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
             let mut seeds: Vec<_> = forms.into_iter().map(input::good_recording).collect();
             seeds.extend(files(&["samples/perf", "shared/captures/perf"], &["data"], most));
             seeds
@@ -69,9 +68,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             lists.iter().map(|list| input::recording_with_branches(list)).collect()
         }
         "profile" => made(|rng| store::write(&profile::random::random(rng))),
-        "merged" => {
-            made(|rng| profile::pair(&profile::random::random(rng), &profile::random::random(rng)))
-        }
+        "merged" => made(|rng| profile::pair(&profile::random::random(rng), &profile::random::random(rng))),
         "branch_list" => {
             let mut seeds = files(&["shared/captures/perf"], &["bl"], most);
             seeds.extend(files(&["shared/captures/perf/simpleperf"], &["old_branch_list.data"], most));
@@ -91,7 +88,9 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             .into_iter()
             .filter(|file| file.len() <= most)
             .collect(),
-        "instructions" => (0..5).flat_map(|isa| prefixed(&[isa, 0, 0, 1, 0, 0, 0, 0, 0], code(most))).collect(),
+        "instructions" => {
+            (0..5).flat_map(|isa| prefixed(&[isa, 0, 0, 1, 0, 0, 0, 0, 0], code(most))).collect()
+        }
         "bare_program" => made(|rng| [&[1; 8][..], &hart_programs::code(rng)].concat())
             .into_iter()
             .chain(prefixed(&[0; 8], hart_programs::programs(|name| name.starts_with('t'))))
@@ -129,7 +128,10 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
                 let stream = etrace_packets::any_stream(&mut Rng::new(!seed), &config);
                 [&seed.to_le_bytes(), &stream[..]].concat()
             })
-            .chain(prefixed(&[3; 8], files(&["shared/captures/riscv"], &["te_inst_raw", "packets.bin"], most)))
+            .chain(prefixed(
+                &[3; 8],
+                files(&["shared/captures/riscv"], &["te_inst_raw", "packets.bin"], most),
+            ))
             .collect(),
         "data" => made(etrace_data::any_packets),
         "delta_streams" => made(delta::stream),
@@ -208,7 +210,9 @@ fn collect(folder: &Path, ends: &[&str], paths: &mut Vec<PathBuf>) {
 /// A folder of the repository, or of the shared captures.
 fn found(folder: &str) -> PathBuf {
     match folder.strip_prefix("shared/captures") {
-        Some(rest) => captures().map(|captures| captures.join(rest.trim_start_matches('/'))).unwrap_or_default(),
+        Some(rest) => {
+            captures().map(|captures| captures.join(rest.trim_start_matches('/'))).unwrap_or_default()
+        }
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder),
     }
 }

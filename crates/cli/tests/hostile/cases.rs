@@ -91,8 +91,12 @@ const FILTERS: &[&str] = &[
     "--jobs 3",
 ];
 
-const OF_LISTS: &[&str] =
-    &["profile IN", "profile IN --json", "profile IN --format autofdo", "profile IN --format bolt-simpleperf -o OUT"];
+const OF_LISTS: &[&str] = &[
+    "profile IN",
+    "profile IN --json",
+    "profile IN --format autofdo",
+    "profile IN --format bolt-simpleperf -o OUT",
+];
 
 const OF_LOGS: &[&str] = &[
     "encode IN --image in/program.elf -o OUT",
@@ -232,39 +236,67 @@ const VALUES: &[&str] = &[
     "-0",
 ];
 
+/// Numbers at the ends of what can be said.
+const EXTREMES: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "ffffffffffffffff",
+    "0xffffffffffffffff",
+    "18446744073709551615",
+    "0xfffffffffffffffe",
+    "9223372036854775808",
+    "0x80000000",
+    "4294967296",
+    "255",
+];
+
 /// Options that are never tried: they write where they say, run other programs, or give a program the host's files.
 const NEVER: &[&str] = &[
-    "--output", "--log", "--listing", "--summary", "--lcov", "--histogram", "--timeline", "--qemu", "--qemu-path",
-    "--qemu-option", "--sysroot", "--follow-forks", "--writable", "--root", "--host-files", "--help",
+    "--output",
+    "--log",
+    "--listing",
+    "--summary",
+    "--lcov",
+    "--histogram",
+    "--timeline",
+    "--qemu",
+    "--qemu-path",
+    "--qemu-option",
+    "--sysroot",
+    "--follow-forks",
+    "--writable",
+    "--root",
+    "--host-files",
+    "--help",
 ];
 
 /// Options of a verb, and whether each takes a value, from its help.
-pub fn options(help: &str) -> Vec<(String, bool)> {
+pub fn options(verb: &str, help: &str) -> Vec<(String, String, bool)> {
     let mut found = Vec::new();
     for line in help.lines() {
         let line = line.trim_start();
-        let Some(at) = line.find("--").filter(|&at| at == 0 || line.starts_with('-') && at == 4) else { continue };
+        let Some(at) = line.find("--").filter(|&at| at == 0 || line.starts_with('-') && at == 4) else {
+            continue;
+        };
         let name: String =
             line[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         let has_value = line[at + name.len()..].starts_with([' ', '[']) && line.contains('<');
         if name.len() > 2 && !NEVER.contains(&name.as_str()) {
-            found.push((name, has_value));
+            found.push((verb.into(), name, has_value));
         }
     }
     found
 }
 
-/// Adds one to three options with values of any kind.
-pub fn hostile_options(rng: &mut Rng, options: &[(String, bool)], args: &mut Vec<String>) {
-    for _ in 0..1 + rng.below(3) {
-        let (name, has_value) = rng.pick(options);
-        // It may be given as its verb already needs it.
-        if !has_value {
-            args.push(name.clone());
-            continue;
-        }
-        let value = if rng.one_in(2) { *rng.pick(VALUES) } else { *rng.pick(WORDS) };
-        let long = if rng.one_in(40) { "x".repeat(5000) } else { String::new() };
-        args.push(format!("{name}={value}{long}"));
+/// The option with a value for a run. Runs with numbers one after another go through all options first, then through all values.
+pub fn hostile_option(run: u64, options: &[(String, String, bool)]) -> (&str, String) {
+    let (verb, name, has_value) = &options[(run % options.len() as u64) as usize];
+    if !has_value {
+        return (verb, name.clone());
     }
+    // Twice, with other inputs.
+    let values = [EXTREMES, EXTREMES, VALUES, WORDS].concat();
+    let value = values[(run / options.len() as u64) as usize % values.len()];
+    (verb, format!("{name}={value}"))
 }

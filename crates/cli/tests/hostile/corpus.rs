@@ -99,8 +99,10 @@ const TWO_CORES: &[&str] = &[
     "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13",
 ];
 
-const ETRACE: &[&str] =
-    &["--source", "etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5"];
+const ETRACE: &[&str] = &[
+    "--source",
+    "etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5",
+];
 
 /// Logs as others write them, of a few instructions of no program at hand.
 const TEXT_LOGS: [(&str, &str); 4] = [

@@ -18,13 +18,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use corpus::Input;
+use corpus::{Input, Kind};
 use process::Worker;
 use tracewright_testkit::Rng;
 use tracewright_testkit::hostile::{damage_bytes, damage_text};
 
 /// Whether names, paths and messages of foreign files are printed without control characters.
 const FOREIGN_TEXT_IS_ESCAPED: bool = false;
+
+/// All verbs but demo, which reads nothing.
+const VERBS: [&str; 13] = [
+    "annotate", "coverage", "decode", "diff", "encode", "info", "merge", "packets", "profile", "record",
+    "stalls", "stats", "timeline",
+];
 
 /// Failures after which nothing more is tried.
 const ENOUGH: usize = 20;
@@ -44,7 +50,7 @@ fn scratch(name: &str) -> PathBuf {
 type Tally = [AtomicU64; 4];
 
 /// Does all runs on all cores. `prepare` writes the input of a run and returns its arguments.
-fn all(name: &str, usual: u64, prepare: impl Fn(&mut Rng, &Worker) -> Vec<String> + Sync) -> [u64; 4] {
+fn all(name: &str, usual: u64, prepare: impl Fn(u64, &mut Rng, &Worker) -> Vec<String> + Sync) -> [u64; 4] {
     let runs = runs(usual);
     let next = AtomicU64::new(runs.start);
     let failures = Mutex::new(Vec::new());
@@ -61,7 +67,7 @@ fn all(name: &str, usual: u64, prepare: impl Fn(&mut Rng, &Worker) -> Vec<String
                         break;
                     }
                     worker.clear();
-                    let args = prepare(&mut Rng::new(run), &worker);
+                    let args = prepare(run, &mut Rng::new(run), &worker);
                     match worker.run(&args) {
                         Ok(status) => {
                             let slot = status.map_or(3, |status| status.clamp(0, 3) as usize);
@@ -116,7 +122,11 @@ fn write(rng: &mut Rng, input: &Input, other: &Input, worker: &Worker) {
     for (number, (name, bytes)) in input.files.iter().enumerate() {
         let mut bytes = bytes.clone();
         if number == victim {
-            if is_text(&bytes) { damage_text(rng, &mut bytes, parts) } else { damage_bytes(rng, &mut bytes, parts) }
+            if is_text(&bytes) {
+                damage_text(rng, &mut bytes, parts)
+            } else {
+                damage_bytes(rng, &mut bytes, parts)
+            }
         }
         fs::write(worker.input().join(name), bytes).expect("a file in a temporary folder");
     }
@@ -132,7 +142,7 @@ fn write_all(input: &Input, worker: &Worker) {
 fn damaged_files_of_every_format() {
     let folder = scratch("corpus-files");
     let inputs = corpus::make(&folder);
-    let tally = all("files", 6_000, |rng, worker| {
+    let tally = all("files", 10_000, |_, rng, worker| {
         let input = rng.pick(&inputs);
         write(rng, input, rng.clone().pick(&inputs), worker);
         cases::command(rng, input)
@@ -147,22 +157,34 @@ fn damaged_files_of_every_format() {
 fn hostile_arguments() {
     let folder = scratch("corpus-arguments");
     let inputs = corpus::make(&folder);
-    let help = |verb: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["help", verb]).output().unwrap();
-        cases::options(&String::from_utf8(output.stdout).unwrap())
-    };
-    let verbs = [
-        "annotate", "coverage", "decode", "diff", "encode", "info", "merge", "packets", "profile", "record",
-        "stalls", "stats", "timeline",
-    ];
-    let options = verbs.map(|verb| (verb, help(verb)));
-    assert!(options.iter().all(|(verb, options)| options.len() > 5 || *verb == "info"), "{options:?}");
-    all("arguments", 3_000, |rng, worker| {
-        let input = rng.pick(&inputs);
+    let options: Vec<_> = VERBS
+        .iter()
+        .flat_map(|verb| {
+            let help = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["help", verb]).output().unwrap();
+            let options = cases::options(verb, &String::from_utf8(help.stdout).unwrap());
+            assert!(options.len() > 3, "{verb}: {options:?}");
+            options
+        })
+        .collect();
+    all("arguments", 6_000, |run, rng, worker| {
+        let (verb, option) = cases::hostile_option(run, &options);
+        // What runs programs has most of its options for that.
+        let is_wanted = |input: &Input, args: &[String]| {
+            args[0] == verb && (verb != "record" || input.kind == Kind::Program)
+        };
+        let (input, mut args) = loop {
+            let input = rng.pick(&inputs);
+            let args = cases::command(rng, input);
+            if is_wanted(input, &args) {
+                break (input, args);
+            }
+        };
         write_all(input, worker);
-        let mut args = cases::command(rng, input);
-        let (_, options) = options.iter().find(|(verb, _)| *verb == args[0]).expect("a verb");
-        cases::hostile_options(rng, options, &mut args);
+        args.push(option);
+        if rng.one_in(4) {
+            let (_, more) = cases::hostile_option(rng.next_u64(), &options);
+            args.push(more);
+        }
         args
     });
     let _ = fs::remove_dir_all(&folder);
