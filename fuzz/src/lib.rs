@@ -1,97 +1,110 @@
 //! The fuzz bodies of all crates by name, for the one fuzz binary. They live beside the crates' tests, which run each
 //! some thousands of times.
 //!
-//! At length: `FUZZ=packets cargo +nightly fuzz run any --features libfuzzer`.
+//! At length: `fuzz/run packets 60`.
+#![allow(dead_code, unused_imports, reason = "tests and what only they use come with the bodies")]
 
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/profile/tests/fuzz_coverage.rs"]
 mod coverage;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
 mod delta;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etm/tests/fuzz_bodies.rs"]
 mod etm;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_data.rs"]
 mod etrace_data;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_decode.rs"]
 mod etrace_decode;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_encode.rs"]
 mod etrace_encode;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/etrace/tests/fuzz_packets.rs"]
 mod etrace_packets;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/frames/tests/fuzz_bodies.rs"]
 mod frames;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/hart/tests/fuzz_bodies.rs"]
 mod hart;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/hart/tests/fuzz_logs.rs"]
 mod hart_logs;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/hart/tests/fuzz_programs.rs"]
 mod hart_programs;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/image/tests/fuzz_bodies.rs"]
 mod image;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/input/tests/fuzz_bodies.rs"]
 mod input;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/isa/tests/fuzz_bodies.rs"]
 mod isa;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/profile/tests/fuzz_bodies.rs"]
 mod profile;
-#[allow(dead_code, unused_imports, reason = "what only the tests in it use")]
 #[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
 mod qemu;
+pub mod seeds;
 
-/// A fuzz body: takes any bytes, panics if something is wrong.
-pub type Body = fn(&[u8]);
+/// A fuzz body, and what helps a fuzzer with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Body {
+    /// Its name.
+    pub name: &'static str,
+    /// The function. It takes any bytes and panics if something is wrong.
+    pub run: fn(&[u8]),
+    /// The file in `fuzz/dictionaries` with words of its format; empty if there is none.
+    pub dictionary: &'static str,
+    /// The longest input worth trying. Seeds are cut to it where a cut file is still of use.
+    pub most: usize,
+}
 
-/// All bodies by name.
-pub const BODIES: &[(&str, Body)] = &[
-    ("control", core::control),
-    ("packets", etm::packets),
-    ("decode", etm::decode),
-    ("etrace_payloads", etrace_packets::payloads),
-    ("etrace_streams", etrace_packets::streams),
-    ("delta_streams", delta::streams),
-    ("delta_encode", delta::encode),
-    ("data", etrace_data::data),
-    ("etrace_entries", etrace_encode::entries),
-    ("etrace_input", etrace_encode::input),
-    ("etrace_ports", etrace_encode::ports),
-    ("etrace_decode", etrace_decode::decode),
-    ("etrace_decode_packets", etrace_decode::packets),
-    ("etrace_snapshots", etrace_decode::snapshots),
-    ("coverage", coverage::coverage),
-    ("deframe", frames::deframe),
-    ("frame", frames::frame),
-    ("timing", hart::timing),
-    ("logs", hart_logs::logs),
-    ("own_log", hart_logs::own_log),
-    ("bare_program", hart_programs::bare_program),
-    ("linux_program", hart_programs::linux_program),
-    ("image", image::image),
-    ("xz", image::xz),
-    ("ini", input::ini_file),
-    ("snapshot", input::snapshot_folder),
-    ("recording", input::recording),
-    ("capture", input::capture_folder),
-    ("mappings", input::mappings_file),
-    ("instructions", isa::instructions),
-    ("profile", profile::profile),
-    ("branch_list", profile::branches),
-    ("retirement_words", qemu::words),
-    ("retirement_log", qemu::log),
+const fn body(name: &'static str, run: fn(&[u8]), dictionary: &'static str, most: usize) -> Body {
+    Body { name, run, dictionary, most }
+}
+
+/// All bodies.
+pub const BODIES: &[Body] = &[
+    // What people write by hand.
+    body("control", core::control, "control", 512),
+    body("timing", hart::timing, "timing", 2048),
+    body("raw_source", input::raw_source, "source", 512),
+    body("parameters", input::parameters_file, "source", 2048),
+    // Captures on disk.
+    body("ini", input::ini_file, "snapshot", 2048),
+    body("snapshot", input::snapshot_folder, "snapshot", 4096),
+    body("capture", input::capture_folder, "capture", 8192),
+    body("mappings", input::mappings_file, "capture", 4096),
+    body("recording", input::recording, "perf", 1 << 15),
+    body("recorded_branches", input::recorded_branches, "perf", 1 << 15),
+    // Profiles.
+    body("profile", profile::profile, "profile", 4096),
+    body("merged", profile::merged, "profile", 8192),
+    body("branch_list", profile::branches, "profile", 1 << 15),
+    // Programs.
+    body("image", image::image, "elf", 1 << 15),
+    body("kernel_module", image::kernel_module, "elf", 1 << 15),
+    body("dwarf", image::dwarf, "dwarf", 8192),
+    body("symbol_names", image::symbol_names, "names", 2048),
+    body("xz", image::xz, "elf", 4096),
+    body("coverage", coverage::coverage, "elf", 1 << 15),
+    body("instructions", isa::instructions, "", 1024),
+    body("bare_program", hart_programs::bare_program, "", 1 << 15),
+    body("linux_program", hart_programs::linux_program, "", 1 << 15),
+    // Logs.
+    body("logs", hart_logs::logs, "logs", 4096),
+    body("own_log", hart_logs::own_log, "logs", 4096),
+    body("retirement_words", qemu::words, "", 4096),
+    body("retirement_log", qemu::log, "logs", 1 << 15),
+    body("etrace_input", etrace_encode::input, "logs", 2048),
+    // Trace.
+    body("deframe", frames::deframe, "etm", 4096),
+    body("frame", frames::frame, "", 2048),
+    body("packets", etm::packets, "etm", 4096),
+    body("decode", etm::decode, "etm", 4096),
+    body("encode", etm::encode, "", 512),
+    body("etrace_payloads", etrace_packets::payloads, "", 64),
+    body("etrace_streams", etrace_packets::streams, "", 4096),
+    body("etrace_decode", etrace_decode::decode, "", 2048),
+    body("etrace_decode_packets", etrace_decode::packets, "", 8),
+    body("etrace_snapshots", etrace_decode::snapshots, "", 8),
+    body("etrace_entries", etrace_encode::entries, "", 4096),
+    body("etrace_ports", etrace_encode::ports, "", 2048),
+    body("data", etrace_data::data, "", 4096),
+    body("delta_streams", delta::streams, "", 4096),
+    body("delta_encode", delta::encode, "", 1024),
 ];

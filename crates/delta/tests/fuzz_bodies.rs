@@ -119,7 +119,7 @@ pub fn encode(data: &[u8]) {
 }
 
 /// A stream of the encoder, to be damaged.
-fn stream(rng: &mut Rng) -> Vec<u8> {
+pub fn stream(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     let width = 1 + rng.below(8) as u8;
     let config = *rng.pick(&[Config::ac(), Config::de(width), Config::abc(width).amortising(2)]);

@@ -2,6 +2,7 @@
 
 use tracewright_core::{Element, MemorySpace};
 use tracewright_etm::decode::{self, Decoder, Snapshot};
+use tracewright_etm::encode::Encoder;
 use tracewright_etm::packet::bytewise::{StreamState, Trace, step};
 use tracewright_etm::packet::{ASYNC, Emitter, Packet, Parser, Resync, Sink};
 use tracewright_etm::{Params, Registers};
@@ -120,7 +121,7 @@ fn compare_bytewise(params: &Params, log: &Log, bytes: &[u8]) {
 }
 
 /// A program, a run of it, and perhaps other registers than the run's.
-fn machine(rng: &mut Rng) -> (Program, Run, Registers) {
+pub fn machine(rng: &mut Rng) -> (Program, Run, Registers) {
     let size = 1 << (4 + rng.below(5));
     let program = program::generate(rng, size);
     let run = Run::random(rng, &program, 0x10, Reader::Any);
@@ -208,6 +209,51 @@ pub fn decode(data: &[u8]) {
     }
 }
 
+/// Encodes what never happened like that: elements of a run of any program, some of them left out, doubled, swapped or with
+/// other numbers, as the bytes say. An element is refused, or what the encoder writes are packets, which the decoder reads to
+/// the end. The first eight bytes choose program and trace unit.
+pub fn encode(data: &[u8]) {
+    let Some((seed, changes)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let (program, run, _) = machine(&mut rng);
+    let mut elements: Vec<Element> = run.executed.iter().take(400).copied().collect();
+    for change in changes.as_chunks::<4>().0.iter().take(100) {
+        let [kind, at, other, value] = *change;
+        let at = usize::from(at) * elements.len() / 256;
+        let other = usize::from(other) * elements.len() / 256;
+        let number = Rng::new(u64::from(value)).sized(64);
+        match kind % 8 {
+            0 if elements.len() > 1 => drop(elements.remove(at)),
+            1 => elements.insert(at, elements[other]),
+            2 => elements.swap(at, other),
+            3 => elements.insert(at, Element::Timestamp { value: number, cycles: Some(number as u32) }),
+            4 => elements.insert(at, Element::Cycles((value > 0).then_some(number as u32))),
+            5 => elements.insert(at, Element::Event(value)),
+            6 => elements.insert(at, Element::Instrumentation { level: value & 3, value: number }),
+            _ => match &mut elements[at] {
+                Element::Block(block) => (block.start, block.end) = (number, number.wrapping_add(block.end)),
+                Element::Exception(exception) => exception.return_address = Some(number),
+                Element::Context(context, _) => context.context_id = Some(number as u32),
+                _ => {}
+            },
+        }
+    }
+    elements.push(Element::End);
+    let mut encoder = Encoder::new(&run.registers, run.options.clone()).unwrap();
+    let mut bytes = Vec::new();
+    for element in &elements {
+        let _ = encoder.element(element, &mut bytes);
+    }
+    let params = Params::new(&run.registers).unwrap();
+    for (offset, _, packet) in &parse(&params, Resync::NextAsync, [&bytes[..]].into_iter()).packets {
+        assert!(!packet.kind().is_error(), "{packet:?} at {offset:#x}");
+    }
+    let image = image(&program, &mut rng);
+    let Ok(mut decoder) = Decoder::new(&params, &image, decode::Options::default()) else { return };
+    let told = decoded(&mut decoder, 0, [&bytes[..]].into_iter(), false);
+    assert_eq!(told.elements.last().map(|&(_, element)| element), Some(Element::End));
+}
+
 /// The program, sometimes with other bytes in it.
 fn image(program: &Program, rng: &mut Rng) -> Image {
     let mut builder = Builder::default();
@@ -224,7 +270,7 @@ fn image(program: &Program, rng: &mut Rng) -> Image {
 }
 
 /// Random bytes rich in what parsers trip over.
-fn any_bytes(rng: &mut Rng) -> Vec<u8> {
+pub fn any_bytes(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = rng.bytes(8);
     for _ in 0..rng.below(60) {
         match rng.below(5) {
@@ -269,6 +315,14 @@ fn decoding_of_anything() {
             }
         }
         decode(&[&seed.to_le_bytes(), &trace[..]].concat());
+    }
+}
+
+#[test]
+fn encoding_of_anything() {
+    for seed in 0..300_u64 {
+        let len = 4 * Rng::new(seed).below(20) as usize;
+        encode(&[&seed.to_le_bytes()[..], &Rng::new(!seed).bytes(len)].concat());
     }
 }
 

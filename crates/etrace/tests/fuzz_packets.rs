@@ -98,7 +98,7 @@ fn round_trip(config: &Config, told: &Told) {
 }
 
 /// Anything, or messages with some damage.
-fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
+pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
     if rng.one_in(3) {
         let len = rng.below(600) as usize;
         return rng.bytes(len);

@@ -118,7 +118,7 @@ impl Sink for Collector {
 }
 
 /// Random bytes, in half of the inputs mostly such that make syncs and ID bytes.
-fn random_input(rng: &mut Rng) -> Vec<u8> {
+pub fn random_input(rng: &mut Rng) -> Vec<u8> {
     let len = rng.sized(12) as usize;
     let mut input = rng.bytes(len);
     if rng.one_in(2) {

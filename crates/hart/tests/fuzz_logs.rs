@@ -107,7 +107,7 @@ fn with_head(codes: usize, chunk: &[u8]) -> Vec<u8> {
 }
 
 /// Lines of all kinds.
-const LINES: &[&str] = &[
+pub const LINES: &[&str] = &[
     "core   0: 0x0000000080000000 (0x00000297) auipc   t0, 0x0",
     "core   0: 0x0000000080000000 (0x00000297) DASM(00000297)",
     "core   0: 0x0000000080000000 (0x00000297) @ 12 DASM(00000297)",
@@ -199,13 +199,23 @@ fn chunk(rng: &mut Rng) -> (usize, Vec<u8>) {
     (codes, log[24..24 + codes + data].to_vec())
 }
 
+/// The bytes before a chunk that tell [`own_log`] how to take it.
+fn chunk_head(rng: &mut Rng, codes: usize, chunk: &[u8]) -> Vec<u8> {
+    vec![rng.next_u64() as u8, if chunk.is_empty() { 0 } else { (codes * 255 / chunk.len()) as u8 }]
+}
+
+/// A good chunk as [`own_log`] takes it.
+pub fn any_chunk(rng: &mut Rng) -> Vec<u8> {
+    let (codes, chunk) = chunk(rng);
+    [chunk_head(rng, codes, &chunk), chunk].concat()
+}
+
 #[test]
 fn own_logs_of_anything() {
     for seed in 0..3000 {
         let mut rng = Rng::new(seed);
         let (codes, mut chunk) = chunk(&mut rng);
-        let mut data =
-            vec![rng.next_u64() as u8, if chunk.is_empty() { 0 } else { (codes * 255 / chunk.len()) as u8 }];
+        let mut data = chunk_head(&mut rng, codes, &chunk);
         if rng.one_in(4) {
             let len = rng.below(300) as usize;
             chunk = rng.bytes(len);

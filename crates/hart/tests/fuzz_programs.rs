@@ -361,7 +361,7 @@ fn instruction(rng: &mut Rng) -> u32 {
 }
 
 /// Code that sets a trap handler, and then does anything.
-fn code(rng: &mut Rng) -> Vec<u8> {
+pub fn code(rng: &mut Rng) -> Vec<u8> {
     // auipc t0, 0; addi t0, t0, 256; csrw mtvec, t0; csrw stvec, t0
     let mut words = vec![0x0000_0297, 0x1002_8293, 0x3052_9073, 0x1052_9073];
     // auipc t0, 8; srli t0, t0, 12; li t1, 8; slli t1, t1, 60; or t0, t0, t1; csrw satp, t0: Sv39 from the table on.
@@ -443,7 +443,7 @@ fn linux_value(rng: &mut Rng) -> u64 {
 }
 
 /// Code with many calls: a number, arguments, and ECALL.
-fn calls(rng: &mut Rng) -> Vec<u8> {
+pub fn calls(rng: &mut Rng) -> Vec<u8> {
     let mut words: Vec<u32> = Vec::new();
     for _ in 0..1 + rng.below(120) {
         for register in 10..16 {
@@ -510,8 +510,11 @@ fn rounds(few: u64) -> std::ops::Range<u64> {
     from..from + number("FUZZ_ROUNDS").unwrap_or(few)
 }
 
-fn programs(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin");
+pub fn programs(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
+    // The second one where the fuzz crate includes this file.
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = ["../../programs/bin", "../programs/bin"].into_iter().map(|folder| here.join(folder));
+    let folder = folders.find(|folder| folder.is_dir()).unwrap();
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.retain(|path| of(path.file_stem().unwrap().to_str().unwrap()));

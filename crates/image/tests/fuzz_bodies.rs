@@ -2,6 +2,7 @@
 
 mod support;
 
+use object::{Object, ObjectSection};
 use support::program::{self, Folder};
 use support::*;
 use tracewright_core::MemorySpace;
@@ -35,6 +36,87 @@ pub fn image(data: &[u8]) {
         assert!(image.regions().count() <= 1);
     }
     check(&image, Rng::new(address));
+}
+
+/// Takes any bytes as a kernel module: a relocatable ELF file, in memory that Linux gave it. The first eight bytes say where
+/// that is, the next two whether somebody saw how far behind it `.text` is.
+pub fn kernel_module(data: &[u8]) {
+    let Some((start, data)) = data.split_first_chunk::<8>() else { return };
+    let Some((&[seen, text], file)) = data.split_first_chunk::<2>() else { return };
+    let start = u64::from_le_bytes(*start);
+    let mut file = file.to_vec();
+    if let Some(kind) = file.get_mut(16..18) {
+        kind.copy_from_slice(&ET_REL.to_le_bytes());
+    }
+    let mut builder = Image::builder();
+    let place = Place::Module { start, text: (seen & 1 == 1).then_some(u64::from(text) << 4) };
+    let _ = builder.elf("fuzz.ko", file.clone().into(), place, MemorySpace::EL1N);
+    // The same module elsewhere, as after it was loaded again.
+    let _ = builder.elf("fuzz.ko", file.into(), Place::Base(start.rotate_left(20)), MemorySpace::EL1N);
+    check(&builder.build(), Rng::new(start));
+}
+
+/// Sections with DWARF, in the order in which [`dwarf`] takes them.
+const DEBUG_SECTIONS: [&str; 10] = [
+    ".debug_line",
+    ".debug_info",
+    ".debug_abbrev",
+    ".debug_str",
+    ".debug_line_str",
+    ".debug_ranges",
+    ".debug_rnglists",
+    ".debug_addr",
+    ".debug_str_offsets",
+    ".debug_aranges",
+];
+
+/// Takes any bytes as the DWARF of a good program. Each section begins with its length in two bytes; the first byte of all
+/// chooses the class of the file.
+pub fn dwarf(data: &[u8]) {
+    let Some((&class, mut data)) = data.split_first() else { return };
+    let mut elf = program(0x1000, vec![0x1f; 256], vec![symbol("main", 0x1000, 256, 0x12, 1)]);
+    elf.wide = class & 1 == 0;
+    for name in DEBUG_SECTIONS {
+        let Some((len, rest)) = data.split_first_chunk::<2>() else { break };
+        let (bytes, rest) = rest.split_at(rest.len().min(u16::from_le_bytes(*len).into()));
+        elf.sections.push(own_section(name, SHT_PROGBITS, 0, bytes.to_vec(), 0));
+        data = rest;
+    }
+    image(&[&[0; 9][..], &elf.write()].concat());
+}
+
+/// The input that gives [`dwarf`] the sections of this file, if they are small enough.
+pub fn dwarf_of(file: &[u8]) -> Option<Vec<u8>> {
+    let mut data = vec![u8::from(file.get(4) != Some(&2))];
+    let file = object::read::File::parse(file).ok()?;
+    for name in DEBUG_SECTIONS {
+        let bytes = file.section_by_name(name).and_then(|section| section.uncompressed_data().ok());
+        let bytes = bytes.unwrap_or_default();
+        data.extend(u16::try_from(bytes.len()).ok()?.to_le_bytes());
+        data.extend_from_slice(&bytes);
+    }
+    Some(data)
+}
+
+/// Takes any bytes as names of functions, each ended by a 0: all are shown in some way, in no more time and space than names
+/// may take.
+pub fn symbol_names(data: &[u8]) {
+    let mut table = vec![0; 24];
+    let mut strings = vec![0];
+    for (name, number) in data.split(|&byte| byte == 0).take(200).zip(0_u64..) {
+        table.extend((strings.len() as u32).to_le_bytes());
+        table.extend([0x12, 0, 1, 0]);
+        table.extend((0x1000 + number).to_le_bytes());
+        table.extend(1_u64.to_le_bytes());
+        strings.extend_from_slice(name);
+        strings.push(0);
+    }
+    let mut elf = program(0x1000, vec![0x1f; 256], Vec::new());
+    elf.sections.push(own_section(".symtab", 2, 0, table, 3));
+    elf.sections.push(own_section(".strtab", 3, 0, strings, 0));
+    let mut builder = Image::builder();
+    builder.elf("fuzz", elf.write().into(), Place::AsLinked, MemorySpace::ANY).unwrap();
+    check(&builder.build(), Rng::new(1));
 }
 
 /// Any bytes as compressed with xz: an error in words, or no more than was asked for.
@@ -169,6 +251,79 @@ fn damaged_files_with_lines() {
             }
             image(&bytes);
         }
+    }
+}
+
+#[test]
+fn damaged_lines_alone() {
+    let mut rng = Rng::new(5);
+    let folder = Folder::new();
+    for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
+        let Some(file) = program::compile(&folder, &[version, "-O2"]) else {
+            return skip("damaged_lines_alone", "no C compiler");
+        };
+        let good = dwarf_of(&std::fs::read(file).unwrap()).expect("small sections");
+        assert!(good.len() > 500);
+        dwarf(&good);
+        for _ in 0..500 {
+            dwarf(&damaged(&mut rng, &good));
+        }
+    }
+}
+
+/// A module as compilers leave it: code at no address, and names of what is in it.
+pub fn module() -> Elf {
+    let symbols = vec![symbol("init_module", 0, 8, 0x12, 1), symbol("work", 8, 24, 0x02, 1)];
+    let mut elf = program(0, (0..64).collect(), symbols);
+    elf.kind = ET_REL;
+    elf.segments.clear();
+    elf.sections = vec![
+        own_section(".text", SHT_PROGBITS, AX, (0..64).collect(), 0),
+        own_section(".init.text", SHT_PROGBITS, AX, (64..96).collect(), 0),
+        own_section(".rela.text", SHT_RELA, 0, [[0; 8], [27, 1, 0, 0, 1, 0, 0, 0], [8; 8]].concat(), 4),
+    ];
+    elf
+}
+
+#[test]
+fn damaged_modules() {
+    let mut rng = Rng::new(6);
+    let mut good = vec![module().write()];
+    if let Some(captures) = captures() {
+        good.push(std::fs::read(captures.join("perf/simpleperf/rq_stats.ko")).unwrap());
+    }
+    for _ in 0..1500 {
+        let file = rng.pick(&good).clone();
+        let head = [&rng.sized(64).to_le_bytes()[..], &rng.bytes(2)].concat();
+        kernel_module(&[head, damaged(&mut rng, &file)].concat());
+    }
+}
+
+/// Names as compilers make them, and some that nest.
+pub const NAMES: &[&str] = &[
+    "main",
+    "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+    "_RNvCs1234_7mycrate3foo",
+    "_RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE",
+    "_ZNSt6vectorIiSaIiEE9push_backERKi",
+    "_ZZN1A1fEiENKUlT_E_clIiEEDaS0_",
+    "_ZN1AIXsr1BIXadL_Z1fvEEE1CEE1gEv",
+    "_Z1fIJiJiJiEEEEvDpT_",
+];
+
+#[test]
+fn names_of_anything() {
+    let mut rng = Rng::new(7);
+    for _ in 0..300 {
+        let mut data = Vec::new();
+        for _ in 0..20 {
+            let name = rng.pick(NAMES).as_bytes();
+            let part = &name[..1 + rng.below(name.len() as u64) as usize];
+            data.extend(part.repeat(1 + rng.below(3) as usize));
+            data.extend(rng.pick(NAMES).as_bytes());
+            data.push(0);
+        }
+        symbol_names(&damaged(&mut rng, &data));
     }
 }
 

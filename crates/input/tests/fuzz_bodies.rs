@@ -7,7 +7,8 @@ use std::path::Path;
 use support::{CAPTURE, CORE, Folder, SNAPSHOT, SOURCE, TRACE};
 use tracewright_core::{Context, Security};
 use tracewright_image::Moment;
-use tracewright_input::{Capture, Protocol, ini, perf};
+use tracewright_input::{Capture, Protocol, RawSource, ini, perf};
+use tracewright_profile::branch_list;
 use tracewright_testkit::perf::{Form, Recording, Who, etm4, who};
 use tracewright_testkit::{Rng, captures};
 
@@ -130,6 +131,45 @@ pub fn recording(bytes: &[u8]) {
     }
 }
 
+/// Takes any bytes as a recording that has a branch list instead of trace. Whatever of it is a branch list reads the same
+/// after it was written, and the list of a recording lies in its file.
+pub fn recorded_branches(bytes: &[u8]) {
+    let folder = Folder::new().with("perf.data", bytes);
+    let Some(list) = perf::branch_list(&folder.path().join("perf.data")) else { return };
+    assert!(!list.is_empty() && list.len() <= bytes.len());
+    match branch_list::read(list.as_slice(), perf::unpacked_zstd) {
+        Ok(list) => {
+            let again = branch_list::read(&branch_list::write(&list), |_| Err("not compressed".into()));
+            assert_eq!(again, Ok(list));
+        }
+        Err(why) => assert!(!why.is_empty() && why.len() < 200, "{why}"),
+    }
+}
+
+/// Takes any text as a `--source`: it is refused in words, or its parameters are such that a decoder accepts them.
+/// Files that it names are not opened: [`parameters_file`] is for those.
+pub fn raw_source(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if !text.contains("params") {
+        check_source(&text);
+    }
+}
+
+/// Takes any bytes as a file of E-Trace parameters (`.scf`).
+pub fn parameters_file(bytes: &[u8]) {
+    let folder = Folder::new().with("any.scf", bytes);
+    let path = folder.path().join("any.scf");
+    check_source(&format!("etrace,isa=rv64,encapsulation=smi,params={}", path.display()));
+}
+
+fn check_source(text: &str) {
+    match text.parse::<RawSource>() {
+        Ok(RawSource::Etrace(source)) => assert_eq!(source.config.params.check(), Ok(())),
+        Ok(RawSource::Etm(_)) => {}
+        Err(why) => assert!(!why.is_empty() && why.len() < 2_000 + 8 * text.len(), "{why}"),
+    }
+}
+
 /// Good text with some bytes changed, lost, doubled, and lines swapped in.
 fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
     let snippets: [&[u8]; 12] = [
@@ -202,7 +242,7 @@ fn damaged_mappings() {
 }
 
 /// A recording with something of everything.
-fn good_recording(form: Form) -> Vec<u8> {
+pub fn good_recording(form: Form) -> Vec<u8> {
     let mut recording = Recording::new();
     recording.machine("aarch64").build_ids(&[("/bin/one", &[0xaa; 20]), ("[kernel.kallsyms]", &[2; 8])]);
     recording.units(2, &[etm4(0, 0x40, 0x10), etm4(1, 0x40, 0x12)]);
@@ -272,6 +312,75 @@ fn damaged_recordings() {
         };
         recording(&bytes);
     }
+}
+
+/// Writes a recording whose trace was decoded when it was made.
+pub fn recording_with_branches(list: &[u8]) -> Vec<u8> {
+    let mut recording = Recording::new();
+    recording.machine("aarch64").comm(who(1, 0), "one", false).feature(133, list.to_vec());
+    recording.write(Form::File)
+}
+
+/// A branch list without binaries: the least there is.
+pub const NO_BRANCHES: &[u8] = b"simpleperf:EtmBranchList\x01\0\0\0\0";
+
+#[test]
+fn damaged_recordings_with_branches() {
+    let mut rng = Rng::new(22);
+    let mut good = vec![recording_with_branches(NO_BRANCHES)];
+    if let Some(folder) = captures().map(|captures| captures.join("perf/oracle")) {
+        for name in ["perf_etm.bl", "perf_kernel.bl"] {
+            good.push(recording_with_branches(&std::fs::read(folder.join(name)).unwrap()));
+        }
+    }
+    for bytes in &good {
+        let folder = Folder::new().with("perf.data", bytes);
+        let list = perf::branch_list(&folder.path().join("perf.data")).expect("a branch list");
+        assert!(branch_list::read(list.as_slice(), perf::unpacked_zstd).is_ok());
+    }
+    for _ in 0..1000 {
+        let good = rng.pick(&good).clone();
+        recorded_branches(&damaged_bytes(&mut rng, &good));
+    }
+}
+
+/// The files of a snapshot, in the order in which [`snapshot_folder`] takes them.
+pub const GOOD_SNAPSHOT: [&str; 4] = [CORE, SOURCE, TRACE, SNAPSHOT];
+
+/// The description of a capture.
+pub const CAPTURE_TEXT: &str = CAPTURE;
+
+/// Sources as people describe them.
+pub const SOURCES: &[&str] = &[
+    "etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f422,TRCIDR2=0x488,TRCIDR8=4",
+    "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13,TRCTRACEIDR=17",
+    "etrace,isa=rv64,encapsulation=smi,context_width=32,iaddress_width=64,iaddress_lsb=1,return_stack_size=4",
+    "etrace,isa=rv32,encapsulation=standard,source_bits=4,timestamp_bytes=2,type_bits=2,id=3,nocontext=1",
+    "etrace,isa=rv64,encapsulation=pulp",
+];
+
+/// A file of parameters.
+pub const PARAMETERS: &str = "# hart\n[required]\narch_p=1\niaddress_width_p=64\niaddress_lsb_p=1\ncontext_width_p = 32\n\
+    return_stack_size_p=0\nbpred_size_p=4\ncache_size_p=7\nprivilege_width_p=2\ntime_width_p=0x10\n";
+
+#[test]
+fn damaged_sources() {
+    let mut rng = Rng::new(23);
+    let (mut read, mut words) = (0, Vec::new());
+    for source in SOURCES {
+        assert!(source.parse::<RawSource>().is_ok(), "{source}");
+        words.extend(source.split([',', '=']));
+    }
+    for round in 0..3000 {
+        let mut text = damaged(&mut rng, SOURCES[round % SOURCES.len()]);
+        if round % 3 == 0 {
+            text.extend(format!(",{}={}", rng.pick(&words), rng.pick(&words)).as_bytes());
+        }
+        read += u32::from(String::from_utf8_lossy(&text).parse::<RawSource>().is_ok());
+        raw_source(&text);
+        parameters_file(&damaged(&mut rng, PARAMETERS));
+    }
+    assert!(read > 100, "{read}");
 }
 
 /// Reading takes time and memory in proportion to the file, whatever its records say of each other.

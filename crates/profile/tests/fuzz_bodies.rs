@@ -1,6 +1,6 @@
 //! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
 
-mod random;
+pub mod random;
 
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_image::Image;
@@ -26,6 +26,20 @@ pub fn profile(data: &[u8]) {
     if mended != data {
         profile(&mended);
     }
+}
+
+/// Takes any bytes as two profiles, the length of the first in two bytes before it: added up in either order they come to the
+/// same, and to the sum.
+pub fn merged(data: &[u8]) {
+    let Some((len, data)) = data.split_first_chunk::<2>() else { return };
+    let (one, other) = data.split_at(data.len().min(u16::from_le_bytes(*len).into()));
+    let (Ok(one), Ok(other)) = (store::read(&mended(one)), store::read(&mended(other))) else { return };
+    let (mut sum, mut swapped) = (one.clone(), other.clone());
+    sum.merge(&other);
+    swapped.merge(&one);
+    assert_eq!(store::write(&sum), store::write(&swapped));
+    let expected = one.instructions().checked_add(other.instructions());
+    assert_eq!(sum.instructions_checked(), expected);
 }
 
 /// Any bytes as a branch list: refused in few words; or one that is written and read the same, and that can be followed through
@@ -110,6 +124,25 @@ fn profile_on_random_input() {
     }
     // Not all changes end in an error at the first byte.
     assert!(read > 400, "{read}");
+}
+
+/// Two profiles as [`merged`] takes them.
+pub fn pair(one: &Profile, other: &Profile) -> Vec<u8> {
+    let (one, other) = (store::write(one), store::write(other));
+    [&(one.len() as u16).to_le_bytes()[..], &one, &other].concat()
+}
+
+#[test]
+fn merged_on_random_input() {
+    let mut rng = Rng::new(11);
+    for _ in 0..1_000 {
+        let (one, other) = (random::random(&mut rng), random::random(&mut rng));
+        let mut data = pair(&one, &other);
+        merged(&data);
+        let at = rng.below(data.len() as u64) as usize;
+        data[at] = rng.sized(8) as u8;
+        merged(&data);
+    }
 }
 
 #[test]

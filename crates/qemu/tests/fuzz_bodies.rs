@@ -167,17 +167,23 @@ fn random_records(rng: &mut Rng, count: u32) -> Vec<u8> {
     records
 }
 
+/// Translations and words as [`words`] takes them.
+pub fn any_words(rng: &mut Rng) -> Vec<u8> {
+    let count = 1 + rng.below(8) as u32;
+    let records = random_records(rng, count);
+    let words = random_words(rng, count);
+    let mut data = vec![rng.below(256) as u8, (records.len() / 4) as u8];
+    data.extend(records);
+    data.extend(words);
+    data
+}
+
 #[test]
 fn words_on_random_input() {
     let mut rng = Rng::new(11);
     let mut instructions = 0;
     for _ in 0..20_000 {
-        let count = 1 + rng.below(8) as u32;
-        let records = random_records(&mut rng, count);
-        let words_of = random_words(&mut rng, count);
-        let mut data = vec![rng.below(256) as u8, (records.len() / 4) as u8];
-        data.extend(records);
-        data.extend(words_of);
+        let mut data = any_words(&mut rng);
         if rng.one_in(4) {
             let at = rng.below(data.len() as u64) as usize;
             data[at] = rng.next_u64() as u8;

@@ -7,6 +7,7 @@ pub mod control;
 pub mod debian;
 pub mod etm;
 pub mod etrace;
+pub mod hostile;
 pub mod lister;
 pub mod perf;
 pub mod program;

@@ -227,6 +227,9 @@ impl Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
+    if opts.json && opts.format != Format::Table {
+        return Err(Error::Message("--json is a form of the table: leave out --format".into()));
+    }
     let form = opts.form();
     if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));

@@ -41,9 +41,9 @@ impl Decoder {
         self.options = options;
     }
 
-    /// Takes an instruction trace packet: synchronisation and support packets begin anew. Tells whether data packets were lost
-    /// before it.
-    pub fn instruction(&mut self, packet: &packet::Packet) -> bool {
+    /// Takes an instruction trace packet: synchronisation and support packets begin anew. Returns whether data packets were lost
+    /// before it; `out` takes what [`lose`](Self::lose) tells then.
+    pub fn instruction(&mut self, packet: &packet::Packet, out: &mut impl FnMut(&DataAccess)) -> bool {
         match packet {
             packet::Packet::Start(_) | packet::Packet::Trap(_) if self.dialect == Dialect::Standard => {
                 self.history.forget();
@@ -52,7 +52,7 @@ impl Decoder {
             packet::Packet::Support(support) => {
                 self.set_options(support.doptions);
                 if support.dloss {
-                    self.lose();
+                    self.lose(out);
                 } else {
                     self.history.forget();
                 }
@@ -62,10 +62,11 @@ impl Decoder {
         }
     }
 
-    /// Packets are missing here.
-    pub fn lose(&mut self) {
+    /// Begins anew where packets are missing or the trace ends. Split accesses whose second half did not come are told
+    /// without it: they happened, and only their values are unknown.
+    pub fn lose(&mut self, out: &mut impl FnMut(&DataAccess)) {
         self.history.forget();
-        self.requests.fill(None);
+        self.requests.iter_mut().filter_map(Option::take).for_each(|access| out(&access));
     }
 
     /// Takes a packet and tells the access, unless it is the first half of a split one.

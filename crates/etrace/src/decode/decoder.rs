@@ -1,4 +1,4 @@
-use tracewright_core::{Contradiction, Element, GapReason, Isa, MemorySpace, TraceOn};
+use tracewright_core::{Contradiction, DataAccess, Element, GapReason, Isa, MemorySpace, TraceOn};
 use tracewright_flow::{Calls, Inferred, Leap, NodeId, Returns, Runner, Sink};
 use tracewright_image::Image;
 
@@ -155,7 +155,7 @@ impl<'i> Decoder<'i> {
     /// Begins anew, at stream position `offset`, with all that was learnt about the program, and with the options of now.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
-        self.data.lose();
+        self.data.lose(&mut |_| {});
         self.context = None;
         self.last_offset = None;
         self.state = State::start(offset);
@@ -248,15 +248,21 @@ impl<'i> Decoder<'i> {
             }
             State::Waiting { .. } | State::Trapped { .. } => {}
         }
+        self.lose_data(offset, sink);
         sink.element(offset, &Element::End);
         self.restart(offset);
     }
 
     /// What follows does not continue what came before: begins anew at the next synchronisation packet.
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+        self.lose_data(offset, sink);
         if !matches!(self.state, State::Waiting { .. }) {
             self.lose(offset, GapReason::Interrupted, sink);
         }
+    }
+
+    fn lose_data(&mut self, offset: u64, sink: &mut impl Sink) {
+        self.data.lose(&mut tell_access(offset, sink));
     }
 
     pub(super) fn is_ours(&self, source: u16) -> bool {
@@ -270,13 +276,13 @@ impl<'i> Decoder<'i> {
             Content::Malformed(_) if self.is_ours(message.source) => {
                 self.facts.malformed += 1;
                 self.last_offset = Some(offset);
-                self.data.lose();
+                self.lose_data(offset, sink);
                 self.lose(offset, GapReason::BadPacket, sink);
             }
             // Whose bytes they were is not known.
             Content::NotSync { .. } => {
                 self.last_offset = Some(offset);
-                self.data.lose();
+                self.lose_data(offset, sink);
                 self.lose(offset, GapReason::BadPacket, sink);
             }
             // Told at once: which instruction it belongs to may be known before, or later.
@@ -298,7 +304,7 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
-        let is_data_lost = self.data.instruction(packet);
+        let is_data_lost = self.data.instruction(packet, &mut tell_access(offset, sink));
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
             Packet::Trap(trap) => self.trap(offset, trap, sink),
@@ -483,4 +489,9 @@ impl State {
 fn calls(params: &Params) -> Calls {
     let (most, most_repeats) = params.calls();
     Calls::new(most, most_repeats)
+}
+
+/// Gives accesses to a sink.
+fn tell_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
+    move |access| sink.element(offset, &Element::Data { access: *access, by: None })
 }

@@ -1,7 +1,9 @@
 //! Accesses to packets, to bytes, and back.
 
 use tracewright_core::{DataAccess, DataKind};
-use tracewright_etrace::data::{Decoder, Dialect, Encoder, Options, emit, parse};
+use tracewright_etrace::data::{
+    Decoder, Dialect, Diff, Encoder, LoadRequest, Options, Packet, Response, Value, emit, parse,
+};
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Params, packet};
 use tracewright_testkit::Rng;
@@ -71,7 +73,7 @@ fn accesses_of_programs_come_back() {
             let mut decoder = Decoder::new(&params, options);
             let mut found = Vec::new();
             let mut take = |_, _: &[u8], message: &Message| match &message.content {
-                Content::Instruction(packet) => assert!(!decoder.instruction(packet)),
+                Content::Instruction(packet) => assert!(!decoder.instruction(packet, &mut |_| {})),
                 Content::Data(packet) => found.extend(decoder.packet(packet)),
                 Content::Idle | Content::Alignment => {}
                 other => panic!("{other:?}"),
@@ -101,12 +103,12 @@ fn accesses_come_back() {
         for access in random::accesses(&mut rng, &params, 200) {
             if rng.one_in(50) {
                 encoder.sync();
-                assert!(!decoder.instruction(&synchronisation()));
+                assert!(!decoder.instruction(&synchronisation(), &mut |_| {}));
             }
             if rng.one_in(80) {
                 options = random::options(&mut rng);
                 encoder.support(options);
-                assert!(!decoder.instruction(&support(options)));
+                assert!(!decoder.instruction(&support(options), &mut |_| {}));
             }
             let expected = traced(&params, &options, &access);
             let mut packets = Vec::new();
@@ -120,16 +122,59 @@ fn accesses_come_back() {
                 found.extend(decoder.packet(packet));
                 bytes += payload.as_bytes().len();
             }
-            // Without data nothing answers a request: the next one with its number tells it.
-            if !(params.split_loads && options.no_data) {
-                assert_eq!(
-                    found,
-                    Vec::from_iter(expected),
-                    "seed {seed}: {params:?} {options:?} {packets:?}"
-                );
-                told += found.len();
-            }
+            assert_eq!(found, Vec::from_iter(expected), "seed {seed}: {params:?} {options:?} {packets:?}");
+            told += found.len();
         }
     }
     assert!(told > 100_000 && bytes > 500_000, "{told} {bytes}");
+}
+
+/// A split load of one byte with request number 0, and its answer.
+fn split_load() -> (Params, Packet, Packet) {
+    let params = Params { split_loads: true, lrid_width: 1, ..Params::default() };
+    let (size, lrid) = (0, 0);
+    let request = LoadRequest { multiple: false, aligned: true, size, lrid, diff: Diff::Full, address: 0x40 };
+    let value = Value { len: params.data_width / 8, bits: 135 };
+    let answer = Response { size, lrid, data: Some((Diff::Full, value)) };
+    (params, Packet::LoadRequest(request), Packet::Response(answer))
+}
+
+fn load(value: Option<u64>) -> DataAccess {
+    let kind = DataKind::Load;
+    DataAccess { kind, size: 1, address: Some(0x40), value, operand: None, after: false }
+}
+
+/// Values stop being traced between the two halves of a load: the load keeps the value that came, and an encoder without values
+/// tells the same load without it.
+#[test]
+fn a_load_is_answered_after_values_are_switched_off() {
+    let (params, request, answer) = split_load();
+    let mut decoder = Decoder::new(&params, Options::default());
+    assert_eq!(decoder.packet(&request), None);
+    let no_data = Options { no_data: true, ..Options::default() };
+    assert!(!decoder.instruction(&support(no_data), &mut |access| panic!("{access}: its answer may come")));
+    assert_eq!(decoder.packet(&answer), Some(load(Some(135))));
+
+    let (mut encoder, mut decoder) = (Encoder::new(&params, no_data), Decoder::new(&params, no_data));
+    let mut told = Vec::new();
+    assert!(encoder.access(&load(Some(135)), &mut |packet| told.extend(decoder.packet(packet))));
+    assert_eq!(told, [load(None)]);
+}
+
+/// Loads whose second half is lost, or does not come before the end, are in the trace all the same.
+#[test]
+fn a_load_without_an_answer_is_told() {
+    let (params, request, answer) = split_load();
+    let lost = packet::Support { dloss: true, ..Default::default() };
+    let mut told = Vec::new();
+    let mut decoder = Decoder::new(&params, Options::default());
+    assert_eq!(decoder.packet(&request), None);
+    assert!(decoder.instruction(&packet::Packet::Support(lost), &mut |access| told.push(*access)));
+    assert_eq!(told, [load(None)]);
+    // Only once.
+    decoder.lose(&mut |access| panic!("{access} is told again"));
+    assert_eq!(decoder.packet(&answer), Some(DataAccess { address: None, ..load(Some(135)) }));
+    assert_eq!(decoder.packet(&request), None);
+    decoder.lose(&mut |access| told.push(*access));
+    assert_eq!(told, [load(None), load(None)]);
 }

@@ -1,0 +1,219 @@
+//! Good inputs of every format, small, made from the samples and by the command itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tracewright_hart::timing::Config;
+use tracewright_testkit::perf::{Form, Recording, who};
+
+/// What an input is, which decides what is done with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A capture: all files of a folder, or one file.
+    Capture,
+    /// Trace bytes that need `--source` and `--packing`.
+    Raw(&'static [&'static str]),
+    /// A profile that was kept.
+    Profile,
+    /// A branch list of simpleperf.
+    BranchList,
+    /// What a program executed. All but those of the plugin for QEMU need the program.
+    Log,
+    /// A log of the plugin for QEMU.
+    PluginLog,
+    /// A program to run.
+    Program,
+    /// A timing model.
+    Timing,
+    /// Events for `--when`.
+    Events,
+    /// Parameters of an E-Trace encoder.
+    Parameters,
+}
+
+/// An input.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub kind: Kind,
+    /// Files by name. What is damaged is one of the first `victims`.
+    pub files: Vec<(String, Vec<u8>)>,
+    pub victims: usize,
+    /// What is given to the command: a path below `in`.
+    pub path: String,
+    /// Options that it needs.
+    pub options: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn program(name: &str) -> Vec<u8> {
+    fs::read(root().join("programs/bin").join(name)).expect("a program of the repository")
+}
+
+fn sample(path: &str) -> Vec<u8> {
+    fs::read(root().join("samples").join(path)).expect("a sample")
+}
+
+impl Input {
+    fn file(kind: Kind, name: &str, bytes: Vec<u8>) -> Self {
+        Self {
+            kind,
+            files: vec![(name.into(), bytes)],
+            victims: 1,
+            path: format!("in/{name}"),
+            options: Vec::new(),
+        }
+    }
+
+    /// All files of a folder.
+    fn folder(kind: Kind, folder: &Path) -> Self {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file")) {
+            let name = entry.file_name().into_string().expect("a plain name");
+            files.push((name, fs::read(entry.path()).expect("a file that can be read")));
+        }
+        files.sort();
+        Self { kind, victims: files.len(), files, path: "in".into(), options: Vec::new() }
+    }
+
+    fn with(mut self, name: &str, bytes: Vec<u8>) -> Self {
+        self.files.push((name.into(), bytes));
+        self
+    }
+
+    fn options(mut self, options: &[&str]) -> Self {
+        self.options.extend(options.iter().map(ToString::to_string));
+        self
+    }
+}
+
+const TWO_CORES: &[&str] = &[
+    "--packing",
+    "coresight",
+    "--source",
+    "etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0x18d1,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f422",
+    "--source",
+    "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13",
+];
+
+const ETRACE: &[&str] = &[
+    "--source",
+    "etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5",
+];
+
+/// Logs as others write them, of a few instructions of no program at hand.
+const TEXT_LOGS: [(&str, &str); 4] = [
+    (
+        "spike.log",
+        "core   0: 3 0x0000000080000000 (0x00000297) x5  0x0000000080000000\n\
+         core   0: 3 0x0000000080000004 (0x0182b283) x5  0x0000000080000000 mem 0x0000000080001018\n\
+         core   0: 3 0x0000000080000008 (0xec26) mem 0x0000003ffffffa38 0x0000003ffffffb58\n\
+         core   0: exception trap_load_page_fault, epc 0x000000008000000a\n\
+         core   0:           tval 0x8000000000003000\n\
+         core   0: 3 0x0000000080000100 (0x0000006f)\n",
+    ),
+    (
+        "cva6.log",
+        "core   0: 0x0000000080000000 (0x00000297) DASM(00000297)\n        73 0x80000004 M (0x00000013) DASM(00000013)\n\
+         Exception Cause: Illegal Instructions, DASM(00000000) PC=0000000080000008\n",
+    ),
+    (
+        "retired.csv",
+        "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n1,80000000,44000ef,3,0,0,0,0\n\
+         1,80000044,13,3,1,8000000000000007,0,1\n1,80000048,6f,3,0,0,0,0\n",
+    ),
+    (
+        "qemu.log",
+        "Trace 0: 0x7f827c000100 [0000000000000000/0000000000010144/00207600/00000201] _start\n\
+         Trace 0: 0x7f827c000240 [0000000000000000/0000000000010150/00207600/00000201] main\n\
+         Stopped execution of TB chain before 0x7f827c000240 [0000000000010144] _start\n",
+    ),
+];
+
+const EVENTS: &str = "# when what happens\nbutton@instruction=10\nbutton@cycle=400\ndoor@instruction=20\n";
+
+const PARAMETERS: &str = "[required]\niaddress_width_p=64\niaddress_lsb_p=1\ncontext_width_p = 32\n\
+    return_stack_size_p=5\nprivilege_width_p=2\necause_width_p=6\n";
+
+/// Makes all inputs. `folder` is for what the command writes meanwhile.
+pub fn make(folder: &Path) -> Vec<Input> {
+    fs::create_dir_all(folder).expect("a temporary folder");
+    let samples = root().join("samples");
+    let hello = ["--image", "in/hello.elf"];
+    let mut inputs = vec![
+        Input::folder(Kind::Capture, &samples.join("hello")).options(&hello),
+        Input::folder(Kind::Capture, &samples.join("two-cores")),
+        Input::folder(Kind::Capture, &samples.join("threads")),
+        Input::folder(Kind::Capture, &samples.join("etrace")),
+        Input::file(Kind::Capture, "perf.data", sample("perf/perf.data"))
+            .with("hello.elf", sample("hello/hello.elf"))
+            .options(&["--symfs", "in"]),
+        Input::file(Kind::Raw(TWO_CORES), "trace.bin", sample("two-cores/buffer_0.bin")),
+        Input::file(Kind::Raw(ETRACE), "trace.bin", sample("etrace/trace.bin"))
+            .with("args.elf", program("args.elf"))
+            .options(&["--image", "in/args.elf"]),
+        Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
+    ];
+    inputs.extend(recorded(folder));
+    for (name, text) in TEXT_LOGS {
+        let log = Input::file(Kind::Log, name, text.into()).with("program.elf", program("args.elf"));
+        inputs.push(log);
+    }
+    for name in ["args.elf", "traps.elf", "timer32.elf", "semihosting.elf"] {
+        inputs.push(Input::file(Kind::Program, "program.elf", program(name)));
+    }
+    let timing = Config::cva6_like().to_text();
+    for (kind, name, text) in [
+        (Kind::Timing, "core.timing", timing.as_str()),
+        (Kind::Events, "events.txt", EVENTS),
+        (Kind::Parameters, "hart.scf", PARAMETERS),
+    ] {
+        inputs.push(Input::file(kind, name, text.into()).with("program.elf", program("args.elf")));
+    }
+    inputs
+}
+
+/// What the command records and keeps.
+fn recorded(folder: &Path) -> Vec<Input> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let args = root().join("programs/bin/args.elf").display().to_string();
+    let traps = root().join("programs/bin/traps.elf").display().to_string();
+    let short = ["record", "-q", "--max-instructions", "2000"];
+    let record = |more: &[&str]| run(&[&short[..], more].concat());
+    record(&["-o", &at("delta"), "--protocol", "etrace", "--timing", "cva6_like", "--delta", &args]);
+    record(&["-o", &at("data"), "--protocol", "etrace", "--option", "data=address,value", &traps]);
+    record(&["--log", &at("own.log"), "--details", "all", &args]);
+    record(&["--log", &at("blocks.log"), &traps]);
+    let hello = root().join("samples/hello").display().to_string();
+    let elf = format!("{hello}/hello.elf");
+    run(&["profile", &at("delta"), "--format", "tracewright", "-o", &at("one.prof")]);
+    run(&["profile", &hello, "--image", &elf, "--format", "branch-list", "-o", &at("hello.bl")]);
+    let read = |name: &str| fs::read(folder.join(name)).expect("what was recorded");
+    let mut recording = Recording::new();
+    recording.machine("aarch64").comm(who(1, 0), "hello", false).feature(133, read("hello.bl"));
+    let listed = [("hello.bl", read("hello.bl")), ("perf.data", recording.write(Form::File))];
+    let mut inputs = vec![
+        Input::folder(Kind::Capture, &folder.join("delta")),
+        Input::folder(Kind::Capture, &folder.join("data")),
+        Input::file(Kind::Log, "own.log", read("own.log")).with("program.elf", program("args.elf")),
+        Input::file(Kind::Log, "blocks.log", read("blocks.log")).with("program.elf", program("traps.elf")),
+        Input::file(Kind::Profile, "one.prof", read("one.prof"))
+            .with("args.elf", program("args.elf"))
+            .options(&["--image", "in/args.elf"]),
+    ];
+    for (name, bytes) in listed {
+        let list = Input::file(Kind::BranchList, name, bytes).with("hello.elf", sample("hello/hello.elf"));
+        inputs.push(list.options(&["--image", "in/hello.elf"]));
+    }
+    inputs
+}
+
+/// Runs the command on good input.
+fn run(args: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(args).output().expect("the command");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{args:?}: {text}");
+}
