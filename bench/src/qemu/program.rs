@@ -63,12 +63,12 @@ impl Program {
         fs::create_dir_all(&folder).ok()?;
         debian::write_inputs(&folder).ok()?;
         Some(Self {
-            name: format!("{} {}", program.guest.name(), program.name),
-            guest: program.guest,
+            name: format!("{} {}", program.architecture.guest.name(), program.name),
+            guest: program.architecture.guest,
             elf: program.path()?,
             arguments: program.arguments.clone(),
             environment: program.environment(),
-            root: debian::root(program.guest)?,
+            root: program.architecture.root()?,
             folder,
         })
     }
