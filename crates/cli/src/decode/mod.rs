@@ -173,11 +173,8 @@ pub fn offset(text: &str) -> Result<u64, String> {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let (image, problems) = if opts.no_image {
-        (Image::builder().build(), Vec::new())
-    } else {
-        opts.program.image(&capture)
-    };
+    let (image, problems) =
+        if opts.no_image { (Image::builder().build(), Vec::new()) } else { opts.program.image(&capture) };
     let needs = if opts.no_image { Needs::Trace } else { Needs::All };
     let mut outcome = report_problems(&capture.problems, needs);
     outcome = outcome.and(report_problems(&problems, needs));
@@ -264,8 +261,15 @@ pub fn within<P: Print>(
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
             let plan = Plan { options, range, jobs };
-            let what =
-                What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
+            let what = What::<Etrace> {
+                capture,
+                buffer,
+                image,
+                wants: &wants,
+                plan,
+                no_image: false,
+                accept_mismatch,
+            };
             threads.install(|| what.decode_into(print, "", out, tally))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
