@@ -408,7 +408,8 @@ fn a_capture_without_its_delta_trace_opens() {
 
     for len in [0, 1, 10, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&file, &bytes[..len]).unwrap();
-        let (delta, _) = info(0);
+        let (delta, words) = info(1);
+        assert!(words.contains("it was cut short since"), "{words}");
         assert_eq!(number(&delta, "bytes"), len as u64);
         assert_eq!(delta["format"].is_null(), len < 30, "{len}");
         let items = told(&bytes[..len]);
@@ -420,7 +421,7 @@ fn a_capture_without_its_delta_trace_opens() {
     let (delta, told) = info(1);
     assert!(delta.is_null());
     let expected =
-        "capture.toml:10: error: delta \"delta.bin\": no such file: cycles of instructions will not be known";
+        "capture.toml:11: error: delta \"delta.bin\": no such file: cycles of instructions will not be known";
     assert!(told.contains(expected), "{told}");
     let capture = Capture::open(dir.as_ref()).unwrap();
     assert_eq!((capture.sources.len(), capture.buffers.len(), capture.problems.len()), (1, 1, 1));

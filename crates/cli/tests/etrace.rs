@@ -262,12 +262,19 @@ fn what_cannot_be_written_is_said() {
     };
     let text = record(&format!("{file}/below"));
     assert!(text.contains("file/below: error: cannot write here: "), "{text}");
+    // No file may have more than 32 KiB, so the trace ends there.
     let dir = place.path("full");
-    fs::create_dir(&dir).unwrap();
-    std::os::unix::fs::symlink("/dev/full", place.path("full/trace.bin")).unwrap();
-    let text = record(&dir);
-    assert!(text.contains("full/trace.bin: cannot write: No space left on device"), "{text}");
-    assert!(!Path::new(&place.path("full/capture.toml")).exists());
+    let record = format!(
+        "ulimit -f 64; trap '' XFSZ; exec {} record -q --protocol etrace -o {dir} programs/bin/sort.elf",
+        env!("CARGO_BIN_EXE_tracewright")
+    );
+    let output = Command::new("sh").args(["-c", &record]).current_dir(root()).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("full/trace.bin: cannot write: File too large"), "{text}");
+    let output = tracewright(&["decode", &dir, "--summary"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the recording was not finished"), "{}", stderr(&output));
 }
 
 /// A port that is too slow loses packets: the trace has gaps, says so, and tells nothing that did not run.
@@ -303,6 +310,8 @@ fn wrong_programs_are_told() {
     assert!(stderr(&output).contains("\"args.elf\": no such file"), "{}", stderr(&output));
     fs::copy(root().join("samples/hello/hello.elf"), place.path("run/args.elf")).unwrap();
     let output = tracewright(&["info", &dir]);
+    assert!(stderr(&output).contains("it is left out"), "{}", stderr(&output));
+    let output = tracewright(&["decode", &dir, "--accept-mismatch"]);
     assert!(
         stderr(&output).contains("a program for Arm: the trace is a RISC-V hart's"),
         "{}",

@@ -45,8 +45,7 @@ impl OutputFolder {
             Err(error) => return Err(failed(error)),
         }
         let lock = File::open(&dir).map_err(failed)?;
-        let (opened, named) =
-            (lock.metadata().map_err(failed)?, fs::symlink_metadata(&dir).map_err(failed)?);
+        let (opened, named) = (lock.metadata().map_err(failed)?, fs::symlink_metadata(&dir).map_err(failed)?);
         if !opened.is_dir() {
             return refused("is not a folder");
         }
@@ -55,7 +54,9 @@ impl OutputFolder {
         }
         // Where the file system has no locks, it is used without.
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-            return refused("another recording is writing to this folder: wait for it, or name another folder");
+            return refused(
+                "another recording is writing to this folder: wait for it, or name another folder",
+            );
         }
         if !is_ours(&dir).map_err(failed)? {
             return refused("the folder is not empty and holds no capture: name a new folder");

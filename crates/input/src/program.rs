@@ -145,7 +145,9 @@ impl Capture {
 fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
     let what = match accept_mismatch {
         true => "it is used, as asked for, and may not be what ran",
-        false => "it is left out, since it may not be what ran (--accept-mismatch uses it, --image names another)",
+        false => {
+            "it is left out, since it may not be what ran (--accept-mismatch uses it, --image names another)"
+        }
     };
     Problem::memory_error(path, format!("{how}: {what}"))
 }

@@ -242,7 +242,9 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             self.warm[index] = Some(last);
         }
         let mut text = 0;
-        for (index, part) in parts.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |part| (i, part))) {
+        for (index, part) in
+            parts.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |part| (i, part)))
+        {
             self.add(index, &part.tally);
             text += part.line.bytes().len();
         }

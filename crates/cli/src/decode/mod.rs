@@ -176,11 +176,8 @@ pub fn offset(text: &str) -> Result<u64, String> {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let (image, problems) = if opts.no_image {
-        (Image::builder().build(), Vec::new())
-    } else {
-        opts.program.image(&capture)
-    };
+    let (image, problems) =
+        if opts.no_image { (Image::builder().build(), Vec::new()) } else { opts.program.image(&capture) };
     let needs = if opts.no_image { Needs::Trace } else { Needs::All };
     let mut outcome = report_problems(&capture.problems, needs);
     outcome = outcome.and(report_problems(&problems, needs));

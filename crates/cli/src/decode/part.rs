@@ -206,7 +206,8 @@ impl Tally {
     /// synchronisation: more than 99 % of all bytes. With the right program both are next to nothing.
     pub fn is_doubtful(&self, bytes: u64) -> bool {
         self.mismatches > 0
-            && (self.mismatches.saturating_mul(FEWEST_BLOCKS) > self.blocks || self.bytes_unfollowed > bytes / 2)
+            && (self.mismatches.saturating_mul(FEWEST_BLOCKS) > self.blocks
+                || self.bytes_unfollowed > bytes / 2)
     }
 
     /// So many bytes of a file were read, of which so many are wanted, and became these lanes.

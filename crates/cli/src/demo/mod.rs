@@ -89,13 +89,16 @@ fn image(ran: &Ran) -> Result<Image, Error> {
 /// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
 fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
     let log = ran.log.clone();
-    let expected = Expected::new(Knows { values: true, interrupts: true, context: u32::MAX.into() }, move |mut items| {
-        let mut reader = match own::Reader::new(&log[..]) {
-            Ok(reader) => reader,
-            Err(error) => return Some(error.to_string()),
-        };
-        reader.read(&mut items).err().map(|error| error.to_string())
-    });
+    let expected = Expected::new(
+        Knows { values: true, interrupts: true, context: u32::MAX.into() },
+        move |mut items| {
+            let mut reader = match own::Reader::new(&log[..]) {
+                Ok(reader) => reader,
+                Err(error) => return Some(error.to_string()),
+            };
+            reader.read(&mut items).err().map(|error| error.to_string())
+        },
+    );
     let mut checker = Checker::new(expected, Log::Traps, image, ISA);
     let mut watch = Watch { checker: &mut checker, image, shown: None };
     let decoded =

@@ -86,7 +86,8 @@ pub fn run(folder: Option<&OutputFolder>) -> Result<Ran, Error> {
     };
     let temporary = temporary.map(|folder| OutputFolder::claim(&folder.0).map(|claimed| (claimed, folder)));
     let temporary = temporary.transpose()?;
-    let folder = folder.or(temporary.as_ref().map(|(claimed, _)| claimed)).ok_or_else(|| failed(&"no folder"))?;
+    let folder =
+        folder.or(temporary.as_ref().map(|(claimed, _)| claimed)).ok_or_else(|| failed(&"no folder"))?;
     folder.replace(NAME, PROGRAM)?;
     let file = folder.path().join(NAME);
     let printed = Printed::default();

@@ -157,10 +157,13 @@ impl Folder {
         if !pieces.is_empty() {
             self.writer.dump("code", &pieces)?;
         }
-        let finished = self.writer.finish();
         match failed {
-            None => finished.map(|_| all).map_err(Error::from),
-            Some(message) => Err(Error::Message(message)),
+            None => Ok(self.writer.finish().map(|_| all)?),
+            Some(message) => {
+                // The message says enough if this fails, too.
+                let _ = self.writer.abandon();
+                Err(Error::Message(message))
+            }
         }
     }
 }

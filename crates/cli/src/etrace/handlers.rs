@@ -44,8 +44,12 @@ impl TrapTargets {
     pub fn finish(self) -> (Vec<Handler>, Vec<u8>) {
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.places.into_iter().partition(|(_, places)| !places.is_empty());
-        let handler = |(privilege, places): (u8, Vec<_>)| Some(Handler { privilege, place: *places.first()? });
-        (known.into_iter().filter_map(handler).collect(), unknown.into_iter().map(|(level, _)| level).collect())
+        let handler =
+            |(privilege, places): (u8, Vec<_>)| Some(Handler { privilege, place: *places.first()? });
+        (
+            known.into_iter().filter_map(handler).collect(),
+            unknown.into_iter().map(|(level, _)| level).collect(),
+        )
     }
 }
 

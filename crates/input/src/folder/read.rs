@@ -157,7 +157,10 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
             }
         }
     }
-    document.unknown(table, "name, protocol, id, isa, handlers, delta, encapsulation, params, options, data_options");
+    document.unknown(
+        table,
+        "name, protocol, id, isa, handlers, delta, encapsulation, params, options, data_options",
+    );
     document.good(config.check().map_err(|error| (line, error.to_string())))?;
     Ok(EtraceSource { config, source, isa, handlers })
 }

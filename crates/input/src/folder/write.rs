@@ -184,6 +184,14 @@ impl CaptureWriter {
         }
     }
 
+    /// Leaves the capture unfinished, with all that is there so far.
+    ///
+    /// # Errors
+    /// When its description cannot be written.
+    pub fn abandon(self) -> Result<(), Problem> {
+        self.write_description()
+    }
+
     /// A name for a file that no other has, as near to `name` as can be.
     fn free_name(&mut self, name: &str) -> String {
         let is_taken = |name: &str| self.taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
@@ -194,4 +202,3 @@ impl CaptureWriter {
         free
     }
 }
-

@@ -91,9 +91,9 @@ impl Folder {
             let Some(pid) = name.to_str().and_then(recorder) else { continue };
             let is_running = pid == std::process::id() || Path::new(&format!("/proc/{pid}")).exists();
             // Only folders of this user that were made like this one; a link is none.
-            let is_alike = entry.metadata().is_ok_and(|found| {
-                found.is_dir() && found.uid() == own.uid() && found.mode() == own.mode()
-            });
+            let is_alike = entry
+                .metadata()
+                .is_ok_and(|found| found.is_dir() && found.uid() == own.uid() && found.mode() == own.mode());
             if !is_running && is_alike && File::open(entry.path()).is_ok_and(|lock| lock.try_lock().is_ok()) {
                 // What cannot be removed stays.
                 let _ = fs::remove_dir_all(entry.path());

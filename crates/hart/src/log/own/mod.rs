@@ -55,7 +55,9 @@ impl fmt::Display for Error {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::NotALog => write!(f, "this is no log of tracewright"),
-            Self::Version(version) => write!(f, "the log has version {version}, and versions up to {VERSION} are known"),
+            Self::Version(version) => {
+                write!(f, "the log has version {version}, and versions up to {VERSION} are known")
+            }
             Self::Contents(bits) => write!(f, "the log has something in it that is not known ({bits:#x})"),
             Self::Truncated { offset } => {
                 write!(f, "the log ends in the chunk at offset {offset:#x}, too early")

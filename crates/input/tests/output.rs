@@ -1,0 +1,142 @@
+//! Folders that captures are written to, and what is known of their files afterwards.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+
+use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::{Capture, MemorySpace, OutputFolder, SnapshotWriter, map_file};
+
+mod support;
+use support::{Folder, listed};
+
+/// A snapshot that our writer made.
+fn snapshot() -> Folder {
+    let folder = Folder::new();
+    let mut writer = SnapshotWriter::create(folder.path()).unwrap();
+    let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
+    let registers = [
+        ("TRCCONFIGR", 0),
+        ("TRCIDR0", 0x2800_0ea1),
+        ("TRCIDR1", 0x4100_f403),
+        ("TRCIDR2", 0x488),
+        ("TRCIDR8", 0),
+    ];
+    let etm = writer.source("ETM_0", "ETM4", &[&registers[..], &[("TRCTRACEIDR", 0x10)]].concat()).unwrap();
+    writer.dump(core, 0x8000, MemorySpace::ANY, &[0x1f, 0x20, 0x03, 0xd5][..]).unwrap();
+    let trace = vec![7; (1 << 20) + 100];
+    let buffer = writer.buffer("ETB_0", BufferFormat::SourceData, &trace[..]).unwrap();
+    writer.connect(etm, buffer, Some(core)).unwrap();
+    writer.finish().unwrap();
+    folder
+}
+
+fn problems(folder: &Folder, accept: bool) -> Vec<String> {
+    let capture = Capture::open(folder.path()).unwrap();
+    let (image, problems) = capture.image_of(&[], accept);
+    let mut bytes = [0; 4];
+    let read = image.read_into(0x8000, MemorySpace::ANY, &mut bytes);
+    assert_eq!(read, if problems.is_empty() || accept { 4 } else { 0 });
+    [listed(&capture.problems, folder.path()), listed(&problems, folder.path())].concat()
+}
+
+#[test]
+fn snapshots_that_we_write_are_checked() {
+    let folder = snapshot();
+    assert_eq!(problems(&folder, false), [""; 0]);
+    let capture = Capture::open(folder.path()).unwrap();
+    let sums = capture.checksums.of(&folder.path().join("buffer_0.bin")).unwrap();
+    assert_eq!((sums.bytes, sums.piece()), ((1 << 20) + 100, 1 << 20));
+    assert!(sums.fits(0, &vec![7; 1 << 20]) && sums.fits(1, &[7; 100]));
+    assert!(!sums.fits(0, &vec![8; 1 << 20]) && !sums.fits(1, &[8; 100]));
+    // Of a file that was added to, what was there counts; of one that was cut, the length does.
+    assert!(
+        sums.fits(1, &[&[7; 100][..], &[8; 100]].concat()) && sums.fits(1, &[8; 99]) && sums.fits(2, &[8])
+    );
+    let folder = folder.with("buffer_0.bin", [7; 50]);
+    let cut = "buffer_0.bin: error: has 50 bytes, and 1048676 were recorded: it was cut short since";
+    assert_eq!(problems(&folder, false), [cut]);
+    let folder = snapshot().with("dump_0_0.bin", [0x1f, 0x20, 0x03, 0xd4]);
+    let changed = "dump_0_0.bin: error: is not what was recorded (checksum of the bytes from 0x0 on): ";
+    for (accept, what) in [(false, "it is left out"), (true, "it is used")] {
+        let problems = problems(&folder, accept);
+        assert!(problems.len() == 1 && problems[0].starts_with(&format!("{changed}{what}")), "{problems:?}");
+    }
+}
+
+#[test]
+fn checksums_that_make_no_sense_are_told() {
+    let text = |file: &str| format!("format = 1\npiece = 16\n[[file]]\n{file}");
+    for (file, expected) in [
+        ("name = \"buffer_0.bin\"", "a file has a name and a number of bytes: not checked"),
+        (
+            "name = \"a\"\nbytes = 17\ncrc32 = \"00000000\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+        (
+            "name = \"a\"\nbytes = 16\ncrc32 = \"0000000g\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+        (
+            "name = \"a\"\nbytes = 16\ncrc32 = \"000000000\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+    ] {
+        let folder = snapshot().with("checksums.toml", text(file));
+        assert_eq!(problems(&folder, false), [format!("checksums.toml:3: error: {expected}")]);
+    }
+    let folder = snapshot().with(
+        "checksums.toml",
+        "format = 1\npiece = 0xffffffffffff\n[[file]]\nname = \"a\"\nbytes = 1\ncrc32 = \"00000000\"",
+    );
+    assert_eq!(problems(&folder, false).len(), 1, "pieces are held in memory");
+    let folder = snapshot().with("checksums.toml", "format = 1\nfinished = false\n");
+    let cut = "checksums.toml:2: error: the recording was not finished: the end is missing";
+    assert_eq!(problems(&folder, false), [cut]);
+    let folder = snapshot().without("snapshot.ini");
+    let error = Capture::open(folder.path()).unwrap_err();
+    assert!(error.message.starts_with("the recording was cut off before"), "{error}");
+}
+
+#[test]
+fn folders_are_claimed_once_and_files_are_replaced() {
+    let folder = Folder::new();
+    let (run, theirs) = (folder.path().join("run"), folder.path().join("theirs"));
+    fs::write(&theirs, "theirs").unwrap();
+    let claimed = OutputFolder::claim(&run).unwrap();
+    let error = OutputFolder::claim(&run).unwrap_err();
+    assert!(error.message.starts_with("another recording is writing"), "{error}");
+    for name in ["a", "b", "c.part"] {
+        symlink(&theirs, run.join(name)).unwrap();
+    }
+    claimed.create("a").unwrap();
+    claimed.replace("b", b"ours").unwrap();
+    claimed.replace("c", b"ours").unwrap();
+    assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    assert_eq!(fs::read(run.join("b")).unwrap(), b"ours");
+    assert!(!run.join("b.part").exists() && !run.join("c.part").exists());
+    drop(claimed);
+    let error = OutputFolder::claim(&run).unwrap_err();
+    assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
+    fs::write(run.join("capture.toml"), "").unwrap();
+    OutputFolder::claim(&run).unwrap();
+    // A link is no capture.
+    fs::remove_file(run.join("capture.toml")).unwrap();
+    symlink(&theirs, run.join("capture.toml")).unwrap();
+    assert!(OutputFolder::claim(&run).is_err());
+    let link = folder.path().join("link");
+    symlink(&run, &link).unwrap();
+    for link in [link.clone(), link.join(""), link.join(".")] {
+        let error = OutputFolder::claim(&link).unwrap_err();
+        assert!(error.message.starts_with("is a symbolic link"), "{error}");
+    }
+}
+
+/// A file that was mapped would end the process.
+#[test]
+fn a_program_that_becomes_shorter_does_no_harm() {
+    let folder = Folder::new().with("app.elf", vec![1; 1 << 20]);
+    let path = folder.path().join("app.elf");
+    let bytes = map_file(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    assert!(bytes.as_slice().iter().all(|&byte| byte == 1));
+}
