@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tracewright_core::text::is_unprintable;
+use tracewright_qemu::format::{CHUNK_HEADER, ChunkHeader, checksum};
 use tracewright_testkit::qemu::Folder;
 
 #[path = "support/hostile_elf.rs"]
@@ -321,6 +322,11 @@ fn names_in_logs_of_the_plugin() {
     patch(&mut bytes, "/nowhere/libgone.so", "/\x1b[31m\nFORGED\u{202e}");
     patch(&mut bytes, "this log was made by hand", "\x1b[31m\nFORGED\u{202e}\x7f");
     patch(&mut bytes, "--from=3", "\n\x1b[1m\x7f");
+    // The chunk of definitions, which these are in, begins here.
+    let (head, body) = bytes[0x1000..].split_at_mut(CHUNK_HEADER);
+    let mut chunk = ChunkHeader::parse(head).unwrap();
+    chunk.checksum = checksum(&body[..chunk.len as usize]);
+    head.copy_from_slice(&chunk.to_bytes());
     let log = folder.write("=\x1b[31m\nFORGED.log", &bytes).unwrap();
     let lines = [
         ("info {}", Is::Text),
@@ -329,6 +335,11 @@ fn names_in_logs_of_the_plugin() {
         ("stats {} --json", Is::Json),
     ];
     run_all(&folder, &log, &lines);
+    let shown = tracewright(&words("info {}", &log));
+    let text = String::from_utf8(shown.stdout).unwrap();
+    for hostile in [r"of /\x1b[31m\x0aFORGED", r"note: \x1b[31m\x0aFORGED", r"./countdown \x0a\x1b[1m"] {
+        assert!(text.contains(hostile), "{text}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub fn write(samples: &Samples) -> String {
     functions.sort_by_key(|(name, function)| (Reverse(function.total), *name));
     let mut text = String::new();
     for (name, function) in functions {
-        let _ = writeln!(text, "{}:{}:{}", word(name), function.total, function.head);
+        let _ = writeln!(text, "{}:{}:{}", printable(name), function.total, function.head);
         body(&mut text, function, 1);
     }
     text
@@ -25,25 +25,25 @@ fn body(text: &mut String, function: &Function, depth: usize) {
     for (location, body) in &function.body {
         let _ = write!(text, "{:depth$}{}: {}", "", place(*location), body.count);
         for (name, count) in &body.targets {
-            let _ = write!(text, " {}:{count}", word(name));
+            let _ = write!(text, " {}:{count}", printable(name));
         }
         text.push('\n');
     }
     for (location, callees) in &function.inlined {
         for (name, callee) in callees {
-            let _ = writeln!(text, "{:depth$}{}: {}:{}", "", place(*location), word(name), callee.total);
+            let _ = writeln!(text, "{:depth$}{}: {}:{}", "", place(*location), printable(name), callee.total);
             body(text, callee, depth + 1);
         }
     }
 }
 
-/// Returns a name as one word. Names come from files that anybody may have written: a blank would end the name, and lines that begin
-/// with `#` or `[` are no functions.
-fn word(name: &str) -> String {
-    let word = Printable(name).to_string().replace(' ', "\\x20");
-    match word.as_bytes() {
-        [first @ (b'#' | b'['), ..] => format!("\\x{first:02x}{}", &word[1..]),
-        _ => word,
+/// Returns a name as it may be in a line: names come from files that anybody may have written. Lines that begin with `#` or `[` are no
+/// functions, and one that begins with a blank is a line of the function before.
+fn printable(name: &str) -> String {
+    let name = Printable(name).to_string();
+    match name.as_bytes() {
+        [first @ (b'#' | b'[' | b' '), ..] => format!("\\x{first:02x}{}", &name[1..]),
+        _ => name,
     }
 }
 
