@@ -173,18 +173,19 @@ impl Decoder<'_> {
         let is_branch = self.is_branch(target);
         let inline = same_privilege;
         let mut goal = Goal { address: to, inline, is_branch, returns: Returns::Any };
-        // Where returns are counted, they should be told before synchronisation.
-        if self.options.implicit_return && self.params.iret_ext && self.pending.is_none() {
-            let strict = Goal { returns: Returns::Passed { count: 0, explicit: false }, ..goal };
-            let skip = self.skip();
-            if let Reached::Inline(_) = self.runner.look_ahead(self.here, skip, Some(&strict), 0) {
-                goal = strict;
-            }
-        }
         let pending = is_branch.then_some(start.taken);
-        let report = Report { goal, target, pending, inferred: false, notify: false, is_sync: true };
         match self.branches(offset, BranchMap::default(), sink) {
-            Ok((here, skip)) => self.arrive(offset, here, skip, report, sink),
+            Ok((here, skip)) => {
+                // Where returns are counted, they should be told before synchronisation.
+                if self.options.implicit_return && self.params.iret_ext {
+                    let strict = Goal { returns: Returns::Passed { count: 0, explicit: false }, ..goal };
+                    if let Reached::Inline(_) = self.runner.look_ahead(here, skip, Some(&strict), 0) {
+                        goal = strict;
+                    }
+                }
+                let report = Report { goal, target, pending, inferred: false, notify: false, is_sync: true };
+                self.arrive(offset, here, skip, report, sink);
+            }
             Err(reached) => self.fail(offset, reached, Some(to), sink),
         }
         self.state == super::decoder::State::Running

@@ -30,8 +30,11 @@ pub fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
         match matches.find(|(start, same)| *same == stretch.len() && fits(*start)) {
             Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
             None => {
-                let same = alike(&truth[a..], stretch, !is_first, !is_last);
-                return Some(around(truth, found, a + same, b + same));
+                // Where it goes on alike for longest says most.
+                let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
+                let same = |start: &usize| alike(&truth[*start..], stretch, !is_first, !is_last);
+                let start = starts.rev().max_by_key(same).unwrap_or(a);
+                return Some(around(truth, found, start + same(&start), b + same(&start)));
             }
         }
         is_first = false;
