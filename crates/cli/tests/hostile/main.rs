@@ -123,9 +123,9 @@ fn write(rng: &mut Rng, input: &Input, other: &Input, worker: &Worker) {
         let mut bytes = bytes.clone();
         if number == victim {
             if is_text(&bytes) {
-                damage_text(rng, &mut bytes, parts)
+                damage_text(rng, &mut bytes, parts);
             } else {
-                damage_bytes(rng, &mut bytes, parts)
+                damage_bytes(rng, &mut bytes, parts);
             }
         }
         fs::write(worker.input().join(name), bytes).expect("a file in a temporary folder");
