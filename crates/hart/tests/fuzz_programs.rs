@@ -510,6 +510,7 @@ fn rounds(few: u64) -> std::ops::Range<u64> {
     from..from + number("FUZZ_ROUNDS").unwrap_or(few)
 }
 
+/// Programs of the repository whose names `of` picks.
 pub fn programs(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
     // The second one where the fuzz crate includes this file.
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

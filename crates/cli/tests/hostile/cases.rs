@@ -156,7 +156,8 @@ pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
         Kind::Events => OF_EVENTS,
         Kind::Parameters => OF_PARAMETERS,
     };
-    let mut args = words(*rng.pick(lines), &input.path);
+    let line: &&str = rng.pick(lines);
+    let mut args = words(line, &input.path);
     let takes_images = !matches!(args[0].as_str(), "packets" | "stats");
     let mut options = input.options.clone();
     if let Kind::Raw(more) = input.kind {
@@ -167,7 +168,8 @@ pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
     }
     args.extend(options);
     if matches!(input.kind, Kind::Capture | Kind::Raw(_) | Kind::Profile) && rng.one_in(3) {
-        args.extend(words(*rng.pick(FILTERS), &input.path));
+        let filter: &&str = rng.pick(FILTERS);
+        args.extend(words(filter, &input.path));
     }
     args
 }

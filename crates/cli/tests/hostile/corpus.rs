@@ -138,7 +138,7 @@ const EVENTS: &str = "# when what happens\nbutton@instruction=10\nbutton@cycle=4
 const PARAMETERS: &str = "[required]\niaddress_width_p=64\niaddress_lsb_p=1\ncontext_width_p = 32\n\
     return_stack_size_p=5\nprivilege_width_p=2\necause_width_p=6\n";
 
-/// Makes all inputs. `folder` is for what the command writes meanwhile.
+/// Makes all inputs. `folder` is for what the command writes meanwhile, and is gone afterwards.
 pub fn make(folder: &Path) -> Vec<Input> {
     fs::create_dir_all(folder).expect("a temporary folder");
     let samples = root().join("samples");
@@ -158,6 +158,7 @@ pub fn make(folder: &Path) -> Vec<Input> {
         Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
     ];
     inputs.extend(recorded(folder));
+    let _ = fs::remove_dir_all(folder);
     for (name, text) in TEXT_LOGS {
         let log = Input::file(Kind::Log, name, text.into()).with("program.elf", program("args.elf"));
         inputs.push(log);

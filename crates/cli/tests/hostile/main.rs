@@ -94,7 +94,6 @@ fn all(name: &str, usual: u64, prepare: impl Fn(u64, &mut Rng, &Worker) -> Vec<S
 /// Copies what a run was given to where it stays.
 fn keep(name: &str, run: u64, worker: &Worker) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../hostile").join(format!("{name}-{run}"));
-    let _ = fs::remove_dir_all(&folder);
     let _ = fs::create_dir_all(folder.join("in")).and_then(|()| fs::create_dir_all(folder.join("out")));
     for entry in fs::read_dir(worker.input()).into_iter().flatten().flatten() {
         let _ = fs::copy(entry.path(), folder.join("in").join(entry.file_name()));
@@ -123,9 +122,9 @@ fn write(rng: &mut Rng, input: &Input, other: &Input, worker: &Worker) {
         let mut bytes = bytes.clone();
         if number == victim {
             if is_text(&bytes) {
-                damage_text(rng, &mut bytes, parts)
+                damage_text(rng, &mut bytes, parts);
             } else {
-                damage_bytes(rng, &mut bytes, parts)
+                damage_bytes(rng, &mut bytes, parts);
             }
         }
         fs::write(worker.input().join(name), bytes).expect("a file in a temporary folder");
@@ -140,14 +139,12 @@ fn write_all(input: &Input, worker: &Worker) {
 
 #[test]
 fn damaged_files_of_every_format() {
-    let folder = scratch("corpus-files");
-    let inputs = corpus::make(&folder);
+    let inputs = corpus::make(&scratch("corpus-files"));
     let tally = all("files", 10_000, |_, rng, worker| {
         let input = rng.pick(&inputs);
         write(rng, input, rng.clone().pick(&inputs), worker);
         cases::command(rng, input)
     });
-    let _ = fs::remove_dir_all(&folder);
     let [good, bad, refused, _] = tally;
     // Damage goes deeper than the first check of a file.
     assert!(2 * (good + bad) > refused || good + bad + refused < 100, "{tally:?}");
@@ -155,8 +152,7 @@ fn damaged_files_of_every_format() {
 
 #[test]
 fn hostile_arguments() {
-    let folder = scratch("corpus-arguments");
-    let inputs = corpus::make(&folder);
+    let inputs = corpus::make(&scratch("corpus-arguments"));
     let options: Vec<_> = VERBS
         .iter()
         .flat_map(|verb| {
@@ -187,14 +183,12 @@ fn hostile_arguments() {
         }
         args
     });
-    let _ = fs::remove_dir_all(&folder);
 }
 
 /// Without damage, each input is what it is taken for: some verbs do something with it.
 #[test]
 fn good_files_are_good() {
-    let folder = scratch("corpus-good");
-    let inputs = corpus::make(&folder);
+    let inputs = corpus::make(&scratch("corpus-good"));
     let worker = Worker::new(scratch("good"));
     for (number, input) in (0..).zip(&inputs) {
         let is_read = (0..6).any(|seed| {
@@ -206,5 +200,4 @@ fn good_files_are_good() {
         });
         assert!(is_read, "{:?}, {}", input.kind, keep("good", number, &worker).display());
     }
-    let _ = fs::remove_dir_all(&folder);
 }
