@@ -9,7 +9,7 @@ use crate::output::Error;
 use crate::reader::{self, Found, Input, Visitor};
 
 /// Returns which ETMv4 and ETE sources among `candidates` (their numbers in the capture) have packets that `is_it` accepts. Reads
-/// until each of them had one, or to the end.
+/// until each of them had one, or to the end; pipes are left alone.
 pub fn sources_with(
     capture: &Capture,
     candidates: impl IntoIterator<Item = usize>,
@@ -19,11 +19,13 @@ pub fn sources_with(
     let left = candidates.into_iter().filter(is_etm).collect();
     let mut look = Look { is_it, left, found: BTreeSet::new() };
     let options = reader::Options { unordered: true, quiet: true, ..reader::Options::default() };
-    for buffer in &capture.buffers {
+    // A pipe can be read only once.
+    for buffer in capture.buffers.iter().filter(|buffer| buffer.path.is_file()) {
         let wanted = buffer.sources.iter().filter(|source| look.left.contains(source));
         let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].id()).collect();
         if !ids.is_empty() {
-            reader::read(capture, buffer, Input::open(buffer)?, options, &|id| ids.contains(&id), &mut look)?;
+            let input = Input::open(buffer, &capture.checksums)?;
+            reader::read(capture, buffer, input, options, &|id| ids.contains(&id), &mut look)?;
         }
     }
     Ok(look.found)

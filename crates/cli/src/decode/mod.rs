@@ -254,8 +254,15 @@ pub fn within<P: Print>(
         errors += if buffer.format == BufferFormat::Etrace {
             let options = etrace::Options { handlers: program.handlers() };
             let plan = Plan { options, range, limits, jobs };
-            let what =
-                What::<Etrace> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
+            let what = What::<Etrace> {
+                capture,
+                buffer,
+                image,
+                wants: &wants,
+                plan,
+                no_image: false,
+                accept_mismatch,
+            };
             threads.install(|| what.decode_into(print, "", out, tally))?
         } else {
             let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
