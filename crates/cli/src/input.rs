@@ -393,6 +393,7 @@ mod tests {
         input.next_piece().unwrap();
         input.fill(&mut [0; 200]).unwrap();
         assert_eq!(input.take_faults(), ["became shorter while it was read: 94 bytes are missing"]);
+        drop(input);
         buffer.pieces.as_mut().unwrap()[0].offset = 300;
         let mut input = Input::open(&buffer, &checksums).unwrap();
         let Err(Error::Message(message)) = input.next_piece() else { panic!("there is nothing") };
