@@ -184,7 +184,7 @@ fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
     let last = text
         .lines()
         .filter_map(|line| line.trim().split_once("  00  ")?.0.strip_prefix("0x"))
-        .last()
+        .next_back()
         .unwrap();
     let last = usize::from_str_radix(last, 16).unwrap();
     fs::write(&raw, &bytes[..last + 2]).unwrap();

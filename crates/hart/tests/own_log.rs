@@ -16,6 +16,8 @@ enum Told {
     Cycle(u64),
     Trap(Trap),
     Privilege(Privilege),
+    Context(u64),
+    Lost,
 }
 
 impl Told {
@@ -27,6 +29,8 @@ impl Told {
             Self::Cycle(cycle) => sink.cycles(&[*cycle]),
             Self::Trap(trap) => sink.trap(trap),
             Self::Privilege(privilege) => sink.privilege(*privilege),
+            Self::Context(context) => sink.context(*context),
+            Self::Lost => sink.lost(),
         }
     }
 }
@@ -77,6 +81,14 @@ impl Sink for All {
 
     fn privilege(&mut self, privilege: Privilege) {
         self.told.push(Told::Privilege(privilege));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.told.push(Told::Context(context));
+    }
+
+    fn lost(&mut self) {
+        self.told.push(Told::Lost);
     }
 }
 
@@ -175,6 +187,8 @@ fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
                 let all = [Privilege::User, Privilege::Supervisor, Privilege::Machine];
                 run.push(Told::Privilege(*rng.pick(&all)));
             }
+            2 => run.push(Told::Context(rng.sized(64))),
+            3 => run.push(Told::Lost),
             _ => {}
         }
     }
@@ -238,6 +252,22 @@ fn round_trips() {
             assert!(told == expected(&run, accesses, instructions, cycles), "{seed} {header:?}");
         }
     }
+}
+
+/// Version 1 is the same without contexts and losses.
+#[test]
+fn the_first_version_is_read() {
+    let mut rng = Rng::new(1);
+    let mut run = random_run(&mut rng, 300);
+    run.retain(|told| !matches!(told, Told::Context(_) | Told::Lost));
+    let mut log = written::<true, true, true>(&run);
+    assert_eq!(log[8], 2);
+    log[8] = 1;
+    let (told, result) = read(&log);
+    result.unwrap();
+    assert!(told == expected(&run, true, true, true));
+    log[8] = 3;
+    assert!(matches!(read(&log).1, Err(Error::Version(3))));
 }
 
 /// More blocks, instructions and accesses than the dictionary takes: it starts again, and nothing is lost.

@@ -479,11 +479,10 @@ impl<T: Protocol> What<'_, T> {
         }
         failures.extend(doubts);
         if let Some((offset, len)) = engine.tally.cut.filter(|_| plan.range.to == u64::MAX) {
-            let ended = ends_inside(offset, len);
-            // Buffers in memory that are written round and round end anywhere, and are whole nevertheless.
+            // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
             match buffer.format {
-                BufferFormat::Etrace | BufferFormat::SourceData => failures.push(ended),
-                _ => report(&format!("{}: {ended}", buffer.name)),
+                BufferFormat::Etrace | BufferFormat::SourceData => failures.push(ends_inside(offset, len)),
+                _ => report(&format!("{}: the trace ends inside a packet, at {offset:#x}", buffer.name)),
             }
         }
         for damage in &incoming.damage {
