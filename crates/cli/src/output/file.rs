@@ -57,7 +57,7 @@ impl Output {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout(form));
         }
-        let file = NamedFile::open(path).map_err(|error| FileError::wrap(path, error))?;
+        let file = NamedFile::create(path).map_err(|error| FileError::wrap(path, error))?;
         Ok(Self::new(Target::File(file), form))
     }
 
@@ -87,7 +87,7 @@ impl Write for Output {
 }
 
 impl NamedFile {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn create(path: &Path) -> io::Result<Self> {
         let (file, is_new) = match File::options().write(true).create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 (File::options().write(true).create(true).truncate(false).open(path)?, false)
