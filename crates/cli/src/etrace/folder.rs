@@ -141,10 +141,13 @@ impl Folder {
         match failed {
             None => finished.map(|_| all).map_err(Error::from),
             Some(message) => {
-                if finished.is_err() {
-                    // Nothing there can be read, so it is not to look as if. If that fails, too, the message says enough.
-                    let _ = std::fs::remove_file(description);
+                if finished.is_ok() {
+                    return Err(Error::Message(format!(
+                        "{message}; what was recorded until then is kept in the capture"
+                    )));
                 }
+                // Nothing there can be read, so it is not to look as if. If that fails, too, the message says enough.
+                let _ = std::fs::remove_file(description);
                 Err(Error::Message(message))
             }
         }

@@ -41,6 +41,14 @@ impl FileError {
     pub fn wrap(path: &Path, error: io::Error) -> io::Error {
         io::Error::other(Self { path: path.to_owned(), error })
     }
+
+    /// Returns whether an error is one that [`wrap`](Self::wrap) made.
+    pub fn is_in(error: &io::Error) -> bool {
+        match error.get_ref() {
+            Some(inner) => inner.is::<Self>(),
+            None => false,
+        }
+    }
 }
 
 impl fmt::Display for FileError {
