@@ -182,7 +182,10 @@ fn a_full_disk_is_told_at_once() {
 fn a_recording_that_finds_no_room_ends_and_is_kept() {
     let folder = recorded();
     let new = folder.path().join("new");
+    // The trace of this loop is short, and that of the sample is not.
+    let sort = "record -q --protocol etrace -o NEW programs/bin/sort.elf";
     for (line, full) in [
+        (sort, "NEW/trace.bin"),
         ("record -q --protocol etrace --listing NEW.list -o NEW ENDLESS", "NEW.list"),
         ("record -q --protocol etrace --log NEW.log --details all -o NEW ENDLESS", "NEW.log"),
     ] {

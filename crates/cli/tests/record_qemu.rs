@@ -307,7 +307,7 @@ fn a_full_disk_is_told() {
     let output = record(&["--log", "/dev/full", text(&cpu)]).output().unwrap();
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("/dev/full: No space left on device"), "{told}");
+    assert!(told.contains("/dev/full: cannot write: No space left on device"), "{told}");
 }
 
 #[test]

@@ -44,7 +44,9 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!("longer than {limit} bytes, too long for what it should be")));
+        return Err(io::Error::other(format!(
+            "longer than {limit} bytes, the most that is read of such a file"
+        )));
     }
     Ok(bytes)
 }

@@ -245,7 +245,7 @@ fn newer_formats_and_other_folders_are_refused() {
     let large = "#".repeat(5 << 20);
     assert_eq!(
         error(&folder(&large)),
-        "capture.toml: error: cannot read: longer than 4194304 bytes, too long for a description"
+        "capture.toml: error: cannot read: longer than 4194304 bytes, the most that is read of such a file"
     );
 }
 

@@ -23,13 +23,16 @@ fn a_folder_or_a_giant_is_no_snapshot_ini() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path().join("snapshot.ini")).unwrap();
     let problem = Snapshot::open(folder.path()).unwrap_err();
-    assert_eq!(problem.message, "cannot be read (not a plain file): expected a trace snapshot folder");
+    assert_eq!(
+        problem.message,
+        "cannot be read (a folder, not a plain file): expected a trace snapshot folder"
+    );
 
     let folder = Folder::new().with("snapshot.ini", vec![b'\n'; (4 << 20) + 1]);
     let problem = Snapshot::open(folder.path()).unwrap_err();
     assert_eq!(
         problem.message,
-        "cannot be read (longer than 4194304 bytes, too long for an ini file): expected a trace snapshot folder"
+        "cannot be read (longer than 4194304 bytes, the most that is read of such a file): expected a trace snapshot folder"
     );
 }
 

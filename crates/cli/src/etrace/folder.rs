@@ -160,9 +160,11 @@ impl Folder {
         match failed {
             None => Ok(self.writer.finish().map(|_| all)?),
             Some(message) => {
-                // The message says enough if this fails, too.
-                let _ = self.writer.abandon();
-                Err(Error::Message(message))
+                let kept = match self.writer.abandon() {
+                    Ok(()) => "; what was recorded until then is kept in the capture",
+                    Err(_) => "",
+                };
+                Err(Error::Message(format!("{message}{kept}")))
             }
         }
     }

@@ -41,6 +41,14 @@ impl FileError {
     pub fn wrap(path: &Path, error: io::Error) -> io::Error {
         io::Error::other(Self { path: path.to_owned(), error })
     }
+
+    /// Returns whether an error is one that [`wrap`](Self::wrap) made.
+    pub fn is_in(error: &io::Error) -> bool {
+        match error.get_ref() {
+            Some(inner) => inner.is::<Self>(),
+            None => false,
+        }
+    }
 }
 
 impl fmt::Display for FileError {
@@ -57,7 +65,7 @@ impl Output {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout(form));
         }
-        let file = NamedFile::open(path).map_err(|error| FileError::wrap(path, error))?;
+        let file = NamedFile::create(path).map_err(|error| FileError::wrap(path, error))?;
         Ok(Self::new(Target::File(file), form))
     }
 
@@ -87,7 +95,7 @@ impl Write for Output {
 }
 
 impl NamedFile {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn create(path: &Path) -> io::Result<Self> {
         let (file, is_new) = match File::options().write(true).create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 (File::options().write(true).create(true).truncate(false).open(path)?, false)

@@ -80,9 +80,7 @@ impl From<Problem> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Output(error) if error.get_ref().is_some_and(|inner| inner.is::<FileError>()) => {
-                error.fmt(f)
-            }
+            Self::Output(error) if FileError::is_in(error) => error.fmt(f),
             Self::Output(error) => write!(f, "standard output: cannot write: {error}"),
             Self::Message(message) => f.write_str(message),
             Self::Marked(message, lines) => write!(f, "{message}\n{lines}"),
