@@ -23,7 +23,7 @@ pub(crate) enum Scan {
 pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
     let (mut at, mut count) = (start, 0);
     // Instructions of A64 are aligned.
-    if isa == Isa::A64 && start % 4 != 0 && !trust && !image.read(start, space).is_empty() {
+    if isa == Isa::A64 && !start.is_multiple_of(4) && !trust && !image.read(start, space).is_empty() {
         return Scan::Done(Found { stop: Stop::NotCode, ..no_code(0, 0, isa) });
     }
     let mut it = ItState::default();

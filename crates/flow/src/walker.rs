@@ -473,7 +473,6 @@ impl<'i> Walker<'i> {
                 return None;
             }
             match node.class().flow {
-                _ if node.count() == 0 => return None,
                 _ if node.start() > address => return Some(node.start()),
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => here = self.graph.next(here),
                 Flow::Next => return None,

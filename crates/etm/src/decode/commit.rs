@@ -307,14 +307,12 @@ impl Decoder<'_> {
                     self.arrive(offset, address, sink);
                 }
             } else if let (Some(missing), true) = (self.missing, self.options.repeat_no_code) {
-                if missing != address.value {
+                if missing < address.value {
                     let space = self.walker.space();
                     sink.element(offset, &Element::NoCode { address: missing, space });
                 }
             } else if let (Some((here, _)), false) = (self.walker.address(), self.needs_context) {
-                let mut tell = Tell::new(offset, false, sink);
-                let no_code = self.walker.here(&mut tell).is_some_and(|node| node.count() == 0);
-                let result = if here <= address.value || no_code {
+                let result = if here <= address.value {
                     self.walker.run_to(address.value, &mut Tell::new(offset, false, sink))
                 } else {
                     // Nothing leads back there but a branch.

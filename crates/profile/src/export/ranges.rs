@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracewright_core::{Class, Flow};
-use tracewright_image::CodeSegment;
+use tracewright_image::{CodeSegment, FileRef};
 
 use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
@@ -65,7 +65,7 @@ impl Ranges {
 pub(super) fn code_segments(profile: &Profile, program: &Program, number: u32) -> Vec<CodeSegment> {
     let known = profile.binaries.get(number as usize).map(|binary| binary.code.clone()).unwrap_or_default();
     if known.is_empty() {
-        return program.file(number).iter().flat_map(|file| file.code_segments()).collect();
+        return program.file(number).iter().flat_map(FileRef::code_segments).collect();
     }
     known
 }
