@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use recorded::record;
-use tracewright_testkit::qemu::{Folder, Guest, Program};
+use tracewright_testkit::qemu::{Folder, Program};
 use tracewright_testkit::{debian, skip};
 
 /// The files of a folder.
@@ -24,21 +24,23 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn captures_of_real_programs_tell_what_ran() {
     const TEST: &str = "Debian's programs, recorded under QEMU";
     let mut wrong = Vec::new();
-    for guest in Guest::ALL {
-        let Some(root) = debian::root(guest).filter(|_| guest.available(TEST)) else {
-            skip(TEST, &format!("{}: not fetched; ./test does that", guest.debian()));
+    for architecture in debian::Architecture::ALL {
+        let Some(root) = architecture.root().filter(|_| architecture.guest.available(TEST)) else {
+            skip(TEST, &format!("{}: not fetched; ./test does that", architecture.name));
             continue;
         };
         // The same inputs twice: for QEMU alone, and for the recorder.
         let folders = [Folder::new().unwrap(), Folder::new().unwrap()];
         folders.iter().for_each(|folder| debian::write_inputs(folder.path()).unwrap());
-        let is_run = |program: &debian::Program| program.small || debian::is_full();
-        for program in debian::Program::all().into_iter().filter(|of| of.guest == guest && is_run(of)) {
-            let what = format!("{guest:?} {}", program.name);
+        let is_run = |program: &debian::Program| {
+            program.architecture == architecture && (program.small || debian::is_full())
+        };
+        for program in debian::Program::all().into_iter().filter(is_run) {
+            let what = format!("{} {}", architecture.name, program.name);
             let Some(elf) = program.path() else { panic!("{what} is not there") };
             let environment = program.environment();
             let how = |folder| Program {
-                guest,
+                guest: architecture.guest,
                 elf: &elf,
                 arguments: &program.arguments,
                 environment: &environment,

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 
 use tracewright_hart::linux::{Linux, Mount, Options};
 use tracewright_hart::{Hart, Stop};
-use tracewright_testkit::qemu::Guest;
 use tracewright_testkit::{debian, skip};
 
 /// Runs a program here and under QEMU in the folder `at`; both write `output`, which is to be the same.
@@ -51,7 +50,7 @@ fn compare(root: &Path, at: &Path, program: &str, arguments: &[&str], output: &s
 fn pictures_and_sounds() {
     let all = ["cjpeg", "djpeg", "ppm2tiff", "tiff2bw", "tiffmedian", "toast", "untoast", "lame"];
     let has_all = |root: &PathBuf| all.iter().all(|name| root.join("usr/bin").join(name).exists());
-    let Some(root) = debian::root(Guest::Riscv64).filter(has_all) else {
+    let Some(root) = debian::Architecture::RISCV64.root().filter(has_all) else {
         return skip("programs of Debian", "not fetched; ./test --full does that, or tests/debian");
     };
     let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian");

@@ -5,7 +5,7 @@ mod support;
 use support::record;
 use tracewright_core::{Block, Ended};
 use tracewright_hart::{Sink, Trap};
-use tracewright_testkit::qemu::{Folder, Guest, Program};
+use tracewright_testkit::qemu::{Folder, Program};
 use tracewright_testkit::{debian, skip};
 
 /// Whether each block follows from what came before it.
@@ -41,19 +41,21 @@ impl Sink for Follows {
 #[test]
 fn logs_of_real_programs_are_whole() {
     const TEST: &str = "logs of Debian's programs";
-    for guest in Guest::ALL {
-        let Some(root) = debian::root(guest).filter(|_| guest.available(TEST)) else {
-            skip(TEST, &format!("{}: not fetched; ./test does that", guest.debian()));
+    for architecture in debian::Architecture::ALL {
+        let Some(root) = architecture.root().filter(|_| architecture.guest.available(TEST)) else {
+            skip(TEST, &format!("{}: not fetched; ./test does that", architecture.name));
             continue;
         };
         let folder = Folder::new().unwrap();
         debian::write_inputs(folder.path()).unwrap();
-        let is_run = |program: &debian::Program| program.small || debian::is_full();
-        for program in debian::Program::all().into_iter().filter(|of| of.guest == guest && is_run(of)) {
+        let is_run = |program: &debian::Program| {
+            program.architecture == architecture && (program.small || debian::is_full())
+        };
+        for program in debian::Program::all().into_iter().filter(is_run) {
             let Some(elf) = program.path() else { panic!("{} is not there", program.name) };
             let environment = program.environment();
             let how = Program {
-                guest,
+                guest: architecture.guest,
                 elf: &elf,
                 arguments: &program.arguments,
                 environment: &environment,
@@ -61,7 +63,7 @@ fn logs_of_real_programs_are_whole() {
                 folder: Some(folder.path()),
             };
             let mut recorded = record(&how);
-            let what = format!("{guest:?} {}", program.name);
+            let what = format!("{} {}", architecture.name, program.name);
             assert!(recorded.status.success(), "{what}: {}", recorded.status);
             let threads: Vec<_> = recorded.log.threads().collect();
             for thread in threads {

@@ -1,7 +1,7 @@
 //! Programs for QEMU do what the tables say, before anything is recorded of them.
 
-use tracewright_testkit::debian;
-use tracewright_testkit::qemu::{Folder, Guest, Program, all_own, build};
+use tracewright_testkit::debian::{self, Architecture};
+use tracewright_testkit::qemu::{Folder, Program, all_own, build};
 
 const TEST: &str = "our programs under QEMU";
 
@@ -44,11 +44,13 @@ fn runs_are_alike() {
 #[test]
 fn the_table_of_debians_programs() {
     let programs = debian::Program::all();
-    for guest in Guest::ALL {
-        let of =
-            |small| programs.iter().filter(move |program| program.guest == guest && program.small == small);
-        assert_eq!(of(true).count(), 1, "{guest:?}");
-        assert!(of(false).count() >= 10, "{guest:?}");
+    for architecture in Architecture::ALL {
+        let of = |small| {
+            let is_of = move |program: &&debian::Program| program.architecture == architecture;
+            programs.iter().filter(is_of).filter(move |program| program.small == small)
+        };
+        assert_eq!(of(true).count(), 1, "{architecture:?}");
+        assert!(of(false).count() >= 10, "{architecture:?}");
     }
     let folder = Folder::new().unwrap();
     debian::write_inputs(folder.path()).unwrap();
@@ -62,21 +64,21 @@ fn the_table_of_debians_programs() {
 #[test]
 fn debians_programs_run() {
     let full = debian::is_full();
-    for guest in Guest::ALL {
-        let Some(root) = debian::root(guest) else {
-            tracewright_testkit::skip("programs of Debian", &format!("{}: not fetched", guest.debian()));
+    for architecture in Architecture::ALL {
+        let Some(root) = architecture.root() else {
+            tracewright_testkit::skip("programs of Debian", &format!("{}: not fetched", architecture.name));
             continue;
         };
         let folder = Folder::new().unwrap();
         debian::write_inputs(folder.path()).unwrap();
         for program in debian::Program::all() {
-            if program.guest != guest || !(full || program.small) {
+            if program.architecture != architecture || !(full || program.small) {
                 continue;
             }
             let elf = program.path().unwrap_or_else(|| panic!("{} is not there", program.name));
             let environment = program.environment();
             let how = Program {
-                guest,
+                guest: architecture.guest,
                 elf: &elf,
                 arguments: &program.arguments,
                 environment: &environment,
@@ -85,7 +87,7 @@ fn debians_programs_run() {
             };
             let outcome = how.run(b"").unwrap();
             let said = String::from_utf8_lossy(&outcome.stderr);
-            assert!(outcome.status.success(), "{guest:?} {}: {} {said}", program.name, outcome.status);
+            assert!(outcome.status.success(), "{architecture:?} {}: {} {said}", program.name, outcome.status);
         }
     }
 }

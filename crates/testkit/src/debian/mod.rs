@@ -14,13 +14,40 @@ pub use inputs::{picture, sound, wave, write_inputs};
 
 use crate::qemu::Guest;
 
+/// An architecture of Debian's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Architecture {
+    /// Debian's name for it.
+    pub name: &'static str,
+    /// The processor that runs it. An Arm processor runs two: `armhf` is T32 mostly, `armel` is A32 without floating point.
+    pub guest: Guest,
+}
+
+impl Architecture {
+    /// Those that `tests/debian` fetches programs for.
+    pub const ALL: [Self; 4] = [
+        Self { name: "arm64", guest: Guest::Aarch64 },
+        Self { name: "armhf", guest: Guest::Arm },
+        Self { name: "armel", guest: Guest::Arm },
+        Self::RISCV64,
+    ];
+    /// RV64.
+    pub const RISCV64: Self = Self { name: "riscv64", guest: Guest::Riscv64 };
+
+    /// The root of its programs, if it was made.
+    pub fn root(self) -> Option<PathBuf> {
+        let folder = PathBuf::from(env::var_os("DEBIAN")?).join(self.name);
+        folder.is_dir().then_some(folder)
+    }
+}
+
 /// A line of `tests/debian.txt`, for one architecture.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Whether it is one of the few that are always run.
     pub small: bool,
-    /// The processor.
-    pub guest: Guest,
+    /// What it was built for.
+    pub architecture: Architecture,
     /// The package that has it.
     pub package: &'static str,
     /// Variables of its environment.
@@ -42,12 +69,12 @@ impl Program {
 
     /// Where it is; `None` if it was not fetched.
     pub fn path(&self) -> Option<PathBuf> {
-        Some(root(self.guest)?.join("usr/bin").join(self.name)).filter(|path| path.is_file())
+        Some(self.architecture.root()?.join("usr/bin").join(self.name)).filter(|path| path.is_file())
     }
 
     /// The variables of its environment, with their paths.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        let Some(root) = root(self.guest) else { return Vec::new() };
+        let Some(root) = self.architecture.root() else { return Vec::new() };
         let value = |value: &str| {
             let parts = value.split(':').map(|part| match part.strip_prefix("ROOT/") {
                 Some(part) => only_match(&root, part).into_os_string(),
@@ -57,12 +84,6 @@ impl Program {
         };
         self.environment.iter().map(|&(name, text)| (name, value(text))).collect()
     }
-}
-
-/// The root of an architecture's programs, if it was made.
-pub fn root(guest: Guest) -> Option<PathBuf> {
-    let folder = PathBuf::from(env::var_os("DEBIAN")?).join(guest.debian());
-    folder.is_dir().then_some(folder)
 }
 
 /// Whether all programs are to be run.
@@ -84,10 +105,12 @@ fn of_line(line: &'static str) -> Vec<Program> {
     }
     let name = words.next().unwrap_or_else(|| panic!("{line}"));
     let arguments: Vec<_> = words.collect();
-    let guest = |name| Guest::ALL.into_iter().find(|guest| guest.debian() == name);
-    let program = |architecture| Program {
+    let program = |on: &str| Program {
         small: set == "small",
-        guest: guest(architecture).unwrap_or_else(|| panic!("{line}")),
+        architecture: Architecture::ALL
+            .into_iter()
+            .find(|of| of.name == on)
+            .unwrap_or_else(|| panic!("{line}")),
         package,
         environment: environment.clone(),
         name,
