@@ -1,5 +1,5 @@
 use tracewright_core::{Block, Class, Flow, MemorySpace};
-use tracewright_image::Image;
+use tracewright_image::{Image, UNKNOWN_TARGET};
 use tracewright_isa::ItState;
 
 use crate::scan::instruction;
@@ -48,7 +48,8 @@ impl Iterator for Instructions<'_> {
         self.image.read_into(self.at, self.space, &mut bytes[..found.len.into()]);
         let address = self.at;
         self.at = self.at.wrapping_add(found.len.into());
-        let target = (found.class.flow == Flow::Direct).then_some(found.target);
+        let is_told = found.class.flow == Flow::Direct && found.target != UNKNOWN_TARGET;
+        let target = is_told.then_some(found.target);
         Some(InBlock { address, bytes, len: found.len, class: found.class, target })
     }
 }

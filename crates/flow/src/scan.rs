@@ -1,7 +1,7 @@
 //! From a place in the program to the next instruction that ends a block.
 
 use tracewright_core::{Class, Flow, Isa, MemorySpace};
-use tracewright_image::Image;
+use tracewright_image::{Image, UNKNOWN_TARGET};
 use tracewright_isa::{self as isa, Instruction, ItState, a64, riscv};
 
 use crate::node::{Found, Stop};
@@ -21,6 +21,10 @@ pub(crate) enum Scan {
 /// Scans from `start` on.
 pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
     let (mut at, mut count) = (start, 0);
+    // Instructions of A64 are aligned.
+    if isa == Isa::A64 && !start.is_multiple_of(4) && !trust && !image.read(start, space).is_empty() {
+        return Scan::Done(Found { stop: Stop::NotCode, ..no_code(0, 0, isa) });
+    }
     let mut it = ItState::default();
     let mut last = None;
     loop {
@@ -64,11 +68,14 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
     }
 }
 
-/// Where the jump at `at` goes if the instruction at `previous`, just before it, tells (RISC-V).
+/// Where the jump at `at` goes if the instruction at `previous`, just before it, tells (RISC-V); [`UNKNOWN_TARGET`] if either has
+/// a relocation that the file does not decide.
 fn pair(image: &Image, space: MemorySpace, isa: Isa, previous: u64, at: u64) -> Option<u64> {
     let mask = if isa == Isa::Rv32 { u64::from(u32::MAX) } else { u64::MAX };
     let (first, second) = (riscv(image, space, isa, previous)?, riscv(image, space, isa, at)?);
-    riscv::sequentially_inferable(&first, previous, &second).map(|target| target & mask)
+    let target = riscv::sequentially_inferable(&first, previous, &second)?;
+    let is_unknown = [previous, at].iter().any(|&at| image.is_unrelocated(at, space));
+    Some(if is_unknown { UNKNOWN_TARGET } else { target & mask })
 }
 
 /// Whether the instruction at `at` can be the first of a pair.
@@ -105,7 +112,8 @@ fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
     (len as u32 / 4, true)
 }
 
-/// The instruction at `at`, even where it straddles two regions.
+/// The instruction at `at`, even where it straddles two regions. A direct branch that only a loader knew the target of goes to
+/// [`UNKNOWN_TARGET`].
 pub(crate) fn instruction(
     image: &Image,
     space: MemorySpace,
@@ -114,12 +122,18 @@ pub(crate) fn instruction(
     it: &mut ItState,
 ) -> Option<Instruction> {
     let bytes = image.read(at, space);
-    if bytes.len() >= 4 {
-        return isa::decode(isa, at, bytes, it);
-    }
     let mut straddling = [0; 4];
-    let known = image.read_into(at, space, &mut straddling);
-    isa::decode(isa, at, &straddling[..known], it)
+    let bytes = if bytes.len() >= 4 {
+        bytes
+    } else {
+        let known = image.read_into(at, space, &mut straddling);
+        &straddling[..known]
+    };
+    let mut found = isa::decode(isa, at, bytes, it)?;
+    if found.class.flow == Flow::Direct && image.is_unrelocated(at, space) {
+        found.target = UNKNOWN_TARGET;
+    }
+    Some(found)
 }
 
 fn no_code(len: u64, count: u32, isa: Isa) -> Found {

@@ -72,7 +72,7 @@ impl Builder {
         at: impl Into<Place>,
         space: MemorySpace,
     ) -> Result<(), Error> {
-        let elf = Elf::new(bytes.as_slice()).map_err(|reason| Error::new(name, reason))?;
+        let (elf, relocated) = Elf::new(bytes.as_slice()).map_err(|reason| Error::new(name, reason))?;
         let bias = at.into().bias(&elf).map_err(|reason| Error::new(name, reason))?;
         if elf.sections.iter().any(is_compressed_lines) {
             self.remarks.push(Remark::CompressedLines { name: name.into() });
@@ -80,7 +80,7 @@ impl Builder {
         for segment in &elf.segments {
             self.region(name, bytes.len(), segment, Some(bias), space);
         }
-        let mut file = File::new(name, bytes, Some(elf));
+        let mut file = File::relocated(name, bytes, elf, relocated);
         file.bias = Some(bias);
         self.files.push(file);
         Ok(())
@@ -88,8 +88,11 @@ impl Builder {
 
     /// A file of which parts are [`map`](Self::map)ped, an ELF file or not. `name` is for people.
     pub fn file(&mut self, name: &str, bytes: Bytes) -> FileId {
-        let elf = Elf::new(bytes.as_slice()).ok();
-        self.in_parts(File::new(name, bytes, elf))
+        let file = match Elf::new(bytes.as_slice()) {
+            Ok((elf, relocated)) => File::relocated(name, bytes, elf, relocated),
+            Err(_) => File::new(name, bytes, None),
+        };
+        self.in_parts(file)
     }
 
     /// The same, but memory whatever its bytes say.

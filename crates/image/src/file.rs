@@ -17,6 +17,8 @@ pub(crate) struct File {
     pub bias: Option<u64>,
     /// Whether parts of it are mapped, and not all that its headers say.
     pub in_parts: bool,
+    /// The bytes before branches in them were relocated, if they were.
+    pub original: Option<Bytes>,
     /// Why there are no bytes of what was mapped.
     pub absent: Option<Box<str>>,
     /// What it was stripped of: symbols and lines.
@@ -36,11 +38,20 @@ impl File {
             ran_as: None,
             bias: None,
             in_parts: false,
+            original: None,
             absent: None,
             debug: None,
             mapped: None,
             symbols: OnceLock::new(),
             lines: OnceLock::new(),
+        }
+    }
+
+    /// An ELF file, with its bytes after relocation if that changed any.
+    pub fn relocated(name: &str, bytes: Bytes, elf: Elf, relocated: Option<Vec<u8>>) -> Self {
+        match relocated {
+            Some(relocated) => Self { original: Some(bytes), ..Self::new(name, relocated.into(), Some(elf)) },
+            None => Self::new(name, bytes, Some(elf)),
         }
     }
 

@@ -35,6 +35,9 @@ struct Owned {
     inherited: u32,
 }
 
+/// The target of branches of which nobody knows where they go. No image has code there.
+pub const UNKNOWN_TARGET: u64 = u64::MAX;
+
 /// Whoever builds images keeps chains of processes short.
 const MOST_INHERITED: usize = 64;
 
@@ -135,6 +138,16 @@ impl Image {
     pub(crate) fn owner(&self, address: u64, space: MemorySpace) -> Option<&Region> {
         let (_, region) = self.find(&self.memory, address, space)?;
         Some(&self.regions[region as usize])
+    }
+
+    /// Whether the code at `address` is of a relocatable file (a kernel module) and only its loader knew what it became: a branch
+    /// there leads to [`UNKNOWN_TARGET`].
+    pub fn is_unrelocated(&self, address: u64, space: MemorySpace) -> bool {
+        let Some(region) = self.owner(address, space) else { return false };
+        let Some((elf, bias)) = self.files[region.file as usize].elf.as_ref().zip(region.bias) else {
+            return false;
+        };
+        elf.unrelocated.binary_search(&address.wrapping_sub(bias)).is_ok()
     }
 
     /// The memory space of code that runs in `context`: whose it is, where each process has its own.

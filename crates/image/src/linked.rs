@@ -7,6 +7,25 @@ use crate::elf::Place;
 use crate::file::File;
 use crate::image::Image;
 
+/// An executable segment of an ELF file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodeSegment {
+    /// The address it was linked for.
+    pub address: u64,
+    /// The offset of its first byte in the file.
+    pub offset: u64,
+    /// The number of its bytes in the file.
+    pub len: u64,
+}
+
+impl CodeSegment {
+    /// Returns the offset in the file of the byte linked for `address`, if the segment has it.
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let further = address.checked_sub(self.address).filter(|&further| further < self.len)?;
+        self.offset.checked_add(further)
+    }
+}
+
 /// A file of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct FileRef<'a> {
@@ -29,15 +48,15 @@ impl<'a> FileRef<'a> {
         self.file.build_id()
     }
 
-    /// Where the first part of it that is loaded was linked to be, in the order of its headers.
-    pub fn first_segment(&self) -> Option<u64> {
-        self.file.elf.as_ref()?.segments.first().map(|segment| segment.address)
-    }
-
-    /// The same of the first part that has code.
-    pub fn first_code(&self) -> Option<u64> {
-        let mut segments = self.file.elf.as_ref()?.segments.iter();
-        segments.find(|segment| segment.executable).map(|segment| segment.address)
+    /// Returns its executable segments in the order of its headers. A relocatable file (a kernel module) has none.
+    pub fn code_segments(&self) -> impl Iterator<Item = CodeSegment> + 'a {
+        let linked = self.file.elf.as_ref().filter(|elf| !elf.relocatable);
+        let segments = linked.into_iter().flat_map(|elf| &elf.segments).filter(|segment| segment.executable);
+        segments.map(|segment| CodeSegment {
+            address: segment.address,
+            offset: segment.offset,
+            len: segment.len,
+        })
     }
 
     /// Whether it is an ELF file: otherwise its addresses are those in memory.
@@ -77,8 +96,9 @@ impl Image {
             builder.number(0);
             let space = Self::space_of(number);
             // What was read once is read again.
+            let original = file.original.as_ref().unwrap_or(&file.bytes);
             let is_there = file.elf.is_some()
-                && builder.elf(&file.name, file.bytes.clone(), Place::AsLinked, space).is_ok();
+                && builder.elf(&file.name, original.clone(), Place::AsLinked, space).is_ok();
             if is_there {
                 file.ran_as.iter().for_each(|path| builder.ran_as(path));
                 file.debug.iter().for_each(|debug| builder.debug(debug.bytes.clone()));
@@ -86,7 +106,7 @@ impl Image {
             }
             // A memory dump that looks like an ELF file has no symbols where it ran either.
             let id = match &file.elf {
-                Some(_) => builder.file(&file.name, file.bytes.clone()),
+                Some(_) => builder.file(&file.name, original.clone()),
                 None => builder.memory(&file.name, file.bytes.clone()),
             };
             for region in self.regions.iter().filter(|region| region.file == number) {

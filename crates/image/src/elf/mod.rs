@@ -1,9 +1,11 @@
 //! ELF files: what is loaded where, which sections, symbols and relocations they have.
 
 mod note;
+mod patch;
 mod place;
 mod read;
 mod relocatable;
+mod relocate;
 mod tables;
 
 use std::ops::Range;
@@ -34,14 +36,19 @@ pub(crate) struct Elf {
     pub sections_at: Pieces,
     /// Where in the file the build ID is.
     pub build_id: Option<Range<usize>>,
+    /// Addresses of code that a loader changes in a way that the file does not tell, sorted.
+    pub unrelocated: Vec<u64>,
 }
 
 impl Elf {
-    /// Reads the headers of `file`.
-    pub fn new(file: &[u8]) -> Result<Self, Reason> {
+    /// Reads the headers of `file`. Of a relocatable file, also returns a copy of it in which branches lead where they lead once
+    /// it is loaded, if it has any that need that.
+    pub fn new(file: &[u8]) -> Result<(Self, Option<Vec<u8>>), Reason> {
         let mut elf = read::headers(file)?;
+        let mut relocated = None;
         if elf.relocatable {
             relocatable::lay_out(&mut elf);
+            relocated = relocate::relocate(&mut elf, file);
         }
         if elf.segments.is_empty() {
             return Err(Reason::NothingToLoad);
@@ -50,7 +57,7 @@ impl Elf {
         let claims: Vec<_> = elf.sections.iter().map(claim).collect();
         (elf.sections_at, _) = Pieces::new(&claims);
         elf.build_id = note::build_id(&elf, file);
-        Ok(elf)
+        Ok((elf, relocated))
     }
 
     /// The headers of a file of which nothing has to be loaded: it may have names, and nothing else.

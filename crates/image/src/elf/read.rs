@@ -44,6 +44,8 @@ pub(crate) struct Section {
     pub len: u64,
     /// The section it belongs with: the strings of symbols, the symbols of relocations.
     pub link: u32,
+    /// The section that relocations are for.
+    pub info: u32,
     pub align: u64,
     /// Whether it is in memory when the program runs.
     pub loaded: bool,
@@ -116,6 +118,7 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
         sections: sections(header, headers, file),
         sections_at: Pieces::default(),
         build_id: None,
+        unrelocated: Vec::new(),
     })
 }
 
@@ -159,6 +162,7 @@ fn sections<H: FileHeader<Endian = LittleEndian>>(
             offset: header.sh_offset(LittleEndian).into(),
             len: header.sh_size(LittleEndian).into(),
             link: header.sh_link(LittleEndian),
+            info: header.sh_info(LittleEndian),
             align: header.sh_addralign(LittleEndian).into(),
             loaded: flags.contains(elf::SHF_ALLOC) && !flags.contains(elf::SHF_TLS),
         }

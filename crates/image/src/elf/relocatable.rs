@@ -7,7 +7,6 @@ use super::{Elf, Section, Segment};
 /// If some linker has already given addresses, those. Else `.text` is at 0 and the other sections with code follow
 /// in the order of the file, each where its alignment allows; that is how Linux loads modules. What is before
 /// `.text`, what is only there to start the module (`.init`), and data are not loaded: where, only the kernel knows.
-/// Relocations are not applied.
 pub(super) fn lay_out(elf: &mut Elf) {
     let code = |section: &Section| section.loaded && section.executable();
     if !elf.sections.iter().any(|section| section.loaded && section.address != 0) {
