@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 
 use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_image::{CodeSegment, FileRef};
 
 use crate::funnel::Funnel;
 
@@ -36,9 +37,22 @@ pub struct Binary {
     pub build_id: Vec<u8>,
     /// Whether it is an ELF file: otherwise its addresses are those in memory.
     pub is_elf: bool,
+    /// Its executable segments, as far as they are known: they turn addresses into offsets in the file.
+    pub code: Vec<CodeSegment>,
 }
 
 impl Binary {
+    /// Describes a file of an image, under the path it had where it ran.
+    #[must_use]
+    pub fn of(file: &FileRef<'_>) -> Self {
+        Self {
+            name: file.path().to_owned(),
+            build_id: file.build_id().unwrap_or_default().to_vec(),
+            is_elf: file.is_elf(),
+            code: file.code_segments().collect(),
+        }
+    }
+
     /// What it is known by: its build ID; without one, its name.
     #[must_use]
     pub fn key(&self) -> (&[u8], &str, bool) {
@@ -169,13 +183,17 @@ pub struct Profile {
 
 impl Profile {
     /// The number of a binary, which is added if it is new. Two with the same build ID are one, and so are two without any that have
-    /// the same name. Of several names of one, that which sorts first is kept, so that the order does not matter.
+    /// the same name. Of several names of one, that which sorts first is kept, and of several lists of segments the greatest, so that
+    /// the order does not matter.
     pub fn binary(&mut self, binary: Binary) -> u32 {
         match self.binaries.iter().position(|known| known.is(&binary)) {
             Some(number) => {
                 let known = &mut self.binaries[number];
                 if binary.name < known.name {
                     known.name = binary.name;
+                }
+                if binary.code > known.code {
+                    known.code = binary.code;
                 }
                 number as u32
             }

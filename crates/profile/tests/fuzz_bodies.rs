@@ -45,7 +45,12 @@ pub fn branches(data: &[u8]) {
     let (mut profile, mut expanded, mut all) = (Profile::default(), Expanded::default(), 0);
     for listed in &list.binaries {
         let name = listed.path.clone();
-        let number = profile.binary(Binary { name, build_id: listed.build_id.clone(), is_elf: true });
+        let number = profile.binary(Binary {
+            name,
+            build_id: listed.build_id.clone(),
+            is_elf: true,
+            code: Vec::new(),
+        });
         for listed in [listed.clone(), listed.moved(0x1000)] {
             let branches = listed.branches.values().flatten();
             all += branches.map(|(outcomes, count)| u64::from(outcomes.len()) * count).sum::<u64>();

@@ -131,7 +131,7 @@ fn counts_that_cannot_be_are_refused() {
 fn a_file_is_small() {
     // Blocks of four instructions one after another, as compiled code has them, each with a branch.
     let mut profile = Profile::default();
-    profile.binary(Binary { name: "/bin/app".into(), build_id: vec![7; 20], is_elf: true });
+    profile.binary(Binary { name: "/bin/app".into(), build_id: vec![7; 20], is_elf: true, code: Vec::new() });
     let mut rng = Rng::new(5);
     let shape = *random(&mut Rng::new(6)).blocks.keys().next().unwrap();
     for number in 0..10_000 {

@@ -73,9 +73,8 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
     });
     let (mut profile, mut expanded) = (Profile::default(), Expanded::default());
     for &(listed, number, isa) in &found {
-        let build_id =
-            image.files().nth(number as usize).and_then(|file| file.build_id()).unwrap_or_default().to_vec();
-        let binary = profile.binary(Binary { name: listed.path.clone(), build_id, is_elf: true });
+        let Some(file) = image.files().nth(number as usize) else { continue };
+        let binary = profile.binary(Binary::of(&file));
         let moved = listed.kernel_start.zip(text_start(&image, number));
         let moved = moved.map(|(start, linked)| listed.moved(linked.wrapping_sub(start)));
         let listed = moved.as_ref().unwrap_or(listed);

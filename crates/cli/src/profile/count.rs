@@ -71,7 +71,7 @@ pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Im
 
 /// Where the direct branch at the end of a block goes.
 fn target(image: &Image, block: &Block, space: MemorySpace) -> Option<u64> {
-    if block.class.flow != Flow::Direct {
+    if block.class.flow != Flow::Direct || image.is_unrelocated(block.last(), space) {
         return None;
     }
     let mut bytes = [0; 4];
@@ -99,11 +99,7 @@ impl<'i> Places<'i> {
         };
         let binary = *self.binaries.entry(file).or_insert_with(|| {
             let Some(found) = self.image.files().nth(file as usize) else { return Place::NOWHERE };
-            profile.binary(Binary {
-                name: found.path().to_owned(),
-                build_id: found.build_id().unwrap_or_default().to_vec(),
-                is_elf: found.is_elf(),
-            })
+            profile.binary(Binary::of(&found))
         });
         Place { binary, address }
     }

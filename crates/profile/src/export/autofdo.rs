@@ -1,9 +1,9 @@
 //! The text that simpleperf writes and AutoFDO's `create_llvm_prof --profiler text` reads: ranges that ran, and branches that were
-//! taken, of one binary after another. Byte for byte what simpleperf (`inject --output autofdo`) writes.
+//! taken, of one binary after another, at offsets in its file. Byte for byte what simpleperf (`inject --output autofdo`) writes.
 
 use std::fmt::Write;
 
-use super::ranges::{Ranges, Targets};
+use super::ranges::{Ranges, Targets, code_segments};
 use crate::counts::{Binary, Profile};
 use crate::program::Program;
 
@@ -22,24 +22,40 @@ pub fn write(profile: &Profile, program: &Program) -> String {
         text += "// Please split this file. AutoFDO only accepts profile for one binary.\n";
     }
     for (number, binary, ranges) in all {
-        // AutoFDO counts from the first address that is loaded. A branch to before that goes nowhere.
-        let base = program.file(number).and_then(|file| file.first_segment()).unwrap_or(0);
+        let segments = code_segments(profile, program, number);
+        // Where nobody knows the segments (kernel modules have none), addresses are written as they are.
+        let offset = |address: u64| match &segments[..] {
+            [] => Some(address),
+            segments => segments.iter().find_map(|segment| segment.offset_of(address)),
+        };
         let Ranges { ranges, branches } = ranges;
-        let ranges: Vec<_> = ranges.iter().filter(|((start, _), _)| *start >= base).collect();
+        let ranges =
+            ranges.iter().filter_map(|((start, last), count)| Some((offset(*start)?, offset(*last)?, count)));
+        let ranges = sorted(ranges);
         let _ = writeln!(text, "{}", ranges.len());
-        for ((start, last), count) in ranges {
-            let _ = writeln!(text, "{:x}-{:x}:{count}", start - base, last - base);
+        for (start, last, count) in ranges {
+            let _ = writeln!(text, "{start:x}-{last:x}:{count}");
         }
-        // Addresses that were sampled alone: there are none.
-        let branches: Vec<_> = branches.iter().filter(|((from, _), _)| *from >= base).collect();
+        // A branch to elsewhere goes to 0.
+        let branches = branches
+            .iter()
+            .filter_map(|((from, to), count)| Some((offset(*from)?, offset(*to).unwrap_or(0), count)));
+        let branches = sorted(branches);
+        // The 0: no addresses were sampled alone.
         let _ = writeln!(text, "0\n{}", branches.len());
-        for ((from, to), count) in branches {
-            let _ = writeln!(text, "{:x}->{:x}:{count}", from - base, to.checked_sub(base).unwrap_or(0));
+        for (from, to, count) in branches {
+            let _ = writeln!(text, "{from:x}->{to:x}:{count}");
         }
         text += &comment(binary);
         text += "\n";
     }
     text
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<_> = items.collect();
+    items.sort_unstable();
+    items
 }
 
 /// Build ID, which has 20 bytes here however long it is, and path of a binary.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::ranges::{Ranges, Targets};
+use super::ranges::{Ranges, Targets, code_segments};
 use crate::counts::Profile;
 use crate::program::Program;
 
@@ -14,7 +14,8 @@ const PAGE: u64 = 0x1000;
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { ranges, branches } = Ranges::of(profile, program, number, Targets::Known);
-    let base = program.file(number).and_then(|file| file.first_code()).unwrap_or(0) & !(PAGE - 1);
+    let first = code_segments(profile, program, number).first().map_or(0, |segment| segment.address);
+    let base = first & !(PAGE - 1);
     let mut text = String::new();
     let ranges: Vec<_> = ranges.iter().filter(|((start, _), _)| *start >= base).collect();
     let _ = writeln!(text, "{}", ranges.len());

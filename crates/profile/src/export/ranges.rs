@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tracewright_core::{Class, Flow};
+use tracewright_image::{CodeSegment, FileRef};
 
 use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
@@ -57,6 +58,16 @@ impl Ranges {
         }
         all
     }
+}
+
+/// Returns the executable segments of a binary: those that the profile has; else, in profiles written before they were kept,
+/// those of the file, if it is here.
+pub(super) fn code_segments(profile: &Profile, program: &Program, number: u32) -> Vec<CodeSegment> {
+    let known = profile.binaries.get(number as usize).map(|binary| binary.code.clone()).unwrap_or_default();
+    if known.is_empty() {
+        return program.file(number).iter().flat_map(FileRef::code_segments).collect();
+    }
+    known
 }
 
 /// All functions of which something ran, each as one block.

@@ -34,6 +34,8 @@ mod tag {
     pub const BINARIES: u8 = b'B';
     /// The funnel.
     pub const FUNNEL: u8 = b'F';
+    /// The executable segments of binaries.
+    pub const SEGMENTS: u8 = b's';
     /// Blocks and branches of a binary.
     pub const CODE: u8 = b'C';
     /// The end.

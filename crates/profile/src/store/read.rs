@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tracewright_core::Isa;
+use tracewright_image::CodeSegment;
 
 use super::crc::crc32;
 use super::damage::{Damage, Reason};
@@ -33,6 +34,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
         match tag {
             tag::BINARIES if sections == 0 => reader.binaries(&mut body)?,
             tag::FUNNEL if sections == 1 => reader.funnel(&mut body)?,
+            tag::SEGMENTS if sections >= 2 => reader.segments(&mut body)?,
             tag::CODE if sections >= 2 => reader.code(&mut body)?,
             tag::END if sections >= 2 && body.number()? == sections => {
                 if !file.is_empty() {
@@ -92,7 +94,7 @@ impl Reader {
             let len = body.number()?;
             let text = body.clone();
             let name = str::from_utf8(body.take(len)?).map_err(|_| text.damage(Reason::Text))?;
-            let binary = Binary { name: name.to_owned(), build_id, is_elf };
+            let binary = Binary { name: name.to_owned(), build_id, is_elf, code: Vec::new() };
             if self.profile.binaries.last().is_some_and(|last| last.key() >= binary.key()) {
                 return Err(at.damage(Reason::Unsorted));
             }
@@ -113,6 +115,24 @@ impl Reader {
             // Those that are new are of no use here.
             if let Some(known) = known.next() {
                 *known = number;
+            }
+        }
+        Ok(())
+    }
+
+    fn segments(&mut self, body: &mut Cursor<'_>) -> Result<(), Damage> {
+        for _ in 0..body.number()? {
+            let at = body.clone();
+            let owner = body.number()?;
+            let number = self.binary(owner, &at)?;
+            let binaries = &mut self.profile.binaries;
+            let binary = binaries.get_mut(number as usize).ok_or_else(|| at.damage(Reason::Binary))?;
+            if !binary.code.is_empty() {
+                return Err(at.damage(Reason::Unsorted));
+            }
+            for _ in 0..body.number()? {
+                let [address, offset, len] = [body.number()?, body.number()?, body.number()?];
+                binary.code.push(CodeSegment { address, offset, len });
             }
         }
         Ok(())

@@ -29,6 +29,9 @@ pub fn write(profile: &Profile) -> Vec<u8> {
     put(&mut numbers, all.len() as u64);
     all.into_iter().for_each(|number| put(&mut numbers, *number));
     add(tag::FUNNEL, &numbers);
+    if binaries.iter().any(|binary| !binary.code.is_empty()) {
+        add(tag::SEGMENTS, &segments(&binaries));
+    }
     let (mut blocks, mut branches) = (&blocks[..], &branches[..]);
     for owner in 0..=binaries.len() as u64 {
         let of_blocks = blocks.partition_point(|(key, _)| key.0 == owner);
@@ -62,6 +65,20 @@ fn names(binaries: &[Binary]) -> Vec<u8> {
         for text in [&binary.build_id, binary.name.as_bytes()] {
             put(&mut bytes, text.len() as u64);
             bytes.extend_from_slice(text);
+        }
+    }
+    bytes
+}
+
+fn segments(binaries: &[Binary]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let known = || (1..).zip(binaries).filter(|(_, binary)| !binary.code.is_empty());
+    put(&mut bytes, known().count() as u64);
+    for (number, binary) in known() {
+        put(&mut bytes, number);
+        put(&mut bytes, binary.code.len() as u64);
+        for segment in &binary.code {
+            [segment.address, segment.offset, segment.len].iter().for_each(|&number| put(&mut bytes, number));
         }
     }
     bytes

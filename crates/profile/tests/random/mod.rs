@@ -1,8 +1,13 @@
 //! Profiles made at random.
 
 use tracewright_core::{Class, Flow, Isa, Role};
+use tracewright_image::CodeSegment;
 use tracewright_profile::{Binary, Code, Place, Profile, Runs};
 use tracewright_testkit::Rng;
+
+fn segment(rng: &mut Rng) -> CodeSegment {
+    CodeSegment { address: rng.sized(64), offset: rng.sized(40), len: rng.sized(30) }
+}
 
 /// Of a few binaries, some of which other such profiles have, too.
 pub fn random(rng: &mut Rng) -> Profile {
@@ -14,6 +19,7 @@ pub fn random(rng: &mut Rng) -> Profile {
             name: format!("/bin/{}{number}", rng.pick(&["x", "y"])),
             build_id: if number < 2 { vec![number; 20] } else { Vec::new() },
             is_elf: number < 3,
+            code: (0..rng.below(3)).map(|_| segment(rng)).collect(),
         });
     }
     let owners = profile.binaries.len() as u64;
