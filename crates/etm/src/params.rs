@@ -60,6 +60,7 @@ pub struct Params {
     pub(crate) timestamp_markers: bool,
     architecture: Architecture,
     protocol: Protocol,
+    declared: Protocol,
     profile: Profile,
     version: u8,
     id: TraceId,
@@ -94,7 +95,8 @@ impl Params {
     /// When a field that decides packet lengths has a value the architecture does not know: reading on
     /// with a guess would misread every packet after the first that uses it.
     pub fn new(registers: &Registers) -> Result<Self, ParamsError> {
-        let r = registers;
+        let resolved = registers.resolved();
+        let r = &resolved;
         let version = match r.protocol {
             Protocol::Etm4 => (field(r.trcidr1, 11, 8) << 4) | field(r.trcidr1, 7, 4),
             Protocol::Ete => (field(r.trcdevarch, 15, 12) << 4) | field(r.trcdevarch, 19, 16),
@@ -141,6 +143,7 @@ impl Params {
             timestamp_markers: version > 0x50 && field(r.trcidr0, 23, 23) == 1,
             architecture: r.architecture,
             protocol: r.protocol,
+            declared: registers.protocol,
             profile: r.profile,
             version,
             id: TraceId::from_low_bits(r.trctraceidr as u8),
@@ -155,6 +158,12 @@ impl Params {
     /// ETMv4 or ETE.
     pub fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// The protocol that the source was declared with. It differs from [`protocol`](Self::protocol) where the registers say that
+    /// the architecture is another.
+    pub fn declared(&self) -> Protocol {
+        self.declared
     }
 
     /// Whether this is an ETE.

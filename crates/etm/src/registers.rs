@@ -53,6 +53,22 @@ impl Registers {
     /// What a reader takes for TRCDEVARCH when a capture leaves it out: ETE 1.0.
     pub const DEFAULT_TRCDEVARCH: u32 = 0x4770_5a13;
 
+    /// Returns the registers as the trace unit means them. TRCIDR1.TRCARCHMAJ = 0xf says that TRCDEVARCH has the architecture: such
+    /// a unit is an ETE, whatever it was recorded as, unless TRCDEVARCH is that of an ETMv4.
+    pub(crate) fn resolved(&self) -> Self {
+        const ETM4: u32 = 0x4a13;
+        let mut registers = self.clone();
+        if self.protocol == Protocol::Etm4 && field(self.trcidr1, 11, 8) == 0xf {
+            if self.trcdevarch & 0xffff == ETM4 {
+                let version = 4 << 8 | field(self.trcdevarch, 19, 16) << 4;
+                registers.trcidr1 = self.trcidr1 & !0xff0 | version;
+            } else {
+                registers.protocol = Protocol::Ete;
+            }
+        }
+        registers
+    }
+
     /// The registers by name, those that the protocol has.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u32)> {
         let ete = self.protocol == Protocol::Ete;

@@ -249,7 +249,7 @@ impl Capture {
         let place = |dump: &Dump| (dump.path.clone(), dump.address, dump.offset, dump.space);
         let memory = dumps.filter(|dump| seen.insert(place(dump))).collect();
         let programs = mapping::programs(path, &processes);
-        Ok(Self {
+        let capture = Self {
             path: path.into(),
             description,
             sources,
@@ -259,7 +259,8 @@ impl Capture {
             processes,
             recorded: None,
             problems,
-        })
+        };
+        Ok(capture.note_protocols())
     }
 
     /// A raw trace file that says nothing about itself.
@@ -326,7 +327,7 @@ impl Capture {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let all = (0..sources.len()).collect();
         let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None };
-        Ok(Self {
+        let capture = Self {
             path: path.into(),
             description: None,
             sources,
@@ -336,7 +337,25 @@ impl Capture {
             processes: Vec::new(),
             recorded: None,
             problems: Vec::new(),
-        })
+        };
+        Ok(capture.note_protocols())
+    }
+
+    /// Warns, once, of sources that were recorded as ETMv4 and are ETEs.
+    pub(crate) fn note_protocols(mut self) -> Self {
+        let is_other = |source: &&Source| match &source.protocol {
+            Protocol::Etm(params) => params.protocol() != params.declared(),
+            _ => false,
+        };
+        let names: Vec<_> = self.sources.iter().filter(is_other).map(|source| &*source.name).collect();
+        let message = match names[..] {
+            [] => return self,
+            [name] => format!("{name} was recorded as ETMv4"),
+            [name, .., last] => format!("{name} to {last} ({} sources) were recorded as ETMv4", names.len()),
+        };
+        let message = format!("{message}, but TRCIDR1.TRCARCHMAJ is 0xf: read as ETE");
+        self.problems.push(Problem::file_warning(&self.path, message));
+        self
     }
 
     /// Whether what was traced is a RISC-V hart.

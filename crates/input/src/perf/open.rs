@@ -80,7 +80,7 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
         recorded.symfs = symfs.to_vec();
     }
     capture.problems.extend(faults.problems(path));
-    Ok(capture)
+    Ok(capture.note_protocols())
 }
 
 /// The branch list in a recording that has one instead of trace (`simpleperf record --decode-etm`), as it is in the file.
