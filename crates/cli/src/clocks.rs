@@ -1,10 +1,12 @@
 //! What tells the time of each source of a capture.
 
+use tracewright_etm::packet::Packet;
 use tracewright_image::Bytes;
 use tracewright_input::{Capture, Protocol, Source, map_file};
 use tracewright_profile::{Clock, End, Kind};
 
-use crate::output::report;
+use crate::glance;
+use crate::output::{Error, report};
 
 /// What tells the time of each source, by its number in the capture.
 #[derive(Debug, Default)]
@@ -22,6 +24,18 @@ impl Clocks {
     /// Those of all sources. That a delta trace cannot be read is reported; the trace may tell times itself, then.
     pub fn open(capture: &Capture) -> Self {
         Self(capture.sources.iter().map(Timing::of).collect())
+    }
+
+    /// Opens the clocks as [`open`](Self::open) does. Of sources without any, the trace is looked at: it may have cycle counts that the
+    /// registers do not tell of.
+    pub fn find(capture: &Capture) -> Result<Self, Error> {
+        let mut clocks = Self::open(capture);
+        let without = (0..clocks.0.len()).filter(|&source| clocks.0[source].is_none());
+        let is_count = |packet: &Packet| matches!(packet, Packet::CycleCount(_));
+        for source in glance::sources_with(capture, without.collect::<Vec<_>>(), is_count)? {
+            clocks.0[source] = Some(Timing::Counts);
+        }
+        Ok(clocks)
     }
 
     /// Whether there is any.

@@ -15,6 +15,7 @@ mod etm;
 mod etrace;
 mod filter;
 mod funnel;
+mod glance;
 mod images;
 mod info;
 mod input;

@@ -69,6 +69,8 @@ pub struct SourceId<'a> {
 pub struct Options {
     /// What to do after bytes that are no packet.
     pub resync: Resync,
+    /// Whether to say nothing of what nothing could be made of.
+    pub quiet: bool,
     /// Packets of different sources may come out of file order and with places that are positions in the source's stream:
     /// faster, since each source's bytes are gathered before they are parsed.
     pub unordered: bool,
@@ -140,6 +142,7 @@ struct Lanes<'a, V> {
     framed: bool,
     dstream: bool,
     unordered: bool,
+    quiet: bool,
     /// Whether any frame was read.
     any_frame: bool,
     /// The ID of an unframed buffer's source, if nothing here can read it.
@@ -178,6 +181,7 @@ impl<'a, V: Visitor> Lanes<'a, V> {
             framed,
             dstream: buffer.format == BufferFormat::DstreamCoreSight,
             unordered: options.unordered,
+            quiet: options.quiet,
             any_frame: false,
             unreadable: None,
             wants,
@@ -264,7 +268,7 @@ impl<'a, V: Visitor> Lanes<'a, V> {
                 lane.source.id
             ));
         }
-        for failure in &failures {
+        for failure in failures.iter().filter(|_| !self.quiet) {
             report(&format!("{}: {failure}", buffer.name));
         }
         Summary { bytes, failures: failures.len() as u64 }

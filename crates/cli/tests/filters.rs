@@ -350,6 +350,53 @@ fn timestamps_hold_up_to_the_next() {
     }
 }
 
+/// A copy of a sample whose registers do not say what is switched on: TRCCONFIGR without the bits `less`.
+fn without(folder: &Folder, sample: &str, less: u32) -> PathBuf {
+    let (from, to) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(sample),
+        folder.path().join(sample),
+    );
+    fs::create_dir_all(&to).unwrap();
+    let mut changed = 0;
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let mut bytes = fs::read(entry.path()).unwrap();
+        if entry.file_name().to_str().unwrap().starts_with("device_") {
+            let line = |line: &str| match line.strip_prefix("TRCCONFIGR=0x") {
+                Some(value) => {
+                    let value = u32::from_str_radix(value, 16).unwrap();
+                    assert_eq!(value & less, less);
+                    changed += 1;
+                    format!("TRCCONFIGR={:#010x}\n", value & !less)
+                }
+                None => format!("{line}\n"),
+            };
+            bytes = String::from_utf8(bytes).unwrap().lines().map(line).collect::<String>().into_bytes();
+        }
+        fs::write(to.join(entry.file_name()), bytes).unwrap();
+    }
+    assert!(changed > 0);
+    to
+}
+
+/// What the trace has counts, and not what the registers say of it.
+#[test]
+fn times_and_cycles_in_the_trace_that_registers_do_not_tell_of() {
+    const TS: u32 = 1 << 11;
+    const CCI: u32 = 1 << 4;
+    let folder = Folder::new().unwrap();
+    let threads = without(&folder, "threads", TS);
+    let hello = without(&folder, "hello", CCI);
+    let cases = [("samples/threads", &threads, "--from-time"), ("samples/hello", &hello, "--from-cycle")];
+    for (sample, changed, option) in cases {
+        let options = ["--json", option, "1"];
+        let expected = good(&[&["profile", sample], &options[..]].concat()).0;
+        let told = good(&[&["profile", text(changed)], &options[..]].concat()).0;
+        assert_eq!(told.replace(text(changed), sample), expected, "{option}");
+    }
+    let stalls = |capture: &str| json(&["stalls", capture])["functions"].to_string().replace(capture, "");
+    assert_eq!(stalls(text(&hello)), stalls("samples/hello"));
+}
+
 /// Two parts of the trace file are the whole, with its cycles.
 #[test]
 fn offsets_keep_their_cycles() {

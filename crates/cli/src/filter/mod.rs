@@ -75,6 +75,11 @@ impl FilterArgs {
         Ok(Window { cycles, times })
     }
 
+    /// Opens what tells cycles. Where a window of cycles is asked for, the trace itself is looked at, too.
+    pub fn clocks(&self, capture: &Capture) -> Result<Clocks, Error> {
+        if self.window()?.cycles.is_some() { Clocks::find(capture) } else { Ok(Clocks::open(capture)) }
+    }
+
     /// The same, if the capture tells the time of any source that is asked for; otherwise it is an error.
     pub fn window_of(
         &self,

@@ -2,11 +2,13 @@
 
 use std::ops::{AddAssign, Range};
 
+use tracewright_etm::packet::Packet;
 use tracewright_input::{Capture, Protocol, Source};
 use tracewright_profile::{Gate, Window};
 
 use crate::args::SelectArgs;
 use crate::clocks::Clocks;
+use crate::glance;
 use crate::output::Error;
 
 /// Instructions that are not in the time asked for.
@@ -61,7 +63,7 @@ pub fn between(
 /// Whether any source that is asked for tells the time that is.
 pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &Clocks) -> Result<(), Error> {
     let wanted = |source: &Source| source.number().is_some_and(|id| select.wants_number(id));
-    let mut sources = capture.sources.iter().enumerate().filter(|(_, source)| wanted(source));
+    let sources = capture.sources.iter().enumerate().filter(|(_, source)| wanted(source));
     let instead = "--from and --to take offsets in the trace file instead";
     if window.cycles.is_some() && !sources.clone().any(|(index, _)| clocks.kind(index).is_some()) {
         return Err(Error::Message(format!(
@@ -69,7 +71,12 @@ pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &C
              TRCCONFIGR.CCI, or times in E-Trace, --option notime=0); {instead}"
         )));
     }
-    if window.times.is_some() && !sources.any(|(_, source)| has_timestamps(source)) {
+    if window.times.is_none() || sources.clone().any(|(_, source)| has_timestamps(source)) {
+        return Ok(());
+    }
+    // Registers may have been read at another time, or not at all.
+    let is_timestamp = |packet: &Packet| matches!(packet, Packet::Timestamp(_));
+    if glance::sources_with(capture, sources.map(|(index, _)| index), is_timestamp)?.is_empty() {
         return Err(Error::Message(format!(
             "--from-time, --to-time: the trace has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0); {instead}"
         )));
@@ -77,6 +84,7 @@ pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &C
     Ok(())
 }
 
+/// Whether a source says that its trace has timestamps.
 fn has_timestamps(source: &Source) -> bool {
     match &source.protocol {
         Protocol::Etm(_) => source.register("TRCCONFIGR").is_some_and(|value| value >> 11 & 1 == 1),

@@ -27,7 +27,6 @@ use self::open::{Counted, Decoded};
 use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
@@ -278,7 +277,7 @@ fn in_order(
     graph: &Graph,
     places: Option<&Places>,
 ) -> Result<Done, Error> {
-    let clocks = Clocks::open(capture);
+    let clocks = opts.filter.clocks(capture)?;
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
     let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);

@@ -11,7 +11,6 @@ use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 use super::count::Count;
 use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::decode::part::Tally;
 use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
@@ -65,7 +64,7 @@ impl Counted {
             attribute(&mut profile, &program);
             (profile, program, Outside::default(), told)
         } else {
-            let clocks = Clocks::open(&opened);
+            let clocks = filter.clocks(&opened)?;
             let window = filter.window_of(&opened, select, &clocks)?;
             let count = Windowed::new(&clocks, &window);
             let told = decode::within(&opened, &image, asked, &count, range, 1)?;

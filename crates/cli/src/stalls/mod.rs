@@ -95,7 +95,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, Needs::All);
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
-    let clocks = Clocks::open(&capture);
+    let clocks = Clocks::find(&capture)?;
     let wanted =
         |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {

@@ -15,7 +15,6 @@ use tracewright_profile::slices::{Limits, Shown};
 
 use self::gather::{Done, Gather, Unit, Viewer};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
@@ -111,7 +110,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let Some(Decoded { capture, image }) = decoded else { return Ok(outcome) };
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
-    let clocks = Clocks::open(&capture);
+    let clocks = opts.filter.clocks(&capture)?;
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
     let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;

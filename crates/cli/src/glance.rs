@@ -1,0 +1,48 @@
+//! A look at the trace itself, for what registers do not tell.
+
+use std::collections::BTreeSet;
+
+use tracewright_etm::packet::Packet;
+use tracewright_input::{Capture, Protocol};
+
+use crate::output::Error;
+use crate::reader::{self, Found, Input, Visitor};
+
+/// Returns which ETMv4 and ETE sources among `candidates` (their numbers in the capture) have packets that `is_it` accepts. Reads
+/// until each of them had one, or to the end.
+pub fn sources_with(
+    capture: &Capture,
+    candidates: impl IntoIterator<Item = usize>,
+    is_it: fn(&Packet) -> bool,
+) -> Result<BTreeSet<usize>, Error> {
+    let is_etm = |index: &usize| matches!(capture.sources[*index].protocol, Protocol::Etm(_));
+    let left = candidates.into_iter().filter(is_etm).collect();
+    let mut look = Look { is_it, left, found: BTreeSet::new() };
+    let options = reader::Options { unordered: true, quiet: true, ..reader::Options::default() };
+    for buffer in &capture.buffers {
+        let wanted = buffer.sources.iter().filter(|source| look.left.contains(source));
+        let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].id()).collect();
+        if !ids.is_empty() {
+            reader::read(capture, buffer, Input::open(buffer)?, options, &|id| ids.contains(&id), &mut look)?;
+        }
+    }
+    Ok(look.found)
+}
+
+struct Look {
+    is_it: fn(&Packet) -> bool,
+    left: BTreeSet<usize>,
+    found: BTreeSet<usize>,
+}
+
+impl Visitor for Look {
+    fn packet(&mut self, found: &Found<'_>) {
+        if (self.is_it)(found.packet) && self.left.remove(&found.source.index) {
+            self.found.insert(found.source.index);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.left.is_empty()
+    }
+}
