@@ -5,6 +5,9 @@ use tracewright_isa::ItState;
 use crate::scan::instruction;
 use crate::{Branches, End, Graph, Node, NodeId, ReturnStack, Stop};
 
+/// A source address stands for no more branches that were not taken: the distance would be damage.
+const MOST_NOT_TAKEN: usize = 1 << 12;
+
 /// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
 /// program of any size (to 30 MB or so).
 const MAX_NODES: usize = 1 << 18;
@@ -418,6 +421,44 @@ impl<'i> Walker<'i> {
                 Flow::Next | Flow::Direct | Flow::Indirect | Flow::Pair => return self.stuck(told),
             }
         }
+    }
+
+    /// Checks that the code from here on, through branches that are not taken, has a block that ends with the instruction at `last`.
+    /// Tells nothing but where execution is.
+    ///
+    /// # Errors
+    /// When it has none; then it is not known any more where execution is.
+    pub fn leads_to(&mut self, last: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        if self.here(told).is_none() {
+            return Ok(());
+        }
+        let mut here = self.here;
+        let mut stuck = Stuck::Missed(self.graph.node(here).start());
+        for _ in 0..MOST_NOT_TAKEN {
+            let node = *self.graph.node(here);
+            if node.count() > 0 && node.last() == last {
+                return Ok(());
+            }
+            let falls_through = node.direct_target() == Some((node.end(), node.isa()));
+            if node.class().is_branch()
+                && !node.class().conditional
+                && !falls_through
+                && !self.rules.trust_program
+            {
+                stuck = Stuck::NotTaken(node.last());
+                break;
+            }
+            if node.start() > last || node.end() > last || node.class() == Class::NEXT {
+                break;
+            }
+            here = self.graph.next(here);
+        }
+        let space = self.graph.node(here).space();
+        if self.graph.image().read(last, space).is_empty() {
+            stuck = Stuck::NoCode(last);
+        }
+        self.lose();
+        Err(stuck)
     }
 
     /// The node with a branch that lies between here and `address`, if there is one: its start.

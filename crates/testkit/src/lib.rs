@@ -19,4 +19,4 @@ mod traced;
 pub use captures::{captures, skip};
 pub use rng::Rng;
 pub use run::{Reader, Run};
-pub use traced::traced;
+pub use traced::{traced, without_repeated_contexts};

@@ -33,7 +33,8 @@ pub fn traced(registers: &Registers, elements: impl IntoIterator<Item = Element>
     without_repeated_contexts(filtered)
 }
 
-pub(crate) fn without_repeated_contexts(elements: impl Iterator<Item = Element>) -> Vec<Element> {
+/// Leaves out contexts that are what they were.
+pub fn without_repeated_contexts(elements: impl Iterator<Item = Element>) -> Vec<Element> {
     let mut last = None;
     let news = |element: &Element| match element {
         Element::Context(context, _) => last.replace(*context) != Some(*context),

@@ -157,9 +157,10 @@ impl Decoder<'_> {
     }
 
     fn isa(&self, is: InstructionSet) -> Isa {
+        // In AArch64 there is one only, whatever a damaged address says.
         match is {
+            _ if self.context.is_some_and(|context| context.is_64bit) => Isa::A64,
             InstructionSet::Is1 => Isa::T32,
-            InstructionSet::Is0 if self.context.is_some_and(|context| context.is_64bit) => Isa::A64,
             InstructionSet::Is0 => Isa::A32,
         }
     }
@@ -254,6 +255,8 @@ impl Decoder<'_> {
 
     /// Runs to the instruction at `source` and through it; branches on the way are not taken.
     fn walk_to(&mut self, source: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        // Nothing of what leads elsewhere ran.
+        self.walker.leads_to(source, told)?;
         loop {
             let Some(node) = self.walker.here(told) else { return Ok(()) };
             let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;

@@ -351,6 +351,14 @@ impl<'i> Decoder<'i> {
         self.state = State::Lost { reason, from: offset, told: false };
     }
 
+    /// The same, and says so at once: it is this packet that tells.
+    #[cold]
+    pub(super) fn lost_here(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
+        self.lost(offset, reason);
+        sink.element(offset, &Element::Lost(reason));
+        self.state = State::Lost { reason, from: offset, told: true };
+    }
+
     fn tell_gap(&self, to: u64, reason: GapReason, from: u64, sink: &mut impl Sink) {
         if from < to {
             sink.element(to, &Element::Gap { reason, from, to });
@@ -516,9 +524,7 @@ impl<'i> Decoder<'i> {
                 let overflow = *packet == Packet::Overflow;
                 self.overflowed |= overflow;
                 let reason = if overflow { GapReason::Overflow } else { GapReason::Discard };
-                self.lost(offset, reason);
-                sink.element(offset, &Element::Lost(reason));
-                self.state = State::Lost { reason, from: offset, told: true };
+                self.lost_here(offset, reason, sink);
             }
             Packet::Reserved { .. } | Packet::ReservedForConfig { .. } | Packet::Malformed { .. } => {
                 self.discard_at_end(sink);

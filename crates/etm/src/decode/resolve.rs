@@ -10,6 +10,10 @@ use crate::packet::Atoms;
 impl Decoder<'_> {
     /// The oldest `count` P0 elements happened.
     pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
+        // Then the count is wrong, and which of them happened is not known.
+        if count > self.depth {
+            return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
+        }
         while count > 0 {
             let Some((at, item)) = self.queue.pop() else {
                 return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
@@ -64,14 +68,23 @@ impl Decoder<'_> {
         self.depth = 0;
     }
 
-    /// The trace ends: what happened before anything that is not certain is told.
+    /// The trace ends: what happened before anything that is not certain is told; that a transaction ended, too, if nothing is
+    /// uncertain at all.
     pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
-            if item.survives() {
-                self.tell_survivor(offset, item, sink);
-            } else if !matches!(item, Item::Address(_) | Item::Context(..) | Item::TraceInfo) {
-                break;
+            match item {
+                item if item.survives() => self.tell_survivor(offset, item, sink),
+                Item::Transaction(_) if self.depth == 0 => {
+                    // It cannot fail.
+                    let _ = self.commit_item(offset, item, sink);
+                }
+                Item::Transaction(_)
+                | Item::TransactionStart { p0: false }
+                | Item::Address(_)
+                | Item::Context(..)
+                | Item::TraceInfo => {}
+                _ => break,
             }
         }
         self.queue.clear();
@@ -95,6 +108,6 @@ impl Decoder<'_> {
     #[cold]
     pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl Sink) {
         self.discard(sink);
-        self.lost(offset, GapReason::Contradiction(contradiction));
+        self.lost_here(offset, GapReason::Contradiction(contradiction), sink);
     }
 }

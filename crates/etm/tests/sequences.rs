@@ -1,0 +1,306 @@
+//! Short sequences of ETE packets, all that there are, beside OpenCSD's lister (Debian's `trc_pkt_lister`, 1.3.3): around
+//! transactions, exceptions, contexts, events, times and cycle counts, with and without speculation.
+//!
+//! Many sequences are one capture: each is a source of its own, so that its end is an end of trace.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use tracewright_core::{Element, GapReason, MemorySpace};
+use tracewright_etm::decode::{Decoder, Feed, Options};
+use tracewright_etm::packet::{
+    Address, AddressForm, Atoms, Context, CycleCount, Emitter, Exception, InstructionSet, Packet, Parser,
+    ReturnAddress, Security, Timestamp, TraceInfo,
+};
+use tracewright_etm::{Params, Protocol, Registers};
+use tracewright_image::{Bytes, Image};
+use tracewright_testkit::qemu::Folder;
+use tracewright_testkit::{Rng, lister, skip, without_repeated_contexts};
+
+const CODE: u64 = 0x1000;
+/// Sources of one capture.
+const AT_ONCE: usize = 100;
+
+/// Three instructions and a conditional branch to the second next, again and again.
+fn code() -> Vec<u8> {
+    let words = (0..0x400).map(|i| if i % 4 == 3 { 0x5400_0040_u32 } else { 0xd503_201f });
+    words.flat_map(u32::to_le_bytes).collect()
+}
+
+fn address(value: u64) -> Address {
+    Address { value, is: InstructionSet::Is0, form: AddressForm::Long64 }
+}
+
+/// What sequences are made of: packets that belong together.
+fn alphabet() -> Vec<(&'static str, Vec<Packet>)> {
+    let context = |level| Context::new(level, true, Security::NonSecure);
+    let exception =
+        |return_address| Packet::Exception(Exception { number: 0xe, return_address, fault_pending: false });
+    let one = |name, packet| (name, vec![packet]);
+    vec![
+        one("start", Packet::TransactionStart),
+        one("commit transaction", Packet::TransactionCommit),
+        one("fail", Packet::TransactionFailure),
+        one("E", Packet::Atom(Atoms::one(true))),
+        one("N", Packet::Atom(Atoms::one(false))),
+        one("address", Packet::Address(address(CODE + 0x100))),
+        one("address and context", Packet::AddressContext(address(CODE + 0x200), context(1))),
+        one("context", Packet::Context(context(2))),
+        one("event", Packet::Event(1)),
+        one("timestamp", Packet::Timestamp(Timestamp { value: 0x25, bytes: 1, cycles: None })),
+        one("cycles", Packet::CycleCount(CycleCount { format: 3, commit: None, cycles: Some(3) })),
+        ("exception", vec![exception(ReturnAddress::Follows), Packet::Address(address(CODE + 4))]),
+        (
+            "exception at target",
+            vec![exception(ReturnAddress::FollowsAtTarget), Packet::Address(address(CODE + 0x300))],
+        ),
+        one("trace on", Packet::TraceOn),
+        one("commit", Packet::Commit(1)),
+        one("cancel", Packet::CancelF1 { count: 1, mispredict: false }),
+        one("mispredict", Packet::Mispredict(Atoms::NONE)),
+        one("discard", Packet::Discard),
+        one("overflow", Packet::Overflow),
+        ("synchronisation", vec![Packet::Async, Packet::TraceInfo(TraceInfo::default())]),
+    ]
+}
+
+/// A trace unit: where Transaction Start is a P0 element or not, with speculation or without.
+fn registers(id: u8, start_is_p0: bool, max_spec: u32) -> Registers {
+    Registers {
+        protocol: Protocol::Ete,
+        trcconfigr: 0x11,
+        trctraceidr: id.into(),
+        trcidr0: 0x2801_cea1 | u32::from(!start_is_p0) << 30,
+        trcidr1: 0x4100_fff0,
+        trcidr2: 0xd000_1088,
+        trcidr8: max_spec,
+        ..Registers::default()
+    }
+}
+
+/// The bytes of a sequence; `None` if a trace unit cannot say that.
+fn bytes(params: &Params, packets: &[Packet]) -> Option<Vec<u8>> {
+    let mut emitter = Emitter::new(params.clone());
+    let mut bytes = Vec::new();
+    for packet in packets {
+        bytes.extend(emitter.emit(packet).ok()?.to_vec());
+    }
+    Some(bytes)
+}
+
+fn ours(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
+    let mut elements = Vec::new();
+    let told = |_: u64, element: &Element| elements.push(*element);
+    let options =
+        Options { trust_images: true, join_source_walks: true, repeat_no_code: true, no_image: false };
+    let mut feed = Feed { decoder: Decoder::new(params, image, options).unwrap(), sink: told };
+    let mut parser = Parser::new(params.clone());
+    parser.feed(bytes, &mut feed);
+    parser.finish(&mut feed);
+    feed.decoder.finish(parser.position(), &mut feed.sink);
+    elements
+}
+
+/// 16-byte frames, each of one source.
+fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    let mut frames = Vec::new();
+    for (id, bytes) in sources {
+        for part in bytes.chunks(14) {
+            let mut frame = [0_u8; 16];
+            frame[0] = id << 1 | 1;
+            let mut put = |at: usize, byte: u8| {
+                frame[at] = if at.is_multiple_of(2) { byte & 0xfe } else { byte };
+                frame[15] |= if at.is_multiple_of(2) { (byte & 1) << (at / 2) } else { 0 };
+            };
+            part.iter().enumerate().for_each(|(at, &byte)| put(at + 1, byte));
+            // What follows the source's last byte is of nobody: ID 0. An ID is at an even place, and may count from the second next
+            // byte on.
+            let len = part.len();
+            if len % 2 == 1 && len < 14 {
+                frame[len + 1] = 1;
+            } else if len < 14 {
+                frame[15] &= !(1 << (len / 2));
+                (frame[len], frame[len + 1]) = (1, part[len - 1]);
+                frame[15] |= 1 << (len / 2);
+            }
+            frames.extend(frame);
+        }
+    }
+    frames
+}
+
+/// Lists a capture with these sources; the element lines of each.
+fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>, String>> {
+    let here = Folder::new().unwrap();
+    let write = |name: &str, text: &str| here.write(name, text.as_bytes()).unwrap();
+    let (mut devices, mut buffers, mut cores) = (String::new(), String::new(), String::new());
+    for (number, (registers, _)) in sources.iter().enumerate() {
+        let mut unit = format!("[device]\nname=ETE_{number}\nclass=trace_source\ntype=ETE\n[regs]\n");
+        registers.named().for_each(|(name, value)| writeln!(unit, "{name}={value:#x}").unwrap());
+        write(&format!("unit_{number}.ini"), &unit);
+        let core = format!(
+            "[device]\nname=cpu_{number}\nclass=core\ntype=ARM-AA64\n[regs]\nPC(size:64)=0\n\
+             [dump1]\nfile=code.bin\naddress={CODE:#x}\nlength=0x1000\n"
+        );
+        write(&format!("cpu_{number}.ini"), &core);
+        writeln!(
+            devices,
+            "device{}=cpu_{number}.ini\ndevice{}=unit_{number}.ini",
+            2 * number,
+            2 * number + 1
+        )
+        .unwrap();
+        writeln!(buffers, "ETE_{number}=ETB").unwrap();
+        writeln!(cores, "cpu_{number}=ETE_{number}").unwrap();
+    }
+    write(
+        "snapshot.ini",
+        &format!("[snapshot]\nversion=1.0\n[device_list]\n{devices}[trace]\nmetadata=trace.ini\n"),
+    );
+    let buffer = "[trace_buffers]\nbuffers=buffer1\n[buffer1]\nname=ETB\nfile=trace.bin\nformat=coresight\n";
+    write("trace.ini", &format!("{buffer}[source_buffers]\n{buffers}[core_trace_sources]\n{cores}"));
+    let streams: Vec<_> = sources.iter().map(|(of, bytes)| (of.trctraceidr as u8, bytes.clone())).collect();
+    here.write("trace.bin", &framed(&streams)).unwrap();
+    here.write("code.bin", &code()).unwrap();
+    let text = listed(here.path());
+    if !text.contains("Trace buffer done") {
+        // An error of one source ends the listing of all.
+        let Some((first, rest @ [_, ..])) = sources.split_first() else {
+            let why = text.lines().rev().find(|line| line.contains("0x0")).unwrap_or("no listing");
+            return sources.iter().map(|(of, _)| (of.trctraceidr as u8, Err(why.to_owned()))).collect();
+        };
+        let middle = rest.len() / 2;
+        let mut all = theirs(&[std::slice::from_ref(first), &rest[..middle]].concat());
+        all.extend(theirs(&rest[middle..]));
+        return all;
+    }
+    sources.iter().map(|(of, _)| of.trctraceidr as u8).map(|id| (id, lister::elements(&text, id))).collect()
+}
+
+fn listed(folder: &Path) -> String {
+    let output = Command::new("trc_pkt_lister")
+        .args(["-ss_dir", folder.to_str().unwrap(), "-decode", "-logstdout"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Where cycle counts are on, a timestamp without one has 0.
+fn as_listed(element: Element) -> Element {
+    match element {
+        Element::Timestamp { value, cycles: None } => Element::Timestamp { value, cycles: Some(0) },
+        element => element,
+    }
+}
+
+/// What contradicts itself, or the program, is no trace. Where it begins to, others may see it otherwise (DIFFERENCES.md).
+fn is_contradiction(element: &Element) -> bool {
+    let of = |reason: &GapReason| matches!(reason, GapReason::Contradiction(_));
+    match element {
+        Element::Lost(reason) | Element::Gap { reason, .. } => of(reason),
+        Element::Mismatch(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether it is known where execution is when instructions run, as in all trace: a context was told, and an address since
+/// tracing began. What has stopped does not stop again.
+fn is_trace(packets: &[Packet]) -> bool {
+    let (mut has_context, mut has_address, mut has_stopped) = (false, false, false);
+    packets.iter().all(|packet| {
+        match packet {
+            Packet::AddressContext(..) => (has_context, has_address) = (true, true),
+            Packet::Context(_) => has_context = true,
+            Packet::Address(_) => has_address = true,
+            Packet::TraceOn => (has_address, has_stopped) = (false, false),
+            Packet::Discard | Packet::Overflow if has_stopped => return false,
+            Packet::Discard | Packet::Overflow => {
+                (has_context, has_address, has_stopped) = (false, false, true);
+            }
+            Packet::Atom(_) | Packet::Exception(_) | Packet::Mispredict(_) => {
+                return has_context && has_address;
+            }
+            _ => {}
+        }
+        true
+    })
+}
+
+/// Sequences of so many parts, by their numbers in the alphabet.
+fn sequences(letters: usize, len: u32) -> impl Iterator<Item = Vec<usize>> {
+    (0..letters.pow(len)).map(move |number| (0..len).map(|at| number / letters.pow(at) % letters).collect())
+}
+
+/// All sequences of up to two parts, and some that are longer: 300 for each configuration, or as many as `LISTER_SEEDS=A-B` asks for.
+#[test]
+fn short_sequences_tell_what_opencsd_lists() {
+    let test = "short_sequences_tell_what_opencsd_lists";
+    if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {
+        return skip(test, "trc_pkt_lister (Debian package libopencsd-bin) is not installed");
+    }
+    let (letters, mut image) = (alphabet(), Image::builder());
+    image.raw("code", Bytes::from(code()), CODE, MemorySpace::ANY).unwrap();
+    let image = image.build();
+    let seeds = std::env::var("LISTER_SEEDS").unwrap_or("0-300".into());
+    let (from, to) = seeds.split_once('-').unwrap();
+    let mut rng = Rng::new(from.parse().unwrap());
+    let mut all: Vec<_> = (1..=2).flat_map(|len| sequences(letters.len(), len)).collect();
+    for _ in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+        all.push((0..3 + rng.below(3)).map(|_| rng.below(letters.len() as u64) as usize).collect());
+    }
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for (start_is_p0, max_spec) in [(true, 0), (false, 0), (true, 3), (false, 3)] {
+        for started in [false, true] {
+            for part in all.chunks(AT_ONCE) {
+                let mut sources = Vec::new();
+                let mut names = BTreeMap::new();
+                for (id, sequence) in (1..).zip(part) {
+                    let registers = registers(id, start_is_p0, max_spec);
+                    let params = Params::new(&registers).unwrap();
+                    let mut packets = vec![Packet::Async, Packet::TraceInfo(TraceInfo::default())];
+                    if started {
+                        let context = Context::new(1, true, Security::NonSecure);
+                        packets.extend([Packet::TraceOn, Packet::AddressContext(address(CODE), context)]);
+                    }
+                    sequence.iter().for_each(|&letter| packets.extend(&letters[letter].1));
+                    let Some(bytes) = bytes(&params, &packets).filter(|_| is_trace(&packets)) else {
+                        continue;
+                    };
+                    names.insert(
+                        id,
+                        (sequence.iter().map(|&letter| letters[letter].0).collect::<Vec<_>>(), params),
+                    );
+                    sources.push((registers, bytes));
+                }
+                let listed = theirs(&sources);
+                for (registers, bytes) in &sources {
+                    let id = registers.trctraceidr as u8;
+                    let (name, params) = &names[&id];
+                    let ours = ours(params, &image, bytes);
+                    if ours.iter().any(is_contradiction) {
+                        continue;
+                    }
+                    let ours = ours.into_iter().filter(|element| {
+                        !matches!(
+                            element,
+                            Element::Lost(GapReason::Start) | Element::Gap { .. } | Element::End
+                        )
+                    });
+                    let ours = without_repeated_contexts(ours.map(as_listed));
+                    compared += 1;
+                    if Ok(&ours) != listed[&id].as_ref() {
+                        let what =
+                            format!("P0 {start_is_p0}, speculation {max_spec}, started {started}: {name:?}");
+                        wrong.push(format!("{what}\n    ours    {ours:?}\n    OpenCSD {:?}", listed[&id]));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+    assert!(compared > 2500, "{compared}");
+}
