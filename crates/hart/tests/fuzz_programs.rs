@@ -119,7 +119,11 @@ impl Sink for Check {
             pcs.push(pc);
             assert!(!last.is_some_and(|(class, _): (tracewright_core::Class, _)| class.ends_block()));
             let instruction = decode(xlen, bits);
-            last = Some((instruction.class(), instruction));
+            let class = match &last {
+                Some((_, previous)) => instruction.class_after(previous),
+                None => instruction.class(),
+            };
+            last = Some((class, instruction));
             last_at = pc;
             pc = pc.wrapping_add(instruction.len.into()) & mask;
             self.add(0, pc);
@@ -565,6 +569,14 @@ fn bare_programs_of_anything() {
         let result = std::panic::catch_unwind(|| bare_program(&data));
         assert!(result.is_ok(), "seed {seed}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_jump_that_the_instruction_before_tells() {
+    // auipc t0, 0; jalr x0, 8(t0)
+    let code = [0x0000_0297_u32, 0x0082_8067].map(u32::to_le_bytes).concat();
+    linux_program(&[&1_u64.to_le_bytes()[..], &code].concat());
 }
 
 #[cfg(unix)]

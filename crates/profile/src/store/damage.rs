@@ -36,7 +36,7 @@ pub enum Reason {
     Text,
     /// An instruction set, or what an instruction does, that is not known.
     Instruction,
-    /// A binary that is not in the list.
+    /// A binary that is not in the list, or cannot be.
     Binary,
     /// Something that should come after what is before it.
     Unsorted,
@@ -69,7 +69,7 @@ impl fmt::Display for Damage {
             Reason::Number => "a number that cannot be",
             Reason::Text => "a name that is no text (UTF-8)",
             Reason::Instruction => "an instruction that cannot be",
-            Reason::Binary => "a binary that is not in the list",
+            Reason::Binary => "a binary that is not in the list, or a build ID of what is no ELF file",
             Reason::Unsorted => "something is there twice, or not in order",
             Reason::TooMuch => "counts of more than 2^60",
         };

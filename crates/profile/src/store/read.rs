@@ -90,6 +90,10 @@ impl Reader {
             };
             let len = body.number()?;
             let build_id = body.take(len)?.to_vec();
+            // Only ELF files have one. Two with the same are one binary, whose kind must not depend on their order.
+            if !is_elf && !build_id.is_empty() {
+                return Err(at.damage(Reason::Binary));
+            }
             let len = body.number()?;
             let text = body.clone();
             let name = str::from_utf8(body.take(len)?).map_err(|_| text.damage(Reason::Text))?;
