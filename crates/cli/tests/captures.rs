@@ -324,6 +324,31 @@ fn traces_of_other_contexts_are_not_equal() {
     assert!(told.contains("ran in context 0x3e8 in the trace, in context 0x3e9 in the log"), "{told}");
 }
 
+#[test]
+fn accesses_are_compared_where_both_have_them() {
+    let scratch = Scratch::new();
+    let traced = |name: &str, program: &[&str]| {
+        let (run, log) = (scratch.join(name), scratch.join(&format!("{name}.log")));
+        let arguments =
+            ["record", "-q", "--protocol", "etrace", "--option", "data=address,value", "--details", "all"];
+        let output = tracewright(&[&arguments[..], &["-o", &run, "--log", &log], program].concat());
+        assert!(matches!(output.status.code(), Some(0)), "{}", String::from_utf8_lossy(&output.stderr));
+        (run, log)
+    };
+    for program in ["args", "atomics", "recursion", "traps", "floats"] {
+        let (run, log) = traced(program, &[&format!("programs/bin/{program}.elf")]);
+        let output = says(0, &["decode", &run, "--check", &log, "--json"], &[]);
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(told["accesses"].as_u64().unwrap() > 100, "{program}: {told}");
+    }
+    // The same path through the program, with another byte in memory.
+    let (run, _) = traced("one", &["programs/bin/args.elf", "--", "one"]);
+    let (_, log) = traced("two", &["programs/bin/args.elf", "--", "two"]);
+    let output = says(1, &["decode", &run, "--check", &log], &[]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("accesses to memory differ: load of 1 byte at"), "{told}");
+}
+
 /// A log with another context.
 fn with_context(log: &[u8], context: u64) -> Vec<u8> {
     use tracewright_core::Block;

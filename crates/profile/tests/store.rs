@@ -130,7 +130,12 @@ fn counts_that_cannot_be_are_refused() {
 #[test]
 fn a_build_id_of_what_is_no_elf_file_is_refused() {
     let mut profile = Profile::default();
-    profile.binary(Binary { name: "/bin/app".into(), build_id: vec![7; 20], is_elf: false, code: Vec::new() });
+    profile.binary(Binary {
+        name: "/bin/app".into(),
+        build_id: vec![7; 20],
+        is_elf: false,
+        code: Vec::new(),
+    });
     assert_eq!(store::read(&store::write(&profile)).unwrap_err().reason, Reason::Binary);
 }
 

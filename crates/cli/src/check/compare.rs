@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tracewright_core::Ended;
 
-use super::item::{Item, Mode, Run, Told, Trap, Unknown};
+use super::item::{Data, Item, Mode, Run, Told, Trap, Unknown};
 
 /// What a log may leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum Parted {
     Privilege { at: u64, trace: u8, log: u8 },
     /// The same instruction ran in different contexts.
     Context { at: u64, trace: u64, log: u64 },
+    /// Accesses to memory differ, or only one of the two has one more.
+    Data { trace: Option<Data>, log: Option<Data> },
     /// It cannot be known whether they are equal.
     Unknown(Unknown),
     /// The trace ends, and the log goes on.
@@ -46,6 +48,8 @@ pub enum Parted {
 pub struct Equal {
     pub instructions: u64,
     pub traps: u64,
+    /// Accesses to memory, where both have them.
+    pub accesses: u64,
     /// How often the trace left open how many rounds of a loop ran, and the instructions of those rounds in the log.
     pub open: u64,
     pub uncounted: u64,
@@ -53,6 +57,18 @@ pub struct Equal {
 
 /// How many runs are remembered.
 const LAST: usize = 4;
+
+/// How many accesses of one side wait for the other's. A side that has none at all lets them reach this.
+const WAITING: usize = 1 << 20;
+
+/// Accesses of both sides that were not compared yet: only one of the two has any.
+#[derive(Debug, Default)]
+struct Accesses {
+    trace: VecDeque<Data>,
+    log: VecDeque<Data>,
+    /// Which access comes next is not known any more.
+    is_over: bool,
+}
 
 /// Compares.
 #[derive(Debug)]
@@ -68,6 +84,7 @@ pub struct Compare<L: Iterator<Item = Item>> {
     trace_mode: Mode,
     /// Whether the trace leaves open what ran before its next item.
     is_open: bool,
+    accesses: Accesses,
     pub equal: Equal,
     /// What both ran last.
     pub last: VecDeque<Run>,
@@ -85,6 +102,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             log_mode: Mode::default(),
             trace_mode: Mode::default(),
             is_open: false,
+            accesses: Accesses::default(),
             equal: Equal::default(),
             last,
         }
@@ -104,7 +122,18 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     #[inline]
     pub fn take(&mut self, told: &Told, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
         match told.item {
-            Item::Run(run) => self.run(run).map_err(|parted| self.or_open(parted)),
+            Item::Run(run) => {
+                self.run(run).map_err(|parted| self.or_open(parted))?;
+                self.same_accesses()
+            }
+            Item::Data(data) => {
+                self.accesses.trace.push_back(data);
+                self.same_accesses()
+            }
+            Item::DataLost => {
+                self.accesses.is_over = true;
+                Ok(())
+            }
             Item::Trap(trap) => self
                 .trap(trap, len)
                 .inspect_err(|_| self.left = Some(told.item))
@@ -135,11 +164,38 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             self.next = None;
             self.second = self.peek();
             if self.second.is_none() {
-                return Ok(());
+                return self.accesses_end();
             }
             self.next = next;
         }
-        if next.is_some() { Err(Parted::TraceEnds) } else { Ok(()) }
+        if next.is_some() { Err(Parted::TraceEnds) } else { self.accesses_end() }
+    }
+
+    /// Compares the accesses that both sides have told.
+    fn same_accesses(&mut self) -> Result<(), Parted> {
+        let Accesses { trace, log, is_over } = &mut self.accesses;
+        *is_over |= trace.len().max(log.len()) > WAITING;
+        if *is_over {
+            trace.clear();
+            log.clear();
+        }
+        while let (Some(of_trace), Some(of_log)) = (trace.front(), log.front()) {
+            if !of_trace.agrees(of_log) {
+                return Err(Parted::Data { trace: Some(*of_trace), log: Some(*of_log) });
+            }
+            trace.pop_front();
+            log.pop_front();
+            self.equal.accesses += 1;
+        }
+        Ok(())
+    }
+
+    /// Both end: if both told accesses, none is left.
+    fn accesses_end(&mut self) -> Result<(), Parted> {
+        self.same_accesses()?;
+        let (trace, log) = (self.accesses.trace.pop_front(), self.accesses.log.pop_front());
+        let differ = self.equal.accesses > 0 && trace.or(log).is_some();
+        if differ { Err(Parted::Data { trace, log }) } else { Ok(()) }
     }
 
     /// Where the trace leaves open how many rounds of a loop ran: passes over what the log has of them, which is what the program
@@ -148,6 +204,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         match self.peek().filter(|_| self.is_open) {
             Some(Item::Run(run)) if run.is_certain || run.ended == Ended::Cut => {
                 self.equal.uncounted += u64::from(run.count);
+                // Nor does it tell how often they accessed something.
+                self.accesses.is_over = true;
                 self.next = None;
                 true
             }
@@ -177,6 +235,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         while self.next.is_none() {
             match self.log.next()? {
                 Item::Mode(mode) => self.log_mode.update(mode),
+                Item::Data(data) => self.accesses.log.push_back(data),
                 item => self.next = Some(item),
             }
         }
@@ -293,6 +352,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
 #[cfg(test)]
 mod tests {
     use tracewright_core::Isa;
+    use tracewright_isa::riscv::AccessKind;
 
     use super::*;
 
@@ -367,6 +427,39 @@ mod tests {
         assert_eq!(check(Log::Traps, &privileges(0), &one), (Ok(()), 7));
         let gap = [one[0], Item::Unknown(Unknown::Gap), one[1]];
         assert_eq!(parted(&gap, &one), (Parted::Unknown(Unknown::Gap), 4));
+    }
+
+    #[test]
+    fn accesses_are_compared_in_their_order() {
+        let one = run(0, 4, Ended::Taken);
+        let data = |kind, address, value| Data { kind, size: 4, address: Some(address), value };
+        let load = data(AccessKind::Load, 0x100, Some(7));
+        let store = data(AccessKind::Store, 0x200, Some(8));
+        let log = [Item::Data(load), Item::Data(store), one, one];
+        // A trace may tell them before instructions, or after them.
+        let late = [one, Item::Data(load), one, Item::Data(store)];
+        assert_eq!(check(Log::Traps, &late, &log), (Ok(()), 8));
+        let unknown = [Item::Data(Data { value: None, ..load }), Item::Data(Data { address: None, ..store })];
+        assert_eq!(check(Log::Traps, &[unknown[0], one, unknown[1], one], &log), (Ok(()), 8));
+        for other in [
+            Data { value: Some(6), ..load },
+            Data { address: Some(0), ..load },
+            Data { size: 8, ..load },
+            Data { kind: AccessKind::Amo, ..load },
+        ] {
+            let parted = Parted::Data { trace: Some(other), log: Some(load) };
+            assert_eq!(
+                check(Log::Traps, &[Item::Data(other), one, Item::Data(store), one], &log).0,
+                Err(parted)
+            );
+        }
+        let missing = Parted::Data { trace: None, log: Some(store) };
+        assert_eq!(check(Log::Traps, &[Item::Data(load), one, one], &log).0, Err(missing));
+        // Where one of the two has none, or has lost some, there is nothing to compare.
+        assert_eq!(check(Log::Traps, &[one, one], &log), (Ok(()), 8));
+        assert_eq!(check(Log::Traps, &late, &[one, one]), (Ok(()), 8));
+        let lost = [Item::Data(load), one, Item::DataLost, one];
+        assert_eq!(check(Log::Traps, &lost, &log), (Ok(()), 8));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::vec;
 
 use tracewright_core::Block;
-use tracewright_hart::{self as hart, Privilege, Sink};
+use tracewright_hart::{self as hart, Access, Privilege, Sink};
 
 use super::item::{Item, Mode, Trap};
 
@@ -30,6 +30,8 @@ pub struct Knows {
     pub interrupts: bool,
     /// The bits of a context that traces have.
     pub context: u64,
+    /// Whether the trace may tell accesses.
+    pub data: bool,
 }
 
 impl Items {
@@ -51,6 +53,12 @@ impl Sink for Items {
     #[inline]
     fn block(&mut self, block: &Block) {
         self.push(Item::Run(block.into()));
+    }
+
+    fn access(&mut self, access: &Access) {
+        if self.knows.data {
+            self.push(Item::Data(access.into()));
+        }
     }
 
     fn trap(&mut self, trap: &hart::Trap) {

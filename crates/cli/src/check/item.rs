@@ -1,6 +1,8 @@
 //! What is compared: what ran, as a trace and a log both tell it.
 
-use tracewright_core::{Block, Element, Ended, Exception, Flow, GapReason, Isa};
+use tracewright_core::{Block, DataAccess, DataKind, Element, Ended, Exception, Flow, GapReason, Isa};
+use tracewright_hart::Access;
+use tracewright_isa::riscv::AccessKind;
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +13,55 @@ pub enum Item {
     Trap(Trap),
     /// From now on it runs so.
     Mode(Mode),
+    /// Memory was accessed. Accesses are in their order, but not beside their instructions.
+    Data(Data),
+    /// Of a trace: accesses are missing here.
+    DataLost,
     /// Of a trace: from here on it is not known what ran.
     Unknown(Unknown),
+}
+
+/// An access to memory. What is not known is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// What was done.
+    pub kind: AccessKind,
+    /// Bytes.
+    pub size: u8,
+    /// Where.
+    pub address: Option<u64>,
+    /// What was loaded (also by an atomic operation), or stored.
+    pub value: Option<u64>,
+}
+
+impl Data {
+    /// Returns what both a log and a trace tell of an access; `None` of accesses that logs do not have.
+    fn of(access: &DataAccess) -> Option<Self> {
+        let &DataAccess { size, address, value, after, .. } = access;
+        let kind = match access.kind {
+            DataKind::Load => AccessKind::Load,
+            DataKind::Store => AccessKind::Store,
+            DataKind::Atomic(_) => AccessKind::Amo,
+            DataKind::StoreFailed | DataKind::CompareFailed | DataKind::Csr(_) => return None,
+        };
+        let value = value.filter(|_| !(kind == AccessKind::Amo && after));
+        Some(Self { kind, size, address, value })
+    }
+
+    /// Whether nothing that both know differs.
+    pub fn agrees(&self, other: &Self) -> bool {
+        let agree =
+            |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);
+        (self.kind, self.size) == (other.kind, other.size)
+            && agree(self.address, other.address)
+            && agree(self.value, other.value)
+    }
+}
+
+impl From<&Access> for Data {
+    fn from(&Access { kind, size, address, value, .. }: &Access) -> Self {
+        Self { kind, size, address: Some(address), value: Some(value) }
+    }
 }
 
 /// For whom instructions run. What is not known has not changed.
@@ -130,6 +179,8 @@ impl Item {
             Element::NoCode { .. } => Self::Unknown(Unknown::NoCode),
             Element::Mismatch(_) => Self::Unknown(Unknown::Mismatch),
             Element::UnknownPath { .. } => Self::Unknown(Unknown::Path),
+            Element::Data { access, .. } => Self::Data(Data::of(access)?),
+            Element::DataLost => Self::DataLost,
             _ => return None,
         })
     }
@@ -144,6 +195,10 @@ const RUN: u8 = 0;
 const TRAP: u8 = 1;
 const MODE: u8 = 2;
 const UNKNOWN: u8 = 3;
+const DATA: u8 = 4;
+const DATA_LOST: u8 = 5;
+
+const KINDS: [AccessKind; 3] = [AccessKind::Load, AccessKind::Store, AccessKind::Amo];
 
 impl Told {
     pub fn to_bytes(self) -> [u8; LEN] {
@@ -163,6 +218,11 @@ impl Told {
                 (MODE, privilege.unwrap_or(0), flags, [context.unwrap_or(0), 0, 0])
             }
             Item::Unknown(why) => (UNKNOWN, why as u8, 0, [0; 3]),
+            Item::Data(Data { kind, size, address, value }) => {
+                let flags = u8::from(address.is_some()) | u8::from(value.is_some()) << 1;
+                (DATA, kind as u8, flags, [address.unwrap_or(0), value.unwrap_or(0), size.into()])
+            }
+            Item::DataLost => (DATA_LOST, 0, 0, [0; 3]),
         };
         let mut bytes = [0; LEN];
         bytes[..3].copy_from_slice(&[kind, detail, flags]);
@@ -211,6 +271,13 @@ impl Told {
                 privilege: (flags & 1 != 0).then_some(detail),
                 context: (flags & 2 != 0).then_some(numbers[0]),
             }),
+            DATA => Item::Data(Data {
+                kind: KINDS.into_iter().find(|&kind| kind as u8 == detail).unwrap_or(AccessKind::Load),
+                address: (flags & 1 != 0).then_some(numbers[0]),
+                value: (flags & 2 != 0).then_some(numbers[1]),
+                size: numbers[2] as u8,
+            }),
+            DATA_LOST => Item::DataLost,
             _ => {
                 let all = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path];
                 let why = all.into_iter().find(|&why| why as u8 == detail).unwrap_or(Unknown::Gap);
@@ -244,7 +311,12 @@ mod tests {
         let unknown = [Unknown::Gap, Unknown::NoCode, Unknown::Mismatch, Unknown::Path].map(Item::Unknown);
         let modes = [(Some(3), None), (None, Some(u64::MAX)), (Some(0), Some(0))]
             .map(|(privilege, context)| Item::Mode(Mode { privilege, context }));
-        for item in runs.into_iter().chain(traps).chain(unknown).chain(modes) {
+        let data = KINDS.map(|kind| {
+            let (address, value) = (Some(u64::MAX), (kind != AccessKind::Amo).then_some(7));
+            Item::Data(Data { kind, size: 8, address, value })
+        });
+        let items = runs.into_iter().chain(traps).chain(unknown).chain(modes).chain(data);
+        for item in items.chain([Item::DataLost]) {
             let told = Told { offset: 0x1_0000_0001, item };
             assert_eq!(Told::from_bytes(&told.to_bytes()), told);
         }

@@ -10,8 +10,9 @@ use tracewright_etm::packet::{Exception, ReturnAddress};
 use tracewright_flow::Instructions;
 use tracewright_hart::cause;
 use tracewright_image::Image;
+use tracewright_isa::riscv::AccessKind;
 
-use super::item::{Item, Mode, Run, Trap, Unknown};
+use super::item::{Data, Item, Mode, Run, Trap, Unknown};
 use super::{Checked, Parted};
 use crate::decode::{disassembly, names, words};
 use crate::line::Line;
@@ -58,6 +59,8 @@ impl Side<'_> {
                 let both: Vec<_> = privilege.into_iter().chain(context).collect();
                 vec![format!("{:>18}  {}", "", both.join(", "))]
             }
+            Item::Data(data) => vec![format!("{:>18}  {}", "", access(data))],
+            Item::DataLost => vec![format!("{:>18}  accesses are missing", "")],
             Item::Unknown(why) => vec![format!("{:>18}  {}", "", unknown(*why))],
         }
     }
@@ -102,6 +105,23 @@ fn trap(trap: &Trap, is_arm: bool) -> String {
     text
 }
 
+/// `load of 4 bytes at 0x100, value 0x7`.
+fn access(data: &Data) -> String {
+    let kind = match data.kind {
+        AccessKind::Load => "load",
+        AccessKind::Store => "store",
+        AccessKind::Amo => "atomic operation",
+    };
+    let mut text = format!("{kind} of {} byte{}", data.size, if data.size == 1 { "" } else { "s" });
+    if let Some(address) = data.address {
+        let _ = write!(text, " at {address:#x}");
+    }
+    if let Some(value) = data.value {
+        let _ = write!(text, ", value {value:#x}");
+    }
+    text
+}
+
 /// ETMv4's name of an exception.
 fn arm(number: u64) -> &'static str {
     let number = u16::try_from(number).unwrap_or(u16::MAX);
@@ -128,6 +148,10 @@ impl Checked {
                 plural(instructions),
                 plural(traps)
             );
+            match self.equal.accesses {
+                0 => {}
+                count => text += &format!(", {count} access{}", if count == 1 { "" } else { "es" }),
+            }
             match (self.equal.open, self.equal.uncounted) {
                 (0, _) => {}
                 (_, 0) => {
@@ -162,6 +186,10 @@ impl Checked {
             Parted::Context { at, trace, log } => {
                 format!("{at:#x} ran in context {trace:#x} in the trace, in context {log:#x} in the log")
             }
+            Parted::Data { trace, log } => {
+                let of = |data: &Option<Data>| data.as_ref().map_or_else(|| "none".into(), access);
+                format!("accesses to memory differ: {} in the trace, {} in the log", of(trace), of(log))
+            }
             Parted::Unknown(why) => unknown(*why).into(),
             Parted::TraceEnds => "the trace ends, the log goes on".into(),
             Parted::LogEnds => "the log ends, the trace goes on".into(),
@@ -187,12 +215,16 @@ impl Checked {
                 (Some("privilege"), name(trace), name(log))
             }
             Some(Parted::Context { trace, log, .. }) => (Some("context"), Some(hex(trace)), Some(hex(log))),
+            Some(Parted::Data { trace, log }) => {
+                (Some("access"), trace.as_ref().map(access), log.as_ref().map(access))
+            }
             Some(Parted::Unknown(why)) => (Some("unknown"), Some(unknown(why).to_owned()), None),
             Some(Parted::TraceEnds) => (Some("trace ends"), None, None),
             Some(Parted::LogEnds) => (Some("log ends"), None, None),
         };
         let mut object = json!({
             "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
+            "accesses": self.equal.accesses,
             "left_open": self.equal.open, "uncounted_instructions": self.equal.uncounted,
             "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
             "log_error": self.log_error,

@@ -75,7 +75,7 @@ impl All<'_> {
             SourceProtocol::Etrace(source) => context_mask(&source.config.params),
             _ => u32::MAX.into(),
         };
-        let knows = Knows { values, interrupts: !isa.is_arm(), context };
+        let knows = Knows { values, interrupts: !isa.is_arm(), context, data: !isa.is_arm() };
         let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1);
         let mut checker = Checker::new(expected, kind, self.image, isa);
         let mut stopped = Tally::default();

@@ -90,7 +90,7 @@ fn image(ran: &Ran) -> Result<Image, Error> {
 fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
     let log = ran.log.clone();
     let expected = Expected::new(
-        Knows { values: true, interrupts: true, context: u32::MAX.into() },
+        Knows { values: true, interrupts: true, context: u32::MAX.into(), data: false },
         move |mut items| {
             let mut reader = match own::Reader::new(&log[..]) {
                 Ok(reader) => reader,
