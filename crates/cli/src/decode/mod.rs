@@ -345,7 +345,10 @@ impl All<'_> {
             _ => Detail::Blocks,
         };
         if opts.summary {
-            what.decode(&Totals { json: opts.json }, "")
+            match opts.limits.any() {
+                true => what.decode(&Totals::<true> { json: opts.json }, ""),
+                false => what.decode(&Totals::<false> { json: opts.json }, ""),
+            }
         } else if opts.json {
             let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
             what.decode(&Json { buffer, detail, clocks: self.clocks }, "")
