@@ -426,7 +426,7 @@ fn branches_of_a_part_are_those_of_its_blocks() {
         "--",
         "1000",
     ]);
-    let middle = std::fs::metadata(capture.join("trace.bin")).unwrap().len() / 2;
+    let middle = fs::metadata(capture.join("trace.bin")).unwrap().len() / 2;
     let (from, to) = (middle.to_string(), (middle + 100).to_string());
     let part = ["--from", &from, "--to", &to];
     let sum = json(&[&["merge", text(&capture), "-o", text(&kept)], &part[..]].concat());
