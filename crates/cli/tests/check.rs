@@ -130,7 +130,9 @@ fn all_threads_tell_the_same() {
             let decode =
                 |jobs| tracewright(&[&["decode", name(capture.path()), "--jobs", jobs], options].concat());
             let one = decode("1");
-            assert_eq!(one.status.code(), Some(0), "{program} {options:?}: {}", text(&one.stderr));
+            // How often the loop turned that some end in is not told, which is said.
+            let status = i32::from(text(&one.stderr).contains(" lower bound"));
+            assert_eq!(one.status.code(), Some(status), "{program} {options:?}: {}", text(&one.stderr));
             for jobs in ["2", "7"] {
                 let more = decode(jobs);
                 let what = format!("{program} {options:?} --jobs {jobs}");
@@ -397,11 +399,10 @@ fn damage_is_told() {
             one.stdout == seven.stdout && one.stderr == seven.stderr && one.status == seven.status,
             "{at}"
         );
-        noticed += usize::from(one.status.code() == Some(1));
-        if one.status.code() == Some(1) {
-            let told = text(&one.stdout);
-            assert!(told.contains("gap 0x") || told.contains("mismatch"), "{at}: {}", text(&one.stderr));
-        }
+        // The loop that it ends in is told as one of which nobody knows how often it turned, whatever is damaged.
+        assert_eq!(one.status.code(), Some(1), "{at}");
+        let told = text(&one.stdout);
+        noticed += usize::from(told.contains("gap 0x") || told.contains("mismatch"));
         let (status, stdout, _) = check(capture.path(), &capture.path().join("run.log"), &[]);
         let parted = status == Some(1) && stdout.starts_with("the trace and the log part");
         assert!(parted || one.stdout == good.stdout, "{at}: {stdout}");

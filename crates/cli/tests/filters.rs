@@ -14,11 +14,13 @@ fn tracewright(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap()
 }
 
-/// Runs a command that has to go well: standard output and error.
+/// Runs a command that has to go well: standard output and error. Programs without an operating system end in an endless loop, of which
+/// E-Trace does not tell how often it turned: that is said, and is no more than said.
 fn good(arguments: &[&str]) -> (String, String) {
     let output = tracewright(arguments);
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    let status = i32::from(errors.contains(" lower bound"));
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
     (String::from_utf8(output.stdout).unwrap(), errors)
 }
 
@@ -453,4 +455,34 @@ fn what_cannot_be_told_is_said() {
         let (_, errors) = good(verb);
         assert_eq!(errors.matches("instructions in").count(), 1, "{errors}");
     }
+}
+
+/// Of a part of the trace, the branches are those of its blocks: where one went, another one's target, is not counted outside.
+#[test]
+fn branches_of_a_part_are_those_of_its_blocks() {
+    let folder = Folder::new().unwrap();
+    let (capture, kept) = (folder.path().join("run"), folder.path().join("kept"));
+    good(&[
+        "record",
+        "-q",
+        "--protocol",
+        "etrace",
+        "-o",
+        text(&capture),
+        "programs/bin/sort.elf",
+        "--",
+        "1000",
+    ]);
+    let middle = fs::metadata(capture.join("trace.bin")).unwrap().len() / 2;
+    let (from, to) = (middle.to_string(), (middle + 100).to_string());
+    let part = ["--from", &from, "--to", &to];
+    let sum = json(&[&["merge", text(&capture), "-o", text(&kept)], &part[..]].concat());
+    let (rows, _) =
+        good(&[&["profile", text(&capture), "--format", "csv", "--rows", "blocks"], &part[..]].concat());
+    let column = rows.lines().next().unwrap().split(',').position(|name| name == "taken").unwrap();
+    let taken = rows.lines().skip(1).map(|row| row.split(',').nth(column).unwrap().parse::<u64>().unwrap());
+    let taken: u64 = taken.sum();
+    // Where the last one went is not in the part.
+    let known = sum["taken"].as_u64().unwrap();
+    assert!(taken > 10 && (known == taken || known + 1 == taken), "{known} of {taken}");
 }

@@ -123,6 +123,13 @@ fn every_verb_stops_after_so_many_instructions() {
     for jobs in ["2", "7"] {
         assert_eq!(counted(jobs).stdout, one.stdout, "--jobs {jobs}");
     }
+    // What only counts is stopped between parts of the file, where its tables are too large.
+    for jobs in ["1", "7"] {
+        partial(
+            &["profile", &run, "--max-memory", "0", "--jobs", jobs],
+            "what it tells takes more than 0 MiB",
+        );
+    }
     // A limit that is not reached changes nothing.
     let plenty = tracewright(&["profile", &run, "--json", "--max-instructions", "1000000000"]);
     let all = tracewright(&["profile", &run, "--json"]);

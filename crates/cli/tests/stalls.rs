@@ -17,11 +17,14 @@ fn tracewright(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root()).args(arguments).output().unwrap()
 }
 
-/// Runs a command that has to go well.
+/// Runs a command that has to go well. Programs without an operating system end in an endless loop, of which E-Trace does not tell how often
+/// it turned: that is said, and is no more than said.
 fn good(arguments: &[&str]) -> String {
     let output = tracewright(arguments);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let status = i32::from(errors.contains(" lower bound"));
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{errors}");
     text
 }
 

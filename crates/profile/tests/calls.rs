@@ -318,7 +318,7 @@ fn lost_returns_within_code_without_symbols() {
     let lost = Element::NoCode { address: 0x9000, space: MemorySpace::ANY };
     let run: Vec<_> = (0..50).flat_map(|_| [at(0x1010, CALL), at(0x1050, JUMP), lost]).collect();
     let said = said(&run);
-    assert!(said.starts_with("#0 ?16 +16 - +16 -"), "{said}");
+    assert!(said.starts_with("#0 ?10 +10 - +10 -"), "{said}");
     assert_eq!(said.matches('+').count(), said.matches('-').count() + 1, "{said}");
 }
 

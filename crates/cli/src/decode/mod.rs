@@ -354,7 +354,11 @@ impl All<'_> {
             _ => Detail::Blocks,
         };
         if opts.summary {
-            what.decode(&Totals { json: opts.json }, "", Form::json_if(opts.json))
+            let form = Form::json_if(opts.json);
+            match opts.limits.any() {
+                true => what.decode(&Totals::<true> { json: opts.json }, "", form),
+                false => what.decode(&Totals::<false> { json: opts.json }, "", form),
+            }
         } else if opts.json {
             let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
             what.decode(&Json { buffer, detail, clocks: self.clocks }, "", Form::Json)

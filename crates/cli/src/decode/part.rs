@@ -21,6 +21,8 @@ pub trait Print: Sync {
     const SILENT: bool = false;
     /// Whether blocks are only counted ([`counted`](Self::counted)): by node, without making any.
     const COUNTS: bool = false;
+    /// Whether instructions are compared with their limit. Who is never limited may leave it out, where it takes as long as the rest.
+    const LIMITED: bool = true;
     /// Whether all was decoded before: nobody wants to read again what it came to.
     const AGAIN: bool = false;
     /// Whether elements are shown one by one, mismatches among them. Others count: of a trace that the program does not explain they
@@ -55,13 +57,14 @@ pub trait Print: Sync {
     }
 }
 
-/// Prints nothing but, for programs, what it came to.
-pub struct Totals {
+/// Prints nothing but, for programs, what it came to. `LIMITED`: there is a limit of instructions.
+pub struct Totals<const LIMITED: bool> {
     pub json: bool,
 }
 
-impl Print for Totals {
+impl<const LIMITED: bool> Print for Totals<LIMITED> {
     const SILENT: bool = true;
+    const LIMITED: bool = LIMITED;
     type State = ();
 
     fn element(&self, _: &mut (), _: &mut Line, _: &At<'_>, _: &Element) {}
@@ -279,8 +282,8 @@ impl Limits {
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     /// Instructions that may still be told.
-    instructions: u64,
-    memory: usize,
+    pub instructions: u64,
+    pub memory: usize,
     /// The limit that was reached: nothing is told any more.
     pub reached: Option<Limit>,
 }
@@ -298,6 +301,11 @@ pub enum Limit {
 impl Quota {
     pub fn new(limits: Limits) -> Self {
         Self { instructions: limits.instructions, memory: limits.memory, reached: None }
+    }
+
+    /// So much was told of it.
+    pub fn spend(&mut self, tally: &Tally) {
+        self.instructions = self.instructions.saturating_sub(tally.instructions);
     }
 }
 
@@ -364,6 +372,8 @@ pub struct Out<'o, P: Print> {
     pub moment: Moment,
     pub range: Range,
     pub quota: &'o mut Quota,
+    /// Instructions that the part may have.
+    pub most: u64,
     /// Whether bytes that are not zero were passed over before the first synchronisation.
     pub passed_over: &'o mut bool,
     pub remembered: &'o mut Remembered,
@@ -451,7 +461,22 @@ impl<P: Print> Out<'_, P> {
     #[cold]
     fn stop(&mut self, limit: Limit) {
         self.quota.reached = Some(limit);
+        // So that no further block fits.
+        self.most = 0;
         self.part.tally.stopped += 1;
+    }
+
+    /// Counts a block, if it fits.
+    #[inline(always)]
+    fn count(&mut self, instructions: u32) -> bool {
+        let tally = &mut self.part.tally;
+        let sum = tally.instructions + u64::from(instructions);
+        if P::LIMITED && sum > self.most {
+            return false;
+        }
+        tally.instructions = sum;
+        tally.blocks += 1;
+        true
     }
 
     /// Tells the first instructions of the last block that may be told, and stops.
@@ -460,13 +485,11 @@ impl<P: Print> Out<'_, P> {
         if self.is_stopped() {
             return;
         }
-        let inside = 0..self.quota.instructions as u32;
+        let inside = 0..self.most.saturating_sub(self.part.tally.instructions) as u32;
         if let Some(part) = tracewright_profile::cut(self.image, self.space, block, &inside) {
             self.block(offset, &part);
         }
         self.stop(Limit::Instructions);
-        // So that no further block fits.
-        self.quota.instructions = 0;
     }
 
     /// Whether what a packet at `offset` tells is wanted.
@@ -552,13 +575,9 @@ impl<P: Print> Sink for Out<'_, P> {
             self.counted.now.set_space(self.space);
             return self.counted.now.element(offset, &Element::Block(*block));
         }
-        let count = u64::from(block.count);
-        if count > self.quota.instructions || self.is_stopped() {
+        if !self.count(block.count) {
             return self.last_block(offset, block);
         }
-        self.quota.instructions -= count;
-        self.part.tally.blocks += 1;
-        self.part.tally.instructions += count;
         self.print(offset, &Element::Block(*block));
         if self.print.memory(self.state) > self.quota.memory {
             self.stop(Limit::Memory);
@@ -569,6 +588,10 @@ impl<P: Print> Sink for Out<'_, P> {
     fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
         if !P::COUNTS {
             let node = graph.node(id);
+            // Nobody looks at the block.
+            if P::SILENT && self.range.is_all() && self.count(node.count()) {
+                return;
+            }
             self.block(offset, &node.block(node.ended(taken)));
         } else if self.wants(offset) {
             self.counted.now.node(offset, graph, id, taken);
@@ -591,7 +614,7 @@ impl<P: Print> Sink for Out<'_, P> {
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        !P::COUNTS && self.is_stopped()
+        P::LIMITED && !P::COUNTS && self.is_stopped()
     }
 
     fn forget(&mut self, graph: &Graph<'_>) {

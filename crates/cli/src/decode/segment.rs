@@ -96,6 +96,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         let (snapshot, handed_over) = (feed.snapshot, feed.handed_over);
         // What is short does not count.
         let began = snapshot.filter(|_| !part.is_short);
+        self.quota.spend(&part.tally);
         Ran { part, began, handed_over }
     }
 
@@ -106,6 +107,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         T::end(parser, &mut feed);
         feed.decoder.interrupt(lane.end(), &mut feed.out);
         feed.out.mark(lane.end().max(1) - 1);
+        self.quota.spend(&part.tally);
         part
     }
 
@@ -156,6 +158,7 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
             space: self.decoder.space(),
             moment: lane.moment,
             range,
+            most: if self.quota.reached.is_some() { 0 } else { self.quota.instructions },
             quota: &mut self.quota,
             passed_over: &mut self.passed_over,
             remembered: &mut self.remembered,

@@ -198,8 +198,8 @@ impl<'w> Build<'w> {
             return;
         }
         let count = walk.ran.at(address);
-        let frames = walk.program.frames(place);
-        let source = frames.first().and_then(|frame| frame.line);
+        let source = walk.program.source(place);
+        let frames = source.map(|_| walk.program.frames(place)).unwrap_or_default();
         let file = match source {
             Some(source) => {
                 let last = &self.coverage.files[walk.line.0 as usize];
