@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use tracewright_core::text::Printable;
 use tracewright_etm::{Params, Protocol, Registers};
 
 use crate::CoreKind;
@@ -55,7 +56,11 @@ impl FromStr for RawSource {
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "etm4" => Protocol::Etm4,
             "ete" => Protocol::Ete,
-            "etrace" => return Ok(Self::Etrace(Box::new(etrace::raw_source(parts)?))),
+            "etrace" => {
+                // The message may quote a file of parameters.
+                let source = etrace::raw_source(parts).map_err(|error| Printable(&error).to_string())?;
+                return Ok(Self::Etrace(Box::new(source)));
+            }
             other => return Err(format!("protocol {other:?}: expected etm4, ete or etrace")),
         };
         let mut registers = Registers { protocol, ..Registers::default() };

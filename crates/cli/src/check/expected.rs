@@ -50,6 +50,8 @@ impl Items {
 }
 
 impl Sink for Items {
+    const ACCESSES: bool = true;
+
     #[inline]
     fn block(&mut self, block: &Block) {
         self.push(Item::Run(block.into()));

@@ -122,14 +122,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let tables = Tables::new(&sources, &image, opts.sort);
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
+    if opts.timeline.is_some() && sources.len() != 1 {
+        let message = "--timeline draws one source: say which with --id";
+        return Err(Error::Message(message.into()));
+    }
     if let Some(path) = &opts.histogram {
         write(path, Form::Text, pictures::histogram(&title, &sources).as_bytes(), sources.is_empty())?;
     }
-    if let Some(path) = &opts.timeline {
-        let [source] = &mut sources[..] else {
-            let message = "--timeline draws one source: say which with --id";
-            return Err(Error::Message(message.into()));
-        };
+    if let (Some(path), [source]) = (&opts.timeline, &mut sources[..]) {
         write(path, Form::Text, pictures::timeline(&title, source, opts.top).as_bytes(), false)?;
     }
     let text = match opts.json {

@@ -169,7 +169,7 @@ pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
     args.extend(options);
     // A few bytes of trace can stand for billions of instructions: whoever reads foreign traces sets a limit.
     let decodes = !matches!(args[0].as_str(), "info" | "packets" | "stats");
-    if decodes && matches!(input.kind, Kind::Capture | Kind::Raw(_) | Kind::Profile) {
+    if decodes && matches!(input.kind, Kind::Capture | Kind::Raw(_)) {
         args.extend(["--max-instructions", "5000000"].map(String::from));
     }
     if matches!(input.kind, Kind::Capture | Kind::Raw(_) | Kind::Profile) && rng.one_in(3) {

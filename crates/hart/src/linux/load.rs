@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use super::elf::{Elf, ElfError};
 use super::errno::Errno;
@@ -125,15 +125,22 @@ fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     // A pipe, or a device, may never come to an end; a program names its dynamic linker.
     let is_plain = |about: fs::Metadata| match about.is_file() {
         true => Ok(()),
-        false => Err(io::Error::other("not a plain file")),
+        false => Err(not_plain()),
     };
     let bytes = fs::metadata(path).and_then(is_plain).and_then(|()| fs::read(path));
     bytes.map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
 }
 
+fn not_plain() -> io::Error {
+    io::Error::other("not a plain file")
+}
+
 /// Reads a file of the tree; also returns what tells it from all others.
 fn read_found(found: &Found) -> Result<(Vec<u8>, (u64, u64)), LoadError> {
     let failed = |error| LoadError { path: found.path.clone(), why: Why::Read(error) };
+    if found.stat().is_ok_and(|stat| stat.kind() != FileType::RegularFile) {
+        return Err(failed(not_plain()));
+    }
     let from_errno = |Errno(number)| io::Error::from_raw_os_error(number);
     let mut file = found.open(OFlags::RDONLY).map_err(|errno| failed(from_errno(errno)))?;
     let identity = Stat::of_file(&file).map_err(|errno| failed(from_errno(errno)))?.identity();
