@@ -1,6 +1,6 @@
 //! Data trace given anything. Each body is a plain function, for `cargo test` and for a fuzzer.
 
-use tracewright_core::{AtomicOp, DataAccess};
+use tracewright_core::{AtomicOp, DataAccess, DataKind};
 use tracewright_etrace::data::{
     self, AtomicRequest, Decoder, Diff, Encoder, LoadRequest, Pairing, Response, Value,
 };
@@ -87,7 +87,8 @@ pub fn data(bytes: &[u8]) {
         if encoder.access(access, &mut |packet| told.extend(decoder.packet(packet))) {
             let mut expected = *access;
             // A split access may have begun before addresses or values were left out, and have them all the same.
-            if first.no_address {
+            // Which CSR it was is always told.
+            if first.no_address && !matches!(access.kind, DataKind::Csr(_)) {
                 expected.address = None;
             }
             if first.no_data {

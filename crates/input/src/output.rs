@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::file::open_plain;
 use crate::folder::{CAPTURE_FILE, CHECKSUMS_FILE};
 use crate::problem::Problem;
 
@@ -120,7 +121,7 @@ fn is_ours(dir: &Path) -> io::Result<bool> {
     let (log, magic) = LOG;
     let mut start = Vec::new();
     if is_file(log) {
-        File::open(dir.join(log))?.take(magic.len() as u64).read_to_end(&mut start)?;
+        open_plain(&dir.join(log))?.take(magic.len() as u64).read_to_end(&mut start)?;
     }
     Ok(start == magic)
 }

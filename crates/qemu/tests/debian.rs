@@ -3,7 +3,7 @@
 mod support;
 
 use support::record;
-use tracewright_core::{Block, Ended};
+use tracewright_core::{Block, Ended, Flow};
 use tracewright_hart::{Sink, Trap};
 use tracewright_testkit::qemu::{Folder, Program};
 use tracewright_testkit::{debian, skip};
@@ -14,6 +14,11 @@ struct Follows {
     instructions: u64,
     /// Where execution goes on, if that is known.
     next: Option<u64>,
+    /// Whether programs call the kernel's helpers (`0xffff0fc0` and others: cmpxchg, TLS), which QEMU does itself. No plugin sees them,
+    /// so what follows an indirect jump is then unknown.
+    calls_helpers: bool,
+    /// Whether the last block ended with an indirect jump.
+    jumped: bool,
     wrong: Vec<String>,
 }
 
@@ -24,6 +29,7 @@ impl Sink for Follows {
         }
         self.instructions += u64::from(block.count);
         self.next = (block.ended != Ended::Taken).then_some(block.end);
+        self.jumped = block.class.flow == Flow::Indirect;
     }
 
     fn trap(&mut self, trap: &Trap) {
@@ -34,7 +40,11 @@ impl Sink for Follows {
     }
 
     fn lost(&mut self) {
-        self.wrong.push(format!("lost after {} instructions", self.instructions));
+        if self.calls_helpers && self.jumped {
+            self.next = None;
+        } else {
+            self.wrong.push(format!("lost after {} instructions", self.instructions));
+        }
     }
 }
 
@@ -67,7 +77,9 @@ fn logs_of_real_programs_are_whole() {
             assert!(recorded.status.success(), "{what}: {}", recorded.status);
             let threads: Vec<_> = recorded.log.threads().collect();
             for thread in threads {
-                let mut follows = Follows::default();
+                // Only processors older than Armv7 need the helpers.
+                let calls_helpers = architecture.name == "armel";
+                let mut follows = Follows { calls_helpers, ..Follows::default() };
                 let off = recorded.log.read(thread, &mut follows).unwrap();
                 let Follows { wrong, instructions, .. } = follows;
                 assert!(wrong.is_empty(), "{what} {thread}: {instructions}: {wrong:#?}");

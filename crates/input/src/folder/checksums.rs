@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ use super::FORMAT;
 use super::read::read as read_text;
 use super::text::quoted;
 use super::value::{Document, Table, Wrong};
+use crate::file::open_plain;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
 
@@ -126,7 +127,7 @@ pub(crate) fn write(folder: &OutputFolder, names: &[&str]) -> Result<(), Problem
     let _ = writeln!(text, "format = {FORMAT}\npiece = {PIECE:#x}");
     for name in names {
         let path = folder.path().join(name);
-        let sums = File::open(&path).and_then(FileSums::read).map_err(|error| cannot_write(&path, &error))?;
+        let sums = open_plain(&path).and_then(FileSums::read).map_err(|error| cannot_write(&path, &error))?;
         let _ = write!(text, "\n[[file]]\nname = {}\nbytes = {}\ncrc32 = \"", quoted(name), sums.bytes);
         for sum in &sums.sums {
             let _ = write!(text, "{sum:08x}");
