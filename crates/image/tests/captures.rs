@@ -139,7 +139,7 @@ fn a_kernel_module_has_its_functions() {
         let place = Place::Module { start: 0xffff_ff99_f589_6000, text };
         builder.elf("rq_stats.ko", bytes.clone().into(), place, ANY).unwrap();
         let image = builder.build();
-        assert_eq!(image.read(0xffff_ff99_f589_7000, ANY), &bytes[0x1000..0x12fc]);
+        assert_eq!(image.read(0xffff_ff99_f589_7000, ANY), expected);
         let region = image.region(0xffff_ff99_f589_7140, ANY).unwrap();
         assert_eq!(region.linked(0xffff_ff99_f589_7140), Some(0x140));
         assert_eq!(region.section_named(".text").unwrap().range.start, 0xffff_ff99_f589_7000);
