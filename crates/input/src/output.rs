@@ -16,8 +16,14 @@ use crate::problem::Problem;
 #[derive(Debug)]
 pub struct OutputFolder {
     dir: PathBuf,
-    /// Holds the lock.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for OutputFolder {
+    /// Releases the lock at once. Closing the file does not, while a process that another thread starts still has a copy of it.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 /// Files that make a folder one of ours.
@@ -62,7 +68,7 @@ impl OutputFolder {
         if !is_ours(&dir).map_err(failed)? {
             return refused("the folder is not empty and holds no capture: name a new folder");
         }
-        Ok(Self { dir, _lock: lock })
+        Ok(Self { dir, lock })
     }
 
     /// Returns where the folder is.
