@@ -75,7 +75,9 @@ impl All<'_> {
             SourceProtocol::Etrace(source) => context_mask(&source.config.params),
             _ => u32::MAX.into(),
         };
-        let knows = Knows { values, interrupts: !isa.is_arm(), context, data: !isa.is_arm() };
+        // Others tell an atomic operation as a load and a store, or leave out values.
+        let data = log.kind() == Kind::Own;
+        let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
         let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1);
         let mut checker = Checker::new(expected, kind, self.image, isa);
         let mut stopped = Tally::default();
