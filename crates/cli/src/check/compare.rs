@@ -58,7 +58,8 @@ pub struct Equal {
 /// How many runs are remembered.
 const LAST: usize = 4;
 
-/// How many accesses of one side wait for the other's. A side that has none at all lets them reach this.
+/// The number of accesses of one side that wait for those of the other. Comparing accesses ends where there are more, as when the
+/// other side has none at all.
 const WAITING: usize = 1 << 20;
 
 /// Accesses of both sides that were not compared yet: only one of the two has any.

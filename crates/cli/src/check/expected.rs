@@ -21,7 +21,7 @@ pub struct Items {
     knows: Knows,
 }
 
-/// What is known of traps and contexts.
+/// Facts that the log has, and that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knows {
     /// Their values.
@@ -30,7 +30,7 @@ pub struct Knows {
     pub interrupts: bool,
     /// The bits of a context that traces have.
     pub context: u64,
-    /// Whether the trace may tell accesses.
+    /// Whether its accesses are compared with those of the trace.
     pub data: bool,
 }
 
