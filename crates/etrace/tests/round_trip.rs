@@ -19,8 +19,9 @@ use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Trap, Walk};
 /// So many cases; `ROUND_TRIP_SEEDS=A-B` asks for others.
 const SEEDS: std::ops::Range<u64> = 0..2400;
 
-/// Others that once went wrong: a branch just before synchronisation, after which returns were taken for uncounted.
-const MORE: [u64; 3] = [10935, 34144, 37541];
+/// Others that once went wrong: a branch just before synchronisation, after which returns were taken for uncounted; with
+/// `irdepth`, places that execution came to again on a way that was not doubted.
+const MORE: [u64; 7] = [10935, 34144, 37541, 36204, 43629, 45916, 54811];
 
 /// A random execution, and a random encoder.
 struct Case {

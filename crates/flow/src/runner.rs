@@ -545,6 +545,11 @@ impl<'i> Runner<'i> {
         self.row(here).kind == Kind::Return
     }
 
+    /// Whether it does, and some call is open, known or not.
+    pub fn is_open_return(&mut self, here: NodeId) -> bool {
+        self.is_return(here) && self.calls.depth() > 0
+    }
+
     /// Where the jump at the end of `here` goes, if the trace leaves that out.
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);

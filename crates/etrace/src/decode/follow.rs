@@ -198,7 +198,7 @@ impl Decoder<'_> {
         }
         match self.next() {
             Next::Address(next) => next == to || self.is_at_return(),
-            Next::Indirect => true,
+            Next::Indirect | Next::Unknown => true,
         }
     }
 
@@ -432,10 +432,15 @@ impl Decoder<'_> {
     #[cold]
     pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
         let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return false };
+        // No return led there that the trace tells of.
+        let returns = match returns {
+            Returns::Depth { count, mask, .. } => Returns::Depth { count, mask, explicit: false },
+            other => other,
+        };
         let goal = Goal { address, inline: true, is_branch: false, returns };
         let skip = self.skip();
         let reached = self.runner.look_ahead(self.here, skip, Some(&goal), passed);
-        let is_doubt = matches!(reached, Reached::Inline(_));
+        let is_doubt = matches!(reached, Reached::Inline(_) | Reached::Several(_));
         if is_doubt {
             self.unknown_rounds(offset, address, sink);
         }

@@ -16,6 +16,8 @@ pub(super) enum Next {
     Address(u64),
     /// The instruction goes where only the trace can tell.
     Indirect,
+    /// It is a return that the trace may leave out, and its call is not known.
+    Unknown,
 }
 
 /// A part of a block.
@@ -72,7 +74,7 @@ impl Decoder<'_> {
         if let Some(next_occurrence) = reported {
             let start = match next {
                 Next::Address(start) => Some(start),
-                Next::Indirect => None,
+                Next::Indirect | Next::Unknown => None,
             };
             let isa = self.runner.isa();
             sink.element(offset, &Element::UnknownPath { start, next: next_occurrence, isa, count: None });
@@ -158,7 +160,7 @@ impl Decoder<'_> {
         let start = if here == self.here && self.at.is_some() {
             match self.close_at(offset, false, sink) {
                 Next::Address(next) => Some(next),
-                Next::Indirect => None,
+                Next::Indirect | Next::Unknown => None,
             }
         } else {
             Some(self.runner.graph().node(here).start())
@@ -229,6 +231,7 @@ impl Decoder<'_> {
             Flow::Pair | Flow::Indirect | Flow::Direct if taken => {
                 match self.runner.inferred_target(self.here) {
                     Some(to) => Next::Address(to),
+                    None if self.runner.is_open_return(self.here) => Next::Unknown,
                     None => Next::Indirect,
                 }
             }

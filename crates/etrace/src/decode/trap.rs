@@ -35,6 +35,8 @@ impl Decoder<'_> {
                     Next::Address(next) => (Some(next), false, own.map_or(Epc::Unknown, Epc::Other)),
                     // Nothing but this packet says where it went; the exception came there.
                     Next::Indirect => (own, true, Epc::Own),
+                    // If the return was left out, nothing says where it went.
+                    Next::Unknown => (None, false, Epc::Unknown),
                 }
             }
             // Another trap before the first instruction of the handler.
