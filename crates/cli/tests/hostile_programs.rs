@@ -78,6 +78,103 @@ fn a_program_does_not_leave_its_root() {
     assert!(root.join("a2/etc/made").exists() && root.join("a2/etc/folder").exists());
 }
 
+/// The program could rename the folder of the recording, and put a link in its place.
+#[test]
+fn nothing_is_recorded_where_the_program_may_change_it() {
+    let folder = Folder::new().unwrap();
+    let root = &folder.path().join("root");
+    fs::create_dir(root).unwrap();
+    fs::copy("../../programs/bin/args.elf", root.join("args")).unwrap();
+    std::os::unix::fs::symlink(root, root.with_file_name("link")).unwrap();
+    let (root_name, link) = (root.to_str().unwrap(), root.with_file_name("link"));
+    for output in [root.join("out"), root.join("new/out"), link.join("out"), root.join("../root/out")] {
+        for option in ["-o", "--log", "--listing", "--summary"] {
+            let how =
+                ["record", "--root", root_name, "--writable", option, output.to_str().unwrap(), "/args"];
+            let output = tracewright(&how);
+            assert_eq!(output.status.code(), Some(2), "{how:?}");
+            assert!(stderr(&output).contains("is in --root"), "{}", stderr(&output));
+        }
+    }
+    assert_eq!(fs::read_dir(root).unwrap().count(), 1);
+}
+
+/// A mapped file that is no program is not read.
+#[test]
+fn a_huge_file_that_is_mapped() {
+    const MAP: &str = r#"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int main(void) {
+    int file = open("/huge", O_RDWR | O_CREAT, 0644);
+    if (ftruncate(file, 1ll << 40)) return 1;
+    return mmap(0, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED;
+}
+"#;
+    let folder = Folder::new().unwrap();
+    let source = folder.write("map.c", MAP.as_bytes()).unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let compiled = Command::new("riscv64-linux-gnu-gcc")
+        .arg("-static")
+        .arg(&source)
+        .arg("-o")
+        .arg(root.join("map"))
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return skip("a_huge_file_that_is_mapped", "no riscv64-linux-gnu-gcc");
+    }
+    let output = tracewright(&["record", "-q", "--root", root.to_str().unwrap(), "--writable", "/map"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+/// A recording that does not begin leaves an earlier one as it is.
+#[test]
+fn an_earlier_recording_is_kept_until_the_next_begins() {
+    let folder = Folder::new().unwrap();
+    let out = folder.path().join("out");
+    let (out_name, log) = (out.to_str().unwrap(), out.join("run.log"));
+    assert_eq!(
+        tracewright(&["record", "-q", "-o", out_name, "programs/bin/args.elf"]).status.code(),
+        Some(0)
+    );
+    let recorded = fs::read(&log).unwrap();
+    for (more, status) in [
+        (&["not-there.elf"][..], 2),
+        (&["--from", log.to_str().unwrap()], 2),
+        (&["--timing", "print"], 0),
+        (&["--timing", "no-such-model", "programs/bin/args.elf"], 2),
+    ] {
+        let output = tracewright(&[&["record", "-o", out_name], more].concat());
+        assert_eq!(output.status.code(), Some(status), "{more:?}: {}", stderr(&output));
+        assert_eq!(fs::read(&log).unwrap(), recorded, "{more:?}");
+        assert!(out.join("summary.json").is_file(), "{more:?}");
+    }
+}
+
+/// Who reads the listing may go: what else is written is whole.
+#[test]
+fn a_closed_listing_does_not_cut_a_capture() {
+    let folder = Folder::new().unwrap();
+    // lui t0, 0x200; again: addi t0, t0, -1; bnez t0, again; li a7, 93; li a0, 0; ecall
+    let words = [0x0020_02b7_u32, 0xfff2_8293, 0xfe02_9ee3, 0x05d0_0893, 0x513, 0x73];
+    let program =
+        folder.write("loop", &elf::elf(false, 0x10000, &words.map(u32::to_le_bytes).concat())).unwrap();
+    let (cut, whole) = (folder.path().join("cut"), folder.path().join("whole"));
+    let how = |out: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+        command.args(["record", "-q", "--protocol", "etrace", "-o"]).args([out, &program]);
+        command
+    };
+    let mut child = how(&cut).args(["--listing", "-"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(how(&whole).status().unwrap().success());
+    assert_eq!(fs::read(cut.join("trace.bin")).unwrap(), fs::read(whole.join("trace.bin")).unwrap());
+}
+
 /// A link in the root leads where it leads for the program, not where it leads on the host.
 #[test]
 fn the_program_is_looked_for_inside_the_root() {

@@ -151,7 +151,9 @@ fn known(
     {
         return Some(("counts and times before a packet that is cut off by the end", skip(survivors, 0)));
     }
-    if our == Some(Element::ExceptionReturn) && their != our {
+    let is_a64 =
+        before.iter().rev().find_map(|line| block(Some(line))).is_some_and(|block| block.isa == Isa::A64);
+    if our == Some(Element::ExceptionReturn) && their != our && !is_a64 {
         return Some(("return from an exception in A32 or T32", skip(1, 0)));
     }
     if let (Some(a), Some(b)) = (block(ours.first()), block(theirs.first())) {
@@ -227,12 +229,14 @@ fn known(
     }
     let is_new =
         |line: &Listed| matches!(&line.element, Err(text) if text.contains("Realm") || text.contains("Root"));
-    if is_no_code(ours.first()) && before.iter().any(is_new) {
+    let is_context = |line: &&Listed| is_new(line) || matches!(line.element, Ok(Element::Context(..)));
+    if is_no_code(ours.first()) && before.iter().rev().find(is_context).is_some_and(is_new) {
         return Some(("memory of root and realm", Known::End));
     }
     match (our, their) {
         (Some(Element::Context(a, _)), Some(Element::Context(b, _)))
-            if (Context { vmid: a.vmid, context_id: a.context_id, ..b }) == a =>
+            if (Context { vmid: a.vmid, context_id: a.context_id, ..b }) == a
+                && (ours_at.saturating_sub(20)..=ours_at).any(|at| packet(at).contains("I_TRACE_INFO")) =>
         {
             Some(("IDs of a context after a Trace Info", skip(1, 1)))
         }

@@ -11,6 +11,10 @@ use crate::{Privilege, Sink, Trap};
 
 /// Instructions after which to look whether somebody asked for a stop.
 const LOOK: u64 = 1 << 20;
+/// Exceptions in a row, without an instruction that retires, after which to look.
+const LOOK_AT_EXCEPTIONS: u64 = 1 << 10;
+/// A program that raises more exceptions in a row never executes anything again. A program may wait a million system calls long.
+const MOST_EXCEPTIONS: u64 = 2_000_000;
 
 /// A hart in its machine.
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Hart<M> {
     told_context: Option<u64>,
     epoch: u64,
     stop: Arc<AtomicBool>,
+    /// Exceptions in a row, and how many instructions had retired before them.
+    fruitless: (u64, u64),
 }
 
 impl<M: Machine> Hart<M> {
@@ -49,6 +55,7 @@ impl<M: Machine> Hart<M> {
             told_context: None,
             epoch,
             stop: Arc::default(),
+            fruitless: (0, 0),
         }
     }
 
@@ -227,6 +234,7 @@ impl<M: Machine> Hart<M> {
     #[cold]
     fn exception<S: Sink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
         self.cut(sink);
+        self.check_progress()?;
         let pc = self.core.pc;
         let Exception { cause, value } = exception;
         let served = match self.machine.exception(&mut self.core, exception) {
@@ -243,6 +251,22 @@ impl<M: Machine> Hart<M> {
         self.started = (self.core.pc, 0);
         self.tell_context(sink);
         Ok(())
+    }
+
+    /// Limits and requests to stop are looked at when instructions retire: exceptions alone must not go on for ever.
+    fn check_progress(&mut self) -> Result<(), Stop> {
+        let retired = self.core.instret;
+        let (count, before) = self.fruitless;
+        let count = if before == retired { count + 1 } else { 1 };
+        self.fruitless = (count, retired);
+        if count > MOST_EXCEPTIONS {
+            let how = format!("{MOST_EXCEPTIONS} exceptions in a row, the last at {:#x}", self.core.pc);
+            return Err(Stop::Fault(how));
+        }
+        match count % LOOK_AT_EXCEPTIONS == 0 && self.stop.load(Ordering::Relaxed) {
+            true => Err(Stop::Asked),
+            false => Ok(()),
+        }
     }
 
     /// Whether an interrupt was taken.

@@ -14,8 +14,8 @@ pub struct Retired {
     pub pc: u64,
     /// Its bits, a compressed one's in the low half. 0 with a trap where they are not told.
     pub bits: u32,
-    /// Its length in bytes: 2 or 4; 0 where the bits are not told. Without a trap, this is then the first instruction of a block
-    /// of which they are not known; the others are not told.
+    /// Its length in bytes: 2 or 4; 0 where the bits are not told. Without a trap, 0 stands for all
+    /// instructions from here to the end of the block: their code is not known.
     pub len: u8,
     /// What it ran in, if that is told.
     pub privilege: Option<Privilege>,

@@ -2,10 +2,13 @@
 //! than the host has descriptors.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use tracewright_core::Block;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
-use tracewright_hart::{Core, Exception, Hart, Machine, Stop, cause};
+use tracewright_hart::{Core, Exception, Hart, Machine, Sink, Stop, Trap, cause};
 
 #[path = "support/elf.rs"]
 mod elf;
@@ -196,4 +199,56 @@ fn a_program_leaves_descriptors_to_the_tool() {
     assert!(opened > 3);
     let held: Result<Vec<_>, _> = (0..32).map(|_| std::fs::File::open("/dev/null")).collect();
     assert!(held.is_ok(), "after {opened} folders: {held:?}");
+}
+
+/// Where a signal's frame has the registers, the pc first.
+const REGISTERS: u32 = 304;
+
+/// A return from a signal to the very call that makes it: nothing retires, so that no limit of instructions is reached.
+#[test]
+fn exceptions_alone_do_not_go_on_for_ever() {
+    let call = LINUX as u32 + 7 * 4;
+    let words = [
+        addi(2, 2, -2032),
+        call & 0xffff_f000 | 0x2b7,
+        addi(5, 5, (call & 0xfff) as i32),
+        sd(5, REGISTERS),
+        sd(2, REGISTERS + 2 * 8),
+        addi(17, 0, 139),
+        sd(17, REGISTERS + 17 * 8),
+        ECALL,
+    ];
+    let stop = run_linux("again", &words);
+    assert!(is_fault(&stop, "exceptions in a row"), "{stop:?}");
+
+    // Somebody may ask it to stop before.
+    struct Asker(Arc<AtomicBool>);
+    impl Sink for Asker {
+        fn block(&mut self, _: &Block) {}
+        fn trap(&mut self, _: &Trap) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let scratch = Scratch::new("asked", &elf(false, LINUX, &bytes(&words)));
+    let (core, linux) = scratch.load(16 << 20).unwrap();
+    let mut hart = Hart::new(core, linux);
+    let asker = &mut Asker(Arc::default());
+    hart.stop_when(Arc::clone(&asker.0));
+    assert_eq!(hart.run(u64::MAX, asker), Stop::Asked);
+}
+
+/// A dynamic linker that is no program is not read to its end.
+#[test]
+fn a_huge_file_as_dynamic_linker() {
+    let code = ECALL.to_le_bytes();
+    let segments = [(LINUX, &code[..]), (LINUX + 0x1000, b"/huge\0")];
+    let segments = segments.map(|(address, bytes)| Segment { address, bytes, zeros: 0 });
+    let mut program = elf_of(false, LINUX, &segments);
+    // PT_INTERP
+    program[64 + 56] = 3;
+    let scratch = Scratch::new("linker", &program);
+    let huge = std::fs::File::create(scratch.0.join("root/huge")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    let error = scratch.load(16 << 20).unwrap_err().to_string();
+    assert!(error.contains("it is not ELF"), "{error}");
 }

@@ -52,7 +52,7 @@ impl Keep {
         };
         let listing = match &opts.listing {
             None => None,
-            Some(path) => Some(listing(path, xlen)?),
+            Some(path) => Some(listing(path, xlen, opts.listing_is_all())?),
         };
         Ok(Self { log, listing })
     }
@@ -81,7 +81,10 @@ impl Keep {
             let mut lines = lines.borrow_mut();
             let written = std::mem::replace(&mut lines.written, Ok(()));
             let flushed = written.and_then(|()| lines.out.flush());
-            kept.failed = kept.failed.or(flushed.err().map(Error::from));
+            let failed = flushed.err().map(Error::from);
+            // The reader of the listing has gone, and what else is written is whole.
+            let failed = failed.filter(|error| opts.listing_is_all() || !error.is_broken_pipe());
+            kept.failed = kept.failed.or(failed);
         }
         kept
     }
@@ -109,14 +112,18 @@ fn log(opts: &Opts, path: &Path, xlen: Xlen) -> io::Result<Log> {
     })
 }
 
-/// A line for each instruction: cycle, address, bits, text, memory access.
-fn listing(path: &Path, xlen: Xlen) -> Result<(Listing, Rc<RefCell<Lines>>), Error> {
+/// A line for each instruction: cycle, address, bits, text, memory access. When its reader goes, the run ends if nothing else is
+/// written.
+fn listing(path: &Path, xlen: Xlen, is_all: bool) -> Result<(Listing, Rc<RefCell<Lines>>), Error> {
     let lines = Rc::new(RefCell::new(Lines { out: Output::open(path, Form::Text)?, written: Ok(()) }));
     let to = Rc::clone(&lines);
     let take = move |retired: &Retired| {
         let Lines { out, written } = &mut *to.borrow_mut();
         if written.is_ok() {
-            *written = ending(line(out, retired, xlen));
+            *written = match line(out, retired, xlen) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !is_all => Err(error),
+                result => ending(result),
+            };
         }
     };
     Ok((Retirements::new(Box::new(take)), lines))

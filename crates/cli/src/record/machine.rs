@@ -47,6 +47,21 @@ pub struct LinuxArgs {
 }
 
 impl LinuxArgs {
+    /// Refuses a file that is to be written below a root in which the program may rename folders and make links: it could lead the
+    /// recording to anywhere.
+    pub fn refuse_inside(&self, path: &Path) -> Result<(), Error> {
+        let Some(root) = self.root.as_deref().filter(|_| self.writable) else { return Ok(()) };
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        let parent = whole.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
+        match root.canonicalize().ok().zip(parent) {
+            Some((root, parent)) if parent.starts_with(&root) => Err(Error::Message(format!(
+                "{}: is in --root, where the program may change everything: name a place elsewhere",
+                path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// What is for Linux only means nothing here.
     fn refuse(&self) -> Result<(), Error> {
         let given = [
@@ -84,7 +99,8 @@ pub struct BareArgs {
     #[arg(long)]
     misaligned: bool,
 
-    /// Let the program read the files below this folder, by asking the host (HTIF), as a proxy kernel does. If not given, it is refused.
+    /// Let the program read files below this folder through the host interface (HTIF), as a proxy kernel does. Without it, such
+    /// requests are refused.
     #[arg(long, value_name = "FOLDER")]
     host_files: Option<PathBuf>,
 

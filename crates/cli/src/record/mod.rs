@@ -12,6 +12,7 @@ mod summary;
 mod watch;
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -233,6 +234,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     if opts.protocol.is_none() && opts.port.asked().is_some() {
         return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
     }
+    for path in [&opts.output, &opts.log, &opts.listing, &opts.summary].into_iter().flatten() {
+        opts.linux.refuse_inside(path)?;
+    }
     if opts.protocol.is_some() {
         if opts.output.is_none() {
             return Err(Error::Message("--protocol: say where the capture goes, with -o DIR".into()));
@@ -243,13 +247,27 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
             return Err(Error::Message(message.into()));
         }
         let claimed = OutputFolder::claim(folder)?;
-        // Those of an earlier recording, or links that have their names.
-        claimed.remove("run.log")?;
-        claimed.remove("summary.json")?;
+        // Files of an earlier recording are replaced when this one begins. Links are not written through.
+        for name in ["run.log", "summary.json"] {
+            if folder.join(name).is_symlink() {
+                claimed.remove(name)?;
+            }
+        }
         (opts.log, opts.summary) = (Some(folder.join("run.log")), Some(folder.join("summary.json")));
         return run_with(&opts);
     }
     run_with(&opts)
+}
+
+/// Fails if `output` is the file that is read.
+fn refuse_itself(input: &Path, output: &Path) -> Result<(), Error> {
+    let which = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    match which(input).is_some_and(|input| which(output) == Some(input)) {
+        true => {
+            Err(Error::Message(format!("{}: is the log that is read: write to another", output.display())))
+        }
+        false => Ok(()),
+    }
 }
 
 fn run_with(opts: &Opts) -> Result<Outcome, Error> {
@@ -258,6 +276,9 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         return Ok(Outcome::Good);
     }
     if let Some(log) = &opts.from {
+        for output in [&opts.log, &opts.listing, &opts.summary].into_iter().flatten() {
+            refuse_itself(log, output)?;
+        }
         return from::run(opts, log);
     }
     let Some(program) = &opts.program else {
@@ -333,7 +354,12 @@ fn trace(
     delta: Option<DeltaSettings>,
     programs: &[ImageFile],
 ) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
-    let (Some(Protocol::Etrace), Some(dir)) = (opts.protocol, &opts.output) else { return Ok((None, None)) };
+    let Some(dir) = &opts.output else { return Ok((None, None)) };
+    if opts.protocol != Some(Protocol::Etrace) {
+        // That of an earlier recording must not be taken for this one's.
+        let _ = std::fs::remove_file(dir.join("summary.json"));
+        return Ok((None, None));
+    }
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let mut settings = Settings::new(isa);
     if let Some(resync) = opts.ring.resync(delta.is_some()) {
@@ -519,6 +545,11 @@ impl Ran {
 }
 
 impl Opts {
+    /// Whether nothing is written but the listing.
+    fn listing_is_all(&self) -> bool {
+        self.output.is_none() && self.log.is_none() && self.summary.is_none()
+    }
+
     /// What is recorded: the name of its file.
     fn name(&self) -> String {
         let path = self.from.as_ref().or(self.program.as_ref());

@@ -15,18 +15,29 @@ use crate::output::say;
 /// The program's files, for their symbols.
 pub struct Places(Image);
 
-/// Those of a program under Linux: each file that was mapped, where its first byte was.
+/// Those of a program under Linux: each file that was mapped, where its first byte was. All together, no more is read than of one
+/// program.
 pub fn linux(mapped: &[Mapped]) -> Places {
     let mut builder = Image::builder();
     let mut done: Vec<&Path> = Vec::new();
+    let mut left = MAX_PROGRAM;
     for map in mapped.iter().filter(|map| map.offset == 0) {
         if done.contains(&map.path.as_path()) {
             continue;
         }
         done.push(&map.path);
-        if let Some(bytes) = bytes(&map.path) {
+        if !is_elf(&map.path) {
+            continue;
+        }
+        if let Ok(bytes) = read_plain(&map.path, left) {
+            left -= bytes.len() as u64;
             // A file without symbols is still a name. What cannot be read has none.
-            let _ = builder.elf(&map.path.display().to_string(), bytes, Some(map.address), MemorySpace::ANY);
+            let _ = builder.elf(
+                &map.path.display().to_string(),
+                Bytes::new(bytes),
+                Some(map.address),
+                MemorySpace::ANY,
+            );
         }
     }
     Places(builder.build())
@@ -52,14 +63,10 @@ fn is_elf(path: &Path) -> bool {
 /// That of a program without an operating system.
 pub fn file(path: &Path) -> Places {
     let mut builder = Image::builder();
-    if let Some(bytes) = bytes(path) {
-        let _ = builder.elf(&path.display().to_string(), bytes, None, MemorySpace::ANY);
+    if let Ok(bytes) = read_plain(path, MAX_PROGRAM) {
+        let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), None, MemorySpace::ANY);
     }
     Places(builder.build())
-}
-
-fn bytes(path: &Path) -> Option<Bytes> {
-    read_plain(path, MAX_PROGRAM).ok().map(Bytes::new)
 }
 
 impl Places {

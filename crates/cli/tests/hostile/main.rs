@@ -23,9 +23,6 @@ use process::Worker;
 use tracewright_testkit::Rng;
 use tracewright_testkit::hostile::{damage_bytes, damage_text};
 
-/// Whether names, paths and messages of foreign files are printed without control characters.
-const FOREIGN_TEXT_IS_ESCAPED: bool = true;
-
 /// All verbs but demo, which reads nothing.
 const VERBS: [&str; 13] = [
     "annotate", "coverage", "decode", "diff", "encode", "info", "merge", "packets", "profile", "record",

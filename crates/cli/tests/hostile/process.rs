@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tracewright_core::text::is_unprintable;
 
 /// Seconds of processor time that a run may take.
 const CPU_SECONDS: u32 = 10;
@@ -136,12 +137,10 @@ impl Worker {
         if args.iter().any(|arg| arg == "--json") && !is_cut {
             parse_json(stdout)?;
         }
-        if super::FOREIGN_TEXT_IS_ESCAPED {
-            if !is_record && !args.iter().any(|arg| arg == "-") {
-                no_controls("stdout", stdout)?;
-            }
-            no_controls("stderr", stderr)?;
+        if !is_record && !args.iter().any(|arg| arg == "-") {
+            no_controls("stdout", stdout)?;
         }
+        no_controls("stderr", stderr)?;
         self.check_files(status.code(), is_record, before)
     }
 
@@ -199,12 +198,8 @@ fn parse_json(bytes: &[u8]) -> Result<(), String> {
 /// No character that does something to a terminal, but for ends of lines and tabulators.
 fn no_controls(name: &str, bytes: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(bytes);
-    let is_bad = |c: &char| {
-        let is_bidi =
-            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        c.is_control() && !matches!(c, '\n' | '\t') || is_bidi
-    };
-    match text.lines().find(|line| line.chars().any(|c| is_bad(&c))) {
+    let is_bad = |c: char| is_unprintable(c) && c != '\t';
+    match text.split('\n').find(|line| line.chars().any(is_bad)) {
         Some(line) => Err(format!("{name} has a control character: {line:?}")),
         None => Ok(()),
     }

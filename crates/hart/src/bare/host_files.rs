@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::linux::paths::{Mount, Place, Tree};
+use crate::linux::paths::{Place, Tree};
 
 /// A folder whose files may be read.
 #[derive(Debug)]
@@ -27,8 +27,7 @@ impl HostFiles {
     /// When it cannot be opened.
     pub fn below(folder: &Path) -> io::Result<Self> {
         let (here, whole) = (std::env::current_dir()?, folder.canonicalize()?);
-        let mount = Mount { at: "/".into(), host: whole.clone(), writable: false };
-        let tree = Tree::new(vec![mount], PathBuf::new()).map_err(|(_, error)| error)?;
+        let tree = Tree::of_folder(&whole)?;
         let folders = [normal(&here.join(folder)), whole];
         Ok(Self { tree, folders, here })
     }

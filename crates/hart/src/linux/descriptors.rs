@@ -81,7 +81,7 @@ pub struct OpenFolder {
     /// Which.
     pub folder: Folder,
     /// Names, numbers and kinds of what is in it; filled when first asked for.
-    pub entries: Option<Vec<Entry>>,
+    pub entries: Option<Arc<[Entry]>>,
     /// How many of them were told.
     pub told: usize,
 }

@@ -9,6 +9,9 @@ use object::{Endianness, FileKind};
 use crate::bare::MOST_HEADERS;
 use crate::memory::Rights;
 
+/// What an ELF file begins with.
+pub(super) const MAGIC: &[u8] = b"\x7fELF";
+
 /// A RISC-V program, or its dynamic linker.
 #[derive(Debug)]
 pub struct Elf<'a> {
@@ -64,7 +67,7 @@ impl fmt::Display for ElfError {
 impl<'a> Elf<'a> {
     /// Reads an ELF file.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ElfError> {
-        if !bytes.starts_with(b"\x7fELF") {
+        if !bytes.starts_with(MAGIC) {
             return Err(ElfError::Foreign(not_elf(bytes)));
         }
         match FileKind::parse(bytes) {

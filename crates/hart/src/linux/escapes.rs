@@ -303,3 +303,56 @@ fn nothing_outside_is_found_while_the_host_swaps_names() {
     assert!(opened > 0 && swaps > 100, "{opened} opened, {swaps} swaps");
     assert_eq!(state(&outside), before, "the program changed what is outside");
 }
+
+/// What Linux makes is not the host's: nothing is put in its place.
+#[test]
+fn folders_that_linux_makes_cannot_be_replaced() {
+    let mut guest = Guest::new("escape-made");
+    let before = state(&guest.root());
+    for name in ["/dev", "/proc", "/sys", "/proc/self"] {
+        assert!(guest.open(CWD, name, O_CREAT_WRITE) < 0, "open {name}");
+        let (at, from) = (guest.text(0, name), guest.text(1, "/a"));
+        assert!(guest.call(numbers::MKDIRAT, &[CWD, at, 0o755]) < 0, "mkdir {name}");
+        assert!(guest.call(numbers::SYMLINKAT, &[from, CWD, at]) < 0, "symlink {name}");
+        assert!(guest.call(numbers::RENAMEAT2, &[CWD, from, CWD, at, 0]) < 0, "rename to {name}");
+        assert!(guest.call(numbers::LINKAT, &[CWD, from, CWD, at, 0]) < 0, "link to {name}");
+    }
+    assert_eq!(state(&guest.root()), before);
+}
+
+/// Each folder on the way to a descriptor is kept once, and paths do not grow without end.
+#[test]
+fn folders_within_folders_take_little_memory() {
+    const ENAMETOOLONG: i64 = -36;
+    let mut guest = Guest::new("escape-deep");
+    let name = "d".repeat(255);
+    let mut depth = 0;
+    let result = loop {
+        let at = guest.text(0, &name);
+        assert_eq!(guest.call(numbers::MKDIRAT, &[CWD, at, 0o755]), 0);
+        match guest.call(numbers::CHDIR, &[at]) {
+            0 => depth += 1,
+            error => break error,
+        }
+    };
+    assert_eq!(result, ENAMETOOLONG);
+    assert!((10..20).contains(&depth), "{depth}");
+}
+
+/// A file offset near the end, and more bytes than one call moves.
+#[test]
+fn extreme_lengths_and_offsets() {
+    let mut guest = Guest::new("escape-lengths");
+    let (null, zero) = (guest.open(CWD, "/dev/null", 2) as u64, guest.open(CWD, "/dev/zero", 0) as u64);
+    let offset = guest.text(0, "");
+    guest.core.memory.write(offset, &(-2_i64).to_le_bytes()).unwrap();
+    assert_eq!(guest.call(numbers::SENDFILE, &[null, zero, offset, 10]), 10);
+    // 1,024 times 2 GiB to nowhere: Linux moves 0x7ffff000 bytes.
+    let vectors = guest.call(numbers::MMAP, &[0, 1 << 31, 3, 0x22, u64::MAX, 0]) as u64;
+    assert!((vectors as i64) > 0);
+    for index in 0..1024 {
+        let vector = [vectors.to_le_bytes(), (1_u64 << 31).to_le_bytes()].concat();
+        guest.core.memory.write(vectors + index * 16, &vector).unwrap();
+    }
+    assert_eq!(guest.call(numbers::WRITEV, &[null, vectors, 1024]), 0x7fff_f000);
+}

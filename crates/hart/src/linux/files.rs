@@ -136,6 +136,8 @@ impl Linux {
     ) -> Answer {
         let mut done = 0;
         for (address, len) in guest::vectors(core, vectors[0], vectors[1])? {
+            // Linux moves no more in one call.
+            let len = len.min(MOST - done);
             if len == 0 {
                 continue;
             }
@@ -372,7 +374,7 @@ impl Linux {
             };
             let written = self.descriptors.write(to, &bytes[..count])?;
             done += written as u64;
-            offset = offset.map(|offset| offset + written as u64);
+            offset = offset.map(|offset| offset.wrapping_add(written as u64));
             if written == 0 {
                 break;
             }
@@ -454,7 +456,7 @@ impl Linux {
 /// What is in a folder, by name; read when it is first asked for.
 fn entries(open: &mut OpenFolder) -> Result<&[Entry], Errno> {
     if open.entries.is_none() {
-        open.entries = Some(open.folder.dir()?.entries()?);
+        open.entries = Some(open.folder.dir()?.entries()?.into());
     }
     Ok(open.entries.as_deref().unwrap_or_default())
 }

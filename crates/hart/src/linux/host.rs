@@ -21,6 +21,8 @@ use super::stat::Stat;
 
 /// Descriptors of the host that programs leave free: the recording needs some at its end.
 const RESERVED: u64 = 64;
+/// The most descriptors of the host, however many it allows: each has a path that is kept.
+const MOST_DESCRIPTORS: u64 = 1 << 14;
 /// How often a name is looked at again that something else took in the meantime.
 const MOST_TRIES: u32 = 64;
 
@@ -92,7 +94,7 @@ impl Dir {
         if file.metadata()?.is_file() { Ok(file) } else { Err(Errno::EACCES) }
     }
 
-    /// Returns what is in the folder, by name: the host's order is nobody's.
+    /// Returns the entries sorted by name, since the host's order is arbitrary.
     pub fn entries(&self) -> Result<Vec<Entry>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dot = |name: &[u8]| Entry { name: name.to_vec(), inode: 1, kind: 4 };
@@ -162,11 +164,12 @@ fn folder_flags() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Refuses a descriptor that the tool itself may need. The host gives the lowest free number.
+/// Refuses a descriptor if fewer than [`RESERVED`] are left for the tool, or if a program has too many. The host hands out the lowest
+/// free number, so a high number means that many are in use.
 fn keep(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     static MOST: LazyLock<u64> = LazyLock::new(|| {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        limit.saturating_sub(RESERVED).max(limit / 2)
+        limit.saturating_sub(RESERVED).max(limit / 2).min(MOST_DESCRIPTORS)
     });
     if fd.as_raw_fd() as u64 >= *MOST { Err(Errno::EMFILE) } else { Ok(fd) }
 }

@@ -2,21 +2,20 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 
-use super::elf::{Elf, ElfError};
+use super::elf::{Elf, ElfError, MAGIC};
 use super::errno::Errno;
 use super::memory::Layout;
 use super::paths::{Found, Place, Tree};
 use super::random::Random;
 use super::stack;
-use super::stat::Stat;
 use super::{Mapped, Options};
 use crate::Core;
 use crate::memory::{Fault, Memory, PAGE};
@@ -76,8 +75,7 @@ pub struct Loaded {
 /// Loads the file at `path` of the host.
 pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) -> Result<Loaded, LoadError> {
     let failed = |path: &Path, why| LoadError { path: path.to_path_buf(), why };
-    let bytes = read(path)?;
-    let identity = identity(path).map_err(|error| failed(path, Why::Read(error)))?;
+    let (bytes, identity) = read(path).map_err(|error| failed(path, Why::Read(error)))?;
     let elf = Elf::read(&bytes).map_err(|error| failed(path, Why::Elf(error)))?;
     let mut layout = Layout::new(elf.is_rv32);
     let mut core = Core::new(elf.is_rv32, Memory::new(options.memory));
@@ -97,7 +95,7 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
         if found.stat.is_none() {
             return Err(missing());
         }
-        let (bytes, identity) = read_found(&found)?;
+        let (bytes, identity) = read_found(&found).map_err(|error| failed(&found.path, Why::Read(error)))?;
         let linker = Elf::read(&bytes).map_err(|error| failed(&found.path, Why::Elf(error)))?;
         if linker.is_rv32 != elf.is_rv32 {
             let how = "the program and this, its dynamic linker, are not both RV32 or both RV64".into();
@@ -121,32 +119,48 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
     Ok(Loaded { core, layout, mapped })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    // A pipe, or a device, may never come to an end; a program names its dynamic linker.
-    let is_plain = |about: fs::Metadata| match about.is_file() {
-        true => Ok(()),
-        false => Err(not_plain()),
-    };
-    let bytes = fs::metadata(path).and_then(is_plain).and_then(|()| fs::read(path));
-    bytes.map_err(|error| LoadError { path: path.to_path_buf(), why: Why::Read(error) })
+/// The most that is read of a program file.
+const MOST: u64 = 4 << 30;
+
+/// Reads a program of the host; also returns what tells its file from all others.
+fn read(path: &Path) -> io::Result<(Vec<u8>, (u64, u64))> {
+    // NONBLOCK: a pipe is refused, not waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    read_program(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+/// Reads a file of the tree likewise.
+fn read_found(found: &Found) -> io::Result<(Vec<u8>, (u64, u64))> {
+    match found.open(OFlags::RDONLY) {
+        Ok(file) => read_program(file),
+        Err(Errno::EACCES) if found.stat().is_ok_and(|stat| stat.kind() != FileType::RegularFile) => {
+            Err(not_plain())
+        }
+        Err(Errno(number)) => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// Reads all of an ELF file, and of others only what shows that they are none.
+fn read_program(mut file: File) -> io::Result<(Vec<u8>, (u64, u64))> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(not_plain());
+    }
+    let mut bytes = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
+    if bytes == MAGIC {
+        file.take(MOST).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST {
+            return Err(io::Error::other(format!(
+                "longer than {MOST} bytes, the most that is read of a program"
+            )));
+        }
+    }
+    Ok((bytes, (metadata.dev(), metadata.ino())))
 }
 
 fn not_plain() -> io::Error {
     io::Error::other("not a plain file")
-}
-
-/// Reads a file of the tree; also returns what tells it from all others.
-fn read_found(found: &Found) -> Result<(Vec<u8>, (u64, u64)), LoadError> {
-    let failed = |error| LoadError { path: found.path.clone(), why: Why::Read(error) };
-    if found.stat().is_ok_and(|stat| stat.kind() != FileType::RegularFile) {
-        return Err(failed(not_plain()));
-    }
-    let from_errno = |Errno(number)| io::Error::from_raw_os_error(number);
-    let mut file = found.open(OFlags::RDONLY).map_err(|errno| failed(from_errno(errno)))?;
-    let identity = Stat::of_file(&file).map_err(|errno| failed(from_errno(errno)))?.identity();
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(failed)?;
-    Ok((bytes, identity))
 }
 
 /// Returns what tells the file at `path` of the host from all others.

@@ -37,6 +37,8 @@ pub struct Tree {
     /// What `/proc/self/exe` leads to, and the folder it is in.
     program: PathBuf,
     program_folder: Option<Arc<Dir>>,
+    /// Whether `/dev`, `/proc` and `/sys` are Linux's.
+    is_linux: bool,
 }
 
 /// A path without links, from the root on.
@@ -45,9 +47,9 @@ pub type Names = Vec<OsString>;
 /// A folder that the program sees, with those it was reached through. It stays the same folder when its names change.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    root: Level,
+    root: Arc<Level>,
     /// From the root on.
-    below: Vec<Level>,
+    below: Vec<Arc<Level>>,
 }
 
 /// One of the folders of a path.
@@ -127,7 +129,7 @@ impl Folder {
 
     fn with(&self, level: Level) -> Self {
         let mut folder = self.clone();
-        folder.below.push(level);
+        folder.below.push(Arc::new(level));
         folder
     }
 }
@@ -182,7 +184,17 @@ impl Tree {
         }
         open.sort_by_key(|(names, ..)| usize::MAX - names.len());
         let program_folder = program.parent().and_then(|folder| Dir::open(folder).ok()).map(Arc::new);
-        Ok(Self { mounts: open, program, program_folder })
+        Ok(Self { mounts: open, program, program_folder, is_linux: true })
+    }
+
+    /// The tree of a folder's files, read-only, without any that Linux makes.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn of_folder(host: &Path) -> io::Result<Self> {
+        let mount = Mount { at: "/".into(), host: host.to_path_buf(), writable: false };
+        let tree = Self::new(vec![mount], PathBuf::new()).map_err(|(_, error)| error)?;
+        Ok(Self { is_linux: false, ..tree })
     }
 
     /// Where the program is on the host.
@@ -202,7 +214,7 @@ impl Tree {
     /// Returns the folder `/`.
     pub fn root(&self) -> Folder {
         let root = self.mount(&[]).unwrap_or_else(|| made(OsString::new()));
-        Folder { root, below: Vec::new() }
+        Folder { root: Arc::new(root), below: Vec::new() }
     }
 
     /// The folder of the mount at `names`.
@@ -233,7 +245,7 @@ impl Tree {
             let is_last = to_go.is_empty();
             let (folder, stat) = match self.look(&here, &name)? {
                 Look::Folder(level, _) | Look::Made(level) if !is_last => {
-                    here.below.push(level);
+                    here.below.push(Arc::new(level));
                     continue;
                 }
                 Look::Link(target, _) if !is_last || follow || is_folder => {
@@ -262,9 +274,9 @@ impl Tree {
                 Look::Folder(level, stat) => (Some(here.with(level)), Some(stat)),
             };
             let mut found = found_in(&here, name, stat);
-            // The folder of a mount is not the one that the host has there.
+            // The folder of a mount is not the one that the host has there, and one that Linux makes is not the host's at all.
             if let Some(folder) = &folder
-                && self.is_mount(&found.names)
+                && (found.stat.is_none() || self.is_mount(&found.names))
             {
                 found = found_itself(folder)?;
             }
@@ -281,7 +293,7 @@ impl Tree {
             let stat = level.dir.as_ref().map_or(Ok(None), |dir| dir.stat(OsStr::new(".")))?;
             return Ok(stat.map_or(Look::Missing, |stat| Look::Folder(level, stat)));
         }
-        if is_made(&names) && !self.is_mounted(&names) {
+        if self.is_linux && is_made(&names) && !self.is_mounted(&names) {
             return Ok(special(&names).map_or_else(|| Look::Made(made(name.to_owned())), Look::Special));
         }
         let named = match &here.here().dir {
@@ -294,6 +306,10 @@ impl Tree {
             Named::Folder(dir, stat) => {
                 let Level { path, writable, .. } = here.here();
                 let (name, dir, path) = (name.to_owned(), Some(Arc::new(dir)), path.join(name));
+                // A program may make folders within folders without end. Here paths are kept.
+                if path.as_os_str().len() >= guest::PATH_MAX {
+                    return Err(Errno::ENAMETOOLONG);
+                }
                 Look::Folder(Level { name, dir, path, writable: *writable }, stat)
             }
             Named::Link(target, stat) => Look::Link(target, stat),
