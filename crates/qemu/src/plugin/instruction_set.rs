@@ -75,16 +75,24 @@ fn by_text(a32: &Instruction, t32: &Instruction, text: &str) -> Isa {
     let goes_to = |found: &Instruction| {
         found.class.flow == Flow::Direct && operands.ends_with(&format!("#{:#x}", found.target))
     };
-    let can_branch = |found: &Instruction| matches!(found.class.flow, Flow::Direct | Flow::Indirect);
     let no_branch = ["bic", "bfi", "bfc", "bkpt"].iter().any(|other| name.starts_with(other));
     let loads_pc = operands.starts_with("pc") || operands.ends_with("pc}");
     let by_table = name.starts_with("tbb") || name.starts_with("tbh");
-    let branches = name.starts_with('b') && !no_branch || by_table || loads_pc;
-    // Two branches to different addresses are told apart by the name if by nothing else: only A32 has a plain `b` here.
+    let flow = match name.starts_with('b') && !no_branch {
+        _ if loads_pc || by_table => Some(Flow::Indirect),
+        true if operands.starts_with('#') => Some(Flow::Direct),
+        true => Some(Flow::Indirect),
+        false => None,
+    };
+    let fits = |found: &Instruction| match flow {
+        Some(flow) => found.class.flow == flow,
+        None => !matches!(found.class.flow, Flow::Direct | Flow::Indirect),
+    };
+    // Two branches to different addresses are told apart by those, or by how they branch.
     match (goes_to(a32), goes_to(t32)) {
         (true, false) => Isa::A32,
         (false, true) => Isa::T32,
-        _ if can_branch(a32) == branches && can_branch(t32) != branches => Isa::A32,
+        _ if fits(a32) && !fits(t32) => Isa::A32,
         _ => Isa::T32,
     }
 }
@@ -111,6 +119,8 @@ mod tests {
         // A table of branches alone, after a branch around it.
         assert_eq!(found(0x10530, &[0xf000_e8df], "tbb [pc, r0]"), Isa::T32);
         assert_eq!(found(0x10530, &[0xf012_e8df], "tbh [pc, r2, lsl #1]"), Isa::T32);
+        // The last instruction of an entry of the PLT, alone on its page: the same bits are a BL of T32.
+        assert_eq!(found(0x3f30_c000, &[0xe5bc_f410], "ldr pc, [ip, #0x410]!"), Isa::A32);
         // b 0x1000 + 8 + 4 * 0xf000: the same bits are a BLX of T32.
         assert_eq!(found(0x1000, &[0xea00_f000], "b #0x3d008"), Isa::A32);
     }
