@@ -74,6 +74,63 @@ fn sections_upon_sections() {
     }
 }
 
+/// A relocation of the first symbol.
+fn relocation(offset: u64, kind: u64, addend: u64) -> Vec<u8> {
+    [offset, 1 << 32 | kind, addend].into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// Many tables of relocations over the same bytes, or with as many tables of symbols, or for alternatives.
+#[test]
+fn relocations_upon_relocations() {
+    let call: Vec<u8> = relocation(0, 283, 0).repeat(1000);
+    let len = call.len() as u64;
+    let module = |tables: usize, kind: u32, target: &'static str| {
+        let mut elf = program(0x1000, call.clone(), vec![symbol("f", 0, 8, 0x12, 1)]);
+        elf.kind = ET_REL;
+        elf.sections.push(section(target, 0, 0x1000, len));
+        let info = if target.is_empty() { 1 } else { 2 };
+        elf.sections.extend(vec![Section { kind, info, ..section("", 0, 0x1000, len) }; tables]);
+        elf
+    };
+    let reason = |elf: &Elf| {
+        let added = Image::builder().elf("test", elf.write().into(), None, ANY);
+        added.map_err(|error| error.reason.to_string())
+    };
+    let overlap = "a broken ELF file: its relocations and symbols are longer than the file";
+    for kind in [SHT_RELA, SHT_REL, SHT_DYNSYM, 2] {
+        for target in ["", ".altinstructions"] {
+            assert_eq!(reason(&module(1, kind, target)), Ok(()));
+            assert_eq!(reason(&module(5000, kind, target)), Err(overlap.to_owned()));
+        }
+    }
+    // Files that are cut off have tables that are not there.
+    let mut elf = module(1, SHT_RELA, "");
+    elf.sections[2].len = 1 << 40;
+    assert_eq!(reason(&elf), Ok(()));
+}
+
+/// Many sections of code over the same bytes, and as many alternatives in each.
+#[test]
+fn alternatives_upon_alternatives() {
+    let (entries, sections) = (20_000, 500);
+    let code = [0x1400_0000_u32, 0xd503_201f].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>();
+    let code = code.repeat(entries);
+    let len = code.len() as u64;
+    let relocations = (0..entries as u64).flat_map(|at| relocation(12 * at, 261, 8 * at)).collect();
+    let lens = [&[0; 10][..], &[4, 0]].concat().repeat(entries);
+    let mut elf = program(0x1000, code, vec![symbol("f", 0, 8, 0x12, 1)]);
+    elf.kind = ET_REL;
+    elf.sections.push(own_section(".altinstructions", SHT_PROGBITS, 0, lens, 0));
+    // Its symbols follow.
+    elf.sections.push(Section { info: 2, ..own_section("", SHT_RELA, 0, relocations, 4) });
+    let alone = load(&elf);
+    assert_eq!(alone.regions().count(), entries);
+    let symbols_at = 4 + sections as u32;
+    elf.sections[2].link = symbols_at;
+    elf.sections.extend(vec![section("", AX, 0x1000, len); sections]);
+    assert!(load(&elf).regions().count() <= (1 << 16) + 2 * sections);
+}
+
 /// 50,000 units that do not say where they are, all of them with the same long line program.
 #[test]
 fn units_sharing_lines() {
