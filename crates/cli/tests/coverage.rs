@@ -319,6 +319,42 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
     assert_eq!((own, of_main), (main, main as u64));
 }
 
+/// A function that is inlined into a function of a header is called as often as that is, by all units together.
+#[test]
+fn calls_of_inlined_functions_are_those_of_all_units() {
+    let name = "calls_of_inlined_functions_are_those_of_all_units";
+    if let Some(tool) = missing(&["riscv64-linux-gnu-gcc"]) {
+        return skip(name, &format!("no {tool}"));
+    }
+    let folder = Folder::new().unwrap();
+    let header = "static inline __attribute__((always_inline)) int one(int x) { return x * 3 + 1; }\n\
+        static __attribute__((noinline)) int twice(int x) { return one(x) ^ 5; }\n";
+    let unit = |function: &str, times: u32| {
+        format!(
+            "#include \"h.h\"\nint {function}(int x) {{ for (int i = 0; i < {times}; i++) x = twice(x); return x; }}\n"
+        )
+    };
+    let main =
+        "int a(int); int b(int);\nint main(int count, char** all) { return a(count) + b(count) == 1; }\n";
+    for (name, source) in [("h.h", header), ("a.c", &unit("a", 10)), ("b.c", &unit("b", 7)), ("main.c", main)]
+    {
+        fs::write(folder.path().join(name), source).unwrap();
+    }
+    run(
+        "riscv64-linux-gnu-gcc",
+        &["-O2", "-g", "-static", "-o", "app", "a.c", "b.c", "main.c"],
+        folder.path(),
+    );
+    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
+    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
+    let ours = json(&[text(&capture)]);
+    let file =
+        rows(&ours, "files").iter().find(|file| file["file"].as_str().unwrap().ends_with("/h.h")).unwrap();
+    let calls: Vec<_> =
+        rows(file, "functions_list").iter().map(|function| (&function["name"], &function["calls"])).collect();
+    assert_eq!(calls, [(&"one".into(), &17.into()), (&"twice".into(), &17.into())]);
+}
+
 /// Stubs through which functions of libraries are called have names, for coverage as for profiles.
 #[test]
 fn stubs_are_functions() {

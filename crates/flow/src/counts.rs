@@ -27,7 +27,10 @@ pub struct Counts {
 pub struct Profile {
     /// How often each block ran.
     pub blocks: HashMap<(Block, MemorySpace), u64>,
-    /// How often each indirect branch went where, as far as that is not the same each time: see [`pair_target`](crate::pair_target).
+    /// How often each indirect branch went where. Jumps whose target the instruction before tells ([`Flow::Pair`]) may be missing:
+    /// [`pair_target`](crate::pair_target) returns it.
+    ///
+    /// [`Flow::Pair`]: tracewright_core::Flow::Pair
     pub indirect: HashMap<(Where, Where), u64>,
 }
 

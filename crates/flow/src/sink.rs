@@ -22,7 +22,8 @@ pub trait Sink {
         self.block(offset, &node.block(node.ended(taken)));
     }
 
-    /// Whether [`follow`](Self::follow) does anything.
+    /// Whether it counts by node, or passes nodes on to a sink that does: [`follow`](Self::follow) may do something then, and the graph
+    /// counts where returns went that the trace leaves out.
     const FOLLOWS: bool = false;
 
     /// Several branches from node `start` on at once, if it has seen them before and can count them so; returns where they

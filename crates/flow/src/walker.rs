@@ -5,7 +5,7 @@ use tracewright_isa::ItState;
 use crate::scan::instruction;
 use crate::{Branches, End, Graph, Node, NodeId, ReturnStack, Stop};
 
-/// A source address stands for no more branches that were not taken: the distance would be damage.
+/// The most not-taken branches that one source address may stand for. More is damage.
 const MOST_NOT_TAKEN: usize = 1 << 12;
 
 /// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
@@ -203,10 +203,14 @@ impl<'i> Walker<'i> {
     }
 
     /// Forgets the calls on the return stack, and makes none of the calls before the next address one to return to. A
-    /// return that the stack predicted before is still one.
+    /// return that the stack predicted before is still one, unless the next address says otherwise.
     pub fn flush_returns(&mut self) {
-        if self.return_pending && self.returns.iter().next().is_some() {
-            let _ = self.resolve_return();
+        if self.return_pending
+            && let Some(caller) = self.returns.iter().next()
+        {
+            let caller = self.graph.node(caller);
+            self.address = Some((caller.end(), caller.isa()));
+            self.return_pending = false;
         }
         self.returns.flush();
         self.may_push = false;
@@ -426,8 +430,8 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Checks that the code from here on, through branches that are not taken, has a block that ends with the instruction at `last`.
-    /// Tells nothing but where execution is.
+    /// Checks that the code from here on, through branches that are not taken, has a block that ends with the instruction at `last`,
+    /// and that a trace tells of that instruction. Tells nothing but where execution is.
     ///
     /// # Errors
     /// When it has none; then it is not known any more where execution is.
@@ -439,7 +443,8 @@ impl<'i> Walker<'i> {
         let mut stuck = Stuck::Missed(self.graph.node(here).start());
         for _ in 0..MOST_NOT_TAKEN {
             let node = *self.graph.node(here);
-            if node.count() > 0 && node.last() == last {
+            let is_told = node.class().flow != Flow::Wait || self.rules.waits_are_traced;
+            if node.count() > 0 && node.last() == last && is_told {
                 return Ok(());
             }
             let falls_through = node.direct_target() == Some((node.end(), node.isa()));

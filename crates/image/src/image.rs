@@ -193,8 +193,8 @@ impl Image {
         &self.remarks
     }
 
-    /// Returns the files of which source lines were asked for that are left out, since they would take too much memory, and in how many
-    /// units of a file: what compilers made at once.
+    /// Returns each file with source lines that were left out because they would take too much memory, and in how many of its
+    /// compilation units. Only units that were asked about count.
     pub fn lines_left_out(&self) -> impl Iterator<Item = (&str, usize)> {
         let files = self.files.iter().map(|file| (&*file.name, file.lines_left_out()));
         files.filter(|(_, units)| *units > 0)

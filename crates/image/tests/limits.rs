@@ -74,6 +74,63 @@ fn sections_upon_sections() {
     }
 }
 
+/// A relocation of the first symbol.
+fn relocation(offset: u64, kind: u64, addend: u64) -> Vec<u8> {
+    [offset, 1 << 32 | kind, addend].into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+/// Many tables of relocations over the same bytes, or with as many tables of symbols, or for alternatives.
+#[test]
+fn relocations_upon_relocations() {
+    let call: Vec<u8> = relocation(0, 283, 0).repeat(1000);
+    let len = call.len() as u64;
+    let module = |tables: usize, kind: u32, target: &'static str| {
+        let mut elf = program(0x1000, call.clone(), vec![symbol("f", 0, 8, 0x12, 1)]);
+        elf.kind = ET_REL;
+        elf.sections.push(section(target, 0, 0x1000, len));
+        let info = if target.is_empty() { 1 } else { 2 };
+        elf.sections.extend(vec![Section { kind, info, ..section("", 0, 0x1000, len) }; tables]);
+        elf
+    };
+    let reason = |elf: &Elf| {
+        let added = Image::builder().elf("test", elf.write().into(), None, ANY);
+        added.map_err(|error| error.reason.to_string())
+    };
+    let overlap = "a broken ELF file: its relocations and symbols are longer than the file";
+    for kind in [SHT_RELA, SHT_REL, SHT_DYNSYM, 2] {
+        for target in ["", ".altinstructions"] {
+            assert_eq!(reason(&module(1, kind, target)), Ok(()));
+            assert_eq!(reason(&module(5000, kind, target)), Err(overlap.to_owned()));
+        }
+    }
+    // Files that are cut off have tables that are not there.
+    let mut elf = module(1, SHT_RELA, "");
+    elf.sections[2].len = 1 << 40;
+    assert_eq!(reason(&elf), Ok(()));
+}
+
+/// Many sections of code over the same bytes, and as many alternatives in each.
+#[test]
+fn alternatives_upon_alternatives() {
+    let (entries, sections) = (20_000, 500);
+    let code = [0x1400_0000_u32, 0xd503_201f].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<_>>();
+    let code = code.repeat(entries);
+    let len = code.len() as u64;
+    let relocations = (0..entries as u64).flat_map(|at| relocation(12 * at, 261, 8 * at)).collect();
+    let lens = [&[0; 10][..], &[4, 0]].concat().repeat(entries);
+    let mut elf = program(0x1000, code, vec![symbol("f", 0, 8, 0x12, 1)]);
+    elf.kind = ET_REL;
+    elf.sections.push(own_section(".altinstructions", SHT_PROGBITS, 0, lens, 0));
+    // Its symbols follow.
+    elf.sections.push(Section { info: 2, ..own_section("", SHT_RELA, 0, relocations, 4) });
+    let alone = load(&elf);
+    assert_eq!(alone.regions().count(), entries);
+    let symbols_at = 4 + sections as u32;
+    elf.sections[2].link = symbols_at;
+    elf.sections.extend(vec![section("", AX, 0x1000, len); sections]);
+    assert!(load(&elf).regions().count() <= (1 << 16) + 2 * sections);
+}
+
 /// 50,000 units that do not say where they are, all of them with the same long line program.
 #[test]
 fn units_sharing_lines() {
@@ -153,15 +210,17 @@ fn threads_share_an_image() {
     });
 }
 
-/// A unit whose line program has a head with many files, and a row for each of these.
-fn many_files(files: usize, name: &[u8]) -> Elf {
-    // An entry with addresses and lines: its low address, how long it is, where the lines are.
-    let abbreviations = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0x10, 0x17, 0, 0, 0].to_vec();
+/// A unit in a folder whose line program has a head with many files, and a row for each of these.
+fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
+    // An entry with addresses and lines: its low address, how long it is, where the lines are, its folder.
+    let abbreviations = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0x10, 0x17, 0x1b, 0x08, 0, 0, 0].to_vec();
     let mut info = vec![0; 4];
     info.extend([4, 0, 0, 0, 0, 0, 8, 1]);
     info.extend(0x1000_u64.to_le_bytes());
     info.extend(0x100_u64.to_le_bytes());
     info.extend([0; 4]);
+    info.extend(folder);
+    info.push(0);
     let len = info.len() as u32 - 4;
     info[..4].copy_from_slice(&len.to_le_bytes());
     // Lines: lengths of instructions, whether they are statements, line base and range, opcodes up to 13.
@@ -175,16 +234,18 @@ fn many_files(files: usize, name: &[u8]) -> Elf {
     lines.extend([4, 0]);
     lines.extend((head.len() as u32).to_le_bytes());
     lines.extend(head);
-    // Set the address; a row of the first file, one of the last; advance; the end.
+    // Set the address; a row of each file, and advance; the end.
     lines.extend([0, 9, 2]);
     lines.extend(0x1000_u64.to_le_bytes());
-    lines.extend([4, 1, 20, 4]);
-    let mut number = files;
-    while number > 0x7f {
-        lines.push(number as u8 | 0x80);
-        number >>= 7;
+    for mut number in 1..=files {
+        lines.push(4);
+        while number > 0x7f {
+            lines.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        lines.extend([number as u8, 20, 2, 1]);
     }
-    lines.extend([number as u8, 2, 0x10, 1, 2, 0x80, 1, 0, 1, 1]);
+    lines.extend([0, 1, 1]);
     let len = lines.len() as u32 - 4;
     lines[..4].copy_from_slice(&len.to_le_bytes());
     let mut elf = program(0x1000, vec![0; 0x100], vec![]);
@@ -196,17 +257,43 @@ fn many_files(files: usize, name: &[u8]) -> Elf {
 
 #[test]
 fn line_tables_with_many_files() {
-    let image = load(&many_files(1000, b"file.c"));
+    let image = load(&many_files(b"", 1000, b"file.c"));
     let source =
         |image: &Image, address| image.symbols().source(address, ANY).map(|line| line.file.to_owned());
     assert_eq!(source(&image, 0x1000).as_deref(), Some("file.c"));
     assert_eq!(source(&image, 0x1020).as_deref(), Some("file.c"));
     assert_eq!(image.lines_left_out().count(), 0);
     // gimli would take a hundred megabytes for these.
-    let image = load(&many_files(1_000_000, b"a"));
+    let image = load(&many_files(b"", 1_000_000, b"a"));
     assert_eq!(source(&image, 0x1000), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
     // Asking again does not count again.
     assert_eq!(source(&image, 0x1010), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
+    // Paths of 20 megabytes, made of few bytes.
+    let image = load(&many_files(&[b'/'; 4000], 5000, b"a"));
+    assert!(source(&image, 0x1000).is_some());
+    assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
+}
+
+/// What is damaged is not what takes too much memory.
+#[test]
+fn line_tables_that_are_not_there() {
+    let elf = many_files(b"", 10, b"a");
+    let lines_at = elf.sections.iter().position(|section| section.name == ".debug_line").unwrap();
+    for len in 1..40 {
+        let mut elf = elf.clone();
+        elf.sections[lines_at].bytes.as_mut().unwrap().truncate(len);
+        elf.sections[lines_at].len = len as u64;
+        // Its head says that it is long; or it is said to be behind the end.
+        for (section, at, byte) in [(lines_at, 9, 0x7f), (lines_at - 1, 31, 0x7f)] {
+            let mut elf = elf.clone();
+            if let Some(field) = elf.sections[section].bytes.as_mut().unwrap().get_mut(at) {
+                *field = byte;
+            }
+            let image = load(&elf);
+            assert_eq!(image.symbols().source(0x1000, ANY), None);
+            assert_eq!(image.lines_left_out().count(), 0, "{len} {at}");
+        }
+    }
 }

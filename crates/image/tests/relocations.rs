@@ -193,3 +193,42 @@ fn code_that_the_kernel_replaces_by_branches_is_not_there() {
     let known: Vec<_> = (0..8).map(|at| image.read(0x1000 + 4 * at, ANY).len() >= 4).collect();
     assert_eq!(known, [true, false, true, true, false, true, false, true]);
 }
+
+/// `riscv_has_extension_likely` of Linux and its like, as its macros write them: the replacement is in a subsection, its length
+/// is told by relocations.
+#[test]
+fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
+    let triple = "riscv64-linux-gnu";
+    if Command::new(format!("{triple}-as")).arg("--version").output().is_err() {
+        return skip("alternatives", "no riscv64-linux-gnu-as");
+    }
+    let alternative = |original: &str, other: &str| {
+        format!(
+            "886: {original}\n887:\n.pushsection .altinstructions, \"a\"\n\
+             .4byte 886b - .\n.4byte 888f - .\n.2byte 0\n.2byte 889f - 888f\n.4byte 5\n.popsection\n\
+             .subsection 1\n888: {other}\n889:\n.previous\n"
+        )
+    };
+    let source = format!(
+        ".option norvc\n.text\nnop\n{}nop\n{}nop\ntwo: {}nop\n{}nop\n{}ret\n",
+        alternative("j two", "nop"),
+        alternative("nop", "j two"),
+        alternative("csrsi sstatus, 2", "csrci sstatus, 2"),
+        alternative("nop; nop", "nop; jalr a0"),
+        alternative("ecall", "nop"),
+    );
+    let here = Folder::new().unwrap();
+    let object = here.path().join("module.o");
+    let path = here.write("module.s", source.as_bytes()).unwrap();
+    for options in [&["-mno-relax"][..], &[]] {
+        ran(&format!("{triple}-as"), &[options, &[text(&path), "-o", text(&object)]].concat());
+        let image = image(&object, Place::Base(0x1000));
+        let known = |words: std::ops::Range<u64>| {
+            words.map(|at| image.read(0x1000 + 4 * at, ANY).len() >= 4).collect::<Vec<_>>()
+        };
+        let expected = [true, false, true, false, true, true, true, false, false, true, false, true];
+        assert_eq!(known(0..12), expected);
+        // What replaces it stays as it is.
+        assert_eq!(known(12..18), [true; 6]);
+    }
+}

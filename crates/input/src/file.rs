@@ -20,13 +20,18 @@ pub const MAX_PROGRAM: u64 = 4 << 30;
 pub fn open_plain(path: &Path) -> io::Result<File> {
     // Opening some devices has an effect, so look first. What was put there in between must not make us wait.
     check(fs::metadata(path)?.file_type())?;
+    let file = open_now(path)?;
+    check(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// Opens anything without waiting for who writes to it.
+pub(crate) fn open_now(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK);
-    let file = options.open(path)?;
-    check(file.metadata()?.file_type())?;
-    Ok(file)
+    options.open(path)
 }
 
 /// `O_NONBLOCK` where its value is known. For plain files it means nothing.

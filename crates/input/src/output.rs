@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::file::open_plain;
+use crate::file::{open_now, open_plain};
 use crate::folder::{CAPTURE_FILE, CHECKSUMS_FILE};
 use crate::problem::Problem;
 
@@ -26,8 +26,8 @@ impl Drop for OutputFolder {
     }
 }
 
-/// Files that make a folder one of ours.
-const OURS: [&str; 3] = [CAPTURE_FILE, CHECKSUMS_FILE, "snapshot.ini"];
+/// Files that make a folder one of ours. Snapshots that we write have checksums from the first moment on; those without are of others.
+const OURS: [&str; 2] = [CAPTURE_FILE, CHECKSUMS_FILE];
 /// The log of a recording without a trace, and what it begins with.
 const LOG: (&str, &[u8]) = ("run.log", b"twright\n");
 
@@ -45,13 +45,14 @@ impl OutputFolder {
             Ok(found) if found.is_symlink() => {
                 return refused("is a symbolic link, which is not written through: name the folder itself");
             }
+            Ok(found) if !found.is_dir() => return refused("is not a folder"),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&dir).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
         }
-        let lock = File::open(&dir).map_err(failed)?;
+        let lock = open_now(&dir).map_err(failed)?;
         let (opened, named) = (lock.metadata().map_err(failed)?, fs::symlink_metadata(&dir).map_err(failed)?);
         if !opened.is_dir() {
             return refused("is not a folder");
@@ -87,7 +88,8 @@ impl OutputFolder {
         made.map_err(|error| cannot_write(&path, &error))
     }
 
-    /// Writes a whole file. Who reads it meanwhile, or after a crash, finds the earlier one or this one, never a part.
+    /// Writes a whole file. Who reads it meanwhile, or after this process was killed, finds the earlier one or this one, never a
+    /// part.
     ///
     /// # Errors
     /// When that cannot be done; the earlier file is still there.

@@ -1,6 +1,6 @@
 //! The program that ran: memory dumps of the capture, and files that people name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -40,18 +40,23 @@ impl FromStr for ImageFile {
 
 impl Capture {
     /// The program that ran: the files in `named`, then memory dumps and programs of the capture. Of two that lie at one
-    /// address, the first counts: what was in memory is what ran. What is wrong with any of them is told beside the image.
+    /// address, the first counts: what was in memory is what ran. Files of the capture that changed since it was written are left out.
+    /// What is wrong with any of them is told beside the image.
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
         self.image_of(named, false)
     }
 
-    /// Does the same. Programs and memory of the capture that changed since it was written are left out, unless `accept_mismatch`.
+    /// Returns the image that [`image`](Self::image) returns; with `accept_mismatch`, files of the capture that changed since it was
+    /// written are used, too.
     pub fn image_of(&self, named: &[ImageFile], accept_mismatch: bool) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
         // Where no source could be read, nobody knows what was traced.
         let is_riscv = (!self.sources.is_empty()).then(|| self.is_riscv());
-        problems.extend(named.iter().filter_map(|file| add(&mut builder, file, None, is_riscv).err()));
+        for file in named {
+            let added = map_file(&file.path).and_then(|bytes| add(&mut builder, file, bytes, None, is_riscv));
+            problems.extend(added.err());
+        }
         // Several regions are often in one file.
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
         for dump in &self.memory {
@@ -89,28 +94,17 @@ impl Capture {
                 problems.push(Problem::memory_error(&dump.path, message));
             }
         }
-        let mut wrong: HashSet<&Path> = HashSet::new();
+        // A file may be mapped in several places.
+        let mut read = HashMap::new();
         for program in &self.programs {
-            // Files elsewhere may have changed since; their code is among the memory dumps.
-            if program.offset.is_some() {
-                let path = program.file.path.as_path();
-                if !wrong.contains(path)
-                    && let Some(problem) = changed(program)
-                {
-                    problems.push(problem);
-                    wrong.insert(path);
-                }
-                if wrong.contains(path) {
-                    continue;
-                }
-            }
-            if let Some((problem, is_used)) = self.not_recorded(program, accept_mismatch) {
-                problems.push(problem);
-                if !is_used {
-                    continue;
-                }
-            }
-            problems.extend(add(&mut builder, &program.file, program.offset, is_riscv).err());
+            let key = (&program.file.path, &program.build_id, program.offset.is_some());
+            let bytes: &Option<Bytes> = read.entry(key).or_insert_with(|| {
+                let (bytes, problem) = self.read_program(program, accept_mismatch);
+                problems.extend(problem);
+                bytes
+            });
+            let Some(bytes) = bytes.clone() else { continue };
+            problems.extend(add(&mut builder, &program.file, bytes, program.offset, is_riscv).err());
         }
         if let Some(recorded) = &self.recorded {
             problems.extend(recorded.add_to(&mut builder));
@@ -118,26 +112,36 @@ impl Capture {
         (builder.build(), problems)
     }
 
-    /// A problem if a program of the capture is not the one that ran; and whether it can be used nevertheless.
-    fn not_recorded(&self, program: &Program, accept_mismatch: bool) -> Option<(Problem, bool)> {
+    /// Reads a program of the capture. Returns its bytes, unless it is left out, and what is wrong with it.
+    fn read_program(&self, program: &Program, accept_mismatch: bool) -> (Option<Bytes>, Option<Problem>) {
         let path = &program.file.path;
-        // That it cannot be read is told when it is added.
-        let bytes = map_file(path).ok().filter(|_| program.offset.is_none())?;
-        let found = build_id_of(&bytes).map(|id| hex(&id));
-        let is_same = match (&program.build_id, &found) {
-            (Some(id), Some(found)) if id != found => {
-                let how = format!("its build ID is {found}, and {id} ran");
-                return Some((not_what_ran(path, &how, accept_mismatch), accept_mismatch));
-            }
-            (id, found) => id.is_some() && id == found,
+        // Files elsewhere may have changed since; their code is among the memory dumps.
+        let is_elsewhere = program.offset.is_some();
+        let no_symbols = |how: &str| {
+            Problem::memory_warning(path, format!("{how}: no symbols of it; its code is in the capture"))
         };
-        let how = self.checksums.differs(path, bytes.as_slice())?;
-        // One with symbols, or without, has the same code.
-        if is_same {
-            let message = format!("{how}; its build ID is that of what ran: it is used");
-            return Some((Problem::memory_error(path, message), true));
+        let bytes = match map_file(path) {
+            Ok(bytes) => bytes,
+            Err(problem) if is_elsewhere => return (None, Some(no_symbols(&problem.message))),
+            Err(problem) => return (None, Some(problem)),
+        };
+        match self.not_recorded(program, &bytes) {
+            None => (Some(bytes), None),
+            Some(how) if is_elsewhere => (None, Some(no_symbols(&how))),
+            Some(how) => (accept_mismatch.then_some(bytes), Some(not_what_ran(path, &how, accept_mismatch))),
         }
-        Some((not_what_ran(path, &how, accept_mismatch), accept_mismatch))
+    }
+
+    /// Compares a program of the capture with what was recorded. Returns how they differ.
+    fn not_recorded(&self, program: &Program, bytes: &Bytes) -> Option<String> {
+        if let Some(id) = &program.build_id {
+            let found = build_id_of(bytes).map(|id| hex(&id));
+            if found.as_ref() != Some(id) {
+                let found = found.as_deref().unwrap_or("none");
+                return Some(format!("its build ID is {found}, and {id} ran"));
+            }
+        }
+        self.checksums.differs(&program.file.path, bytes.as_slice())
     }
 }
 
@@ -152,15 +156,15 @@ fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
     Problem::memory_error(path, format!("{how}: {what}"))
 }
 
-/// Adds a program file. `offset` as in [`Program`].
+/// Adds a program file with these bytes. `offset` as in [`Program`].
 fn add(
     builder: &mut Builder,
     file: &ImageFile,
+    bytes: Bytes,
     offset: Option<u64>,
     is_riscv: Option<bool>,
 ) -> Result<(), Problem> {
     let ImageFile { path, at } = file;
-    let bytes = map_file(path)?;
     let name = path.display().to_string();
     if let Some(is_riscv) = is_riscv
         && let Some(machine) = foreign(bytes.as_slice(), is_riscv)
@@ -190,19 +194,6 @@ fn add(
 /// When it cannot be read.
 pub fn build_id(path: &Path) -> Result<Option<String>, Problem> {
     Ok(build_id_of(&map_file(path)?).map(|id| hex(&id)))
-}
-
-/// A problem if a file that was mapped is gone, or another by now.
-fn changed(program: &Program) -> Option<Problem> {
-    let path = &program.file.path;
-    let message = match (build_id(path), &program.build_id) {
-        (Err(problem), _) => problem.message,
-        (Ok(found), Some(id)) if found.as_ref() != Some(id) => {
-            format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none"))
-        }
-        _ => return None,
-    };
-    Some(Problem::memory_warning(path, format!("{message}: no symbols of it; its code is in the capture")))
 }
 
 /// The build ID of an ELF file's bytes, if it has one.

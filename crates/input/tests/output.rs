@@ -1,11 +1,20 @@
 //! Folders that captures are written to, and what is known of their files afterwards.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
+use tracewright_core::Isa;
+use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::{Options, Params, data};
 use tracewright_input::snapshot::BufferFormat;
-use tracewright_input::{Capture, MemorySpace, OutputFolder, SnapshotWriter, map_file};
+use tracewright_input::{
+    Capture, CaptureWriter, EtraceSource, ImageFile, MemorySpace, OutputFolder, SnapshotWriter, map_file,
+};
 
+#[path = "../../image/tests/support/mod.rs"]
+mod elf;
 mod support;
 use support::{Folder, listed};
 
@@ -129,6 +138,84 @@ fn folders_are_claimed_once_and_files_are_replaced() {
         let error = OutputFolder::claim(&link).unwrap_err();
         assert!(error.message.starts_with("is a symbolic link"), "{error}");
     }
+}
+
+/// The lock of a folder is not waited for at a pipe. Snapshots without checksums are somebody else's.
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let folder = snapshot();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let error = OutputFolder::claim(&pipe).unwrap_err();
+    assert_eq!(error.message, "is not a folder");
+    OutputFolder::claim(folder.path()).unwrap();
+    let folder = snapshot().without("checksums.toml");
+    let error = SnapshotWriter::create(folder.path()).unwrap_err();
+    assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
+    assert_eq!(Capture::open(folder.path()).unwrap().problems, []);
+}
+
+/// A program for RISC-V with this code at 0x8000, and with a build ID.
+fn program(code: u8, id: Option<u8>) -> Vec<u8> {
+    let mut program = elf::program(0x8000, vec![code; 4], vec![]);
+    program.machine = elf::EM_RISCV;
+    if let Some(id) = id {
+        let note = [&[4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0][..], b"GNU\0", &[id]].concat();
+        program.sections.push(elf::own_section(".note.gnu.build-id", 7, 0, note, 0));
+    }
+    program.write()
+}
+
+#[test]
+fn a_program_that_is_not_what_ran_is_left_out() {
+    let folder = Folder::new().with("app.elf", program(1, Some(0xab)));
+    let (original, dir) = (folder.path().join("app.elf"), folder.path().join("run"));
+    let mut writer = CaptureWriter::create(&dir).unwrap();
+    let config = Config {
+        params: Params::default(),
+        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 },
+        options: Options::default(),
+        data: data::Options::default(),
+    };
+    let source = EtraceSource { config, source: 0, isa: Isa::Rv32, handlers: Vec::new() };
+    let source = writer.source("hart", source);
+    writer.buffer("trace", &[source]).unwrap().1.write_all(&[1]).unwrap();
+    writer.image(&original, None).unwrap();
+    writer.finish().unwrap();
+    let copy = dir.join("app.elf");
+    let check = |expected: &str| {
+        let capture = Capture::open(&dir).unwrap();
+        for accept in [false, true] {
+            let (image, problems) = capture.image_of(&[], accept);
+            let problems = listed(&problems, &dir).join("\n");
+            assert!(
+                problems.starts_with(expected) && problems.is_empty() == expected.is_empty(),
+                "{problems}"
+            );
+            let is_used = !image.read(0x8000, MemorySpace::ANY).is_empty();
+            assert_eq!(is_used, accept || expected.is_empty(), "{problems}");
+        }
+        // What people name is used whatever the copy is.
+        let named = ImageFile { path: original.clone(), at: None };
+        assert_eq!(capture.image_of(&[named], false).0.read(0x8000, MemorySpace::ANY), [1; 4]);
+    };
+    check("");
+    let changed = "app.elf: error: is not what was recorded (checksum of the bytes from 0x0 on)";
+    fs::write(&copy, program(2, Some(0xab))).unwrap();
+    check(changed);
+    let other = "app.elf: error: its build ID is";
+    fs::write(&copy, program(2, Some(0xcd))).unwrap();
+    check(&format!("{other} cd, and ab ran"));
+    // Without checksums, the build ID tells.
+    let toml = dir.join("capture.toml");
+    let text = fs::read_to_string(&toml).unwrap();
+    fs::write(&toml, text.replace("checksums = \"checksums.toml\"\n", "")).unwrap();
+    check(&format!("{other} cd, and ab ran"));
+    fs::write(&copy, program(2, None)).unwrap();
+    check(&format!("{other} none, and ab ran"));
+    fs::write(&copy, program(2, Some(0xab))).unwrap();
+    check("");
 }
 
 /// A file that was mapped would end the process.

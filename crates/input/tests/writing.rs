@@ -222,7 +222,7 @@ fn memory_that_is_not_there_is_refused() {
 
 #[test]
 fn an_old_snapshot_is_replaced() {
-    let folder = Folder::snapshot();
+    let folder = Folder::snapshot().with("checksums.toml", "format = 1\n");
     let writer = SnapshotWriter::create(folder.path()).unwrap();
     assert!(Snapshot::open(folder.path()).is_err(), "half written, yet it opens");
     drop(writer);

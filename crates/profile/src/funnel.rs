@@ -28,7 +28,7 @@ pub struct Funnel {
     pub in_function: u64,
     /// Instructions in the output.
     pub in_output: u64,
-    /// Times that instructions ran of which the trace does not tell which, or how often: all counts are lower bounds then.
+    /// How often the trace told that instructions ran without telling which, or how often they ran: all counts are lower bounds then.
     pub unknown_paths: u64,
     /// Sources that were not decoded to their end, since a limit was reached: all counts are lower bounds then.
     pub stopped: u64,
@@ -42,7 +42,7 @@ impl Funnel {
         self.bytes.saturating_sub(not)
     }
 
-    /// Whether more ran than is counted, at a place that is in the trace: nothing of this is a gap.
+    /// Returns whether counts are lower bounds although no trace is missing.
     #[must_use]
     pub const fn is_lower_bound(&self) -> bool {
         self.unknown_paths > 0 || self.stopped > 0

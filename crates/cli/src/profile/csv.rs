@@ -19,7 +19,7 @@ pub enum Rows {
     Blocks,
     /// A branch: how often it was taken, and to how many places.
     Branches,
-    /// A way from a branch to where execution went on, taken or not. Where that is not known (returns that decoders infer), to_address is empty.
+    /// A way from a branch to where execution went on, taken or not. Where that is not known (before a gap), to_address is empty.
     Edges,
     /// Events of one number at one block.
     Events,
@@ -221,7 +221,7 @@ fn edges(places: &Places<'_>) -> String {
         let mut targets: Vec<_> = of.targets.iter().map(|&(to, count)| (Some(to), "taken", count)).collect();
         // What comes after a branch that was not taken is what comes after it in memory.
         targets.push((Some(of.place.plus(of.len.into())), "not taken", of.not_taken));
-        // Where returns went that decoders infer is not counted, nor where a branch went before a gap.
+        // Where a branch went before a gap is not known.
         let known: u64 = of.targets.iter().map(|(_, count)| count).sum();
         targets.push((None, "taken", of.taken.saturating_sub(known)));
         for (to, outcome, count) in targets.into_iter().filter(|(_, _, count)| *count > 0) {

@@ -268,7 +268,7 @@ impl Decoder<'_> {
                 self.walker.lose();
                 return Err(Stuck::Missed(start));
             }
-            // A wait that is not told of does not end a walk to the next branch, but this one ends with its block.
+            // A wait that is not told of does not end a walk to the next branch: it is run through.
             if at_end || is_branch {
                 self.walker.branch(at_end, told)?;
             } else {

@@ -351,7 +351,7 @@ impl<'i> Decoder<'i> {
         self.state = State::Lost { reason, from: offset, told: false };
     }
 
-    /// The same, and says so at once: it is this packet that tells.
+    /// Loses synchronisation and emits `Lost` at this packet, not at the next.
     #[cold]
     pub(super) fn lost_here(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
         self.lost(offset, reason);

@@ -10,7 +10,7 @@ use crate::packet::Atoms;
 impl Decoder<'_> {
     /// The oldest `count` P0 elements happened.
     pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
-        // Then the count is wrong, and which of them happened is not known.
+        // A larger count is wrong, and which elements happened is unknown.
         if count > self.depth {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
         }

@@ -96,14 +96,12 @@ impl<'i> Paired<'i> {
 
     /// As [`Decoder::interrupt`].
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
-        if let Some(pairing) = &mut self.pairing {
-            pairing.lose(&mut tell(offset, sink));
-        }
         let Self { decoder, pairing: Some(pairing), .. } = self else {
             return self.decoder.interrupt(offset, sink);
         };
         let image = decoder.runner().graph().image();
         decoder.interrupt(offset, &mut Beside { sink, pairing, image });
+        pairing.lose(&mut tell(offset, sink));
     }
 
     /// As [`Decoder::restart`].
@@ -162,6 +160,8 @@ impl<S: Sink> Beside<'_, S> {
 }
 
 impl<S: Sink> Sink for Beside<'_, S> {
+    const FOLLOWS: bool = S::FOLLOWS;
+
     fn element(&mut self, offset: u64, element: &Element) {
         match element {
             Element::Block(block) => self.block(offset, block),

@@ -2,11 +2,12 @@
 
 use tracewright_core::{DataAccess, Element};
 use tracewright_etrace::data::{Companion, Encoder};
-use tracewright_etrace::decode::{self, Paired};
+use tracewright_etrace::decode::{self, Decoder, Paired};
 use tracewright_etrace::encode::{self, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Options, Params, packet};
+use tracewright_flow::Counts;
 use tracewright_testkit::Rng;
 
 use crate::programs::{self, Event, Run};
@@ -186,5 +187,35 @@ fn accesses_are_told_with_their_instructions() {
                 assert_eq!(certain, expected.len(), "{name}");
             }
         }
+    }
+}
+
+/// Data beside it changes nothing of what is counted of instructions: returns that are inferred have targets.
+#[test]
+fn edges_are_those_without_data() {
+    let params = Params { return_stack_size: 6, ..Params::default() };
+    let options = Options { implicit_return: true, ..Options::default() };
+    for run in programs::runs() {
+        let params = Params { csr_width: run.xlen(), ..params.clone() };
+        let data = random::options(&mut Rng::new(0));
+        let config =
+            encode::Config { params: params.clone(), options, data: Some(data), ..encode::Config::default() };
+        let stream = Config { params: params.clone(), encapsulation: Encapsulation::Smi, options, data };
+        let mut recorder = Recorder::new(&config, &stream);
+        run.events.iter().for_each(|event| recorder.event(event));
+        let bytes = recorder.finish();
+        let messages = messages(&bytes, &stream);
+        let image = run.image();
+        let (mut paired, mut counted) = (Paired::new(&params, options, &image, run.isa), Counts::new());
+        let (mut alone, mut expected) = (Decoder::new(&params, options, &image, run.isa), Counts::new());
+        for (offset, message) in &messages {
+            paired.message(*offset, message, &mut counted);
+            alone.message(*offset, message, &mut expected);
+        }
+        paired.finish(bytes.len() as u64, &mut counted);
+        alone.finish(bytes.len() as u64, &mut expected);
+        let expected = expected.finish(alone.runner().graph());
+        assert!(!expected.indirect.is_empty());
+        assert_eq!(counted.finish(paired.runner().graph()), expected, "{}", run.name);
     }
 }

@@ -48,7 +48,7 @@ impl Elf {
         let mut relocated = None;
         if elf.relocatable {
             relocatable::lay_out(&mut elf);
-            relocated = relocate::relocate(&mut elf, file);
+            relocated = relocate::relocate(&mut elf, file)?;
         }
         if elf.segments.is_empty() {
             return Err(Reason::NothingToLoad);

@@ -203,8 +203,15 @@ fn same_mode(target: &Target, is_thumb: bool) -> Option<()> {
     target.is_thumb.is_none_or(|of| of == is_thumb).then_some(())
 }
 
-/// Whether an A64 instruction can change where execution goes, or synchronises with what can (ISB).
-pub(super) fn has_branch(code: &[u8]) -> bool {
+/// Whether an instruction of `code` can change where execution goes, or synchronises with what can (ISB).
+pub(super) fn has_branch(machine: elf::Machine, code: &[u8]) -> bool {
+    match machine {
+        elf::EM_RISCV => riscv_has_branch(code),
+        _ => a64_has_branch(code),
+    }
+}
+
+fn a64_has_branch(code: &[u8]) -> bool {
     let is_branch = |word: u32| {
         let is_system = word >> 24 == 0xd5;
         word & 0x1c00_0000 == 0x1400_0000 && (!is_system || word & 0xffff_f0ff == 0xd503_30df)
@@ -212,13 +219,28 @@ pub(super) fn has_branch(code: &[u8]) -> bool {
     code.chunks_exact(4).filter_map(word).any(is_branch)
 }
 
-/// Bytes of the branch or direct jump of RISC-V at the start of `code`; 0 if it is something else.
-pub(super) fn riscv_branch_len(code: &[u8]) -> u8 {
-    let Some(low) = half(code) else { return 0 };
-    match (low & 3, low >> 13, low & 0x7f) {
-        // C.JAL is of RV32 only; elsewhere it is an addition, which may as well be left out.
-        (1, 1 | 5..=7, _) => 2,
-        (3, _, 0x63 | 0x67 | 0x6f) => 4,
-        _ => 0,
+fn riscv_has_branch(mut code: &[u8]) -> bool {
+    while let Some(low) = half(code) {
+        let is_long = low & 3 == 3;
+        let is_branch = if is_long {
+            match (low & 0x7f, word(code)) {
+                (0x63 | 0x67 | 0x6f, _) => true,
+                // ECALL, EBREAK, SRET, MRET.
+                (_, word) => matches!(word, Some(0x73 | 0x10_0073 | 0x1020_0073 | 0x3020_0073)),
+            }
+        } else {
+            match (low & 3, low >> 13) {
+                // C.JAL is of RV32 only; elsewhere it is an addition, which may as well be left out.
+                (1, 1 | 5..=7) => true,
+                // C.JR, C.JALR, C.EBREAK: additions and moves have a second register.
+                (2, 4) => low & 0x7c == 0,
+                _ => false,
+            }
+        };
+        if is_branch {
+            return true;
+        }
+        code = code.get(if is_long { 4 } else { 2 }..).unwrap_or_default();
     }
+    false
 }

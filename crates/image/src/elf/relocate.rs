@@ -12,10 +12,11 @@ use object::elf;
 use super::patch::{self, Target};
 use super::tables::Relocation;
 use super::{Elf, Section, Segment};
+use crate::error::Reason;
 
 /// Larger files are not copied: nothing in them is relocated, and all branches with relocations lead nowhere.
 const LARGEST: usize = 1 << 28;
-/// Code that the kernel replaces is left out of segments, up to so many times; behind the last, nothing is loaded.
+/// Code that the kernel replaces is left out of segments, up to so many times in all; behind the last, segments end.
 const MOST_REPLACED: usize = 1 << 16;
 
 /// A symbol as relocations need it.
@@ -26,34 +27,50 @@ struct Symbol {
     function: bool,
 }
 
+/// The symbol tables that relocations name, by section, each read once.
+type Symbols = HashMap<u32, Vec<Symbol>>;
+
 /// Applies what the file decides and lists the rest in [`Elf::unrelocated`]. Returns the changed copy of the file, if anything
 /// changed.
-pub(super) fn relocate(elf: &mut Elf, file: &[u8]) -> Option<Vec<u8>> {
-    let mut copy = None;
+///
+/// # Errors
+/// When tables share their bytes: reading all of them could take any time.
+pub(super) fn relocate(elf: &mut Elf, file: &[u8]) -> Result<Option<Vec<u8>>, Reason> {
+    const TABLES: [elf::SectionType; 4] = [elf::SHT_RELA, elf::SHT_REL, elf::SHT_SYMTAB, elf::SHT_DYNSYM];
+    let tables = elf.sections.iter().filter(|section| TABLES.contains(&section.kind));
+    let len = tables
+        .filter_map(|table| table.bytes(file))
+        .fold(0, |sum: usize, bytes| sum.saturating_add(bytes.len()));
+    if len > file.len() {
+        return Err(Reason::Malformed("its relocations and symbols are longer than the file"));
+    }
+    let mut copy: Option<Vec<u8>> = None;
     let mut unrelocated = Vec::new();
-    let (mut symbols, mut symbols_of) = (Vec::new(), None);
-    for table in elf.sections.iter().filter(|table| [elf::SHT_RELA, elf::SHT_REL].contains(&table.kind)) {
-        let Some(section) = elf.sections.get(table.info as usize) else { continue };
+    let mut symbols = Symbols::new();
+    for (table, section) in elf.relocation_tables() {
         if !section.loaded || !section.executable() {
             continue;
         }
-        if symbols_of.replace(table.link) != Some(table.link) {
-            symbols = elf.symbols_of(table, file);
-        }
+        let symbols = elf.symbols_of(&mut symbols, table, file);
         for relocation in elf.relocations(table, file) {
             if patch::changes_nothing(elf.machine, relocation.kind) {
                 continue;
             }
             let place = section.address.wrapping_add(relocation.offset);
-            let target = elf.target(&symbols, &relocation).filter(|_| file.len() <= LARGEST);
+            let target = elf.target(symbols, &relocation).filter(|_| file.len() <= LARGEST);
             let applied = target.and_then(|target| {
-                let at = section.offset.checked_add(relocation.offset)?;
-                let len = section.len.checked_sub(relocation.offset)?;
-                let copy = copy.get_or_insert_with(|| file.to_vec());
-                let bytes = copy.get_mut(usize::try_from(at).ok()?..)?;
-                let len = bytes.len().min(usize::try_from(len).ok()?);
+                let at = usize::try_from(section.offset.checked_add(relocation.offset)?).ok()?;
+                let bytes = copy.as_deref().unwrap_or(file).get(at..)?;
+                let in_section = usize::try_from(section.len.checked_sub(relocation.offset)?).ok()?;
+                // No branch is longer than two words.
+                let mut code = [0; 8];
+                let code = code.get_mut(..bytes.len().min(in_section).min(8))?;
+                code.copy_from_slice(&bytes[..code.len()]);
                 let is_rela = table.kind == elf::SHT_RELA;
-                patch::branch(elf.machine, &relocation, is_rela, place, target, &mut bytes[..len])
+                patch::branch(elf.machine, &relocation, is_rela, place, target, code)?;
+                let copy = copy.get_or_insert_with(|| file.to_vec());
+                copy[at..][..code.len()].copy_from_slice(code);
+                Some(())
             });
             if applied.is_none() {
                 unrelocated.push(place);
@@ -62,22 +79,30 @@ pub(super) fn relocate(elf: &mut Elf, file: &[u8]) -> Option<Vec<u8>> {
     }
     unrelocated.sort_unstable();
     unrelocated.dedup();
+    let replaced = replaced(elf, &mut symbols, file);
     elf.unrelocated = unrelocated;
-    let replaced = replaced(elf, file);
     leave_out(&mut elf.segments, &replaced);
-    copy
+    Ok(copy)
 }
 
 impl Elf {
+    /// The tables of relocations, each with the section that it is for.
+    fn relocation_tables(&self) -> impl Iterator<Item = (&Section, &Section)> {
+        let tables = self.sections.iter().filter(|table| [elf::SHT_RELA, elf::SHT_REL].contains(&table.kind));
+        tables.filter_map(|table| Some((table, self.sections.get(table.info as usize)?)))
+    }
+
     /// The symbols that the relocations of `table` name.
-    fn symbols_of(&self, table: &Section, file: &[u8]) -> Vec<Symbol> {
-        let Some(symbols) = self.sections.get(table.link as usize) else { return Vec::new() };
-        let symbol = |symbol: super::Symbol<'_>| Symbol {
-            value: symbol.value,
-            section: symbol.section.index().map(usize::from),
-            function: symbol.kind == elf::STT_FUNC,
-        };
-        self.symbols(symbols, file).map(symbol).collect()
+    fn symbols_of<'a>(&self, symbols: &'a mut Symbols, table: &Section, file: &[u8]) -> &'a [Symbol] {
+        symbols.entry(table.link).or_insert_with(|| {
+            let Some(symbols) = self.sections.get(table.link as usize) else { return Vec::new() };
+            let symbol = |symbol: super::Symbol<'_>| Symbol {
+                value: symbol.value,
+                section: symbol.section.index().map(usize::from),
+                function: symbol.kind == elf::STT_FUNC,
+            };
+            self.symbols(symbols, file).map(symbol).collect()
+        })
     }
 
     /// Where a relocation's symbol is, if its section is loaded.
@@ -92,64 +117,95 @@ impl Elf {
 }
 
 /// Code that the kernel may replace by other code when it loads the file, where one of the two is a branch: alternatives for
-/// features of the processor.
-fn replaced(elf: &Elf, file: &[u8]) -> Vec<Range<u64>> {
+/// features of the processor. The ranges are sorted, and none meets another.
+fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
+    // An entry has the offsets of the code and of what replaces it, two bytes or more that name a feature, and lengths.
+    let entry_len = match elf.machine {
+        elf::EM_AARCH64 => 12,
+        elf::EM_RISCV => 16,
+        _ => return Vec::new(),
+    };
     let mut replaced = Vec::new();
-    for table in elf.sections.iter().filter(|table| [elf::SHT_RELA, elf::SHT_REL].contains(&table.kind)) {
-        let Some(section) = elf.sections.get(table.info as usize) else { continue };
+    for (table, section) in elf.relocation_tables() {
         if &*section.name != ".altinstructions" {
             continue;
         }
-        let symbols = elf.symbols_of(table, file);
+        let symbols = elf.symbols_of(symbols, table, file);
         let place = |relocation: &Relocation| {
             let symbol = symbols.get(relocation.symbol as usize)?;
             Some((symbol.section?, symbol.value.wrapping_add(relocation.addend)))
         };
-        let entries: HashMap<_, _> =
-            elf.relocations(table, file).map(|entry| (entry.offset, entry)).collect();
-        for entry in entries.values() {
-            let Some((index, offset)) = place(entry) else { continue };
-            let Some(code) = elf.sections.get(index).filter(|code| code.loaded && code.executable()) else {
+        let mut places = HashMap::new();
+        // What relocations add to the lengths of RISC-V.
+        let mut added: HashMap<u64, u16> = HashMap::new();
+        for relocation in elf.relocations(table, file) {
+            let value = place(&relocation).map_or(0, |(_, value)| value as u16);
+            let (offset, kind) = (relocation.offset, relocation.kind);
+            let mut add = |value: u16| {
+                let sum = added.entry(offset).or_default();
+                *sum = sum.wrapping_add(value);
+            };
+            match kind {
+                elf::R_RISCV_ADD16 if elf.machine == elf::EM_RISCV => add(value),
+                elf::R_RISCV_SUB16 if elf.machine == elf::EM_RISCV => add(value.wrapping_neg()),
+                // The second half of a distance: from where it is told.
+                elf::R_RISCV_SUB32 if elf.machine == elf::EM_RISCV => {}
+                _ => _ = places.insert(offset, place(&relocation)),
+            }
+        }
+        let code_at = |offset: u64| {
+            let (section, offset) = (*places.get(&offset)?)?;
+            Some((elf.sections.get(section)?, offset))
+        };
+        for &at in places.keys().filter(|&at| at % entry_len == 0) {
+            let Some((code, offset)) = code_at(at) else { continue };
+            if !code.loaded || !code.executable() {
                 continue;
+            }
+            let entry =
+                section.bytes(file).and_then(|bytes| bytes.get(usize::try_from(at).ok()?..)?.get(..12));
+            let Some(&[.., low, high]) = entry else { continue };
+            let (len, other_len) = if elf.machine == elf::EM_RISCV {
+                // Both are of one length.
+                let added = added.get(&(at + 10)).copied().unwrap_or(0);
+                let len = u16::from_le_bytes([low, high]).wrapping_add(added);
+                (len, len)
+            } else {
+                (low.into(), high.into())
             };
-            let bytes = |section: usize, offset: u64| {
-                elf.sections.get(section)?.bytes(file)?.get(usize::try_from(offset).ok()?..)
-            };
-            let original = bytes(index, offset).unwrap_or_default();
-            let len = match elf.machine {
-                elf::EM_AARCH64 => {
-                    // Offsets of the code and of what replaces it, a feature, the lengths of both.
-                    let other = entries.get(&entry.offset.wrapping_add(4));
-                    let other = other.and_then(place).and_then(|(section, offset)| bytes(section, offset));
-                    let lens = section
-                        .bytes(file)
-                        .and_then(|bytes| bytes.get(usize::try_from(entry.offset).ok()?..)?.get(10..12));
-                    let Some(&[len, other_len]) = lens else { continue };
-                    let part = |bytes: &[u8], len: u8| bytes[..bytes.len().min(len.into())].to_vec();
-                    let other = part(other.unwrap_or_default(), other_len);
-                    // Without a replacement, a function of the kernel makes one.
-                    let is_certain = other_len > 0 && !patch::has_branch(&other);
-                    if is_certain && !patch::has_branch(&part(original, len)) { 0 } else { len }
-                }
-                elf::EM_RISCV => patch::riscv_branch_len(original),
-                _ => 0,
-            };
-            let start = code.address.wrapping_add(offset);
-            if len > 0 {
+            let other = code_at(at + 4);
+            // Without a replacement, a function of the kernel makes one.
+            let is_certain = other_len > 0
+                && [(Some((code, offset)), len), (other, other_len)].into_iter().all(|(place, len)| {
+                    let bytes = place.and_then(|(section, offset)| {
+                        section.bytes(file)?.get(usize::try_from(offset).ok()?..)?.get(..len.into())
+                    });
+                    bytes.is_some_and(|bytes| !patch::has_branch(elf.machine, bytes))
+                });
+            if !is_certain && len > 0 {
+                let start = code.address.wrapping_add(offset);
                 replaced.push(start..start.saturating_add(len.into()));
             }
         }
     }
     replaced.sort_unstable_by_key(|range| range.start);
+    replaced.dedup_by(|next, range| {
+        let meet = next.start <= range.end;
+        if meet {
+            range.end = range.end.max(next.end);
+        }
+        meet
+    });
     replaced
 }
 
-/// Takes these ranges, which are sorted, out of segments.
+/// Takes these ranges, which are sorted and apart, out of segments.
 fn leave_out(segments: &mut Vec<Segment>, replaced: &[Range<u64>]) {
     if replaced.is_empty() {
         return;
     }
     let mut left = Vec::new();
+    let mut count = 0;
     for segment in segments.drain(..) {
         let end = segment.address.saturating_add(segment.len);
         let mut at = segment.address;
@@ -160,12 +216,13 @@ fn leave_out(segments: &mut Vec<Segment>, replaced: &[Range<u64>]) {
             }
         };
         let from = replaced.partition_point(|range| range.end <= segment.address);
-        for (number, range) in replaced[from..].iter().enumerate() {
-            if range.start >= end {
+        for range in &replaced[from..] {
+            if range.start >= end || at == end {
                 break;
             }
-            keep(at, range.start.min(end));
-            at = at.max(if number == MOST_REPLACED { end } else { range.end });
+            keep(at, range.start);
+            count += 1;
+            at = if count > MOST_REPLACED { end } else { range.end.min(end) };
         }
         keep(at, end);
     }

@@ -18,6 +18,8 @@ pub(super) struct Files {
     text: String,
     /// In the order of their numbers: the number, and where the path ends.
     ends: Vec<(u32, u32)>,
+    /// Whether there are more than are read.
+    pub is_short: bool,
 }
 
 impl Files {
@@ -30,6 +32,7 @@ impl Files {
             let entry = number.checked_sub(first).and_then(|index| head.file_names().get(index as usize));
             let Some(path) = entry.and_then(|entry| path(dwarf, unit, head, entry)) else { continue };
             if files.text.len() + path.len() > MAX_TEXT {
+                files.is_short = true;
                 break;
             }
             files.text.push_str(&path);

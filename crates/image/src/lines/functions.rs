@@ -33,6 +33,8 @@ pub(super) struct Functions {
     files: Files,
     /// Bytes of all that.
     memory: usize,
+    /// Whether there are more names than are kept.
+    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -125,12 +127,18 @@ impl Functions {
         let index = claims.len() * 2 * size_of::<(u64, u32)>();
         let of_names = names.len + names.names.capacity() * size_of::<Name>();
         let memory = functions.capacity() * size_of::<Function>() + of_names + index + files.memory();
-        Self { functions, names: names.names, at, files, memory }
+        let is_short = names.len > MAX_TEXT;
+        Self { functions, names: names.names, at, files, memory, is_short }
     }
 
     /// The path of a file that an inlined function is called in.
     pub fn file(&self, number: u32) -> Option<&str> {
         self.files.get(number)
+    }
+
+    /// Whether all names and files were read.
+    pub fn is_whole(&self) -> bool {
+        !self.is_short && !self.files.is_short
     }
 
     /// Bytes it takes.

@@ -107,24 +107,26 @@ pub(super) fn without_lines<'a>(
     Some(unit)
 }
 
-/// Reads the head of the line program of `unit`, if it has one. Returns how many bytes that and running it may take; none if the head is too
-/// long to be read.
+/// Reads the head of the line program of `unit`, if it has one. Returns how many bytes that and running it may take; `None` if the head is
+/// too long to be read.
 pub(super) fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
-    let lines = unit.entries().next_dfs().ok()??.attr_value(constants::DW_AT_stmt_list)?;
-    let AttributeValue::DebugLineRef(offset) = lines else { return None };
-    // gimli takes a hundred bytes for each file, which may be a single byte here.
-    if head_len(dwarf.debug_line.reader().slice(), offset.0).is_some_and(|len| len > MAX_HEAD) {
-        return Some(0);
+    let lines = match unit.entries().next_dfs() {
+        Ok(Some(entry)) => entry.attr_value(constants::DW_AT_stmt_list),
+        _ => None,
+    };
+    let Some(AttributeValue::DebugLineRef(offset)) = lines else { return Some(0) };
+    let rest = dwarf.debug_line.reader().slice().get(offset.0..).unwrap_or_default();
+    // gimli takes a hundred bytes for each file, which may be a single byte here. It does not read a head that is cut off.
+    if head_len(rest).is_some_and(|len| len > MAX_HEAD && len <= rest.len() as u64) {
+        return None;
     }
     let program = dwarf.debug_line.program(offset, unit.header.address_size(), None, None);
     unit.line_program = program.ok();
-    let to_the_end = dwarf.debug_line.reader().len().saturating_sub(offset.0);
-    Some(unit.line_program.as_ref().map_or(to_the_end, |program| program.header().unit_length()))
+    Some(unit.line_program.as_ref().map_or(rest.len(), |program| program.header().unit_length()))
 }
 
-/// Returns how long the head of the line program at `offset` says it is: folders and files.
-fn head_len(section: &[u8], offset: usize) -> Option<u64> {
-    let bytes = section.get(offset..)?;
+/// Returns how long the head of the line program that `bytes` begin with says it is: folders and files.
+fn head_len(bytes: &[u8]) -> Option<u64> {
     let number = |at: usize, len: usize| {
         let mut number = [0; 8];
         number[..len].copy_from_slice(bytes.get(at..at + len)?);

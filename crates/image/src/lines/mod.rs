@@ -84,17 +84,14 @@ impl Lines {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// Keeps what was read of a unit, if that is not too much: so many bytes; nothing if it was not read to its end.
-    fn keep<T: Default>(&self, read: T, memory: Option<usize>) -> T {
-        let fits = |memory: usize| {
-            let before = self.memory.fetch_add(memory, Ordering::Relaxed);
-            before.saturating_add(memory) <= MAX_MEMORY
-        };
-        if memory.is_some_and(fits) {
-            return read;
+    /// Keeps what was read of a unit, `memory` bytes, if that is not too much. Counts the unit as left out if not all of it is kept.
+    fn keep<T: Default>(&self, read: T, memory: usize, is_whole: bool) -> T {
+        let sum = |before: usize| before.checked_add(memory).filter(|&sum| sum <= MAX_MEMORY);
+        let fits = self.memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_ok();
+        if !fits || !is_whole {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
         }
-        self.left_out.fetch_add(1, Ordering::Relaxed);
-        T::default()
+        if fits { read } else { T::default() }
     }
 
     /// The line of the instruction at `address`.
@@ -133,18 +130,18 @@ impl Lines {
 impl Unit {
     fn rows(&self, file: &File, lines: &Lines) -> &Rows {
         self.rows.get_or_init(|| {
-            let (rows, is_whole) = self.read(file, Rows::new).unwrap_or_default();
-            let memory = rows.memory().filter(|_| is_whole);
-            lines.keep(rows, memory)
+            let Some((rows, has_head)) = self.read(file, Rows::new) else { return Rows::default() };
+            let (memory, is_whole) = (rows.memory(), has_head && rows.is_whole());
+            lines.keep(rows, memory, is_whole)
         })
     }
 
     fn functions(&self, file: &File, lines: &Lines) -> &Functions {
         self.functions.get_or_init(|| {
             let read = |dwarf: &Dwarf<'_>, unit: &mut GimliUnit<'_>| Functions::new(dwarf, unit, lines);
-            let (functions, _) = self.read(file, read).unwrap_or_default();
-            let memory = functions.memory();
-            lines.keep(functions, Some(memory))
+            let Some((functions, _)) = self.read(file, read) else { return Functions::default() };
+            let (memory, is_whole) = (functions.memory(), functions.is_whole());
+            lines.keep(functions, memory, is_whole)
         })
     }
 
@@ -157,8 +154,8 @@ impl Unit {
         let dwarf = dwarf(file.elf.as_ref()?, file.bytes.as_slice());
         let header = dwarf.unit_header(gimli::DebugInfoOffset(self.offset)).ok()?;
         let mut unit = index::without_lines(&dwarf, header, dwarf.abbreviations(&header).ok()?)?;
-        let is_whole = index::read_lines(&dwarf, &mut unit) != Some(0);
-        Some((what(&dwarf, &mut unit), is_whole))
+        let has_head = index::read_lines(&dwarf, &mut unit).is_some();
+        Some((what(&dwarf, &mut unit), has_head))
     }
 }
 
@@ -169,4 +166,21 @@ fn dwarf<'a>(elf: &Elf, file: &'a [u8]) -> Dwarf<'a> {
         Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
     };
     Dwarf::load(section).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_is_left_out_takes_no_memory() {
+        let lines = Lines::default();
+        assert_eq!(lines.keep(1, MAX_MEMORY / 2, true), 1);
+        for too_much in [MAX_MEMORY, usize::MAX] {
+            assert_eq!(lines.keep(2, too_much, true), 0);
+        }
+        assert_eq!(lines.keep(3, MAX_MEMORY / 2, true), 3);
+        assert_eq!(lines.keep(4, 1, true), 0);
+        assert_eq!(lines.left_out(), 3);
+    }
 }

@@ -18,7 +18,7 @@ pub(super) struct Rows {
     sequences: Vec<(u64, Range<usize>)>,
     /// Which sequence is at an address.
     at: Pieces,
-    /// Whether there are more than are read.
+    /// Whether there are more rows than are read.
     is_short: bool,
 }
 
@@ -108,11 +108,16 @@ impl Rows {
         self.at.iter().map(|(range, _)| range)
     }
 
-    /// Bytes it takes; none if there are more rows than were read.
-    pub fn memory(&self) -> Option<usize> {
+    /// Whether all rows and files were read.
+    pub fn is_whole(&self) -> bool {
+        !self.is_short && !self.files.is_short
+    }
+
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
         let rows = self.rows.capacity() * size_of::<Row>();
         // A sequence is in the index, too.
         let sequences = self.sequences.capacity() * 2 * size_of::<(u64, Range<usize>)>();
-        (!self.is_short).then(|| rows + sequences + self.files.memory())
+        rows + sequences + self.files.memory()
     }
 }

@@ -39,6 +39,7 @@ pub struct Section {
     pub bytes: Option<Vec<u8>>,
     pub len: u64,
     pub link: u32,
+    pub info: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -64,12 +65,12 @@ pub struct Elf {
 
 /// A section at an address in a segment.
 pub fn section(name: &'static str, flags: u64, address: u64, len: u64) -> Section {
-    Section { name, kind: SHT_PROGBITS, flags, address, bytes: None, len, link: 0 }
+    Section { name, kind: SHT_PROGBITS, flags, address, bytes: None, len, link: 0, info: 0 }
 }
 
 /// A section with bytes of its own.
 pub fn own_section(name: &'static str, kind: u32, flags: u64, bytes: Vec<u8>, link: u32) -> Section {
-    Section { name, kind, flags, address: 0, len: bytes.len() as u64, bytes: Some(bytes), link }
+    Section { name, kind, flags, address: 0, len: bytes.len() as u64, bytes: Some(bytes), link, info: 0 }
 }
 
 pub fn symbol(name: &'static str, value: u64, size: u64, info: u8, section: u16) -> Symbol {
@@ -226,7 +227,7 @@ impl Elf {
             w.long(offset);
             w.long(section.len);
             w.word(section.link);
-            w.word(0);
+            w.word(section.info);
             w.long(4);
             w.long(0);
         }

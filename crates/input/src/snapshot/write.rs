@@ -8,7 +8,7 @@ use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Regist
 use crate::folder::{CAPTURE_FILE, checksums, mappings};
 use crate::ini;
 use crate::mapping::Process;
-use crate::output::OutputFolder;
+use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
 
 /// Writes a snapshot folder, which OpenCSD's tools open too.
@@ -206,7 +206,7 @@ impl SnapshotWriter {
         mappings::write(&self.folder, &self.snapshot.processes)?;
         // What was written as it came is as long as it is now.
         for buffer in &mut self.snapshot.buffers {
-            let metadata = fs::metadata(&buffer.path).map_err(|error| not_written(&buffer.path, &error))?;
+            let metadata = fs::metadata(&buffer.path).map_err(|error| cannot_write(&buffer.path, &error))?;
             buffer.size = metadata.len();
         }
         checksums::write(&self.folder, &self.files())?;
@@ -268,7 +268,7 @@ impl SnapshotWriter {
     fn copy(&self, name: &str, mut bytes: impl Read) -> Result<(PathBuf, u64), Problem> {
         let path = self.snapshot.dir.join(name);
         let mut file = self.folder.create(name)?;
-        let size = io::copy(&mut bytes, &mut file).map_err(|error| not_written(&path, &error))?;
+        let size = io::copy(&mut bytes, &mut file).map_err(|error| cannot_write(&path, &error))?;
         Ok((path, size))
     }
 
@@ -284,8 +284,4 @@ impl SnapshotWriter {
 
 fn device_file(number: usize) -> String {
     format!("device_{number}.ini")
-}
-
-fn not_written(path: &Path, error: &io::Error) -> Problem {
-    Problem::file_error(path, format!("cannot be written ({error})"))
 }

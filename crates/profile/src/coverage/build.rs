@@ -53,8 +53,11 @@ struct Build<'w> {
     functions: HashMap<(u32, String), u32>,
     /// By function: its lines, and whether they ran.
     lines: Vec<HashMap<u32, bool>>,
-    /// Copies of inlined functions whose first instruction was seen: what they are inlined into, the function, and which copy.
-    copies: HashSet<(u32, u32, u64)>,
+    /// Copies of inlined functions whose first instruction was seen: where the function starts that they are inlined into, the inlined
+    /// function, and which copy.
+    copies: HashSet<(Place, u32, u64)>,
+    /// The same by the function that they are inlined into, of which there may be several of one name.
+    copies_by_name: HashSet<(u32, u32, u64)>,
 }
 
 /// A part of a function that is being walked.
@@ -62,6 +65,8 @@ struct Walk<'a> {
     binary: u32,
     program: &'a Program,
     ran: &'a Ran,
+    /// Where the function starts; `None` if this is a part that compilers put apart.
+    start: Option<Place>,
     /// The function's number, its name, and its file.
     function: u32,
     name: &'a str,
@@ -79,6 +84,7 @@ impl<'w> Build<'w> {
             functions: HashMap::new(),
             lines: Vec::new(),
             copies: HashSet::new(),
+            copies_by_name: HashSet::new(),
         }
     }
 
@@ -97,6 +103,8 @@ impl<'w> Build<'w> {
                 range,
             }));
         }
+        // What hardly runs comes last: a copy of an inlined function begins elsewhere, if it can.
+        functions.sort_by_key(|part| part.name.ends_with(APART));
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
             if !self.wanted.meets(number, &part.range) {
@@ -124,8 +132,9 @@ impl<'w> Build<'w> {
                 }
                 of.start.get_or_insert(start);
             }
-            let walk =
-                Walk { binary: number, program, ran, function, name: name_of, file, line: (file, line) };
+            let start = (part.name == name_of).then_some(start);
+            let line = (file, line);
+            let walk = Walk { binary: number, program, ran, start, function, name: name_of, file, line };
             self.part(walk, &part.range, &code);
         }
         known
@@ -180,7 +189,8 @@ impl<'w> Build<'w> {
         if of.start.is_none() && of.line == 0 {
             of.line = declared;
         }
-        if self.copies.insert((walk.function, function, copy)) {
+        let is_new_by_name = self.copies_by_name.insert((walk.function, function, copy));
+        if walk.start.map_or(is_new_by_name, |start| self.copies.insert((start, function, copy))) {
             of.calls = of.calls.saturating_add(count);
         }
         function
