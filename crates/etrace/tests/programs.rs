@@ -2,6 +2,9 @@
 
 mod support;
 
+#[path = "../../hart/tests/support/elf.rs"]
+mod elf;
+
 use std::path::PathBuf;
 
 use support::Feed;
@@ -14,6 +17,8 @@ use tracewright_etrace::ingress::{CType, Executed};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_hart::Hart;
+use tracewright_hart::bare::{self, Bare};
 use tracewright_testkit::{captures, skip};
 
 /// So many instructions of each: traps, system calls and loops come long before.
@@ -147,4 +152,43 @@ fn programs_of_the_captures_come_back() {
     // It runs only beneath the proxy kernel.
     let paths: Vec<_> = paths.into_iter().filter(|path| !path.ends_with("hello_world.pk")).collect();
     round_trip(&paths);
+}
+
+/// Round and round through calls, without any branch: only the number of returns tells how far it came.
+#[test]
+fn loops_of_calls_without_branches_come_back() {
+    let jal = |offset: i32, rd: u32| {
+        let bits = offset as u32;
+        (bits >> 20 & 1) << 31
+            | (bits >> 1 & 0x3ff) << 21
+            | (bits >> 11 & 1) << 20
+            | (bits >> 12 & 0xff) << 12
+            | rd << 7
+            | 0x6f
+    };
+    const RET: u32 = 0x8067;
+    const ADD: u32 = 0x0015_8593;
+    // again: jal f; j again; f: addi a1, a1, 1; ret
+    let one = vec![jal(8, 1), jal(-4, 0), ADD, RET];
+    // again: jal f; jal g; j again; f: addi a1, a1, 1; ret; g: addi t0, ra, 0; jal f; jr t0
+    let nested = vec![jal(12, 1), jal(16, 1), jal(-8, 0), ADD, RET, 0x0000_8293, jal(-12, 1), 0x0002_8067];
+    for (name, words) in [("one", one), ("nested", nested)] {
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let elf = elf::elf(false, 0x8000_0000, &code);
+        for instructions in (1..200).chain([500, 1000, 5000, 20_000]) {
+            let options = bare::Options { entry: Some(0x8000_0000), ..bare::Options::default() };
+            let (core, machine) = Bare::new(&elf, &options, Box::new(std::io::sink())).unwrap();
+            let mut record = Record::default();
+            Hart::new(core, machine).run(instructions, &mut record);
+            for (mix, config) in encoders(Isa::Rv64) {
+                let name = format!("{name}, {instructions} instructions, {mix}");
+                let unknown = check(&name, &record, &config, Isa::Rv64);
+                // The last instruction may be reached again with nothing told, if it is in no function.
+                assert!(unknown <= 1, "{name}: {unknown}");
+                let params =
+                    Params { iret_ext: false, support: SupportLayout::Pulp, ..config.params.clone() };
+                check(&format!("{name}, irdepth"), &record, &Config { params, ..config }, Isa::Rv64);
+            }
+        }
+    }
 }

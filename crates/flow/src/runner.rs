@@ -509,8 +509,14 @@ impl<'i> Runner<'i> {
             return Reached::Inline(here);
         }
         // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
-        // a place on depends on the calls that are open there, but only on those that it returns from.
-        let (mut mark, mut next_mark) = (here, 1);
+        // a place on depends on the calls that are open there, but only on those that it returns from; and on how far it is
+        // from the returns, or the depth, of the goal.
+        let progress = |runner: &Self, passed: u32| match goal.map(|goal| goal.returns) {
+            Some(Returns::Passed { count, .. }) => passed.min(count + 1),
+            Some(Returns::Depth { .. }) => runner.calls.depth() as u32,
+            Some(Returns::Any) | None => 0,
+        };
+        let (mut mark, mut next_mark) = ((here, progress(self, passed)), 1);
         // The lowest that calls were since, against the mark.
         let (mut at_mark, mut least) = (self.calls.height(), 0);
         for step in 1..=MOST_JUMPS {
@@ -529,11 +535,11 @@ impl<'i> Runner<'i> {
                 return Reached::Inline(here);
             }
             least = least.min(self.calls.height().wrapping_sub(at_mark) as i64);
-            if here == mark && least >= 0 {
+            if (here, progress(self, passed)) == mark && least >= 0 {
                 return Reached::Nothing(here);
             }
             if step == next_mark {
-                (mark, at_mark, least) = (here, self.calls.height(), 0);
+                (mark, at_mark, least) = ((here, progress(self, passed)), self.calls.height(), 0);
                 next_mark *= 2;
             }
         }
