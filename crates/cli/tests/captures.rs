@@ -8,6 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+#[path = "../../hart/tests/support/elf.rs"]
+mod elf;
+
 /// A temporary folder, removed at the end.
 struct Scratch(PathBuf);
 
@@ -428,6 +431,29 @@ fn a_killed_recording_can_be_read_and_says_so() {
     // It is ours: the next recording may take its place.
     record(&run, &[], &SMALL);
     says(0, &["decode", &run, "--summary"], &[]);
+}
+
+/// A loop of which there is next to no trace: what there is, is written long before it is much.
+#[test]
+fn a_killed_recording_of_a_loop_keeps_its_beginning() {
+    let scratch = Scratch::new();
+    let run = scratch.join("run");
+    let program = scratch.join("loop.elf");
+    // lui t0, 0x80; again: addi t0, t0, -1; bnez t0, again; j .
+    let words = [0x0008_02b7_u32, 0xfff2_8293, 0xfe02_9ee3, 0x0000_006f];
+    fs::write(&program, elf::elf(false, 0x8000_0000, &words.map(u32::to_le_bytes).concat())).unwrap();
+    let arguments = ["record", "-q", "--entry", "80000000", "--protocol", "etrace", "-o", &run, &program];
+    let mut child = command(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    while fs::metadata(Path::new(&run).join("trace.bin")).map_or(0, |file| file.len()) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(100), "it traces");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = says(1, &["decode", &run, "--summary", "--json"], &["the recording was not finished"]);
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(summary["instructions"].as_u64().unwrap() > 0, "{summary}");
 }
 
 #[test]

@@ -213,6 +213,6 @@ fn an_endless_program_can_be_stopped() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("stopped by Ctrl-C"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped by a signal (Ctrl-C)"), "{}", stderr(&output));
     assert_eq!(record(&["-q", "--from", log]).status.code(), Some(0));
 }

@@ -296,7 +296,7 @@ fn a_signal_to_us_stops_it() {
     let output = child.wait_with_output().unwrap();
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(143), "{told}");
-    assert!(told.contains("stopped by Ctrl-C after "), "{told}");
+    assert!(told.contains("stopped by a signal (Ctrl-C) after "), "{told}");
     assert!(decoded(&dir) > 1000);
 }
 

@@ -219,6 +219,28 @@ fn sums_are_the_machines_counter() {
     assert!(checked >= 10, "only {checked} programs");
 }
 
+/// Times come with packets, not with instructions: the stalls that they tell are never more than there were.
+#[test]
+fn times_tell_no_more_stalls_than_there_were() {
+    let stalls = |place: &Place| place.stalls()["sources"][0].clone();
+    let number = |source: &Value, name: &str| source[name].as_u64().unwrap();
+    for program in ["sort", "recursion", "tasks", "hash"] {
+        for bytes in ["8", "4"] {
+            let place = Place::new();
+            let limit = ["--max-instructions", "100000"];
+            place.record(program, "rocket_like", &[&limit[..], &["--delta"]].concat());
+            let exact = stalls(&place);
+            let timestamps = format!("timestamp_bytes={bytes}");
+            let times = ["--option", "notime=0", "--option", &timestamps];
+            place.record(program, "rocket_like", &[&limit[..], &times].concat());
+            let told = stalls(&place);
+            let (least, all) = (number(&told, "stall_cycles"), number(&exact, "stall_cycles"));
+            assert!(told["stall_cycles_are_least"] == true && exact["stall_cycles_are_least"] == false);
+            assert!(least <= all && least > all / 2, "{program} {bytes}: {least} of {all}");
+        }
+    }
+}
+
 /// What waits in the programs that were made to wait is found, first of all.
 #[test]
 fn planted_waits_are_found() {

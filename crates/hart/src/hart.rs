@@ -88,6 +88,7 @@ impl<M: Machine> Hart<M> {
                     if self.stop.load(Ordering::Relaxed) {
                         return Stop::Asked;
                     }
+                    sink.checkpoint();
                     look = self.core.instret + LOOK;
                     continue;
                 }

@@ -44,6 +44,10 @@ pub trait Sink {
     /// From now on this is the context: the thread under Linux, the address space (satp's ASID) on a bare machine. Also told at the
     /// start; told again after a trap or a change of privilege if it is another then.
     fn context(&mut self, _context: u64) {}
+
+    /// Called by a hart about once in a million instructions, between blocks or within one. Who gathers what it writes may write it:
+    /// if the process is killed, the rest is lost.
+    fn checkpoint(&mut self) {}
 }
 
 /// A memory access of an instruction that retired.

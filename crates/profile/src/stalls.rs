@@ -31,6 +31,9 @@ pub struct Stalls {
     /// Instructions since, whose cycles are not known yet.
     pending: Vec<Pending>,
     waiting: u64,
+    /// By times, which come with some packet after: instructions beyond the cycles of those that were told with a time. Their cycles were
+    /// told before, or are told later.
+    debt: u64,
     /// How many had retired at the last loss.
     retired_at_loss: u64,
     /// What is added to cycles for the timeline: counts begin anew after each gap.
@@ -117,6 +120,7 @@ impl Stalls {
             before_loss: None,
             pending: Vec::new(),
             waiting: 0,
+            debt: 0,
             retired_at_loss: 0,
             base: 0,
         }
@@ -273,7 +277,11 @@ impl Stalls {
             self.account.between += cycles;
             return;
         }
-        let stalled = cycles.saturating_sub(self.waiting);
+        let mut stalled = cycles.saturating_sub(self.waiting);
+        if self.kind == Kind::Times {
+            let owed = self.debt + self.waiting.saturating_sub(cycles);
+            (stalled, self.debt) = (stalled.saturating_sub(owed), owed.saturating_sub(stalled));
+        }
         self.account.cycles += cycles;
         self.account.stalled += stalled;
         self.account.shares += 1;
@@ -299,9 +307,15 @@ impl Stalls {
         self.waiting = 0;
     }
 
+    /// No more times come of what ran so far: its cycles were told before, as stalls.
+    fn settle_debt(&mut self) {
+        self.account.stalled = self.account.stalled.saturating_sub(std::mem::take(&mut self.debt));
+    }
+
     /// How long what comes took is not known.
     fn lose(&mut self) {
         self.give_up();
+        self.settle_debt();
         // A gap is told by several elements.
         if self.account.retired > self.retired_at_loss {
             self.account.losses += 1;
@@ -318,6 +332,7 @@ impl Stalls {
     /// Nothing more comes. `end`: the cycle after the last one that the trace tells of.
     pub fn finish(&mut self, end: Option<u64>) {
         self.give_up();
+        self.settle_debt();
         let last = self.last.or(self.before_loss);
         if let (Some(end), Some(last)) = (end, last) {
             self.account.between += end.saturating_sub(1).saturating_sub(last);

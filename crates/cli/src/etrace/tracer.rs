@@ -398,6 +398,13 @@ impl<W: Write> Sink for Tracer<W> {
         self.settle_delta();
     }
 
+    fn checkpoint(&mut self) {
+        self.out.write();
+        if let Some(delta) = &mut self.delta {
+            delta.write();
+        }
+    }
+
     fn lost(&mut self) {
         self.halt();
         if let Some(delta) = &mut self.delta {
@@ -447,6 +454,10 @@ impl<W: Write> Sink for WithoutCode<W> {
         self.0.context(context);
     }
 
+    fn checkpoint(&mut self) {
+        self.0.checkpoint();
+    }
+
     fn lost(&mut self) {
         self.0.lost();
     }
@@ -478,6 +489,10 @@ impl<W: Write> Sink for WithData<W> {
 
     fn trap(&mut self, trap: &Trap) {
         self.0.trap(trap);
+    }
+
+    fn checkpoint(&mut self) {
+        self.0.checkpoint();
     }
 
     fn lost(&mut self) {

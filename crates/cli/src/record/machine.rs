@@ -79,6 +79,9 @@ impl LinuxArgs {
     }
 }
 
+/// Regions of physical memory protection, if nobody says how many.
+const PMP_REGIONS: u8 = 16;
+
 /// Of the bare machine.
 #[derive(Args)]
 #[command(next_help_heading = "Programs without an operating system")]
@@ -92,7 +95,7 @@ pub struct BareArgs {
     entry: Option<u64>,
 
     /// Regions of physical memory protection.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(0..=16))]
+    #[arg(long, value_name = "N", default_value_t = PMP_REGIONS, value_parser = clap::value_parser!(u8).range(0..=16))]
     pmp_regions: u8,
 
     /// Let loads and stores be misaligned instead of trapping.
@@ -109,6 +112,26 @@ pub struct BareArgs {
     interrupt: Vec<(u64, bool)>,
 }
 
+impl BareArgs {
+    /// What is for the bare machine only means nothing here.
+    fn refuse(&self) -> Result<(), Error> {
+        let given = [
+            ("--ram", !self.ram.is_empty()),
+            ("--entry", self.entry.is_some()),
+            ("--pmp-regions", self.pmp_regions != PMP_REGIONS),
+            ("--misaligned", self.misaligned),
+            ("--host-files", self.host_files.is_some()),
+            ("--interrupt", !self.interrupt.is_empty()),
+        ];
+        match given.into_iter().find(|&(_, given)| given) {
+            Some((option, _)) => Err(Error::Message(format!(
+                "{option} is for programs without an operating system, and this one is for Linux (--machine bare, if that is wrong)"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A machine with its program.
 pub enum Loaded {
     Linux(Box<Hart<Linux>>),
@@ -117,10 +140,14 @@ pub enum Loaded {
 
 /// Loads the program.
 pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
+    if let Some(root) = opts.linux.root.as_deref().filter(|root| !root.is_dir()) {
+        return Err(Error::Message(format!("--root {}: there is no such folder", root.display())));
+    }
     let path = file(opts, program);
     let bytes = read_plain(&path, MAX_PROGRAM).map_err(|error| super::on(&path, &error))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
+            opts.bare.refuse()?;
             let (core, machine) = Linux::load(&path, linux_options(opts, program))
                 .map_err(|error| Error::Message(error.to_string()))?;
             Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))

@@ -496,7 +496,9 @@ impl Ran {
             }
             // Why is told at the end.
             Stop::Asked if self.kept.failed.is_some() => None,
-            Stop::Asked => Some(format!("stopped by Ctrl-C after {} instructions", self.instructions)),
+            Stop::Asked => {
+                Some(format!("stopped by a signal (Ctrl-C) after {} instructions", self.instructions))
+            }
             Stop::Fault(why) => Some(why.clone()),
         };
         if let Some(why) = &failed {

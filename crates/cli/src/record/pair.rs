@@ -74,6 +74,11 @@ impl<A: Sink, B: Sink> Sink for Pair<A, B> {
         self.0.context(context);
         self.1.context(context);
     }
+
+    fn checkpoint(&mut self) {
+        self.0.checkpoint();
+        self.1.checkpoint();
+    }
 }
 
 /// A sink, if there is one.
@@ -136,6 +141,12 @@ impl<S: Sink> Sink for Maybe<S> {
     fn context(&mut self, context: u64) {
         if let Some(sink) = &mut self.0 {
             sink.context(context);
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.checkpoint();
         }
     }
 }

@@ -211,6 +211,10 @@ impl Sink for Ringed {
         self.look();
     }
 
+    fn checkpoint(&mut self) {
+        self.inner.checkpoint();
+    }
+
     fn lost(&mut self) {
         self.each(|sink| sink.lost());
     }

@@ -286,6 +286,10 @@ impl<S: Sink> Sink for Controlled<S> {
         }
     }
 
+    fn checkpoint(&mut self) {
+        self.inner.checkpoint();
+    }
+
     fn lost(&mut self) {
         self.told.clear();
         self.control.lost();

@@ -78,4 +78,8 @@ impl<S: Sink> Sink for Timed<S> {
     fn context(&mut self, context: u64) {
         self.inner.context(context);
     }
+
+    fn checkpoint(&mut self) {
+        self.inner.checkpoint();
+    }
 }

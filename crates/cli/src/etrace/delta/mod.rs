@@ -177,6 +177,11 @@ impl<W: Write> Delta<W> {
         self.out.after();
     }
 
+    /// Writes what was gathered.
+    pub fn write(&mut self) {
+        self.out.write();
+    }
+
     /// Ends the trace, of which all blocks were settled. What took it, and what it came to.
     pub fn finish(mut self) -> (io::Result<W>, DeltaTraced) {
         // Of a whole run this says its last cycle.
