@@ -10,7 +10,7 @@ use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 use super::count::Count;
 use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode::part::{Limits, Tally};
+use crate::decode::part::{DecodeLimits, Tally};
 use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
 use crate::{decode, funnel, images};
@@ -57,7 +57,7 @@ impl Counted {
         let asked = (select, program);
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
         let in_order =
-            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
+            !window.is_all() || !extent.0.is_all() || extent.1.instructions != DecodeLimits::NONE.instructions;
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
             let count = Count::default();
             let jobs = decode::number_of(jobs);
