@@ -299,19 +299,20 @@ fn without_order(opts: &Opts) -> Error {
 /// What needs all elements once more, in order: who called whom, how loops turned.
 fn in_order(
     opts: &Opts,
-    Decoded { capture, image }: &Decoded,
+    decoded: &Decoded,
     program: &Program,
     graph: &Graph,
     places: Option<&Places>,
     outcome: &mut Outcome,
 ) -> Result<Done, Error> {
-    let clocks = opts.filter.clocks(capture)?;
+    let clocks = decoded.clocks();
     *outcome = outcome.and(clocks.outcome());
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
-    let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
+    let ordered = Ordered::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
     let extent = opts.filter.extent();
+    let Decoded { capture, image, .. } = decoded;
     decode::within(capture, image, (&opts.select, &opts.program), &ordered, extent, 1)?;
     Ok(ordered.finish())
 }

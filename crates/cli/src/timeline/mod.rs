@@ -108,7 +108,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
         Counted::open(&opts.capture, &opts.select, &opts.program, &no_time, opts.jobs)?;
-    let Some(Decoded { capture, image }) = decoded else { return Ok(outcome) };
+    let Some(Decoded { capture, image, .. }) = decoded else { return Ok(outcome) };
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = opts.filter.clocks(&capture)?;
