@@ -10,7 +10,7 @@ use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Problem, RawSource, Source, perf};
 
-use crate::decode::part::Limits;
+use crate::decode::part::DecodeLimits;
 use crate::output::Error;
 use crate::profile::open::is_profile;
 
@@ -146,7 +146,7 @@ pub struct ProgramArgs {
     #[arg(long = "handler", value_name = "M|S|U|VS:ADDR[:vectored]", value_parser = handler_named)]
     handlers: Vec<Handler>,
 
-    /// Use programs of the capture that are not those that ran, and count what they cannot have run.
+    /// Use programs that differ from those recorded, and count traces that contradict their program.
     #[arg(long)]
     pub accept_mismatch: bool,
 }
@@ -174,7 +174,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "N", help_heading = "Limits")]
     max_instructions: Option<u64>,
 
-    /// Stop where the tables that grow with what the trace tells take more than this, in MiB [default: 4096].
+    /// Stop where the tables that grow with what the trace tells take more than this in all, in MiB [default: 4096].
     #[arg(long, value_name = "MIB", help_heading = "Limits")]
     max_memory: Option<usize>,
 }
@@ -188,9 +188,9 @@ impl LimitArgs {
         self.max_instructions.is_some() || self.max_memory.is_some()
     }
 
-    pub fn limits(&self) -> Limits {
-        Limits {
-            instructions: self.max_instructions.unwrap_or(Limits::NONE.instructions),
+    pub fn limits(&self) -> DecodeLimits {
+        DecodeLimits {
+            instructions: self.max_instructions.unwrap_or(DecodeLimits::NONE.instructions),
             memory: self.max_memory.unwrap_or(MAX_MEMORY).saturating_mul(1 << 20),
         }
     }

@@ -161,6 +161,7 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
         }
     };
     let at = step("bytes of trace", funnel.bytes, 0);
+    add(at, funnel.stopped > 0, "up to a limit that was reached: what follows is not decoded".into());
     step("decoded", funnel.bytes_decoded(), funnel.bytes);
     let bytes = |count: u64, what: &str| format!("{} {what}", grouped(count));
     add(at, funnel.bytes_around > 0, bytes(funnel.bytes_around, "around it: frames, sources not asked for"));
@@ -176,7 +177,6 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     add(at - 1, funnel.mismatches > 0, times(funnel.mismatches, "the code cannot be what ran"));
     let uncounted = "a loop or path ran that the trace does not count";
     add(at, funnel.unknown_paths > 0, times(funnel.unknown_paths, uncounted));
-    add(at, funnel.stopped > 0, "a limit was reached: what follows is not decoded".into());
     add(at, funnel.is_lower_bound(), "all counts are lower bounds".into());
     let lost = |before: u64, after: u64| before.saturating_sub(after);
     let in_none = lost(funnel.instructions, funnel.in_binary);

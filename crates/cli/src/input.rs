@@ -132,8 +132,8 @@ impl<'a> Input<'a> {
         self.left = piece.len;
         let Some(packed) = piece.packed else {
             if !self.go_to(piece.offset) {
-                let what = io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than it was");
-                return Err(cannot_read(self.path, &what));
+                let what = format!("it ends early: there is nothing at {:#x}", piece.offset);
+                return Err(cannot_read(self.path, &io::Error::new(io::ErrorKind::UnexpectedEof, what)));
             }
             return Ok(());
         };
@@ -186,9 +186,12 @@ impl<'a> Input<'a> {
             None => self.end.map_or(0, |end| end.saturating_sub(self.position)),
         };
         if missing > 0 {
+            let is_packed = matches!(self.file, Source::Unpacked { .. });
+            let is_shorter = !is_packed && self.end.is_some_and(|end| self.position < end);
+            let what = if is_shorter { "became shorter while it was read" } else { "ends early" };
             self.left = 0;
             self.end = None;
-            self.faults.push(format!("became shorter while it was read: {missing} bytes are missing"));
+            self.faults.push(format!("{what}: {missing} bytes are missing"));
         }
     }
 
@@ -385,19 +388,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_become_shorter_is_told() {
+    fn a_file_that_is_shorter_than_its_pieces_is_told() {
         let (mut buffer, _scratch) = buffer("short", Some(&[(250, 100)]));
         assert_eq!(all(&buffer, 0), [(250, (250..=255).collect())]);
         let checksums = Checksums::default();
         let mut input = Input::open(&buffer, &checksums).unwrap();
         input.next_piece().unwrap();
         input.fill(&mut [0; 200]).unwrap();
-        assert_eq!(input.take_faults(), ["became shorter while it was read: 94 bytes are missing"]);
+        assert_eq!(input.take_faults(), ["ends early: 94 bytes are missing"]);
         drop(input);
         buffer.pieces.as_mut().unwrap()[0].offset = 300;
         let mut input = Input::open(&buffer, &checksums).unwrap();
         let Err(Error::Message(message)) = input.next_piece() else { panic!("there is nothing") };
-        assert!(message.ends_with("cannot read: it is shorter than it was"), "{message}");
+        assert!(message.ends_with("cannot read: it ends early: there is nothing at 0x12c"), "{message}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tracewright_profile::{Profile, store};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Form, Outcome, report, write};
+use crate::output::{Error, Form, Outcome, Output, report, write};
 use crate::profile::open::{Counted, is_profile, read};
 
 /// Add up profiles and captures.
@@ -57,6 +57,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.json && opts.output.as_os_str() == "-" {
         return Err(Error::Message("--json and -o - both write to standard output".into()));
     }
+    let output = Output::open_whole(&opts.output, Form::Binary)?;
     let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
     // Those that need no binaries are read side by side.
     let is_all = !opts.filter.any_places() && opts.filter.range().is_all() && opts.filter.window()?.is_all();
@@ -93,7 +94,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
     }
     let is_empty = profile.funnel.in_output == 0;
-    write(&opts.output, Form::Binary, &store::write(&profile), is_empty)?;
+    output.write_whole(&store::write(&profile), is_empty)?;
     if opts.json {
         let object = json!({
             "inputs": paths.len(),

@@ -160,3 +160,40 @@ fn only_sources_in_folders_that_were_named_are_shown() {
     std::fs::copy(&source, capture.join("programs/args.c")).unwrap();
     assert!(shown(&[]));
 }
+
+#[test]
+fn a_mistyped_source_folder_is_an_error() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    let output = run(&["annotate", text(&capture), "main", "--src", "/nowhere/src"]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors, "tracewright: --src /nowhere/src: No such file or directory (os error 2)\n");
+}
+
+/// Only who asks for cycles is told what is wrong with them, and once.
+#[test]
+fn a_damaged_delta_trace_is_told_once_where_cycles_are_asked_for() {
+    let folder = Folder::new().unwrap();
+    let capture = recorded(&folder, "args");
+    let delta = capture.join("delta.bin");
+    let mut bytes = std::fs::read(&delta).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(&delta, &bytes).unwrap();
+    let told = |more: &[&str]| {
+        let output = run(&[&[more[0], text(&capture)], &more[1..]].concat());
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), errors.matches("cycles may be wrong").count(), errors)
+    };
+    for (verb, expected) in [
+        (&["profile", "--from", "0x20"][..], (Some(0), 0)),
+        (&["profile", "--from-cycle", "5"], (Some(1), 1)),
+        (&["profile", "--calls", "--from-cycle", "5"], (Some(1), 1)),
+        (&["annotate", "main", "--from-cycle", "5"], (Some(1), 1)),
+        (&["annotate", "main"], (Some(1), 1)),
+    ] {
+        let (status, count, errors) = told(verb);
+        assert_eq!((status, count), expected, "{verb:?}: {errors}");
+    }
+}

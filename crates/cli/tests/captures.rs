@@ -213,7 +213,7 @@ fn a_wrong_program_is_refused_and_nothing_of_it_is_counted() {
     says(
         1,
         &["profile", &run, "--accept-mismatch"],
-        &["it is used, as asked for", "this is not the program that ran"],
+        &["it is used, as asked for", "the program does not explain the trace"],
     );
     // The capture does not know what ran: the trace does.
     let toml = scratch.join("run/capture.toml");
@@ -223,9 +223,9 @@ fn a_wrong_program_is_refused_and_nothing_of_it_is_counted() {
     let (right, hash) = (scratch.join("right"), "programs/bin/hash.elf");
     record(&right, &[], &SMALL);
     refuses_to_count(&scratch, &right, &["--image", hash]);
-    says(1, &["profile", &run, "--accept-mismatch"], &["this is not the program that ran"]);
+    says(1, &["profile", &run, "--accept-mismatch"], &["the program does not explain the trace"]);
     // What lists, lists: each mismatch is in it.
-    let output = says(1, &["decode", &run], &["this is not the program that ran"]);
+    let output = says(1, &["decode", &run], &["the program does not explain the trace"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("mismatch"));
 }
 
@@ -253,7 +253,12 @@ fn refuses_to_count(scratch: &Scratch, capture: &str, more: &[&str]) {
         let output = says(
             2,
             &arguments,
-            &["this is not the program that ran", "nothing is counted", "--accept-mismatch"],
+            &[
+                "the program does not explain the trace",
+                "; the first at 0x",
+                "nothing is counted",
+                "--accept-mismatch",
+            ],
         );
         assert!(output.stdout.is_empty(), "{verb:?}: {}", String::from_utf8_lossy(&output.stdout));
         assert!(!Path::new(&out).exists(), "{verb:?}");

@@ -417,7 +417,7 @@ fn the_wrong_program_is_noticed() {
         tracewright(&["decode", name(capture.path()), "--image", "programs/bin/timer.elf", "--summary"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("this is not the program that ran"), "{stderr}");
+    assert!(stderr.contains("the program does not explain the trace"), "{stderr}");
 }
 
 #[test]

@@ -296,3 +296,53 @@ fn a_result_that_says_nothing_leaves_no_file_and_replaces_none() {
         }
     }
 }
+
+/// A name that cannot be written is told before anything is decoded.
+#[test]
+fn an_output_that_cannot_be_written_is_told_first() {
+    let folder = recorded();
+    for line in [
+        "profile CAPTURE -o /nowhere/file",
+        "merge CAPTURE -o /nowhere/file",
+        "coverage CAPTURE --lcov /nowhere/file",
+        "timeline CAPTURE -o /nowhere/file",
+    ] {
+        let output = Case { folder: &folder, line }.command().output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {errors}");
+        assert_eq!(
+            errors, "tracewright: /nowhere/file: cannot write: No such file or directory (os error 2)\n",
+            "{line}"
+        );
+    }
+}
+
+/// Files may have at most 512 bytes.
+#[test]
+fn a_disk_that_is_full_leaves_the_result_that_was_there() {
+    let folder = recorded();
+    let new = folder.path().join("new");
+    for line in [
+        "profile CAPTURE --format tracewright -o NEW",
+        "profile CAPTURE --format flamegraph -o NEW",
+        "timeline CAPTURE -o NEW",
+        "merge CAPTURE PROFILE -o NEW",
+    ] {
+        fs::write(&new, "what was there before").unwrap();
+        let case = Case { folder: &folder, line };
+        let limited = &mut Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]);
+        let command = case.command();
+        limited
+            .arg(command.get_program())
+            .args(command.get_args())
+            .current_dir(command.get_current_dir().unwrap());
+        let ended = case.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
+        assert!(ended.errors.contains("new: cannot write: File too large"), "{line}: {}", ended.errors);
+        assert_eq!(fs::read_to_string(&new).unwrap(), "what was there before", "{line}");
+        let parts = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+        let parts: Vec<_> = parts.filter(|name| name.to_string_lossy().ends_with(".part")).collect();
+        assert!(parts.is_empty(), "{line}: {parts:?}");
+    }
+}

@@ -5,32 +5,30 @@ use std::collections::HashMap;
 use tracewright_core::MemorySpace;
 use tracewright_flow::Instructions;
 use tracewright_image::Image;
-use tracewright_input::Capture;
 use tracewright_profile::{Cost, Profile};
 
 use super::function::Function;
 use crate::args::{ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::decode;
 use crate::filter::FilterArgs;
 use crate::output::Error;
+use crate::profile::open::Decoded;
 use crate::stalls::Gather;
 
 /// What each instruction cost, where it was in memory.
 pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
 
 impl Cycles {
-    /// Decodes the capture again, with its clocks. Returns also how many things were wrong that were not the first time.
+    /// Decodes the capture again, with its clocks. Returns the cycles, and the number of errors that the first pass did not have.
     pub fn gather(
-        capture: &Capture,
-        image: &Image,
+        decoded: &Decoded,
         (select, program): (&SelectArgs, &ProgramArgs),
         filter: &FilterArgs,
-        clocks: &Clocks,
     ) -> Result<(Self, u64), Error> {
+        let Decoded { capture, image, .. } = decoded;
         let window = filter.window()?;
         // What is wrong with the trace was said the first time.
-        let gather = Gather::<true>::new(clocks, &window);
+        let gather = Gather::<true>::new(decoded.clocks(), &window);
         let (_, errors) = decode::within(capture, image, (select, program), &gather, filter.extent(), 1)?;
         let mut all = Vec::new();
         for stalls in gather.finish().iter().filter_map(|source| source.stalls.as_ref()) {

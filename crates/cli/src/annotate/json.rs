@@ -31,7 +31,7 @@ fn of(function: &Function, profile: &Profile) -> Value {
     };
     json!({
         "function": function.name, "binary": name(function.binary),
-        "counts_are_least": profile.funnel.is_lower_bound(),
+        "lower_bound": profile.funnel.is_lower_bound(),
         "address": format!("{:#x}", function.start), "calls": function.calls,
         "instructions_executed": function.executed(), "cycles": function.cycles(),
         "instructions": function.rows.iter().map(row).collect::<Vec<_>>(),

@@ -16,7 +16,6 @@ use self::cycles::Cycles;
 use self::function::Function;
 use self::sources::Sources;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
 use crate::images;
@@ -54,8 +53,8 @@ pub struct Opts {
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     jobs: u16,
 
-    /// A folder with source files: those below it are shown, where they were compiled or under their names, as FOLDER/src/main.c or
-    /// FOLDER/main.c (repeat for more). Without it only source files in the capture folder are.
+    /// Show source files from below this folder, found by the path they were compiled at, or by the end of it (FOLDER/src/main.c,
+    /// FOLDER/main.c; repeat for more). Source files in the capture folder are shown without it.
     #[arg(long = "src", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
 
@@ -70,6 +69,7 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let folders = sources::folders(&opts.folders)?;
     let Counted { mut profile, program, mut outcome, decoded, outside } =
         Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
     let places = opts.filter.places(&profile, &[&program])?;
@@ -91,11 +91,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => json::array(&functions, &profile),
         false => {
-            let mut sources = Sources::new(&opts.folders, &opts.capture.capture);
+            let mut sources = Sources::new(folders, &opts.capture.capture);
             let show = (!opts.no_source).then_some(&mut sources);
             let text = text::all(&functions, &profile, program, show);
             if sources.any_missing() {
-                report("source files are not shown: name the folder that they are in with --src FOLDER");
+                report("some source files are not shown: name the folder that they are in with --src FOLDER");
             }
             text
         }
@@ -110,16 +110,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 /// Adds the cycles, where the capture tells them.
 fn put_cycles(
     opts: &Opts,
-    Decoded { capture, image }: &Decoded,
+    decoded: &Decoded,
     functions: &mut [Function],
     profile: &Profile,
 ) -> Result<Outcome, Error> {
-    let clocks = Clocks::open(capture);
+    let clocks = decoded.clocks();
     if !clocks.any() {
         return Ok(clocks.outcome());
     }
     let asked = (&opts.select, &opts.program);
-    let (cycles, errors) = Cycles::gather(capture, image, asked, &opts.filter, &clocks)?;
-    functions.iter_mut().for_each(|function| cycles.put(function, profile, image));
+    let (cycles, errors) = Cycles::gather(decoded, asked, &opts.filter)?;
+    functions.iter_mut().for_each(|function| cycles.put(function, profile, &decoded.image));
     Ok(clocks.outcome().and(Outcome::from_errors(errors)))
 }

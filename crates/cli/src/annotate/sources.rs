@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tracewright_input::file::read_plain;
 
+use crate::output::Error;
+
 /// A source file that is longer is none.
 const LONGEST: u64 = 64 << 20;
 
@@ -20,10 +22,11 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Looks for files in `folders`, and in the capture if that is a folder.
-    pub fn new(folders: &[PathBuf], capture: &Path) -> Self {
-        let all = folders.iter().map(PathBuf::as_path).chain(capture.is_dir().then_some(capture));
-        Self { folders: all.filter_map(|folder| folder.canonicalize().ok()).collect(), files: HashMap::new() }
+    /// Looks for files in `folders`, which have no links, and in the capture if that is a folder.
+    pub fn new(mut folders: Vec<PathBuf>, capture: &Path) -> Self {
+        let capture = capture.is_dir().then(|| capture.canonicalize().ok()).flatten();
+        folders.extend(capture);
+        Self { folders, files: HashMap::new() }
     }
 
     /// Returns whether lines of a file that was not found, or may not be shown, were asked for.
@@ -38,6 +41,15 @@ impl Sources {
         let line = (line as usize).checked_sub(1)?;
         lines.as_ref()?.get(line).map(String::as_str)
     }
+}
+
+/// Returns the folders that people name, without links. One that cannot be opened is an error.
+pub fn folders(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let folder = |path: &PathBuf| {
+        let opened = path.read_dir().and_then(|_| path.canonicalize());
+        opened.map_err(|error| Error::Message(format!("--src {}: {error}", path.display())))
+    };
+    named.iter().map(folder).collect()
 }
 
 /// Reads the lines of a file: in a folder under as much of its path as there is, or where the compiler saw it, if that is in a folder.

@@ -50,6 +50,8 @@ pub struct Equal {
     pub traps: u64,
     /// Accesses to memory, where both have them.
     pub accesses: u64,
+    /// Whether later accesses were not compared: the trace has lost some, or leaves open how often some ran.
+    pub accesses_ended: bool,
     /// How often the trace left open how many rounds of a loop ran, and the instructions of those rounds in the log.
     pub open: u64,
     pub uncounted: u64,
@@ -58,8 +60,8 @@ pub struct Equal {
 /// How many runs are remembered.
 const LAST: usize = 4;
 
-/// The number of accesses of one side that wait for those of the other. Comparing accesses ends where there are more, as when the
-/// other side has none at all.
+/// The number of accesses of one side that wait for those of the other. Where there are more, the other side lacks them; if it has
+/// told none at all, accesses are not compared.
 const WAITING: usize = 1 << 20;
 
 /// Accesses of both sides that were not compared yet: only one of the two has any.
@@ -67,8 +69,6 @@ const WAITING: usize = 1 << 20;
 struct Accesses {
     trace: VecDeque<Data>,
     log: VecDeque<Data>,
-    /// Which access comes next is not known any more.
-    is_over: bool,
 }
 
 /// Compares.
@@ -132,7 +132,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 self.same_accesses()
             }
             Item::DataLost => {
-                self.accesses.is_over = true;
+                self.equal.accesses_ended = true;
                 Ok(())
             }
             Item::Trap(trap) => self
@@ -174,9 +174,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
 
     /// Compares the accesses that both sides have told.
     fn same_accesses(&mut self) -> Result<(), Parted> {
-        let Accesses { trace, log, is_over } = &mut self.accesses;
-        *is_over |= trace.len().max(log.len()) > WAITING;
-        if *is_over {
+        let Accesses { trace, log } = &mut self.accesses;
+        if self.equal.accesses_ended {
             trace.clear();
             log.clear();
         }
@@ -188,12 +187,21 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             log.pop_front();
             self.equal.accesses += 1;
         }
-        Ok(())
+        if trace.len().max(log.len()) <= WAITING {
+            return Ok(());
+        }
+        self.equal.accesses_ended = true;
+        self.no_access_left()
     }
 
     /// Both end: if both told accesses, none is left.
     fn accesses_end(&mut self) -> Result<(), Parted> {
         self.same_accesses()?;
+        self.no_access_left()
+    }
+
+    /// Fails if both told accesses, and one of the two has one more.
+    fn no_access_left(&mut self) -> Result<(), Parted> {
         let (trace, log) = (self.accesses.trace.pop_front(), self.accesses.log.pop_front());
         let differ = self.equal.accesses > 0 && trace.or(log).is_some();
         if differ { Err(Parted::Data { trace, log }) } else { Ok(()) }
@@ -206,7 +214,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             Some(Item::Run(run)) if run.is_certain || run.ended == Ended::Cut => {
                 self.equal.uncounted += u64::from(run.count);
                 // Nor does it tell how often they accessed something.
-                self.accesses.is_over = true;
+                self.equal.accesses_ended = true;
                 self.next = None;
                 true
             }
@@ -236,6 +244,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         while self.next.is_none() {
             match self.log.next()? {
                 Item::Mode(mode) => self.log_mode.update(mode),
+                Item::Data(_) if self.equal.accesses_ended => {}
                 Item::Data(data) => self.accesses.log.push_back(data),
                 item => self.next = Some(item),
             }
@@ -461,6 +470,34 @@ mod tests {
         assert_eq!(check(Log::Traps, &late, &[one, one]), (Ok(()), 8));
         let lost = [Item::Data(load), one, Item::DataLost, one];
         assert_eq!(check(Log::Traps, &lost, &log), (Ok(()), 8));
+        // What is missing is missed, however much it is.
+        let many = std::iter::repeat_n(Item::Data(store), WAITING + 2);
+        let many: Vec<_> = std::iter::once(Item::Data(load)).chain(many).chain([one, one]).collect();
+        assert_eq!(check(Log::Traps, &[Item::Data(load), one, one], &many).0, Err(missing));
+        let more = Parted::Data { trace: Some(store), log: None };
+        let after: Vec<_> = [many[0], one].into_iter().chain(many[1..].iter().copied()).collect();
+        assert_eq!(check(Log::Traps, &after, &[many[0], one, one, one]).0, Err(more));
+        assert_eq!(check(Log::Traps, &[one, one], &many), (Ok(()), 8));
+    }
+
+    #[test]
+    fn accesses_that_are_not_compared_any_more_are_not_kept_and_said() {
+        let one = run(0, 4, Ended::Taken);
+        let Item::Run(round) = one else { unreachable!() };
+        let round = Item::Run(Run { is_certain: true, ..round });
+        let load = Item::Data(Data { kind: AccessKind::Load, size: 4, address: Some(0x100), value: Some(7) });
+        // A loop that the trace leaves open, with an access in each round.
+        let rounds = std::iter::repeat_n([load, round], 1000).flatten();
+        let log: Vec<_> = [load, one].into_iter().chain(rounds).collect();
+        let mut compare = Compare::new(log.iter().copied(), Log::Traps);
+        for item in [load, one, Item::Unknown(Unknown::Path)] {
+            compare.take(&Told { offset: 0, item }, |_| 4).unwrap();
+        }
+        assert!(!compare.equal.accesses_ended);
+        while compare.pass_round() {}
+        assert!(compare.accesses.log.len() < 2, "{}", compare.accesses.log.len());
+        compare.end().unwrap();
+        assert_eq!((compare.equal.accesses, compare.equal.accesses_ended), (1, true));
     }
 
     #[test]

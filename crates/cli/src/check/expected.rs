@@ -24,7 +24,7 @@ pub struct Items {
 /// Facts that the log has, and that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knows {
-    /// Their values.
+    /// Whether values of traps are compared.
     pub values: bool,
     /// Whether they are interrupts, where these have numbers of their own (RISC-V).
     pub interrupts: bool,

@@ -11,7 +11,7 @@ pub enum Item {
     Run(Run),
     /// A trap was taken.
     Trap(Trap),
-    /// From now on it runs so.
+    /// The privilege or the context changes.
     Mode(Mode),
     /// Memory was accessed. Accesses are in their order, but not beside their instructions.
     Data(Data),
@@ -64,7 +64,7 @@ impl From<&Access> for Data {
     }
 }
 
-/// For whom instructions run. What is not known has not changed.
+/// Privilege and context of instructions. `None`: not told, so as before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
     /// The privilege.

@@ -138,6 +138,11 @@ fn unknown(why: Unknown) -> &'static str {
 }
 
 impl Checked {
+    /// Whether accesses were compared, but not all of them.
+    fn leaves_out_accesses(&self) -> bool {
+        self.equal.accesses > 0 && self.equal.accesses_ended
+    }
+
     /// What it came to, in a few lines.
     pub fn text(&self) -> String {
         let (instructions, traps) = (self.equal.instructions, self.equal.traps);
@@ -151,6 +156,9 @@ impl Checked {
             match self.equal.accesses {
                 0 => {}
                 count => text += &format!(", {count} access{}", if count == 1 { "" } else { "es" }),
+            }
+            if self.leaves_out_accesses() {
+                text += "\n  accesses after those were not compared: the trace has lost some, or leaves open how often some ran";
             }
             match (self.equal.open, self.equal.uncounted) {
                 (0, _) => {}
@@ -224,7 +232,7 @@ impl Checked {
         };
         let mut object = json!({
             "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
-            "accesses": self.equal.accesses,
+            "accesses": self.equal.accesses, "later_accesses_not_compared": self.leaves_out_accesses(),
             "left_open": self.equal.open, "uncounted_instructions": self.equal.uncounted,
             "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
             "log_error": self.log_error,

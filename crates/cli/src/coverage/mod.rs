@@ -15,7 +15,7 @@ use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, Form, Outcome, report, write};
+use crate::output::{Error, Form, Outcome, Output, report, write};
 use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
@@ -101,6 +101,7 @@ const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let lcov = opts.lcov.as_ref().map(|path| Output::open_whole(path, Form::Text)).transpose()?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
     let places = opts.filter.places(&profile, &programs.iter().collect::<Vec<_>>())?;
     let wanted = Wanted { files: opts.files.clone(), places };
@@ -109,13 +110,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if coverage.functions.is_empty() || coverage.executed == 0 {
         outcome = outcome.and(Outcome::HadErrors);
     }
-    let mut shown = true;
-    if let Some(path) = &opts.lcov {
-        shown = path.as_os_str() != "-";
+    if let Some(lcov) = lcov {
         let text = export::lcov::write(&coverage);
-        write(path, Form::Text, text.as_bytes(), text.is_empty())?;
+        lcov.write_whole(text.as_bytes(), text.is_empty())?;
     }
-    if shown {
+    if opts.lcov.as_ref().is_none_or(|path| path.as_os_str() != "-") {
         let text = match (opts.json, opts.missing) {
             _ if opts.csv => csv::functions(&coverage, &profile),
             (true, _) => json::object(&coverage, &profile),

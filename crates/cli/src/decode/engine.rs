@@ -8,13 +8,14 @@
 //! never depends on how the work was split.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use tracewright_image::Image;
 
 use super::lane::{Lane, Lanes};
-use super::part::{Counted, Limit, Limits, Overflow, Part, Print, Range, Tally, Verdict};
+use super::part::{Counted, DecodeLimits, Limit, Overflow, Part, Print, Range, Tally, Verdict};
 use super::protocol::{Decoder, Protocol};
 use super::segment::{Job, Ran, Segment, SnapshotOf};
 use crate::line::Line;
@@ -24,7 +25,7 @@ use crate::line::Line;
 pub struct Plan<O> {
     pub options: O,
     pub range: Range,
-    pub limits: Limits,
+    pub limits: DecodeLimits,
     /// How many segments side by side.
     pub jobs: usize,
 }
@@ -54,6 +55,10 @@ pub struct Engine<'i, 'p, T: Protocol, P: Print> {
     pub tally: Tally,
     /// The same of each lane.
     by_lane: Vec<Tally>,
+    /// By lane: bytes of its tables. They grow only where there is a single job, so one lane after another.
+    tables: Vec<AtomicUsize>,
+    /// By lane: the bytes of it before the packet in which it reached a limit.
+    limited: Vec<Option<u64>>,
 }
 
 /// A decoder that knows the program already, and what was counted with it.
@@ -93,7 +98,10 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         let spare = lanes.lanes.iter().map(|_| Mutex::default()).collect();
         let window = FIRST * plan.jobs;
         let by_lane = vec![Tally::default(); lanes.lanes.len()];
-        (Self { image, print, plan, window, warm, spare, tally: Tally::default(), by_lane }, failures)
+        let limited = vec![None; lanes.lanes.len()];
+        let tally = Tally::default();
+        let tables = lanes.lanes.iter().map(|_| AtomicUsize::new(0)).collect();
+        (Self { image, print, plan, window, warm, spare, tally, by_lane, tables, limited }, failures)
     }
 
     /// Bytes to read for the next window: a byte of trace may become a kilobyte of text, and memory must not grow.
@@ -139,7 +147,24 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
         if P::COUNTS && self.memory() > self.plan.limits.memory {
             self.stop();
         }
+        for ((lane, warm), limited) in lanes.lanes.iter().zip(&self.warm).zip(&mut self.limited) {
+            if let Some(warm) = warm.as_ref().filter(|warm| limited.is_none() && warm.quota.reached.is_some())
+            {
+                // What only counts has counted all of the window.
+                let after = match warm.decoder.last_offset().filter(|_| !P::COUNTS) {
+                    Some(last) => lane.end().saturating_sub(last),
+                    None => 0,
+                };
+                *limited = Some(lane.taken.saturating_sub(after));
+            }
+        }
         Ok(())
+    }
+
+    /// By lane: the bytes up to its limit, if it has reached one, and all that were taken otherwise.
+    pub fn decoded(&self, lanes: &Lanes<'_, T>) -> Vec<u64> {
+        let lanes = lanes.lanes.iter().zip(&self.limited);
+        lanes.map(|(lane, limited)| limited.unwrap_or(lane.taken)).collect()
     }
 
     /// Bytes of what is counted.
@@ -265,10 +290,6 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     pub fn interrupt(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             if let Some(warm) = &mut self.warm[index] {
-                if warm.quota.reached.is_some() {
-                    let last = warm.decoder.last_offset().unwrap_or(0);
-                    self.tally.bytes_lost += lane.end().saturating_sub(last);
-                }
                 let part = warm.interrupt(lane, self.print, self.plan.range);
                 self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
@@ -281,10 +302,6 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
     pub fn finish(&mut self, lanes: &Lanes<'_, T>, out: &mut impl Write) -> std::io::Result<()> {
         for (index, lane) in lanes.lanes.iter().enumerate() {
             if let Some(warm) = &mut self.warm[index] {
-                if warm.quota.reached.is_some() {
-                    let last = warm.decoder.last_offset().unwrap_or(0);
-                    self.tally.bytes_lost += lane.end().saturating_sub(last);
-                }
                 let part = warm.finish(lane, self.print, self.plan.range);
                 self.add(index, &part.tally);
                 out.write_all(part.line.bytes())?;
@@ -364,7 +381,12 @@ impl<'i, 'p, T: Protocol, P: Print> Engine<'i, 'p, T, P> {
             Begin::Warm(segment) => (*segment, self.keep()),
             Begin::Cold(knows) => (self.cold(index, &job, knows), Overflow::Drop),
         };
+        // All lanes share the limit.
+        let others = self.tables.iter().enumerate().filter(|(lane, _)| *lane != index);
+        let others = others.map(|(_, tables)| tables.load(Ordering::Relaxed)).sum();
+        segment.quota.memory = self.plan.limits.memory.saturating_sub(others);
         let ran = segment.run(&job, overflow);
+        self.tables[index].store(segment.tables(self.print), Ordering::Relaxed);
         (index, (job, segment, ran))
     }
 
@@ -460,10 +482,12 @@ struct Ordered<'o, W> {
 }
 
 impl<W: Write> Ordered<'_, W> {
-    fn write(&mut self, text: &[u8]) {
+    /// Returns whether it was written.
+    fn write(&mut self, text: &[u8]) -> bool {
         if self.error.is_ok() {
             self.error = self.out.write_all(text);
         }
+        self.error.is_ok()
     }
 
     /// Writes what a part has.

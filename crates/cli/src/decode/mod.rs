@@ -38,7 +38,7 @@ use self::incoming::{Incoming, Reading, format};
 use self::json::Json;
 use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{Limit, Limits, Print, Range, Tally, Totals};
+use self::part::{DecodeLimits, Limit, Print, Range, Tally, Totals};
 use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
@@ -120,7 +120,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     /// Compare with what a log says ran (one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV), and say where they
     /// part. Exit status 0 only if they are equal, also in length. With a log of tracewright's plugin for QEMU, source threadN is compared
     /// with thread N, and that for all of them.
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to", "max_instructions"])]
     check: Option<PathBuf>,
 
     /// With --check: one of the two may end before the other.
@@ -234,14 +234,14 @@ fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
     threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
 }
 
-/// Decodes what is wanted of a capture, as far as the limits allow, with `jobs` threads, and gives it to `print`, which writes nothing. Use more than one only if `print` keeps no state between
-/// elements. Returns totals and how many things were wrong.
+/// Decodes what is wanted of a capture, as far as the limits allow, with `jobs` threads, and gives it to `print`, which writes
+/// nothing. Use more than one only if `print` keeps no state between elements. Returns totals and how many things were wrong.
 pub fn within<P: Print>(
     capture: &Capture,
     image: &Image,
     (select, program): (&SelectArgs, &ProgramArgs),
     print: &P,
-    (range, limits): (Range, Limits),
+    (range, limits): (Range, DecodeLimits),
     jobs: usize,
 ) -> Result<(Tally, u64), Error> {
     let jobs = limits.jobs(jobs);
@@ -413,6 +413,8 @@ impl<T: Protocol> What<'_, T> {
         out.write_all(columns.as_bytes())?;
         let upto = plan.range.to.saturating_add(LEAD);
         let mut wanted = 0;
+        // What came of the file with the windows that were decoded.
+        let (mut bytes, mut unread) = (0, incoming.unread);
         let mut is_first = true;
         while !engine.is_stopped()
             && let Some(piece) = reading.next_piece()?
@@ -426,9 +428,11 @@ impl<T: Protocol> What<'_, T> {
             lanes.begin(piece.offset, piece.moment, &mut incoming);
             engine.begin(&lanes);
             let mut more = reading.window(engine.window(), &mut incoming)?;
+            let mut at;
             loop {
                 lanes.advance(&mut incoming);
                 more &= reading.at < upto;
+                (bytes, at, unread) = (reading.bytes, reading.at, incoming.unread);
                 let window = engine.window();
                 let mut came = Ok(false);
                 // The next window is read while this one is decoded.
@@ -447,15 +451,20 @@ impl<T: Protocol> What<'_, T> {
                 }
                 more = came?;
             }
-            wanted += reading.at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
+            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
         }
-        let bytes = reading.bytes;
         engine.finish(&lanes, out)?;
+        let is_refused = !P::LISTS && !accept_mismatch;
         let doubts: Vec<_> = engine
             .doubtful(&lanes)
-            .map(|(lane, tally)| format!("{}: {}", self.source(&lanes.lanes[lane]), summary::doubt(tally)))
+            .map(|(lane, tally)| {
+                // Otherwise it is said with the totals.
+                let first = summary::first_mismatch(tally, image).filter(|_| is_refused);
+                let first = first.map_or(String::new(), |first| format!("; the first at {first}"));
+                format!("{}: {}{first}", self.source(&lanes.lanes[lane]), summary::doubt(tally))
+            })
             .collect();
-        if !doubts.is_empty() && !P::LISTS && !accept_mismatch {
+        if !doubts.is_empty() && is_refused {
             return Err(summary::refusal(&buffer.name, &doubts));
         }
         out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
@@ -485,6 +494,7 @@ impl<T: Protocol> What<'_, T> {
         if let Some((offset, len)) = engine.tally.cut.filter(|_| plan.range.to == u64::MAX) {
             // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
             match buffer.format {
+                _ if P::AGAIN => {}
                 BufferFormat::Etrace | BufferFormat::SourceData => failures.push(ends_inside(offset, len)),
                 _ => report(&format!("{}: the trace ends inside a packet, at {offset:#x}", buffer.name)),
             }
@@ -494,20 +504,22 @@ impl<T: Protocol> What<'_, T> {
         }
         let stopped: Vec<_> = engine.stopped().collect();
         for (lane, limit) in &stopped {
-            let Limits { instructions, memory } = plan.limits;
+            let DecodeLimits { instructions, memory } = plan.limits;
             let why = match limit {
                 Limit::Instructions => {
                     format!("stopped after {instructions} instructions (--max-instructions)")
                 }
                 Limit::Memory => format!(
-                    "stopped: what it tells takes more than {} MiB (--max-memory allows more)",
+                    "stopped: what the trace tells takes more than {} MiB (--max-memory allows more)",
                     memory >> 20
                 ),
                 Limit::Text => format!(
-                    "stopped: the text of all sources takes more than {} MiB before it can be sorted (--id shows one source, \
-                     of which none is kept)",
+                    "stopped: text of several sources waits to be sorted, and takes more than {} MiB; --id shows one source \
+                     without waiting",
                     memory >> 20
                 ),
+                // Why it could not be written was returned.
+                Limit::Output => continue,
             };
             failures
                 .push(format!("{}: {why}: all that follows is left out", self.source(&lanes.lanes[*lane])));
@@ -530,7 +542,7 @@ impl<T: Protocol> What<'_, T> {
         }
         report_unread(capture, buffer, &incoming.unread);
         *told = engine.tally;
-        told.count_bytes(bytes, wanted, &lanes, &incoming.unread);
+        told.count_bytes(bytes, wanted, &lanes, &engine.decoded(&lanes), &unread);
         if no_image {
             summary::report_targets(&buffer.name, &engine.tally);
         } else {
@@ -585,7 +597,7 @@ pub fn in_memory<P: Print>(
         &lanes,
         image,
         print,
-        Plan { options: etrace::Options::default(), range, limits: Limits::NONE, jobs: 1 },
+        Plan { options: etrace::Options::default(), range, limits: DecodeLimits::NONE, jobs: 1 },
     );
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -64,3 +64,27 @@ pub fn cut(name: &str, width: usize) -> String {
         Some(_) => name.chars().take(width.saturating_sub(2)).chain("..".chars()).collect(),
     }
 }
+
+/// Returns the end of `name` in the same way: at most `width` characters, the first two of them dots if it was longer.
+pub fn tail(name: &str, width: usize) -> String {
+    let name = &*Printable(name).to_string();
+    match name.chars().count() {
+        len if len > width => {
+            "..".chars().chain(name.chars().skip((len + 2).saturating_sub(width))).collect()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_at_either_end() {
+        assert_eq!((cut("abcdef", 6), tail("abcdef", 6)), ("abcdef".into(), "abcdef".into()));
+        assert_eq!((cut("abcdef", 5), tail("abcdef", 5)), ("abc..".into(), "..def".into()));
+        assert_eq!((cut("a\x1bb", 9), tail("a\x1bb", 9)), ("a\\x1bb".into(), "a\\x1bb".into()));
+        assert_eq!(tail("a\x1bb", 5), "..1bb");
+    }
+}

@@ -21,7 +21,8 @@ pub trait Print: Sync {
     const SILENT: bool = false;
     /// Whether blocks are only counted ([`counted`](Self::counted)): by node, without making any.
     const COUNTS: bool = false;
-    /// Whether instructions are compared with their limit. Who is never limited may leave it out, where it takes as long as the rest.
+    /// Whether instructions are compared with their limit. False for printers without a limit, for which the comparison would cost as
+    /// much as the counting.
     const LIMITED: bool = true;
     /// Whether all was decoded before: nobody wants to read again what it came to.
     const AGAIN: bool = false;
@@ -44,6 +45,11 @@ pub trait Print: Sync {
     /// Returns why what it writes itself could not be written, once it failed: decoding ends then.
     fn written(&self) -> io::Result<()> {
         Ok(())
+    }
+    /// Whether what it writes itself can no longer be written, as far as the source knows: what the packet at hand still tells is not
+    /// wanted.
+    fn has_failed(&self, _state: &Self::State) -> bool {
+        false
     }
     /// Bytes of the tables that grow with what the trace tells of a source. Decoding it stops where they are too large.
     fn memory(&self, _state: &Self::State) -> usize {
@@ -95,15 +101,13 @@ pub struct Part {
     pub tally: Tally,
     /// Bytes of text that were written already.
     pub written: usize,
-    /// Whether there was more text than can be kept: it is not all here.
-    pub is_short: bool,
 }
 
 /// Where text goes when there is much: a packet may tell of billions of blocks.
 pub enum Overflow<'o> {
-    /// On, in order: nothing comes before it.
-    Write(&'o mut (dyn FnMut(&[u8]) + 'o)),
-    /// Nowhere: the part is short, and is made again by whoever can write.
+    /// On, in order: nothing comes before it. Returns whether it was written: if not, the source stops.
+    Write(&'o mut (dyn FnMut(&[u8]) -> bool + 'o)),
+    /// Nowhere: the source stops, and the part is made again by whoever can write.
     Drop,
     /// Up to so many bytes are kept; then the source stops.
     Keep(usize),
@@ -151,8 +155,9 @@ pub struct Tally {
     pub bytes_unread: u64,
     /// Bytes of sources in gaps, and before the first synchronisation.
     pub bytes_lost: u64,
-    /// Those of them that the program could not be followed through.
+    /// Those of them that the program could not be followed through, and those of these where no image has the code.
     pub bytes_unfollowed: u64,
+    pub bytes_without_code: u64,
     pub gaps: u64,
     /// Gaps that are no fault of anybody: the start of a ring buffer, overflows.
     pub bad_gaps: u64,
@@ -188,6 +193,7 @@ impl AddAssign<&Self> for Tally {
         self.bytes_unread += other.bytes_unread;
         self.bytes_lost += other.bytes_lost;
         self.bytes_unfollowed += other.bytes_unfollowed;
+        self.bytes_without_code += other.bytes_without_code;
         self.gaps += other.gaps;
         self.bad_gaps += other.bad_gaps;
         self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
@@ -207,30 +213,43 @@ impl Tally {
     /// With another program than the one that ran, ETMv4 comes to a mismatch every two to six blocks, and goes on at the next address.
     /// E-Trace, which tells few addresses, follows branches through the wrong code for a while, and then is lost up to the next
     /// synchronisation: more than 99 % of all bytes. With the right program both are next to nothing.
+    ///
+    /// A part of it may be missing, a library for one. A wrong program runs off to where no code is, too. The addresses of
+    /// synchronisation packets tell the two apart: so large a part of them is where no code is, so large a part of the bytes may be.
     pub fn is_doubtful(&self, bytes: u64) -> bool {
+        let missing = u128::from(bytes) * u128::from(self.syncs_outside) / u128::from(self.syncs.max(1));
+        let excused = self.bytes_without_code.min(missing as u64);
         self.mismatches > 0
             && (self.mismatches.saturating_mul(FEWEST_BLOCKS) > self.blocks
-                || self.bytes_unfollowed > bytes / 2)
+                || self.bytes_unfollowed - excused > bytes / 2)
     }
 
-    /// So many bytes of a file were read, of which so many are wanted, and became these lanes.
+    /// Takes note of the bytes of a file that were read, those of them that are wanted, the lanes that they became, and of each lane the
+    /// bytes up to its limit (all, if it has reached none). Bytes after a limit are not counted at all: how many of them were read is
+    /// chance.
     pub fn count_bytes<T: Protocol>(
         &mut self,
         bytes: u64,
         wanted: u64,
         lanes: &Lanes<'_, T>,
+        decoded: &[u64],
         unread: &[u64],
     ) {
         // Without frames, all lanes see the same bytes.
-        let of_lanes = lanes.lanes.iter().map(|lane| lane.taken);
         let is_shared = lanes.lanes.iter().any(|lane| matches!(lane.places, Places::Same));
-        let taken = if is_shared { of_lanes.max().unwrap_or(0) } else { of_lanes.sum() };
-        let unread: u64 = unread.iter().sum();
-        // Of a part of the file nobody has counted them: they are taken for evenly spread.
-        let part = |of: u64| match bytes {
-            0 => 0,
-            _ => (u128::from(of) * u128::from(wanted) / u128::from(bytes)) as u64,
+        let all = |of_lanes: &mut dyn Iterator<Item = u64>| {
+            if is_shared { of_lanes.max().unwrap_or(0) } else { of_lanes.sum() }
         };
+        let taken = all(&mut lanes.lanes.iter().map(|lane| lane.taken));
+        let decoded = all(&mut decoded.iter().copied());
+        let unread: u64 = unread.iter().sum();
+        let share = |of: u64, part: u64, whole: u64| match whole {
+            0 => 0,
+            _ => (u128::from(of) * u128::from(part) / u128::from(whole)) as u64,
+        };
+        // Of a part of the file nobody has counted them: they are taken for evenly spread.
+        let wanted = if decoded < taken { share(wanted, decoded, taken) } else { wanted };
+        let part = |of: u64| share(of, wanted, bytes);
         self.bytes = wanted;
         self.bytes_unread = part(unread);
         self.bytes_around = part(bytes.saturating_sub(taken).saturating_sub(unread));
@@ -261,14 +280,14 @@ impl Range {
 
 /// How much of a source is decoded at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DecodeLimits {
     /// Instructions.
     pub instructions: u64,
     /// Bytes of the tables that grow with what the trace tells.
     pub memory: usize,
 }
 
-impl Limits {
+impl DecodeLimits {
     /// All is decoded.
     pub const NONE: Self = Self { instructions: u64::MAX, memory: usize::MAX };
 
@@ -296,10 +315,12 @@ pub enum Limit {
     Memory,
     /// Memory of text that waits for that of other sources.
     Text,
+    /// Nobody takes the text any more: its reader has gone, the disk is full, or it is too much to be kept for later.
+    Output,
 }
 
 impl Quota {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: DecodeLimits) -> Self {
         Self { instructions: limits.instructions, memory: limits.memory, reached: None }
     }
 
@@ -316,6 +337,8 @@ pub struct Remembered {
     pub gap: Option<(u64, Place)>,
     /// Where the bytes begin that are passed over.
     pub skipped: Option<(u64, Place)>,
+    /// Whether the program was last lost where no image has the code, and not at a mismatch.
+    pub no_code: bool,
 }
 
 /// What is counted by a decoder's nodes.
@@ -384,7 +407,7 @@ impl<P: Print> Out<'_, P> {
     pub fn place(&mut self, position: u64) -> Place {
         let known = self.places.of(position, &mut self.cursor);
         let known = known.or_else(|| {
-            let Remembered { gap, skipped } = *self.remembered;
+            let Remembered { gap, skipped, .. } = *self.remembered;
             let mut both = [gap, skipped].into_iter().flatten();
             both.find_map(|(remembered, place)| (remembered == position).then_some(place))
         });
@@ -441,15 +464,17 @@ impl<P: Print> Out<'_, P> {
         let part = &mut *self.part;
         match &mut self.overflow {
             Overflow::Write(write) => {
-                write(part.line.bytes());
+                if !write(part.line.bytes()) {
+                    return self.stop(Limit::Output);
+                }
                 part.written += part.line.bytes().len();
+                part.line.clear();
+                part.marks.clear();
             }
-            Overflow::Drop if part.line.bytes().len() >= DROP => part.is_short = true,
-            Overflow::Keep(most) if part.line.bytes().len() >= *most => return self.stop(Limit::Text),
-            Overflow::Drop | Overflow::Keep(_) => return,
+            Overflow::Drop if part.line.bytes().len() >= DROP => self.stop(Limit::Output),
+            Overflow::Keep(most) if part.line.bytes().len() >= *most => self.stop(Limit::Text),
+            Overflow::Drop | Overflow::Keep(_) => {}
         }
-        part.line.clear();
-        part.marks.clear();
     }
 
     /// Whether a limit was reached: nothing is told any more.
@@ -524,6 +549,7 @@ impl<P: Print> Sink for Out<'_, P> {
             Element::Block(block) => return self.block(offset, block),
             Element::NoCode { address, space } => {
                 tally.no_code += 1;
+                self.remembered.no_code = true;
                 if tally.first_no_code.is_none() {
                     let at = self.place(offset).offset;
                     self.part.tally.first_no_code = Some((at, *address, *space));
@@ -531,6 +557,7 @@ impl<P: Print> Sink for Out<'_, P> {
             }
             Element::Mismatch(mismatch) => {
                 tally.mismatches += 1;
+                self.remembered.no_code = false;
                 if tally.first_mismatch.is_none() {
                     let at = self.place(offset).offset;
                     self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
@@ -549,7 +576,9 @@ impl<P: Print> Sink for Out<'_, P> {
             Element::Gap { reason, from, to } => {
                 tally.bytes_lost += to.saturating_sub(*from);
                 if *reason == GapReason::Mismatch {
-                    tally.bytes_unfollowed += to.saturating_sub(*from);
+                    let bytes = to.saturating_sub(*from);
+                    tally.bytes_unfollowed += bytes;
+                    tally.bytes_without_code += if self.remembered.no_code { bytes } else { 0 };
                 }
                 // What lies before the first synchronisation point is no gap in what was traced.
                 tally.gaps += u64::from(!matches!(reason, Start));
@@ -581,6 +610,9 @@ impl<P: Print> Sink for Out<'_, P> {
         self.print(offset, &Element::Block(*block));
         if self.print.memory(self.state) > self.quota.memory {
             self.stop(Limit::Memory);
+        }
+        if self.print.has_failed(self.state) {
+            self.stop(Limit::Output);
         }
     }
 

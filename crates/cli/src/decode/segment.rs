@@ -1,7 +1,9 @@
 //! Decoding a part of a stream.
 
 use super::lane::Lane;
-use super::part::{At, Counted, Limits, Out, Overflow, Part, Print, Quota, Range, Remembered, Verdict};
+use super::part::{
+    At, Counted, DecodeLimits, Limit, Out, Overflow, Part, Print, Quota, Range, Remembered, Verdict,
+};
 use super::protocol::{Decoder, Protocol};
 use crate::reader::Place;
 
@@ -48,7 +50,7 @@ const PIECE: usize = 1 << 10;
 pub type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
 
 impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
-    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted, limits: Limits) -> Self {
+    pub fn new(parser: T::Parser, decoder: T::Decoder<'i>, counted: Counted, limits: DecodeLimits) -> Self {
         Self {
             parser,
             decoder,
@@ -88,14 +90,14 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
         // Only now: who watches takes packets one by one.
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
         for piece in lane.bytes[sure..].chunks(PIECE) {
-            if feed.is_done() || feed.out.part.is_short {
+            if feed.is_done() {
                 break;
             }
             T::feed(parser, piece, &mut feed);
         }
         let (snapshot, handed_over) = (feed.snapshot, feed.handed_over);
-        // What is short does not count.
-        let began = snapshot.filter(|_| !part.is_short);
+        // A part whose text is not all there does not count.
+        let began = snapshot.filter(|_| self.quota.reached != Some(Limit::Output));
         self.quota.spend(&part.tally);
         Ran { part, began, handed_over }
     }
@@ -115,16 +117,24 @@ impl<'i, T: Protocol, P: Print> Segment<'i, T, P> {
     pub fn finish(&mut self, lane: &Lane<'_, T>, print: &P, range: Range) -> Part {
         let mut part = Part::default();
         let overflowed = self.decoder.overflowed();
+        let is_limited = self.quota.reached.is_some();
         let (parser, mut feed) = self.feed(lane, print, range, &mut part, Overflow::Keep(usize::MAX));
         T::end(parser, &mut feed);
         let last = feed.decoder.last_offset();
         let Feed { decoder, mut out, cut, .. } = feed;
+        // After a limit, reading stopped anywhere.
+        let cut = cut.filter(|_| !is_limited);
         out.part.tally.cut = cut.map(|(position, len)| (out.place(position).offset, len));
         decoder.finish(lane.end(), &mut out);
         let place = last.map_or(Place { offset: 0, opencsd_index: 0 }, |last| out.place(last));
         let at = At { source: out.source, place, space: out.space, image: out.image };
         print.end(out.state, &mut out.part.line, &at, overflowed);
         part
+    }
+
+    /// Bytes of the tables that grow with what the trace tells.
+    pub fn tables(&self, print: &P) -> usize {
+        print.memory(&self.printed)
     }
 
     /// Whether what was counted since the last time is right.

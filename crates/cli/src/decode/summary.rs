@@ -60,7 +60,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
     hints(buffer, tally, image);
 }
 
-/// Says of a source that the program does not explain its trace.
+/// Says of a source that the program does not explain its trace: another program, or a damaged trace.
 pub fn doubt(tally: &Tally) -> String {
     let Tally { mismatches, blocks, bytes_unfollowed, .. } = tally;
     let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
@@ -69,7 +69,8 @@ pub fn doubt(tally: &Tally) -> String {
         lost => format!(", {lost} byte{} of trace that it cannot explain", plural(*lost, "s")),
     };
     format!(
-        "this is not the program that ran: {mismatches} mismatch{} in {blocks} block{}{lost}",
+        "the program does not explain the trace (another program ran, or the trace is damaged): {mismatches} mismatch{} in \
+         {blocks} block{}{lost}",
         plural(*mismatches, "es"),
         plural(*blocks, "s")
     )
@@ -153,13 +154,19 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
         };
         output::report(&format!("{buffer}: {message}"));
     }
-    if let Some((_, mismatch, space)) = &tally.first_mismatch {
-        let (address, what) = words::mismatch(mismatch);
-        let place = names::place(image, address, *space, 60);
-        let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+    if let Some(first) = first_mismatch(tally, image) {
         let hint = "is this the right binary, at the right address?";
-        output::report(&format!("{buffer}: {address:#x}{place}: {what}: {hint}"));
+        output::report(&format!("{buffer}: {first}: {hint}"));
     }
+}
+
+/// Says where the first mismatch is, and what it is.
+pub fn first_mismatch(tally: &Tally, image: &Image) -> Option<String> {
+    let (_, mismatch, space) = tally.first_mismatch.as_ref()?;
+    let (address, what) = words::mismatch(mismatch);
+    let place = names::place(image, address, *space, 60);
+    let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+    Some(format!("{address:#x}{place}: {what}"))
 }
 
 /// What tells whether an E-Trace source was described rightly; nothing of other protocols.

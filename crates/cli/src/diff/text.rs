@@ -2,20 +2,20 @@
 
 use std::fmt::Write;
 
-use tracewright_core::text::Printable;
 use tracewright_profile::diff::{Diff, change, share};
 
+use crate::decode::names;
 use crate::record::grouped;
 
 /// Columns of what is behind the numbers.
 const NAME: usize = 80 - 43;
 
 /// The tables.
-pub fn all(diff: &Diff, names: &[String; 2], top: usize) -> String {
+pub fn all(diff: &Diff, paths: &[String; 2], top: usize) -> String {
     let mut text = String::new();
     let [a, b] = diff.instructions;
-    for (letter, name, of) in [("A", &names[0], a), ("B", &names[1], b)] {
-        let _ = writeln!(text, "{letter}  {:>18} instructions  {}", grouped(of), tail(name, 44));
+    for (letter, name, of) in [("A", &paths[0], a), ("B", &paths[1], b)] {
+        let _ = writeln!(text, "{letter}  {:>18} instructions  {}", grouped(of), names::tail(name, 44));
     }
     let _ = writeln!(text, "   {:>18}", signed(a, b));
     let _ = writeln!(text, "\n share A  share B   change  change in instr.  function");
@@ -24,7 +24,7 @@ pub fn all(diff: &Diff, names: &[String; 2], top: usize) -> String {
     for of in rows.take(top) {
         let [before, after] = of.instructions;
         numbers(&mut text, of.instructions, diff.instructions);
-        let _ = writeln!(text, "{:>17}  {}", difference(before, after), head(&of.name, NAME - 2));
+        let _ = writeln!(text, "{:>17}  {}", difference(before, after), names::cut(&of.name, NAME - 2));
     }
     rest(&mut text, changed, top, diff.functions.len(), "functions");
     let _ = writeln!(text, "\n share A  share B   change  taken A  taken B  branch (conditional)");
@@ -42,7 +42,7 @@ pub fn all(diff: &Diff, names: &[String; 2], top: usize) -> String {
             };
             let _ = write!(text, "{taken:>9}");
         }
-        let _ = writeln!(text, "  {}", head(&of.name, NAME - 3));
+        let _ = writeln!(text, "  {}", names::cut(&of.name, NAME - 3));
     }
     rest(&mut text, changed, top, diff.branches.len(), "branches");
     text
@@ -82,23 +82,4 @@ fn signed(before: u64, after: u64) -> String {
         _ => format!(" ({:+.2} %)", (after as f64 / before as f64 - 1.0) * 100.0),
     };
     difference(before, after) + &part
-}
-
-/// Returns the first characters, as they may be printed.
-fn head(name: &str, most: usize) -> String {
-    let name = &*Printable(name).to_string();
-    if name.chars().count() <= most {
-        return name.to_owned();
-    }
-    name.chars().take(most - 1).chain(['…']).collect()
-}
-
-/// Returns the last characters, as they may be printed.
-fn tail(name: &str, most: usize) -> String {
-    let name = &*Printable(name).to_string();
-    let count = name.chars().count();
-    if count <= most {
-        return name.to_owned();
-    }
-    std::iter::once('…').chain(name.chars().skip(count + 1 - most)).collect()
 }

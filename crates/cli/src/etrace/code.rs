@@ -10,7 +10,8 @@ pub struct ExecutedCode {
     pub unknown: Option<u64>,
 }
 
-/// Half-words of which nobody knows the code, until no more are looked for: a log can tell of any number of them.
+/// Half-words of which nobody knows the code, until no more are looked for: a log can tell of any number of them. After that a block is
+/// left where its code is not known.
 const MOST_UNKNOWN: u64 = 1 << 20;
 
 /// Code that was executed and is not in `image`. `halfword` tells what is at an address. Boot code, code that a program made, and
@@ -31,9 +32,6 @@ pub fn executed_code<'a>(
     let mut done = 0;
     for (start, end, retired) in ranges {
         for at in (start.max(done)..end).step_by(2) {
-            if unknowns > MOST_UNKNOWN {
-                break;
-            }
             let mut known = [0; 2];
             let is_known = image.read_into(at, MemorySpace::ANY, &mut known) == 2;
             match (halfword(at), pieces.last_mut()) {
@@ -45,6 +43,9 @@ pub fn executed_code<'a>(
                 (None, _) if !is_known && at < retired => {
                     unknown = unknown.or(Some(at));
                     unknowns += 1;
+                    if unknowns > MOST_UNKNOWN {
+                        break;
+                    }
                 }
                 (None, _) => {}
             }
@@ -85,5 +86,10 @@ mod tests {
         let cut = Block { ended: Ended::Cut, ..block(0x10, 0x16) };
         let code = executed_code([cut].iter(), &image, |_| None);
         assert_eq!(code, ExecutedCode { pieces: Vec::new(), unknown: None });
+        // However much is not known, what is known is kept.
+        let (unknown, known) = (0x100_0000, 0x800_0000);
+        let blocks = [block(unknown, unknown + 2 * MOST_UNKNOWN + 0x100), block(known, known + 4)];
+        let code = executed_code(blocks.iter(), &image, |at| (at >= known).then_some([1; 2]));
+        assert_eq!(code, ExecutedCode { pieces: vec![(known, vec![1; 4])], unknown: Some(unknown) });
     }
 }

@@ -2,13 +2,20 @@ use tracewright_etrace::decode::{Handler, HandlerPlace};
 use tracewright_hart::{Privilege, Trap};
 
 /// Where traps were seen to go, for traces that leave it out (implicit exceptions).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TrapTargets {
     privilege: u8,
     /// A trap of which the privilege is not known yet.
     pending: Option<Trap>,
     /// Of each privilege, all places that explain every trap so far.
     places: Vec<(u8, Vec<HandlerPlace>)>,
+}
+
+impl Default for TrapTargets {
+    /// Begins in M mode, as the encoder does: logs without privileges never tell another.
+    fn default() -> Self {
+        Self { privilege: Privilege::Machine as u8, pending: None, places: Vec::new() }
+    }
 }
 
 impl TrapTargets {
@@ -90,6 +97,12 @@ mod tests {
         let mut last = TrapTargets::default();
         last.trap(&trap(8, false, 0));
         assert_eq!(last.finish(), (vec![], vec![]));
+        // Not every log tells privileges.
+        let mut without = TrapTargets::default();
+        without.trap(&trap(2, false, 0x100));
+        without.settle();
+        let place = HandlerPlace::Direct(0x100);
+        assert_eq!(without.finish(), (vec![Handler { privilege: 3, place }], vec![]));
         let machine = |place| (vec![Handler { privilege: 3, place }], vec![]);
         let m = Privilege::Machine;
         let direct = [(m, trap(7, true, 0x100)), (m, trap(2, false, 0x100))];

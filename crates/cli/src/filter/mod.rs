@@ -12,7 +12,7 @@ pub use self::time::Outside;
 use crate::args::{LimitArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::decode::offset;
-use crate::decode::part::{Limits, Range};
+use crate::decode::part::{DecodeLimits, Range};
 use crate::output::Error;
 
 /// Which part of what ran.
@@ -67,7 +67,7 @@ impl FilterArgs {
     }
 
     /// The part of the trace file, and how much of it.
-    pub fn extent(&self) -> (Range, Limits) {
+    pub fn extent(&self) -> (Range, DecodeLimits) {
         (self.range(), self.limits.limits())
     }
 

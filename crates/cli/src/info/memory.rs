@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tracewright_core::text::Printable;
 use tracewright_image::{Image, Kind, RegionRef, Remark};
 
 use super::wrap;
+use crate::decode::names;
 
 /// Regions, files and remarks shown one by one.
 const MOST: usize = 12;
@@ -26,14 +26,14 @@ pub fn text(out: &mut impl Write, image: &Image, remarks: &[&Remark]) -> std::io
         for region in image.regions().take(MOST) {
             let (range, space) = (region.range(), region.space().to_string());
             let addresses = format!("{:#0w$x}..{:#0w$x}", range.start, range.end, w = digits + 2);
-            let (kind, name) = (kind(&region), short(region.name(), NAME));
+            let (kind, name) = (kind(&region), names::tail(names::file_name(region.name()), NAME));
             writeln!(out, "  {addresses}  {space:<5}  {kind:<8}  {name}")?;
         }
         more(out, count)?;
     }
     let files = elf_files(image);
     for region in files.iter().take(MOST) {
-        writeln!(out, "\nELF file {}", short(region.name(), 71))?;
+        writeln!(out, "\nELF file {}", names::tail(names::file_name(region.name()), 71))?;
         let id = region.build_id().map_or("none".into(), hex);
         for (i, line) in wrap(&id, 68).iter().enumerate() {
             writeln!(out, "  {:<8}  {line}", if i == 0 { "build ID" } else { "" })?;
@@ -110,13 +110,4 @@ fn elf_files(image: &Image) -> Vec<RegionRef<'_>> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns the last part of a path, of which the end is kept if it is too long. What must not be printed is escaped.
-fn short(path: &str, width: usize) -> String {
-    let name = &*Printable(path.rsplit('/').next().unwrap_or(path)).to_string();
-    match name.chars().count() {
-        len if len > width => "..".chars().chain(name.chars().skip(len + 2 - width)).collect(),
-        _ => name.to_owned(),
-    }
 }

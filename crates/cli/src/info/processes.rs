@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tracewright_core::text::Printable;
 use tracewright_input::{Mapping, Process};
 
 use super::wrap;
+use crate::decode::names;
 
 /// Processes, and mappings of each, shown one by one.
 const MOST: usize = 12;
@@ -21,9 +21,9 @@ pub fn text(out: &mut impl Write, processes: &[Process]) -> std::io::Result<()> 
         }
         for Mapping { start, end, path, build_id, .. } in mappings.iter().take(MOST) {
             let path = path.as_ref().map_or("no file".into(), |path| path.display().to_string());
-            writeln!(out, "  {start:#014x}..{end:#014x}  {}", tail(&path, 46))?;
+            writeln!(out, "  {start:#014x}..{end:#014x}  {}", names::tail(&path, 46))?;
             if let Some(id) = build_id {
-                writeln!(out, "    build ID {}", tail(id, 66))?;
+                writeln!(out, "    build ID {}", names::tail(id, 66))?;
             }
         }
         if let Some(more) = mappings.len().checked_sub(MOST).filter(|more| *more > 0) {
@@ -52,13 +52,4 @@ pub fn json(processes: &[Process]) -> Value {
         json!({ "pid": process.pid, "command": process.command, "mappings": mappings })
     };
     processes.iter().map(process).collect()
-}
-
-/// Returns the end of a text that is too long. What must not be printed is escaped.
-fn tail(text: &str, width: usize) -> String {
-    let text = &*Printable(text).to_string();
-    match text.chars().count() {
-        len if len > width => "..".chars().chain(text.chars().skip(len + 2 - width)).collect(),
-        _ => text.to_owned(),
-    }
 }

@@ -83,6 +83,18 @@ impl<W: Write> Escaping<W> {
     }
 }
 
+impl<W> Escaping<W> {
+    /// Returns what is written to.
+    pub fn inner(&self) -> &W {
+        &self.inner
+    }
+
+    /// Returns what is written to. What is written there directly is not escaped.
+    pub fn inner_mut(&mut self) -> &mut W {
+        &mut self.inner
+    }
+}
+
 impl<W: Write> Write for Escaping<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.form == Form::Binary || self.held.is_empty() && is_plain(bytes) {

@@ -1,7 +1,7 @@
 //! Where a result goes: a file, or standard output.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use super::{Error, report};
 
 /// A file that a result is written to, or standard output (`-`).
 ///
-/// The file is opened at once, so that a name that cannot be written is told before the work begins. It is emptied when the first byte
-/// comes: of a result that says nothing, no file remains, and one that was there before stays as it was.
+/// A name that cannot be written is told when it is opened, so before the work begins. Of a result that says nothing, no file remains,
+/// and one that was there before stays as it was.
 ///
 /// Errors name the file. [`finish`](Self::finish) tells those of the bytes written last, so it must be called.
 pub struct Output(BufWriter<Escaping<Target>>);
@@ -19,14 +19,29 @@ pub struct Output(BufWriter<Escaping<Target>>);
 enum Target {
     Stdout(Stdout),
     File(NamedFile),
+    Replacement(Replacement),
 }
 
+/// A file that is written where it is. It is emptied when the first byte comes.
 struct NamedFile {
     file: File,
     path: PathBuf,
     /// Whether this made the file.
     is_new: bool,
     has_begun: bool,
+}
+
+/// A plain file that is written beside its name, and takes it when it is complete.
+struct Replacement {
+    path: PathBuf,
+    /// Where it will be: `path` without links.
+    place: PathBuf,
+    /// Where it is written.
+    part: PathBuf,
+    /// The permissions of the file that it replaces.
+    permissions: Option<Permissions>,
+    /// `None` until the first byte comes.
+    file: Option<File>,
 }
 
 /// An error of a file, with its name.
@@ -60,7 +75,20 @@ impl fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 impl Output {
-    /// Opens the file, or standard output if `path` is `-`.
+    /// Opens standard output if `path` is `-`, else a file that counts only when it is complete. Until [`finish`](Self::finish) puts the
+    /// new one in its place, a file that was there before stays. Devices and pipes are written as they are.
+    pub fn open_whole(path: &Path, form: Form) -> Result<Self, Error> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::stdout(form));
+        }
+        match Replacement::new(path).map_err(|error| FileError::wrap(path, error))? {
+            Some(file) => Ok(Self::new(Target::Replacement(file), form)),
+            None => Self::open(path, form),
+        }
+    }
+
+    /// Opens standard output if `path` is `-`, else a file that others may read while it grows: what is written of it stays, whatever
+    /// comes.
     pub fn open(path: &Path, form: Form) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout(form));
@@ -78,9 +106,32 @@ impl Output {
         Self(BufWriter::with_capacity(1 << 16, Escaping::new(target, form)))
     }
 
-    /// Writes what is left.
-    pub fn finish(mut self) -> Result<(), Error> {
-        Ok(self.flush()?)
+    /// Writes a whole result, and finishes.
+    ///
+    /// A result that says nothing (`is_empty`) leaves no file and replaces none, and that is reported. Standard output gets it all the
+    /// same: a table without rows is an answer for who reads it.
+    pub fn write_whole(mut self, bytes: &[u8], is_empty: bool) -> Result<(), Error> {
+        let path = match self.0.get_ref().inner() {
+            Target::Stdout(_) => None,
+            Target::File(NamedFile { path, .. }) | Target::Replacement(Replacement { path, .. }) => {
+                Some(path)
+            }
+        };
+        if let Some(path) = path.filter(|_| is_empty) {
+            report_unwritten(path);
+            return Ok(());
+        }
+        self.write_all(bytes)?;
+        Ok(self.finish()?)
+    }
+
+    /// Writes what is left, and puts the file in its place.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.flush()?;
+        if let Target::Replacement(file) = self.0.get_mut().inner_mut() {
+            file.finish().map_err(|error| FileError::wrap(&file.path, error))?;
+        }
+        Ok(())
     }
 }
 
@@ -126,34 +177,90 @@ impl Drop for NamedFile {
     }
 }
 
+impl Replacement {
+    /// Returns `None` if the file must be written where it is: a device, a pipe, a file in a folder where none can be made.
+    fn new(path: &Path) -> io::Result<Option<Self>> {
+        // Links there stand for what is open, as /dev/stdout does.
+        if path.starts_with("/dev") || path.starts_with("/proc") {
+            return Ok(None);
+        }
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let (place, permissions) = match fs::metadata(path) {
+            Ok(about) if about.is_file() => {
+                // It may be one that nobody may write.
+                File::options().write(true).open(path)?;
+                (fs::canonicalize(path)?, Some(about.permissions()))
+            }
+            // A link that leads nowhere is something.
+            Err(error) if is_missing(&error) && fs::symlink_metadata(path).is_err() => {
+                (path.to_owned(), None)
+            }
+            _ => return Ok(None),
+        };
+        let Some(name) = place.file_name() else { return Ok(None) };
+        let mut name = name.to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = place.with_file_name(name);
+        // A file is left behind only by who is ended while writing it.
+        if File::create_new(&part).and_then(|_| fs::remove_file(&part)).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(Self { path: path.to_owned(), place, part, permissions, file: None }))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let file = none.insert(File::create_new(&self.part)?);
+                if let Some(permissions) = self.permissions.take() {
+                    file.set_permissions(permissions)?;
+                }
+                file
+            }
+        };
+        file.write(bytes)
+    }
+
+    /// Puts the file in its place, if there is anything in it.
+    fn finish(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            fs::rename(&self.part, &self.place)?;
+            self.file = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            // If it cannot be removed, its name says what it is.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::File(file) => file.write(bytes).map_err(|error| FileError::wrap(&file.path, error)),
+            Self::Replacement(file) => file.write(bytes).map_err(|error| FileError::wrap(&file.path, error)),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
-            Self::File(_) => Ok(()),
+            Self::File(_) | Self::Replacement(_) => Ok(()),
         }
     }
 }
 
-/// Writes a whole result to a file, or to standard output if `path` is `-`.
-///
-/// A result that says nothing (`is_empty`) leaves no file and replaces none, and that is reported. Standard output gets it all the same:
-/// a table without rows is an answer for who reads it.
+/// Writes a whole result to a file, or to standard output if `path` is `-`, as [`Output::write_whole`] does.
 pub fn write(path: &Path, form: Form, bytes: &[u8], is_empty: bool) -> Result<(), Error> {
-    if is_empty && path.as_os_str() != "-" {
-        report_unwritten(path);
-        return Ok(());
-    }
-    let mut out = Output::open(path, form)?;
-    out.write_all(bytes)?;
-    out.finish()
+    Output::open_whole(path, form)?.write_whole(bytes, is_empty)
 }
 
 /// Reports that a result that says nothing was not written to its file.
@@ -165,6 +272,8 @@ pub fn report_unwritten(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -175,6 +284,7 @@ mod tests {
         fs::write(&old, "what was there").unwrap();
         for path in [&new, &old] {
             Output::open(path, Form::Text).unwrap().finish().unwrap();
+            Output::open_whole(path, Form::Text).unwrap().finish().unwrap();
             write(path, Form::Text, b"head,of,nothing\n", true).unwrap();
         }
         assert!(!new.exists());
@@ -183,6 +293,42 @@ mod tests {
             write(path, Form::Text, b"short", false).unwrap();
             assert_eq!(fs::read_to_string(path).unwrap(), "short");
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_there_stays_until_the_new_one_is_complete() {
+        let folder = std::env::temp_dir().join(format!("tracewright-replaced-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (old, link) = (folder.join("old"), folder.join("link"));
+        fs::write(&old, "what was there").unwrap();
+        fs::set_permissions(&old, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&old, &link).unwrap();
+        let list = || {
+            let mut names: Vec<_> =
+                fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        // One that is broken off, here and through a link.
+        for path in [&old, &link] {
+            let mut out = Output::open_whole(path, Form::Text).unwrap();
+            out.write_all(&[b'.'; 1 << 17]).unwrap();
+            out.flush().unwrap();
+            assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+            assert_eq!(list().len(), 3);
+            drop(out);
+            assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+            assert_eq!(list(), ["link", "old"]);
+        }
+        // One that is complete.
+        let mut out = Output::open_whole(&link, Form::Text).unwrap();
+        out.write_all(b"new").unwrap();
+        out.finish().unwrap();
+        assert_eq!(fs::read_to_string(&old).unwrap(), "new");
+        assert_eq!(fs::metadata(&old).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(link.is_symlink());
+        assert_eq!(list(), ["link", "old"]);
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -29,7 +29,7 @@ use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
-use crate::output::{Error, Form, Outcome, write};
+use crate::output::{Error, Form, Outcome, Output};
 use crate::stalls::title;
 use crate::{decode, images};
 
@@ -234,6 +234,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
+    let output = Output::open_whole(output, form)?;
     let counted = if branch_list::is_one(&opts.capture.capture) {
         branch_list::load(opts)?
     } else {
@@ -276,7 +277,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (format, _) => compilers::write(format, &profile, &program)?,
     };
     let is_empty = profile.funnel.in_output == 0 || opts.format.says_nothing(&bytes);
-    write(output, form, &bytes, is_empty)?;
+    output.write_whole(&bytes, is_empty)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
     let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
@@ -298,19 +299,20 @@ fn without_order(opts: &Opts) -> Error {
 /// What needs all elements once more, in order: who called whom, how loops turned.
 fn in_order(
     opts: &Opts,
-    Decoded { capture, image }: &Decoded,
+    decoded: &Decoded,
     program: &Program,
     graph: &Graph,
     places: Option<&Places>,
     outcome: &mut Outcome,
 ) -> Result<Done, Error> {
-    let clocks = opts.filter.clocks(capture)?;
+    let clocks = decoded.clocks();
     *outcome = outcome.and(clocks.outcome());
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
-    let ordered = Ordered::new(&clocks, program, graph, opts.paths.map(usize::from), only);
+    let ordered = Ordered::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
     let extent = opts.filter.extent();
+    let Decoded { capture, image, .. } = decoded;
     decode::within(capture, image, (&opts.select, &opts.program), &ordered, extent, 1)?;
     Ok(ordered.finish())
 }

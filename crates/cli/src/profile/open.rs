@@ -1,5 +1,6 @@
 //! Where a profile comes from: a capture that is decoded, or a file that holds one.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use tracewright_image::{Builder, Image};
@@ -10,7 +11,8 @@ use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 use super::count::Count;
 use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode::part::{Limits, Tally};
+use crate::clocks::Clocks;
+use crate::decode::part::{DecodeLimits, Tally};
 use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
 use crate::{decode, funnel, images};
@@ -30,6 +32,15 @@ pub struct Counted {
 pub struct Decoded {
     pub capture: Capture,
     pub image: Image,
+    /// What tells cycles, once it was opened.
+    clocks: OnceCell<Clocks>,
+}
+
+impl Decoded {
+    /// Returns what tells cycles. It is opened only once, so what is wrong with it is said once.
+    pub fn clocks(&self) -> &Clocks {
+        self.clocks.get_or_init(|| Clocks::open(&self.capture))
+    }
 }
 
 /// No more binaries that are not here are named one by one.
@@ -56,8 +67,10 @@ impl Counted {
         images::report_remarks(&image, &program.images);
         let asked = (select, program);
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
-        let in_order =
-            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
+        let in_order = !window.is_all()
+            || !extent.0.is_all()
+            || extent.1.instructions != DecodeLimits::NONE.instructions;
+        let clocks = OnceCell::new();
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
             let count = Count::default();
             let jobs = decode::number_of(jobs);
@@ -67,17 +80,24 @@ impl Counted {
             attribute(&mut profile, &program);
             (profile, program, Outside::default(), told)
         } else {
-            let clocks = filter.clocks(&opened)?;
+            let none = Clocks::default();
+            let clocks = match window.cycles {
+                Some(_) => {
+                    let found = filter.clocks(&opened)?;
+                    clocks.get_or_init(|| found)
+                }
+                None => &none,
+            };
             outcome = outcome.and(clocks.outcome());
-            let window = filter.window_of(&opened, select, &clocks)?;
-            let count = Windowed::new(&clocks, &window);
+            let window = filter.window_of(&opened, select, clocks)?;
+            let count = Windowed::new(clocks, &window);
             let told = decode::within(&opened, &image, asked, &count, extent, 1)?;
             let (profile, program, outside) = count.finish(&image);
             (profile, program, outside, told)
         };
         fill(&mut profile.funnel, &tally);
         outcome = outcome.and(Outcome::from_errors(errors));
-        let decoded = Some(Decoded { capture: opened, image });
+        let decoded = Some(Decoded { capture: opened, image, clocks });
         Ok(Self { profile, program, outcome, decoded, outside })
     }
 

@@ -11,7 +11,7 @@ use super::count::Count;
 use super::gather::Gather;
 use crate::args::{ProgramArgs, SelectArgs};
 use crate::decode;
-use crate::decode::part::{Limits, Range};
+use crate::decode::part::{DecodeLimits, Range};
 
 /// Compares where branches went. Where a direct branch goes its code says, also if the trace is lost then, which elements do not tell.
 fn compare(counted: &Profile, expected: &Profile, what: &str) {
@@ -51,7 +51,7 @@ fn counting_by_node_is_counting_one_by_one() {
         let (image, _) = capture.image(&[]);
         let (select, program) = (SelectArgs { ids: Vec::new(), buffer: None }, ProgramArgs::default());
         let gather = Gather::default();
-        let all = (Range::ALL, Limits::NONE);
+        let all = (Range::ALL, DecodeLimits::NONE);
         decode::within(&capture, &image, (&select, &program), &gather, all, 1).unwrap();
         let expected = gather.finish();
         assert!(expected.instructions() > 1000, "{name}");

@@ -120,9 +120,9 @@ impl<'a> Print for Windowed<'a> {
         state.0.as_ref().map_or(0, |of| of.inside.memory() + of.all.memory())
     }
 
-    /// Cycles are counted from the beginning.
+    /// Time is counted from the beginning.
     fn needs_all(&self) -> bool {
-        true
+        !self.window.is_all()
     }
 
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
@@ -134,5 +134,20 @@ impl<'a> Print for Windowed<'a> {
         done.outside += Outside::from(&of.gate);
         done.inside.merge(of.inside);
         done.all.merge(of.all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_before_a_part_of_the_file_is_needed_only_where_time_counts() {
+        let clocks = Clocks::default();
+        let all = Window::default();
+        assert!(!Windowed::new(&clocks, &all).needs_all());
+        for some in [Window { cycles: Some(1..2), times: None }, Window { cycles: None, times: Some(1..2) }] {
+            assert!(Windowed::new(&clocks, &some).needs_all());
+        }
     }
 }

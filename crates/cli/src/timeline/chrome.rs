@@ -70,7 +70,7 @@ impl Viewer for Chrome {
             self.output.write_all(b"{\"traceEvents\":[")?;
         }
         self.output.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")?;
-        self.output.flush()
+        self.output.finish()
     }
 }
 

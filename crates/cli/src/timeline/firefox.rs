@@ -189,6 +189,6 @@ impl Viewer for Firefox {
     fn finish(&mut self) -> io::Result<()> {
         self.head()?;
         self.output.write_all(b"\n]}\n")?;
-        self.output.flush()
+        self.output.finish()
     }
 }

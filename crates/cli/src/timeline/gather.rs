@@ -89,6 +89,8 @@ struct Of<'a> {
     slicer: Slicer<'a>,
     functions: Functions,
     slices: u64,
+    /// Whether they cannot be written any more.
+    has_failed: bool,
 }
 
 /// Hands slices to the viewer.
@@ -102,7 +104,7 @@ struct Hand<'h, 'a> {
 
 impl Hand<'_, '_> {
     fn event(&mut self, thread: u32, time: u64, event: Event<'_>) {
-        // After a failure nothing is written any more, and decoding ends soon.
+        // After a failure nothing is written any more, and decoding ends.
         if self.shared.failed.is_none()
             && let Err(error) = self.shared.viewer.event(self.source, thread, time, event)
         {
@@ -146,7 +148,7 @@ impl<'a> Gather<'a> {
         let timed = self.unit(index) != Unit::Instructions;
         let clock = if timed { self.clocks.clock(index) } else { None };
         let slicer = Slicer::at_times(clock, self.limits, self.times.clone());
-        Box::new(Of { slicer, functions: Functions::default(), slices: 0 })
+        Box::new(Of { slicer, functions: Functions::default(), slices: 0, has_failed: false })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared<'a>> {
@@ -179,7 +181,7 @@ impl<'a> Print for Gather<'a> {
     fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
         let index = at.source.index;
         let of = state.0.get_or_insert_with(|| self.source(index));
-        let Of { slicer, functions, slices } = &mut **of;
+        let Of { slicer, functions, slices, has_failed } = &mut **of;
         // The function of a block is known before slices are told.
         if let Element::Block(block) = element {
             functions.find(at.image, block.start, at.space);
@@ -194,10 +196,11 @@ impl<'a> Print for Gather<'a> {
         let (only, shared) = (self.only, self.shared());
         let mut hand = Hand { source: index, functions: known, slices, only, shared };
         slicer.take(element, at.space, find, &mut hand);
+        *has_failed = hand.shared.failed.is_some();
     }
 
     fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
-        let Of { slicer, functions, slices } =
+        let Of { slicer, functions, slices, .. } =
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let (only, shared) = (self.only, self.shared());
         slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
@@ -205,6 +208,10 @@ impl<'a> Print for Gather<'a> {
 
     fn written(&self) -> io::Result<()> {
         self.shared().failed.take().map_or(Ok(()), Err)
+    }
+
+    fn has_failed(&self, state: &State<'a>) -> bool {
+        state.0.as_ref().is_some_and(|of| of.has_failed)
     }
 
     /// Cycles are counted from the beginning.
@@ -215,7 +222,7 @@ impl<'a> Print for Gather<'a> {
     fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         let index = at.source.index;
-        let Of { slicer, functions, slices } = &mut *of;
+        let Of { slicer, functions, slices, .. } = &mut *of;
         let end = {
             let (only, shared) = (self.only, self.shared());
             let mut hand = Hand { source: index, functions, slices, only, shared };

@@ -97,6 +97,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
+    let output = open(opts)?;
     // All is counted first, for the funnel: what is outside the time asked for, too.
     let no_time = FilterArgs {
         from_cycle: None,
@@ -107,7 +108,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
         Counted::open(&opts.capture, &opts.select, &opts.program, &no_time, opts.jobs)?;
-    let Some(Decoded { capture, image }) = decoded else { return Ok(outcome) };
+    let Some(Decoded { capture, image, .. }) = decoded else { return Ok(outcome) };
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = opts.filter.clocks(&capture)?;
@@ -124,7 +125,6 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         None => Unit::Instructions,
     });
     let units: Vec<_> = units.collect();
-    let output = open(opts)?;
     let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
         Format::Chrome => Box::new(chrome::Chrome::new(output, opts.mhz)),
         Format::Perfetto => Box::new(perfetto::Perfetto::new(output, opts.mhz)),
@@ -185,5 +185,5 @@ fn open(opts: &Opts) -> Result<Output, Error> {
     if form == Form::Binary && opts.output.as_os_str() == "-" && io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
-    Output::open(&opts.output, form)
+    Output::open_whole(&opts.output, form)
 }

@@ -197,6 +197,6 @@ impl Viewer for Perfetto {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.output.flush()
+        self.output.finish()
     }
 }
