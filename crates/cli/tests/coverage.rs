@@ -319,6 +319,96 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
     assert_eq!((own, of_main), (main, main as u64));
 }
 
+const INLINED: &str = "\
+#include <stdio.h>
+struct Sq {
+    double v;
+    long n;
+    explicit Sq(double x) : v(x * x), n(3) { if (x > 100) n = (long)x; }
+    double get() const { return v + n; }
+};
+int risky(int x) {
+    if (x % 7 == 3) return -x;
+    return x * 2;
+}
+int main(int argc, char **argv) {
+    long sum = 0;
+    for (int i = 0; i < 200; i++) sum += risky(i * argc);
+    double d = 0;
+    for (int i = 0; i < 150; i++) { Sq s(i * argc); d += s.get(); }
+    auto twice = [&](int v) {
+        return v * 2 + argc;
+    };
+    for (int i = 0; i < 30; i++) sum ^= twice((int)sum + i);
+    printf(\"%ld %g\\n\", sum, d);
+    return 0;
+}
+";
+
+/// Records a program in C++ that the compiler inlined all functions of. Returns the capture.
+fn inlined(folder: &Folder) -> PathBuf {
+    fs::write(folder.path().join("cxx.cpp"), INLINED).unwrap();
+    run("riscv64-linux-gnu-g++", &["-O2", "-g", "-static", "-o", "app", "cxx.cpp"], folder.path());
+    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
+    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
+    capture
+}
+
+/// Runs a verb that may fail. Returns its status, its output and its messages.
+fn status(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap();
+    let [out, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), out, errors)
+}
+
+/// Functions are those of the source, for `--function` as for rows: what is inlined is found by name, and nothing else is.
+#[test]
+fn functions_that_are_inlined_are_found_by_name() {
+    let name = "functions_that_are_inlined_are_found_by_name";
+    if let Some(tool) = missing(&["riscv64-linux-gnu-g++"]) {
+        return skip(name, &format!("no {tool}"));
+    }
+    let folder = Folder::new().unwrap();
+    let capture = inlined(&folder);
+    let functions = |value: &Value| -> Vec<Value> {
+        let all = rows(value, "files").iter().flat_map(|file| rows(file, "functions_list"));
+        all.cloned().collect()
+    };
+    let all = functions(&json(&[text(&capture), "--file", "cxx.cpp"]));
+    let mut executed = 0;
+    for (asked, row) in [
+        ("risky", "risky(int)"),
+        ("_Z5riskyi", "risky(int)"),
+        ("risky(int)", "risky(int)"),
+        ("Sq::Sq", "Sq::Sq(double)"),
+        ("Sq::get", "Sq::get() const"),
+        ("operator()", "operator()"),
+        ("main", "main"),
+    ] {
+        let part = json(&[text(&capture), "--function", asked]);
+        let expected: Vec<_> = all.iter().filter(|function| function["name"] == row).cloned().collect();
+        assert_eq!(functions(&part), expected, "{asked}");
+        assert!(expected.len() == 1 && expected[0]["ran"] == true, "{asked}: {expected:?}");
+        assert_eq!(rows(&part, "files").len(), 1, "{asked}");
+        if !["_Z5riskyi", "risky(int)"].contains(&asked) {
+            executed += part["funnel"]["in_output"].as_u64().unwrap();
+        }
+    }
+    let of_file = json(&[text(&capture), "--file", "cxx.cpp"]);
+    assert_eq!(of_file["funnel"]["in_output"], executed);
+
+    let (code, _, errors) = status(&["coverage", text(&capture), "--function", "mian"]);
+    assert!(code == Some(2) && errors.contains("there is main"), "{code:?} {errors}");
+    // The copy of its own never ran; of the other there is none.
+    for (function, own) in [("risky", "never ran on its own"), ("Sq::Sq", "has no code of its own")] {
+        let (code, _, errors) = status(&["annotate", text(&capture), function]);
+        let expected = format!("{function} {own}: it ran inlined into main;");
+        assert!(code == Some(1) && errors.contains(&expected), "{code:?} {errors}");
+    }
+    let (code, _, errors) = status(&["annotate", text(&capture), "mian"]);
+    assert!(code == Some(2) && errors.contains("do you mean main?"), "{code:?} {errors}");
+}
+
 /// A function that is inlined into a function of a header is called as often as that is, by all units together.
 #[test]
 fn calls_of_inlined_functions_are_those_of_all_units() {

@@ -53,6 +53,8 @@ struct Build<'w> {
     functions: HashMap<(u32, String), u32>,
     /// By function: its lines, and whether they ran.
     lines: Vec<HashMap<u32, bool>>,
+    /// By name for linkers, or else for people: whether inlined functions were asked for.
+    asked: HashMap<String, bool>,
     /// Copies of inlined functions whose first instruction was seen: where the function starts that they are inlined into, the inlined
     /// function, and which copy.
     copies: HashSet<(Place, u32, u64)>,
@@ -71,6 +73,8 @@ struct Walk<'a> {
     function: u32,
     name: &'a str,
     file: u32,
+    /// Whether the function was asked for; what is inlined into it may be without it.
+    is_asked: bool,
     /// The last line that was seen in it.
     line: Line,
 }
@@ -83,6 +87,7 @@ impl<'w> Build<'w> {
             files: HashMap::new(),
             functions: HashMap::new(),
             lines: Vec::new(),
+            asked: HashMap::new(),
             copies: HashSet::new(),
             copies_by_name: HashSet::new(),
         }
@@ -105,6 +110,8 @@ impl<'w> Build<'w> {
         }
         // What hardly runs comes last: a copy of an inlined function begins elsewhere, if it can.
         functions.sort_by_key(|part| part.name.ends_with(APART));
+        let named: Vec<_> =
+            self.wanted.functions.iter().filter_map(|name| program.resolve(number, name)).collect();
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
             if !self.wanted.meets(number, &part.range) {
@@ -113,6 +120,11 @@ impl<'w> Build<'w> {
             let start = Place { binary: number, address: part.start };
             // Its first instruction may be of something inlined.
             let frames = program.frames(start);
+            let symbol = Frame { function: Some(name_of), ..Frame::default() };
+            let is_asked = self.wanted.function(&symbol)
+                || frames.last().is_some_and(|own| self.wanted.function(own))
+                // The lowest bit only says that it is T32.
+                || named.iter().any(|named| (named.start & !1..named.end).contains(&part.start));
             let own = frames.last().and_then(|own| Some((own, own.line.filter(|source| source.line > 0)?)));
             let (file, line) = match own {
                 Some((own, source)) if frames.len() > 1 && own.declared > 0 => {
@@ -134,7 +146,8 @@ impl<'w> Build<'w> {
             }
             let start = (part.name == name_of).then_some(start);
             let line = (file, line);
-            let walk = Walk { binary: number, program, ran, start, function, name: name_of, file, line };
+            let walk =
+                Walk { binary: number, program, ran, start, function, name: name_of, file, is_asked, line };
             self.part(walk, &part.range, &code);
         }
         known
@@ -180,8 +193,9 @@ impl<'w> Build<'w> {
         copy: u64,
         count: u64,
     ) -> u32 {
-        let inlined = frames.first().filter(|_| frames.len() > 1);
-        let Some((name, declared)) = inlined.and_then(|frame| Some((frame.function?, frame.declared))) else {
+        let Some((name, declared)) =
+            inlined(frames).and_then(|frame| Some((frame.function?, frame.declared)))
+        else {
             return if file == walk.file { walk.function } else { self.function(file, walk.name) };
         };
         let function = self.function(file, name);
@@ -194,6 +208,18 @@ impl<'w> Build<'w> {
             of.calls = of.calls.saturating_add(count);
         }
         function
+    }
+
+    /// Whether the function was asked for that an instruction is of.
+    fn is_asked(&mut self, walk: &Walk<'_>, frames: &[Frame<'_>]) -> bool {
+        let Some(frame) = inlined(frames) else { return walk.is_asked };
+        let Some(name) = frame.linkage.or(frame.function) else { return walk.is_asked };
+        if let Some(known) = self.asked.get(name) {
+            return *known;
+        }
+        let is_asked = self.wanted.function(frame);
+        self.asked.insert(name.to_owned(), is_asked);
+        is_asked
     }
 
     fn instruction(
@@ -210,6 +236,9 @@ impl<'w> Build<'w> {
         let count = walk.ran.at(address);
         let source = walk.program.source(place);
         let frames = source.map(|_| walk.program.frames(place)).unwrap_or_default();
+        if !self.is_asked(walk, &frames) {
+            return;
+        }
         let file = match source {
             Some(source) => {
                 let last = &self.coverage.files[walk.line.0 as usize];
@@ -254,7 +283,7 @@ impl<'w> Build<'w> {
         }
         // New numbers: first of files, then of functions.
         let mut order: Vec<_> = (0..coverage.files.len()).collect();
-        order.retain(|&file| wanted.file(&coverage.files[file].name));
+        order.retain(|&file| wanted.file(&coverage.files[file].name) && coverage.files[file].has_code());
         order.sort_by_key(|&file| (!coverage.files[file].is_source, coverage.files[file].name.clone()));
         let mut numbers = vec![None; coverage.files.len()];
         (0..).zip(&order).for_each(|(new, &old)| numbers[old] = Some(new));
@@ -287,6 +316,11 @@ impl<'w> Build<'w> {
         coverage.functions = functions.into_iter().map(|(_, function)| function).collect();
         coverage
     }
+}
+
+/// The innermost function that is inlined here.
+fn inlined<'f, 'a>(frames: &'f [Frame<'a>]) -> Option<&'f Frame<'a>> {
+    frames.first().filter(|_| frames.len() > 1)
 }
 
 /// Which copy of a line these are: where all that it is inlined into is called.
