@@ -74,6 +74,8 @@ pub struct Frame<'a> {
     pub discriminator: u32,
     /// The line where it is declared; 0 if that is not known.
     pub declared: u32,
+    /// The number of this copy of it, if it is inlined: each copy in a file has another.
+    pub copy: Option<usize>,
 }
 
 impl Frame<'_> {

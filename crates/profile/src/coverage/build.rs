@@ -1,6 +1,6 @@
 //! Walks all code of all functions, beside what ran of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -8,6 +8,7 @@ use tracewright_core::Flow;
 use tracewright_flow::InBlock;
 use tracewright_image::{CodeRange, Frame};
 
+use super::calls::{Calls, Loops};
 use super::ran::Ran;
 use super::{Branch, Coverage, File, Function, Part, Wanted};
 use crate::counts::{Place, Profile};
@@ -26,7 +27,7 @@ const APART: &str = ".cold";
 pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Coverage {
     let program = |binary: u32| programs.iter().position(|program| program.file(binary).is_some());
     let (ran, nowhere) = Ran::of_all(profile, programs);
-    let mut build = Build::new(wanted);
+    let mut build = Build::new(wanted, Loops::new(profile, programs));
     build.coverage.outside = nowhere;
     for ((number, binary), ran) in (0..).zip(&profile.binaries).zip(&ran) {
         let before = build.coverage.executed;
@@ -55,11 +56,9 @@ struct Build<'w> {
     lines: Vec<HashMap<u32, bool>>,
     /// By name for linkers, or else for people: whether inlined functions were asked for.
     asked: HashMap<String, bool>,
-    /// Copies of inlined functions whose first instruction was seen: where the function starts that they are inlined into, the inlined
-    /// function, and which copy.
-    copies: HashSet<(Place, u32, u64)>,
-    /// The same by the function that they are inlined into, of which there may be several of one name.
-    copies_by_name: HashSet<(u32, u32, u64)>,
+    loops: Loops,
+    /// How often copies of inlined functions were called: by function, binary, and copy.
+    copies: HashMap<(u32, u32, usize), Calls>,
 }
 
 /// A part of a function that is being walked.
@@ -67,8 +66,6 @@ struct Walk<'a> {
     binary: u32,
     program: &'a Program,
     ran: &'a Ran,
-    /// Where the function starts; `None` if this is a part that compilers put apart.
-    start: Option<Place>,
     /// The function's number, its name, and its file.
     function: u32,
     name: &'a str,
@@ -80,7 +77,7 @@ struct Walk<'a> {
 }
 
 impl<'w> Build<'w> {
-    fn new(wanted: &'w Wanted) -> Self {
+    fn new(wanted: &'w Wanted, loops: Loops) -> Self {
         Self {
             wanted,
             coverage: Coverage::default(),
@@ -88,8 +85,8 @@ impl<'w> Build<'w> {
             functions: HashMap::new(),
             lines: Vec::new(),
             asked: HashMap::new(),
-            copies: HashSet::new(),
-            copies_by_name: HashSet::new(),
+            loops,
+            copies: HashMap::new(),
         }
     }
 
@@ -108,8 +105,6 @@ impl<'w> Build<'w> {
                 range,
             }));
         }
-        // What hardly runs comes last: a copy of an inlined function begins elsewhere, if it can.
-        functions.sort_by_key(|part| part.name.ends_with(APART));
         let named: Vec<_> =
             self.wanted.functions.iter().filter_map(|name| program.resolve(number, name)).collect();
         for part in &functions {
@@ -144,10 +139,8 @@ impl<'w> Build<'w> {
                 }
                 of.start.get_or_insert(start);
             }
-            let start = (part.name == name_of).then_some(start);
             let line = (file, line);
-            let walk =
-                Walk { binary: number, program, ran, start, function, name: name_of, file, is_asked, line };
+            let walk = Walk { binary: number, program, ran, function, name: name_of, file, is_asked, line };
             self.part(walk, &part.range, &code);
         }
         known
@@ -184,30 +177,30 @@ impl<'w> Build<'w> {
         }
     }
 
+    /// Counts the calls of functions that are inlined at an instruction, which ran `count` times.
+    fn inlined(&mut self, place: Place, frames: &[Frame<'_>], count: u64) {
+        for frame in frames {
+            let (Some(copy), Some(name), Some(source)) = (frame.copy, frame.function, frame.line) else {
+                continue;
+            };
+            let file = self.file(source.file, true);
+            let function = self.function(file, name);
+            let of = &mut self.coverage.functions[function as usize];
+            if of.start.is_none() && of.line == 0 {
+                of.line = frame.declared;
+            }
+            let calls = self.copies.entry((function, place.binary, copy)).or_default();
+            self.loops.add(calls, copy, place, count);
+        }
+    }
+
     /// The function that an instruction of this file is of: the innermost one that is inlined there, or the one that is walked.
-    fn function_at(
-        &mut self,
-        walk: &Walk<'_>,
-        file: u32,
-        frames: &[Frame<'_>],
-        copy: u64,
-        count: u64,
-    ) -> u32 {
-        let Some((name, declared)) =
-            inlined(frames).and_then(|frame| Some((frame.function?, frame.declared)))
-        else {
-            return if file == walk.file { walk.function } else { self.function(file, walk.name) };
-        };
-        let function = self.function(file, name);
-        let of = &mut self.coverage.functions[function as usize];
-        if of.start.is_none() && of.line == 0 {
-            of.line = declared;
+    fn function_at(&mut self, walk: &Walk<'_>, file: u32, frames: &[Frame<'_>]) -> u32 {
+        match inlined(frames).and_then(|frame| frame.function) {
+            Some(name) => self.function(file, name),
+            None if file == walk.file => walk.function,
+            None => self.function(file, walk.name),
         }
-        let is_new_by_name = self.copies_by_name.insert((walk.function, function, copy));
-        if walk.start.map_or(is_new_by_name, |start| self.copies.insert((start, function, copy))) {
-            of.calls = of.calls.saturating_add(count);
-        }
-        function
     }
 
     /// Whether the function was asked for that an instruction is of.
@@ -236,6 +229,7 @@ impl<'w> Build<'w> {
         let count = walk.ran.at(address);
         let source = walk.program.source(place);
         let frames = source.map(|_| walk.program.frames(place)).unwrap_or_default();
+        self.inlined(place, &frames, count);
         if !self.is_asked(walk, &frames) {
             return;
         }
@@ -248,7 +242,7 @@ impl<'w> Build<'w> {
             None => walk.file,
         };
         let copy = copy(&frames);
-        let function = self.function_at(walk, file, &frames, copy, count);
+        let function = self.function_at(walk, file, &frames);
         if let Some(source) = source.filter(|source| source.line > 0) {
             let line = (file, source.line);
             walk.line = line;
@@ -275,10 +269,18 @@ impl<'w> Build<'w> {
 
     /// All that was asked for, in order.
     fn finish(self) -> Coverage {
-        let Self { wanted, mut coverage, lines, .. } = self;
+        let Self { wanted, mut coverage, lines, loops, copies, .. } = self;
+        for ((function, ..), calls) in copies {
+            let of = &mut coverage.functions[function as usize].calls;
+            *of = of.saturating_add(loops.calls(&calls));
+        }
         for (function, lines) in coverage.functions.iter_mut().zip(lines) {
             let mut part = Part::default();
             lines.values().for_each(|&ran| part.count(ran));
+            if function.line == 0 {
+                // Of lambdas, GCC says no line.
+                function.line = lines.keys().min().copied().unwrap_or(0);
+            }
             function.lines = part;
         }
         // New numbers: first of files, then of functions.

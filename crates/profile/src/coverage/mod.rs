@@ -7,6 +7,7 @@
 //! What is inlined counts for the function it is of, not for that it is inlined into. What has no source line counts for the symbol it is in.
 
 mod build;
+mod calls;
 mod ran;
 
 use std::collections::BTreeMap;
@@ -84,7 +85,8 @@ pub struct Function {
     pub line: u32,
     /// Where it begins.
     pub start: Option<Place>,
-    /// How often it was entered at its beginning, loops to there aside; of copies that are inlined, how often the first instruction ran.
+    /// How often it was entered at its beginning, loops to there aside. For each copy that is inlined, this adds how
+    /// often the instruction of it ran that ran most; a loop of its own counts as often as it was entered.
     pub calls: u64,
     /// Its instructions.
     pub instructions: Part,
