@@ -6,10 +6,15 @@ use std::collections::HashMap;
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
 use tracewright_profile::coverage::Ran;
-use tracewright_profile::{Cost, Place, Places, Profile, Program, Runs, walk};
+use tracewright_profile::{Cost, Place, Places, Profile, Program, Runs, inlined_into, walk};
 
 use crate::control;
-use crate::filter::is_called;
+use crate::decode::names;
+use crate::filter::{binaries, is_called};
+
+/// How many functions that another is inlined into are named, and how much of each name is shown.
+const INLINED: usize = 3;
+const LONGEST: usize = 40;
 
 /// A function of a binary.
 #[derive(Debug)]
@@ -120,6 +125,25 @@ fn targets(function: &mut Function, profile: &Profile) {
         }
     }
     indirect.into_values().for_each(|row| row.targets.sort_by_key(|&(to, count)| (Reverse(count), to)));
+}
+
+/// Says where a function is inlined of which no code of its own ran, if it is.
+pub fn inlined(
+    profile: &Profile,
+    program: &Program,
+    ran: &[Ran],
+    name: &str,
+    is_only_inlined: bool,
+) -> Option<String> {
+    let into = inlined_into(&binaries(profile, &[program]), ran, name);
+    let mut into: Vec<_> = into.into_iter().filter(|(_, ran)| is_only_inlined || *ran > 0).collect();
+    into.sort_by_key(|(_, ran)| Reverse(*ran));
+    let own = if is_only_inlined { "has no code of its own" } else { "never ran on its own" };
+    let how = if into.first()?.1 > 0 { "it ran inlined into" } else { "it is inlined into" };
+    let more = into.len().saturating_sub(INLINED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let into: Vec<_> = into.iter().take(INLINED).map(|(into, _)| names::cut(into, LONGEST)).collect();
+    Some(format!("{name} {own}: {how} {}{more}; annotate that, or see coverage --function", into.join(", ")))
 }
 
 /// Says that there is no such function, and which there are.

@@ -77,8 +77,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
     let mut functions = function::find(&profile, program, &ran, &opts.function);
-    if functions.is_empty() {
-        return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
+    if functions.iter().all(|function| function.executed() == 0) {
+        match function::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
+            Some(message) => report(&message),
+            None if functions.is_empty() => {
+                return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
+            }
+            None => {}
+        }
     }
     if let Some(places) = places {
         functions.iter_mut().for_each(|function| function.keep(&places));
@@ -104,7 +110,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let rest = opts.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
     let outcome = outcome.and(images::report_left_out(program.image()));
-    Ok(outcome.and(Outcome::from_errors(functions.is_empty().into())))
+    Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
 
 /// Adds the cycles, where the capture tells them.

@@ -22,6 +22,7 @@ use crate::profile::open::Counted;
 ///
 /// What could have run is all code of the functions that the symbols of the programs tell, also of functions that never ran. Nothing
 /// has to be instrumented: it is the program as it is. Several captures add up; CAPTURE may also be a profile that was kept.
+/// Functions are those of the source: --function takes the code of a function wherever it is inlined, and not what is inlined into it.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: as of all verbs; 3 if less ran than a minimum asks for.
@@ -103,8 +104,8 @@ const TOO_LITTLE: u8 = 3;
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let lcov = opts.lcov.as_ref().map(|path| Output::open_whole(path, Form::Text)).transpose()?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
-    let places = opts.filter.places(&profile, &programs.iter().collect::<Vec<_>>())?;
-    let wanted = Wanted { files: opts.files.clone(), places };
+    let places = opts.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
+    let wanted = Wanted { files: opts.files.clone(), places, functions: opts.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
     if coverage.functions.is_empty() || coverage.executed == 0 {

@@ -7,7 +7,7 @@ use clap::Args;
 use tracewright_input::Capture;
 use tracewright_profile::{Places, Profile, Program, Window};
 
-pub use self::places::is_called;
+pub use self::places::{binaries, is_called};
 pub use self::time::Outside;
 use crate::args::{LimitArgs, SelectArgs};
 use crate::clocks::Clocks;
@@ -111,6 +111,16 @@ impl FilterArgs {
             functions: asked(&self.functions).then(|| self.functions(profile, programs)).transpose()?,
             ranges: asked(&self.ranges).then(|| self.ranges(profile, programs)).transpose()?,
         }))
+    }
+
+    /// The places that are asked for by other means than functions. Names that nothing has, also of functions, are errors.
+    pub fn places_of_any_function(
+        &self,
+        profile: &Profile,
+        programs: &[&Program],
+    ) -> Result<Option<Places>, Error> {
+        self.check_functions(profile, programs)?;
+        Self { functions: Vec::new(), ..self.clone() }.places(profile, programs)
     }
 
     /// Why something that ran is not in the output: it is not asked for, or else for another reason.

@@ -1,6 +1,6 @@
 //! The places that are asked for: names and numbers as addresses of binaries.
 
-use tracewright_profile::{Binary, Profile, Program, Span};
+use tracewright_profile::{Binary, Profile, Program, Span, inlined_into};
 
 use super::FilterArgs;
 use crate::output::Error;
@@ -29,25 +29,41 @@ impl FilterArgs {
     pub(super) fn functions(&self, profile: &Profile, programs: &[&Program]) -> Result<Vec<Span>, Error> {
         let mut found = Vec::new();
         for name in &self.functions {
-            let before = found.len();
-            for (binary, program) in binaries(profile, programs) {
-                let functions = program.file(binary).map(|file| file.functions()).unwrap_or_default();
-                let parts = functions.into_iter().filter(|part| is_called(part.name, name));
-                found.extend(parts.map(|part| Span { binary: Some(binary), addresses: part.range }));
-            }
-            if found.len() == before {
-                found.extend(spans(name, profile, programs));
-            }
-            if found.len() == before {
+            let named = named(name, profile, programs);
+            if named.is_empty() {
                 return Err(unknown("--function", name, programs));
             }
+            found.extend(named);
         }
         Ok(found)
+    }
+
+    /// Checks that each function asked for is a symbol, or is inlined somewhere.
+    pub(super) fn check_functions(&self, profile: &Profile, programs: &[&Program]) -> Result<(), Error> {
+        let is_known = |name: &String| {
+            !named(name, profile, programs).is_empty()
+                || !inlined_into(&binaries(profile, programs), &[], name).is_empty()
+        };
+        match self.functions.iter().find(|name| !is_known(name)) {
+            Some(name) => Err(unknown("--function", name, programs)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn ranges(&self, profile: &Profile, programs: &[&Program]) -> Result<Vec<Span>, Error> {
         self.ranges.iter().map(|text| parse(text, profile, programs)).collect()
     }
+}
+
+/// Where the functions of this name are, with what compilers put apart of them.
+fn named(name: &str, profile: &Profile, programs: &[&Program]) -> Vec<Span> {
+    let mut found = Vec::new();
+    for (binary, program) in binaries(profile, programs) {
+        let functions = program.file(binary).map(|file| file.functions()).unwrap_or_default();
+        let parts = functions.into_iter().filter(|part| is_called(part.name, name));
+        found.extend(parts.map(|part| Span { binary: Some(binary), addresses: part.range }));
+    }
+    if found.is_empty() { spans(name, profile, programs) } else { found }
 }
 
 /// Whether a function is called so: as it is, without parameters, or what was put apart of it.
@@ -106,7 +122,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// All binaries, each as the first program has it that does.
-fn binaries<'p>(profile: &Profile, programs: &[&'p Program]) -> Vec<(u32, &'p Program)> {
+pub fn binaries<'p>(profile: &Profile, programs: &[&'p Program]) -> Vec<(u32, &'p Program)> {
     let has = |binary: u32| programs.iter().find(|program| program.has(binary));
     (0..profile.binaries.len() as u32).filter_map(|binary| Some((binary, *has(binary)?))).collect()
 }

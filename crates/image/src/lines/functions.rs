@@ -43,6 +43,8 @@ struct Function {
     name: Option<u32>,
     /// The function it is inlined into, and the call.
     inlined: Option<(u32, Call)>,
+    /// Where in `.debug_info` it is.
+    offset: usize,
     /// The line where it is declared, if its own entry says.
     declared: Option<u32>,
 }
@@ -76,6 +78,8 @@ pub(super) struct At<'a> {
     pub declared: u32,
     /// Where it is called, if it is inlined.
     pub call: Option<Call>,
+    /// The number of the copy, if it is inlined: where in `.debug_info` it is.
+    pub copy: Option<usize>,
 }
 
 impl Functions {
@@ -114,7 +118,8 @@ impl Functions {
             // What is at no address is not asked for by name.
             let name = if claims.len() > before { names.of(unit, entry) } else { None };
             let declared = number(entry, constants::DW_AT_decl_line);
-            functions.push(Function { name, inlined, declared });
+            let offset = entry.offset().to_debug_info_offset(&unit.header).map_or(0, |offset| offset.0);
+            functions.push(Function { name, inlined, declared, offset });
         }
         claims.sort_by_key(|&(depth, _, index)| (Reverse(depth), index));
         let ranges: Vec<_> = claims.iter().map(|(_, range, _)| range.clone()).collect();
@@ -157,7 +162,8 @@ impl Functions {
             let name = function.name.map(|name| &self.names[name as usize]);
             let declared = function.declared.or(name.map(|name| name.declared)).unwrap_or(0);
             let names = name.map(|name| (&*name.shown, name.linkage.as_deref().unwrap_or(&name.shown)));
-            At { names, declared, call: function.inlined.map(|(_, call)| call) }
+            let call = function.inlined.map(|(_, call)| call);
+            At { names, declared, call, copy: call.map(|_| function.offset) }
         })
     }
 }

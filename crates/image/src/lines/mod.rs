@@ -106,9 +106,9 @@ impl Lines {
         let mut frames = Vec::new();
         let mut line = rows.find(address);
         let mut discriminator = rows.discriminator(address);
-        for At { names, declared, call } in functions.at(address) {
+        for At { names, declared, call, copy } in functions.at(address) {
             let (function, linkage) = names.unzip();
-            frames.push(Frame { function, linkage, line, discriminator, declared });
+            frames.push(Frame { function, linkage, line, discriminator, declared, copy });
             line =
                 call.and_then(|call| Some(SourceLine { file: functions.file(call.file)?, line: call.line }));
             discriminator = call.map_or(0, |call| call.discriminator);

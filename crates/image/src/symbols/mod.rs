@@ -62,7 +62,7 @@ pub struct SourceLine<'a> {
 }
 
 /// A function at an address: the innermost inlined one, or one it is inlined into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The name of the function, demangled and printable, if known.
     pub function: Option<&'a str>,
@@ -74,6 +74,23 @@ pub struct Frame<'a> {
     pub discriminator: u32,
     /// The line where it is declared; 0 if that is not known.
     pub declared: u32,
+    /// The number of this copy of it, if it is inlined: each copy in a file has another.
+    pub copy: Option<usize>,
+}
+
+impl Frame<'_> {
+    /// Whether the function has this name, mangled or not. The name of a C++ function may be without its parameters.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let is_shown =
+            |shown: &str| shown == name || shown.strip_prefix(name).is_some_and(|rest| rest.starts_with('('));
+        let is_mangled = |linkage: &str| {
+            let raw = linkage.as_bytes();
+            linkage == name
+                || name::is_mangled(raw) && name::demangle_without_parameters(raw).as_deref() == Some(name)
+        };
+        self.function.is_some_and(is_shown) || self.linkage.is_some_and(is_mangled)
+    }
 }
 
 impl<'a> Symbols<'a> {
@@ -111,7 +128,7 @@ impl<'a> Symbols<'a> {
         let mut frames = file.lines().frames(file, linked);
         if let (true, Some(symbol)) = (frames.is_empty(), self.symbol(address, space)) {
             let (function, line) = (Some(symbol.name), self.source(address, space));
-            frames.push(Frame { function, linkage: None, line, discriminator: 0, declared: 0 });
+            frames.push(Frame { function, line, ..Frame::default() });
         }
         frames
     }

@@ -1,6 +1,6 @@
 //! Walks all code of all functions, beside what ran of it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -8,6 +8,7 @@ use tracewright_core::Flow;
 use tracewright_flow::InBlock;
 use tracewright_image::{CodeRange, Frame};
 
+use super::calls::{Calls, Loops};
 use super::ran::Ran;
 use super::{Branch, Coverage, File, Function, Part, Wanted};
 use crate::counts::{Place, Profile};
@@ -26,7 +27,7 @@ const APART: &str = ".cold";
 pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Coverage {
     let program = |binary: u32| programs.iter().position(|program| program.file(binary).is_some());
     let (ran, nowhere) = Ran::of_all(profile, programs);
-    let mut build = Build::new(wanted);
+    let mut build = Build::new(wanted, Loops::new(profile, programs));
     build.coverage.outside = nowhere;
     for ((number, binary), ran) in (0..).zip(&profile.binaries).zip(&ran) {
         let before = build.coverage.executed;
@@ -53,11 +54,11 @@ struct Build<'w> {
     functions: HashMap<(u32, String), u32>,
     /// By function: its lines, and whether they ran.
     lines: Vec<HashMap<u32, bool>>,
-    /// Copies of inlined functions whose first instruction was seen: where the function starts that they are inlined into, the inlined
-    /// function, and which copy.
-    copies: HashSet<(Place, u32, u64)>,
-    /// The same by the function that they are inlined into, of which there may be several of one name.
-    copies_by_name: HashSet<(u32, u32, u64)>,
+    /// By name for linkers, or else for people: whether inlined functions were asked for.
+    asked: HashMap<String, bool>,
+    loops: Loops,
+    /// How often copies of inlined functions were called: by function, binary, and copy.
+    copies: HashMap<(u32, u32, usize), Calls>,
 }
 
 /// A part of a function that is being walked.
@@ -65,26 +66,27 @@ struct Walk<'a> {
     binary: u32,
     program: &'a Program,
     ran: &'a Ran,
-    /// Where the function starts; `None` if this is a part that compilers put apart.
-    start: Option<Place>,
     /// The function's number, its name, and its file.
     function: u32,
     name: &'a str,
     file: u32,
+    /// Whether the function was asked for; what is inlined into it may be without it.
+    is_asked: bool,
     /// The last line that was seen in it.
     line: Line,
 }
 
 impl<'w> Build<'w> {
-    fn new(wanted: &'w Wanted) -> Self {
+    fn new(wanted: &'w Wanted, loops: Loops) -> Self {
         Self {
             wanted,
             coverage: Coverage::default(),
             files: HashMap::new(),
             functions: HashMap::new(),
             lines: Vec::new(),
-            copies: HashSet::new(),
-            copies_by_name: HashSet::new(),
+            asked: HashMap::new(),
+            loops,
+            copies: HashMap::new(),
         }
     }
 
@@ -103,8 +105,8 @@ impl<'w> Build<'w> {
                 range,
             }));
         }
-        // What hardly runs comes last: a copy of an inlined function begins elsewhere, if it can.
-        functions.sort_by_key(|part| part.name.ends_with(APART));
+        let named: Vec<_> =
+            self.wanted.functions.iter().filter_map(|name| program.resolve(number, name)).collect();
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
             if !self.wanted.meets(number, &part.range) {
@@ -113,6 +115,11 @@ impl<'w> Build<'w> {
             let start = Place { binary: number, address: part.start };
             // Its first instruction may be of something inlined.
             let frames = program.frames(start);
+            let symbol = Frame { function: Some(name_of), ..Frame::default() };
+            let is_asked = self.wanted.function(&symbol)
+                || frames.last().is_some_and(|own| self.wanted.function(own))
+                // The lowest bit only says that it is T32.
+                || named.iter().any(|named| (named.start & !1..named.end).contains(&part.start));
             let own = frames.last().and_then(|own| Some((own, own.line.filter(|source| source.line > 0)?)));
             let (file, line) = match own {
                 Some((own, source)) if frames.len() > 1 && own.declared > 0 => {
@@ -132,9 +139,8 @@ impl<'w> Build<'w> {
                 }
                 of.start.get_or_insert(start);
             }
-            let start = (part.name == name_of).then_some(start);
             let line = (file, line);
-            let walk = Walk { binary: number, program, ran, start, function, name: name_of, file, line };
+            let walk = Walk { binary: number, program, ran, function, name: name_of, file, is_asked, line };
             self.part(walk, &part.range, &code);
         }
         known
@@ -171,29 +177,42 @@ impl<'w> Build<'w> {
         }
     }
 
+    /// Counts the calls of functions that are inlined at an instruction, which ran `count` times.
+    fn inlined(&mut self, place: Place, frames: &[Frame<'_>], count: u64) {
+        for frame in frames {
+            let (Some(copy), Some(name), Some(source)) = (frame.copy, frame.function, frame.line) else {
+                continue;
+            };
+            let file = self.file(source.file, true);
+            let function = self.function(file, name);
+            let of = &mut self.coverage.functions[function as usize];
+            if of.start.is_none() && of.line == 0 {
+                of.line = frame.declared;
+            }
+            let calls = self.copies.entry((function, place.binary, copy)).or_default();
+            self.loops.add(calls, copy, place, count);
+        }
+    }
+
     /// The function that an instruction of this file is of: the innermost one that is inlined there, or the one that is walked.
-    fn function_at(
-        &mut self,
-        walk: &Walk<'_>,
-        file: u32,
-        frames: &[Frame<'_>],
-        copy: u64,
-        count: u64,
-    ) -> u32 {
-        let inlined = frames.first().filter(|_| frames.len() > 1);
-        let Some((name, declared)) = inlined.and_then(|frame| Some((frame.function?, frame.declared))) else {
-            return if file == walk.file { walk.function } else { self.function(file, walk.name) };
-        };
-        let function = self.function(file, name);
-        let of = &mut self.coverage.functions[function as usize];
-        if of.start.is_none() && of.line == 0 {
-            of.line = declared;
+    fn function_at(&mut self, walk: &Walk<'_>, file: u32, frames: &[Frame<'_>]) -> u32 {
+        match inlined(frames).and_then(|frame| frame.function) {
+            Some(name) => self.function(file, name),
+            None if file == walk.file => walk.function,
+            None => self.function(file, walk.name),
         }
-        let is_new_by_name = self.copies_by_name.insert((walk.function, function, copy));
-        if walk.start.map_or(is_new_by_name, |start| self.copies.insert((start, function, copy))) {
-            of.calls = of.calls.saturating_add(count);
+    }
+
+    /// Whether the function was asked for that an instruction is of.
+    fn is_asked(&mut self, walk: &Walk<'_>, frames: &[Frame<'_>]) -> bool {
+        let Some(frame) = inlined(frames) else { return walk.is_asked };
+        let Some(name) = frame.linkage.or(frame.function) else { return walk.is_asked };
+        if let Some(known) = self.asked.get(name) {
+            return *known;
         }
-        function
+        let is_asked = self.wanted.function(frame);
+        self.asked.insert(name.to_owned(), is_asked);
+        is_asked
     }
 
     fn instruction(
@@ -210,6 +229,10 @@ impl<'w> Build<'w> {
         let count = walk.ran.at(address);
         let source = walk.program.source(place);
         let frames = source.map(|_| walk.program.frames(place)).unwrap_or_default();
+        self.inlined(place, &frames, count);
+        if !self.is_asked(walk, &frames) {
+            return;
+        }
         let file = match source {
             Some(source) => {
                 let last = &self.coverage.files[walk.line.0 as usize];
@@ -219,7 +242,7 @@ impl<'w> Build<'w> {
             None => walk.file,
         };
         let copy = copy(&frames);
-        let function = self.function_at(walk, file, &frames, copy, count);
+        let function = self.function_at(walk, file, &frames);
         if let Some(source) = source.filter(|source| source.line > 0) {
             let line = (file, source.line);
             walk.line = line;
@@ -246,15 +269,23 @@ impl<'w> Build<'w> {
 
     /// All that was asked for, in order.
     fn finish(self) -> Coverage {
-        let Self { wanted, mut coverage, lines, .. } = self;
+        let Self { wanted, mut coverage, lines, loops, copies, .. } = self;
+        for ((function, ..), calls) in copies {
+            let of = &mut coverage.functions[function as usize].calls;
+            *of = of.saturating_add(loops.calls(&calls));
+        }
         for (function, lines) in coverage.functions.iter_mut().zip(lines) {
             let mut part = Part::default();
             lines.values().for_each(|&ran| part.count(ran));
+            if function.line == 0 {
+                // Of lambdas, GCC says no line.
+                function.line = lines.keys().min().copied().unwrap_or(0);
+            }
             function.lines = part;
         }
         // New numbers: first of files, then of functions.
         let mut order: Vec<_> = (0..coverage.files.len()).collect();
-        order.retain(|&file| wanted.file(&coverage.files[file].name));
+        order.retain(|&file| wanted.file(&coverage.files[file].name) && coverage.files[file].has_code());
         order.sort_by_key(|&file| (!coverage.files[file].is_source, coverage.files[file].name.clone()));
         let mut numbers = vec![None; coverage.files.len()];
         (0..).zip(&order).for_each(|(new, &old)| numbers[old] = Some(new));
@@ -287,6 +318,11 @@ impl<'w> Build<'w> {
         coverage.functions = functions.into_iter().map(|(_, function)| function).collect();
         coverage
     }
+}
+
+/// The innermost function that is inlined here.
+fn inlined<'f, 'a>(frames: &'f [Frame<'a>]) -> Option<&'f Frame<'a>> {
+    frames.first().filter(|_| frames.len() > 1)
 }
 
 /// Which copy of a line these are: where all that it is inlined into is called.

@@ -7,10 +7,13 @@
 //! What is inlined counts for the function it is of, not for that it is inlined into. What has no source line counts for the symbol it is in.
 
 mod build;
+mod calls;
 mod ran;
 
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
+
+use tracewright_image::Frame;
 
 use crate::counts::{Place, Profile};
 use crate::places::Places;
@@ -82,7 +85,8 @@ pub struct Function {
     pub line: u32,
     /// Where it begins.
     pub start: Option<Place>,
-    /// How often it was entered at its beginning, loops to there aside; of copies that are inlined, how often the first instruction ran.
+    /// How often it was entered at its beginning, loops to there aside. For each copy that is inlined, this adds how
+    /// often the instruction of it ran that ran most; a loop of its own counts as often as it was entered.
     pub calls: u64,
     /// Its instructions.
     pub instructions: Part,
@@ -99,6 +103,9 @@ pub struct Wanted {
     pub files: Vec<String>,
     /// Code that is there.
     pub places: Option<Places>,
+    /// Functions of the source that have one of these names, mangled or not, also where they are inlined. The name of a C++ function
+    /// may be without its parameters.
+    pub functions: Vec<String>,
 }
 
 impl Part {
@@ -136,6 +143,11 @@ impl Branch {
 }
 
 impl File {
+    /// Whether any code of it was asked for.
+    fn has_code(&self) -> bool {
+        self.instructions.all > 0 || !self.branches.is_empty()
+    }
+
     /// Its lines.
     #[must_use]
     pub fn lines(&self) -> Part {
@@ -164,6 +176,11 @@ impl Function {
 impl Wanted {
     fn file(&self, name: &str) -> bool {
         self.files.is_empty() || self.files.iter().any(|part| name.contains(part.as_str()))
+    }
+
+    /// Whether a function of the source was asked for by name.
+    fn function(&self, function: &Frame<'_>) -> bool {
+        self.functions.is_empty() || self.functions.iter().any(|name| function.is_called(name))
     }
 
     /// Whether any of these addresses of a binary may be.

@@ -15,12 +15,13 @@ pub fn write(coverage: &Coverage) -> String {
     let mut text = String::new();
     for (number, file) in (0..).zip(&coverage.files).filter(|(_, file)| file.is_source) {
         let _ = writeln!(text, "TN:\nSF:{}", Printable(&file.name));
-        let functions = coverage.functions_of(number);
+        // Lines begin at 1: a function of which no line is known has no place in the file.
+        let functions = || coverage.functions_of(number).iter().filter(|function| function.line > 0);
         let mut part = Part::default();
-        for function in functions {
+        for function in functions() {
             let _ = writeln!(text, "FN:{},{}", function.line, Printable(&function.name));
         }
-        for function in functions {
+        for function in functions() {
             // One that was entered elsewhere, or of whose beginning the trace does not tell, ran all the same.
             let ran = u64::from(function.ran());
             part += Part { hit: ran, all: 1 };

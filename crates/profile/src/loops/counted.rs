@@ -76,6 +76,5 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
 
 /// The loops that a leader is in, the innermost first.
 fn around(graph: &Graph, leader: u32) -> impl Iterator<Item = usize> {
-    let parent = |number: &u32| graph.loops()[*number as usize].parent;
-    std::iter::successors(graph.innermost(leader), parent).map(|number| number as usize)
+    graph.around(leader).map(|number| number as usize)
 }

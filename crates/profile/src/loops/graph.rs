@@ -20,7 +20,8 @@ pub struct Leader {
     pub end: Place,
     /// The branch.
     pub class: Class,
-    last: Place,
+    /// Where the branch is.
+    pub last: Place,
 }
 
 /// The graph of all that ran: calls lead to what runs after them.
@@ -129,6 +130,11 @@ impl Graph {
     #[must_use]
     pub fn innermost(&self, leader: u32) -> Option<u32> {
         self.innermost.get(leader as usize).copied().flatten()
+    }
+
+    /// The loops that a leader is in, the innermost first.
+    pub fn around(&self, leader: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.innermost(leader), |number| self.loops[*number as usize].parent)
     }
 
     /// The next leader, if it comes before the branch of this one.

@@ -1,0 +1,99 @@
+//! How often functions that are inlined were called.
+//!
+//! No instruction is the call: compilers move instructions out of the loop that the call is in, and both the first instruction of a copy
+//! and DW_AT_entry_pc may be such a one. Most often one of those that stayed runs at each call. It runs once each time, unless it is in a
+//! loop of the inlined function itself; such a loop is entered once each time. So the number of calls is that of the instruction, or the
+//! outermost loop of its own, that there was most often.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::counts::{Place, Profile};
+use crate::functions::Functions;
+use crate::loops::{Graph, counted};
+use crate::program::Program;
+
+/// What tells how often an inlined copy was called.
+#[derive(Debug, Default)]
+pub struct Calls {
+    /// By the innermost loop that is not the copy's own: how many instructions are there, and how often the one ran that ran most; of
+    /// the copy's own loops, how often they were entered.
+    by_loop: HashMap<Option<u32>, (u64, u64)>,
+}
+
+/// The loops of what ran.
+#[derive(Debug)]
+pub struct Loops {
+    graph: Graph,
+    /// By loop: how often it was entered.
+    entries: Vec<u64>,
+    /// By loop: the inlined copies that it belongs to, since all branches back to its beginning, and in loops inside it, are theirs.
+    owners: Vec<HashSet<usize>>,
+}
+
+impl Loops {
+    /// Finds the loops of a profile.
+    pub fn new(profile: &Profile, programs: &[Program]) -> Self {
+        let program = |binary: u32| programs.iter().find(|program| program.has(binary));
+        let mut functions = Functions::default();
+        let graph = Graph::new(profile, |place| {
+            program(place.binary).map_or(u32::MAX, |program| functions.of(profile, program, place))
+        });
+        let entries = counted(&graph, profile).iter().map(|counts| counts.entries).collect();
+        let mut owners: Vec<Option<HashSet<usize>>> = vec![None; graph.loops().len()];
+        for (from, nodes) in (0..).zip(graph.successors()) {
+            for to in nodes {
+                let is_back = |number: &u32| graph.loops()[*number as usize].header == *to;
+                let Some(number) = graph.around(from).find(is_back) else { continue };
+                let last = graph.leaders()[from as usize].last;
+                let frames = program(last.binary).map(|program| program.frames(last)).unwrap_or_default();
+                let copies: HashSet<_> = frames.iter().filter_map(|frame| frame.copy).collect();
+                keep(&mut owners[number as usize], copies);
+            }
+        }
+        // Outer loops come before inner ones.
+        for (number, of) in graph.loops().iter().enumerate().rev() {
+            if let (Some(parent), Some(copies)) = (of.parent, owners[number].clone()) {
+                keep(&mut owners[parent as usize], copies);
+            }
+        }
+        let owners = owners.into_iter().map(Option::unwrap_or_default).collect();
+        Self { graph, entries, owners }
+    }
+
+    /// Adds an instruction of an inlined copy that ran `count` times.
+    pub fn add(&self, calls: &mut Calls, copy: usize, place: Place, count: u64) {
+        let leaders = self.graph.leaders();
+        let leader = leaders.partition_point(|leader| leader.place <= place).checked_sub(1);
+        let leader = leader.filter(|&leader| place < leaders[leader].end).map(|leader| leader as u32);
+        let is_own = |number: &u32| self.owners[*number as usize].contains(&copy);
+        let own = leader.and_then(|leader| self.graph.around(leader).filter(is_own).last());
+        let (around, count) = match own {
+            Some(own) => (self.graph.loops()[own as usize].parent, self.entries[own as usize]),
+            None => (leader.and_then(|leader| self.graph.innermost(leader)), count),
+        };
+        let (instructions, most) = calls.by_loop.entry(around).or_default();
+        *instructions += 1;
+        *most = count.max(*most);
+    }
+
+    /// Returns how often a copy was called. The loop that the call is in is the one that, with the loops around it, has the most of
+    /// the copy's instructions: those that were moved are in loops around it, and debug information puts few elsewhere.
+    pub fn calls(&self, calls: &Calls) -> u64 {
+        let parent = |number: &u32| self.graph.loops()[*number as usize].parent;
+        let there =
+            |around: Option<u32>| calls.by_loop.get(&around).map_or(0, |(instructions, _)| *instructions);
+        let found = calls.by_loop.iter().map(|(&around, &(_, most))| {
+            let loops = std::iter::successors(around, parent).map(Some).chain([None]);
+            (loops.map(there).sum::<u64>(), most)
+        });
+        found.max().map_or(0, |(_, most)| most)
+    }
+}
+
+/// Keeps those of the owners of a loop, if any are known, that are among `copies`.
+fn keep(owners: &mut Option<HashSet<usize>>, copies: HashSet<usize>) {
+    match owners {
+        Some(owners) => owners.retain(|copy| copies.contains(copy)),
+        None => *owners = Some(copies),
+    }
+}
