@@ -8,7 +8,7 @@ use tracewright_etrace::packet::{Packet, QualStatus, Start, Support};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::Rng;
 
-#[path = "data/random.rs"]
+#[path = "it/data/random.rs"]
 #[allow(dead_code, reason = "what only the tests of data trace use")]
 mod random;
 

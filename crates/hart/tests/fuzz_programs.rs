@@ -8,7 +8,7 @@ use tracewright_hart::{Access, Core, Hart, Machine, Sink, Stop, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 use tracewright_testkit::Rng;
 
-#[path = "support/elf.rs"]
+#[path = "it/support/elf.rs"]
 mod elf;
 
 use elf::elf;

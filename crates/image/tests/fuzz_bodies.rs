@@ -1,5 +1,6 @@
 //! Anything as an ELF file. Each body is a plain function, for `cargo test` and for a fuzzer.
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use object::{Object, ObjectSection};

@@ -1,5 +1,6 @@
 //! Readers fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use std::path::Path;

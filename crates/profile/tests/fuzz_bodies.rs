@@ -1,5 +1,6 @@
 //! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
 
+#[path = "it/random/mod.rs"]
 pub mod random;
 
 use tracewright_core::{Isa, MemorySpace};

@@ -1,6 +1,6 @@
 //! The committed sample `threads` is what tracers write. `BLESS=1 cargo test` rewrites it.
 
-#[path = "../../../tests/support/hello.rs"]
+#[path = "../../../tests/it/support/hello.rs"]
 #[allow(dead_code, reason = "sample `hello` is another test's")]
 mod hello;
 

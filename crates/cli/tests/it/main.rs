@@ -1,0 +1,54 @@
+//! The tests of this crate that use it as others do: one program, so that it is linked once.
+
+#[path = "../../../hart/tests/it/support/elf.rs"]
+mod elf;
+
+mod annotate;
+mod autofdo_offsets;
+mod captures;
+mod check;
+mod cli;
+mod control;
+mod coverage;
+mod csv;
+mod damage;
+mod decode_damage;
+mod delta;
+mod elements;
+mod encode;
+mod ete_as_etm4;
+mod etrace;
+mod events;
+mod filters;
+mod hostile;
+mod hostile_names;
+mod hostile_programs;
+mod inputs;
+mod limits;
+mod lister_damage;
+mod listings;
+mod memory;
+mod merge;
+mod no_image;
+mod outputs;
+mod parallel;
+mod perf;
+mod perf_bad;
+mod perf_processes;
+mod perf_profile;
+mod perf_time;
+mod port;
+mod process;
+mod profile_calls;
+mod profile_compilers;
+mod qemu_debian;
+mod qemu_own;
+mod record;
+mod record_data;
+mod record_qemu;
+mod retirement;
+mod samples;
+mod stalls;
+mod support;
+mod timeline;
+mod trc_pkt_lister;

@@ -1,0 +1,82 @@
+//! What is printed does not depend on how many threads decode: not a byte, not the summary, not the exit status.
+
+use crate::support;
+
+use std::path::Path;
+
+use support::{Scratch, Source, decode, frames, write_snapshot};
+use tracewright_input::snapshot::BufferFormat;
+use tracewright_testkit::{Rng, captures, program, skip};
+
+const STYLES: &[&[&str]] = &[
+    &[],
+    &["--instructions"],
+    &["--elements"],
+    &["--elements", "--json"],
+    &["--instructions", "--json"],
+    &["--style", "opencsd"],
+];
+
+/// Compares several numbers of threads with one thread. Returns how long what was printed is.
+fn check(capture: &Path, options: &[&str]) -> usize {
+    let one = decode(capture, options, "1");
+    assert!(matches!(one.status.code(), Some(0 | 1)), "{capture:?} {options:?}: {one:?}");
+    for jobs in ["2", "5"] {
+        let more = decode(capture, options, jobs);
+        let what = format!("{capture:?} {options:?} --jobs {jobs}");
+        assert_eq!(more.status, one.status, "{what}");
+        assert_eq!(String::from_utf8_lossy(&more.stderr), String::from_utf8_lossy(&one.stderr), "{what}");
+        if more.stdout != one.stdout {
+            let [more, one] = [&more.stdout, &one.stdout].map(|text| String::from_utf8_lossy(text));
+            let (i, (more, one)) =
+                more.lines().zip(one.lines()).enumerate().find(|(_, (more, one))| more != one).unwrap();
+            panic!("{what}: line {i}:\n  {jobs} jobs {more}\n  1 job  {one}");
+        }
+    }
+    one.stdout.len()
+}
+
+#[test]
+fn captures_of_chips() {
+    let Some(captures) = captures() else { return skip("captures_of_chips", "no shared captures") };
+    for name in
+        ["coresight/juno_r1_1", "coresight/juno-ret-stck", "coresight/ete_spec_3", "process/fib_trace1"]
+    {
+        for options in STYLES {
+            check(&captures.join(name), options);
+        }
+    }
+    // Part of the largest: it has 227 synchronisation points.
+    let largest = captures.join("coresight/bugfix-exact-match");
+    for options in STYLES {
+        let part = [options, &["--from", "0x10000", "--to", "0x30000"][..]].concat();
+        assert!(check(&largest, &part) > 1_000_000, "{options:?}");
+    }
+}
+
+/// Random programs under random trace units: with and without return stack, speculation, cycle counts; several in a
+/// buffer of frames.
+#[test]
+fn random_runs() {
+    let (mut return_stacks, mut speculating, mut synchronised) = (0, 0, 0);
+    for seed in 0..6 {
+        let mut rng = Rng::new(seed);
+        let program = program::generate(&mut rng, 2000);
+        let sources: Vec<_> = (0x10..0x13).map(|id| Source::random(&mut rng, &program, id, 40_000)).collect();
+        for Source { registers, bytes } in &sources {
+            return_stacks += registers.trcconfigr >> 12 & 1;
+            speculating += u32::from(registers.trcidr8 > 0);
+            synchronised += bytes.len() / 4096;
+        }
+        let scratch = Scratch::new(&format!("parallel-{seed}"));
+        let trace = frames(&sources, &mut rng);
+        write_snapshot(scratch.path(), &program, &sources, BufferFormat::CoreSight, &trace);
+        for options in STYLES {
+            check(scratch.path(), options);
+        }
+        check(scratch.path(), &["--id", "0x11"]);
+        check(scratch.path(), &["--from", "5000", "--to", "0x4000"]);
+    }
+    assert!((3..16).contains(&return_stacks) && (3..16).contains(&speculating), "all kinds of trace units");
+    assert!(synchronised > 30, "enough to split: {synchronised}");
+}

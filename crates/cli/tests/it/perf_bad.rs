@@ -1,0 +1,446 @@
+//! Recordings that are not as they should be: programs that are missing, stripped or of another build, the wrong folder of them,
+//! records that nobody knows, files that are cut off. What is wrong is named with the path that was tried, the rest comes out
+//! as if nothing were wrong, and the funnel says what became of all else.
+
+use crate::support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::Scratch;
+use support::processes::{Made, programs};
+use tracewright_etm::Protocol;
+use tracewright_testkit::perf::{Form, Recording, Who, who};
+use tracewright_testkit::program::Program;
+use tracewright_testkit::{Rng, captures, skip};
+
+/// What a command did.
+struct Done {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+fn tracewright(verb: &[&str], recording: &Path, symfs: &[&Path]) -> Done {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+    // Nothing is found by chance: neither in perf's store, nor where it was.
+    command.args(verb).arg(recording).env("HOME", "/nonexistent");
+    for dir in symfs {
+        command.arg("--symfs").arg(dir);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    Done { status: output.status.code().expect("no signal, no panic"), out, err }
+}
+
+impl Done {
+    /// A number of the funnel.
+    fn funnel(&self, name: &str) -> u64 {
+        let line = self.err.lines().rfind(|line| line.starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no {name:?} in\n{}", self.err));
+        let digits = line[name.len()..].trim().split("  ").next().unwrap();
+        digits.replace(' ', "").parse().unwrap_or_else(|_| panic!("{line}"))
+    }
+
+    /// Asserts that all of these are said.
+    fn says(&self, all: &[&str]) -> &Self {
+        for text in all {
+            assert!(self.err.contains(text), "no {text:?} in\n{}", self.err);
+        }
+        self
+    }
+}
+
+/// The recordings of simpleperf.
+fn recordings(test: &str) -> Option<PathBuf> {
+    let folder = captures().map(|captures| captures.join("perf/simpleperf"));
+    if folder.is_none() {
+        skip(test, "no shared/captures beside the repository");
+    }
+    folder
+}
+
+/// A folder with a recording of simpleperf in it.
+fn copied(folder: &Path, recording: &str, name: &str) -> (Scratch, PathBuf) {
+    let scratch = Scratch::new(name);
+    fs::create_dir_all(scratch.path().join("root")).unwrap();
+    let path = scratch.path().join("perf.data");
+    fs::write(&path, fs::read(folder.join(recording)).unwrap()).unwrap();
+    (scratch, path)
+}
+
+const TWO_ID: [u8; 20] = [0x22; 20];
+
+/// An ELF file of a program, without sections: what runs, and a build ID.
+fn elf(program: &Program, id: &[u8; 20]) -> Vec<u8> {
+    let segment = &program.segments[0];
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([2_u16, 183].map(u16::to_le_bytes).concat());
+    file.extend(1_u32.to_le_bytes());
+    file.extend([segment.address, 64, 0].map(u64::to_le_bytes).concat());
+    file.extend(0_u32.to_le_bytes());
+    file.extend([64_u16, 56, 2, 64, 0, 0].map(u16::to_le_bytes).concat());
+    let len = segment.bytes.len() as u64;
+    // What is loaded (executable), and notes.
+    for (kind, flags, words) in [
+        (1_u32, 5_u32, [0x1000, segment.address, segment.address, len, len, 0x1000]),
+        (4, 4, [0x200, 0, 0, 36, 36, 4]),
+    ] {
+        file.extend([kind, flags].map(u32::to_le_bytes).concat());
+        file.extend(words.map(u64::to_le_bytes).concat());
+    }
+    file.resize(0x200, 0);
+    file.extend([4_u32, 20, 3].map(u32::to_le_bytes).concat());
+    file.extend(b"GNU\0");
+    file.extend(id);
+    file.resize(0x1000, 0);
+    file.extend(&segment.bytes);
+    file
+}
+
+/// Two processes that run programs at the same addresses.
+struct Two {
+    scratch: Scratch,
+    root: PathBuf,
+    path: PathBuf,
+    /// Instructions of either.
+    ran: [u64; 2],
+    second: Program,
+}
+
+impl Two {
+    fn new(name: &str, more: impl FnOnce(&mut Recording)) -> Self {
+        let scratch = Scratch::new(name);
+        let root = scratch.path().join("root");
+        fs::create_dir_all(root.join("bin")).unwrap();
+        let mut rng = Rng::new(44);
+        let programs = programs(&mut rng);
+        let mut made = Made::new(Protocol::Etm4);
+        let ids = [[0x11; 20], TWO_ID];
+        for (((name, pid), program), id) in [("one", 100), ("two", 200)].iter().zip(&programs).zip(&ids) {
+            fs::write(root.join("bin").join(name), elf(program, id)).unwrap();
+            let segment = &program.segments[0];
+            let (path, len) = (format!("/bin/{name}"), segment.bytes.len() as u64);
+            made.recording.mmap2_id(who(*pid, 0), segment.address, len, 0x1000, &path, id);
+        }
+        made.take_turns(&programs, &mut rng);
+        more(&mut made.recording);
+        let path = made.write(&scratch);
+        let of = |is_two: bool| {
+            let blocks = made.ran.iter().zip(&made.by).filter(|(_, by)| (**by == 200) == is_two);
+            blocks.map(|(block, _)| u64::from(block.count)).sum()
+        };
+        let ran = [of(false), of(true)];
+        assert!(ran.iter().all(|count| *count > 1000), "{ran:?}");
+        let [_, second] = programs;
+        Self { scratch, root, path, ran, second }
+    }
+
+    fn profile(&self) -> Done {
+        tracewright(&["profile"], &self.path, &[&self.root])
+    }
+
+    /// What ran of the first program comes out, and nothing else.
+    fn gives_the_first(&self, done: &Done) {
+        // That code is not here is no error as long as something comes out.
+        assert_eq!(done.status, 0, "{}", done.err);
+        assert_eq!(done.funnel("instructions"), self.ran[0]);
+        assert_eq!(done.funnel("of a known binary"), self.ran[0]);
+        assert_eq!(done.funnel("in the output"), self.ran[0]);
+        done.says(&["times no image has the code that ran"]);
+    }
+}
+
+#[test]
+fn of_two_programs_that_are_there_all_comes_out() {
+    let two = Two::new("bad-none", |_| {});
+    let done = two.profile();
+    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
+    // They have no symbols: that is said with the path, too.
+    let path = two.root.join("bin/two").display().to_string();
+    done.says(&[&format!("{path}: no symbols for"), "was it stripped?"]);
+}
+
+#[test]
+fn a_program_that_is_missing_is_named() {
+    let two = Two::new("bad-missing", |_| {});
+    let missing = two.root.join("bin/two");
+    fs::remove_file(&missing).unwrap();
+    let done = two.profile();
+    two.gives_the_first(&done);
+    done.says(&[
+        "/bin/two, which was mapped, is not here",
+        &missing.display().to_string(),
+        "no code of /bin/two",
+    ]);
+}
+
+#[test]
+fn a_program_of_another_build_is_named_and_not_used() {
+    let two = Two::new("bad-build", |_| {});
+    let path = two.root.join("bin/two");
+    fs::write(&path, elf(&two.second, &[0x33; 20])).unwrap();
+    let done = two.profile();
+    two.gives_the_first(&done);
+    let expected = format!(
+        "{}: warning: its build ID is {}, and {} ran: not used",
+        path.display(),
+        "33".repeat(20),
+        "22".repeat(20)
+    );
+    done.says(&[&expected, "no code of /bin/two"]);
+    assert!(!done.err.contains("nothing of what was mapped"), "{}", done.err);
+}
+
+#[test]
+fn a_program_that_is_something_else_is_named() {
+    let two = Two::new("bad-program", |_| {});
+    let path = two.root.join("bin/two");
+    let whole = fs::read(&path).unwrap();
+    let mut foreign = whole.clone();
+    foreign[18] = 62;
+    // Debug information alone: its code is not in the file.
+    let mut names_only = whole.clone();
+    names_only[64 + 32..][..8].fill(0);
+    for (bytes, why) in [
+        (&foreign[..], "(a program for x86-64)"),
+        (&names_only, "(it has no code, only debug information)"),
+        // Of ELF there is too little to tell who it is.
+        (&whole[..100], "(it has no build ID, and 2222"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let done = two.profile();
+        two.gives_the_first(&done);
+        done.says(&[&format!("{} {why}", path.display())]);
+    }
+    // Cut off in its code: what is there is used.
+    fs::write(&path, &whole[..0x1004]).unwrap();
+    let done = two.profile();
+    assert!((two.ran[0]..two.ran[0] + two.ran[1]).contains(&done.funnel("instructions")), "{}", done.err);
+    done.says(&["no image has the code that ran"]);
+}
+
+#[test]
+fn a_folder_that_is_the_wrong_one_is_named() {
+    let two = Two::new("bad-folder", |_| {});
+    let wrong = two.scratch.path().join("wrong");
+    let done = tracewright(&["profile"], &two.path, &[&wrong]);
+    done.says(&[
+        &format!("{}: error: no such folder (--symfs)", wrong.display()),
+        &wrong.join("bin/one").display().to_string(),
+        "nothing is in the output: no image has the code that ran",
+        "--symfs FOLDER",
+    ]);
+    assert_eq!((done.status, done.funnel("instructions")), (1, 0));
+    fs::create_dir_all(wrong.join("lib")).unwrap();
+    let done = tracewright(&["profile"], &two.path, &[&wrong]);
+    done.says(&[&format!(
+        "{}: warning: nothing of what was mapped is in this folder (--symfs)",
+        wrong.display()
+    )]);
+    assert_eq!((done.status, done.funnel("instructions")), (1, 0));
+    // Beside the right one it does no harm.
+    let done = tracewright(&["profile"], &two.path, &[&wrong, &two.root]);
+    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
+}
+
+#[test]
+fn records_that_nobody_knows_are_named_and_passed_over() {
+    let two = Two::new("bad-records", |recording| {
+        for (kind, count) in [(40, 1), (99, 3), (33_000, 1)] {
+            for _ in 0..count {
+                recording.record(kind, 0, vec![0xee; 24], Who::default());
+            }
+        }
+    });
+    let done = two.profile();
+    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
+    done.says(&[
+        &format!(
+            "{}: warning: records that are not known here were passed over: type 99 (3, the first at 0x",
+            two.path.display()
+        ),
+        "type 40 (one, at 0x",
+        "type 33000 (one, at 0x",
+    ]);
+}
+
+/// The same of what simpleperf recorded: a program whose symbols are taken out.
+#[test]
+fn a_program_that_was_stripped_is_named() {
+    let Some(folder) = recordings("a stripped program") else { return };
+    let (scratch, path) = copied(&folder, "perf_etm.data", "bad-symbols");
+    let root = scratch.path().join("root");
+    let mut program = fs::read(folder.join("etm_test_loop")).unwrap();
+    fs::write(root.join("etm_test_loop"), &program).unwrap();
+    let whole = tracewright(&["profile"], &path, &[&root]);
+    assert_eq!(
+        ["instructions", "of a known function"].map(|name| whole.funnel(name)),
+        [944, 944],
+        "{}",
+        whole.err
+    );
+    assert!(whole.out.contains(" Loop()") && !whole.err.contains("stripped"), "{}", whole.err);
+    // Its symbols are in a section that is compressed; under another name nobody finds it.
+    let at = program.windows(14).position(|bytes| bytes == b".gnu_debugdata").unwrap();
+    program[at..at + 14].copy_from_slice(b".not_debugdata");
+    fs::write(root.join("etm_test_loop"), &program).unwrap();
+    let stripped = tracewright(&["profile"], &path, &[&root]);
+    assert_eq!(stripped.status, 0);
+    assert_eq!(stripped.funnel("instructions"), 944);
+    assert_eq!(stripped.funnel("of a known binary"), 944);
+    assert_eq!(stripped.funnel("of a known function"), 4, "the stub through which another library is called");
+    let here = root.join("etm_test_loop").display().to_string();
+    stripped.says(&[
+        &format!("{here}: no symbols for 940 of 944 instructions that ran there: was it stripped?"),
+        "  - 940 of etm_test_loop, without symbols there",
+    ]);
+    // Profiles for compilers need none.
+    let afdo = tracewright(&["profile", "--format", "autofdo"], &path, &[&root]);
+    assert_eq!(afdo.out, fs::read_to_string(folder.join("perf_inject.data")).unwrap());
+}
+
+/// The kernel is not there; its module is.
+#[test]
+fn without_the_kernel_its_modules_come_out() {
+    let Some(folder) = recordings("a kernel that is missing") else { return };
+    let (scratch, path) = copied(&folder, "perf_kernel.data", "bad-kernel");
+    let root = scratch.path().join("root");
+    fs::copy(folder.join("rq_stats.ko"), root.join("rq_stats.ko")).unwrap();
+    let done = tracewright(&["profile"], &path, &[&root]);
+    let names = ["bytes of trace", "instructions", "of a known binary", "in the output"];
+    assert_eq!(names.map(|name| done.funnel(name)), [39_200, 46, 46, 46], "{}", done.err);
+    let vmlinux = root.join("vmlinux").display().to_string();
+    done.says(&["no code of [kernel.kallsyms]", &vmlinux, "4 740 times no image has the code that ran"]);
+    assert_eq!(done.status, 1);
+}
+
+/// Where records begin in a recording, as its header says.
+fn boundaries(file: &[u8]) -> Vec<usize> {
+    let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
+    let (mut at, len) = (word(40), word(48));
+    let end = at + len;
+    let mut all = vec![0, 104, at];
+    while at < end {
+        let kind = u32::from_le_bytes(*file[at..].first_chunk().unwrap());
+        let size = usize::from(u16::from_le_bytes(*file[at + 6..].first_chunk().unwrap()));
+        let trace = if kind == 71 { word(at + 8) } else { 0 };
+        all.push(at + size);
+        at += size + trace;
+        all.push(at);
+    }
+    all
+}
+
+/// Cut off anywhere: always a reason, never more than the whole.
+#[test]
+fn recordings_that_are_cut_off_say_so() {
+    let Some(folder) = recordings("recordings that are cut off") else { return };
+    for name in ["perf_etm.data", "perf_header_v0.data", "perf_with_unformatted_trace.data"] {
+        cut_off_anywhere(&folder, name);
+    }
+}
+
+fn cut_off_anywhere(folder: &Path, name: &str) {
+    let (scratch, path) = copied(folder, name, &format!("bad-cut-{name}"));
+    let whole = fs::read(&path).unwrap();
+    let mut places: BTreeSet<usize> = (0..whole.len()).step_by(4096).collect();
+    places.extend(boundaries(&whole).iter().flat_map(|&at| [at.saturating_sub(1), at, at + 1]));
+    let mut rng = Rng::new(45);
+    places.extend((0..40).map(|_| rng.below(whole.len() as u64) as usize));
+    places.retain(|at| *at < whole.len());
+    let mut last = 0;
+    for at in places {
+        fs::write(&path, &whole[..at]).unwrap();
+        let done = tracewright(&["profile"], &path, &[folder]);
+        assert!([0, 1, 2].contains(&done.status), "{name} cut at {at}: {}", done.err);
+        let file = scratch.path().join("perf.data").display().to_string();
+        assert!(done.err.contains(&file), "{name} cut at {at}: {}", done.err);
+        assert!(!done.err.contains("panicked"), "{name} cut at {at}: {}", done.err);
+        let why = ["cut off", "no recording of perf", "is empty"];
+        assert!(why.iter().any(|why| done.err.contains(why)), "{name} cut at {at}: {}", done.err);
+        // Less of the file never tells more.
+        let told = if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 };
+        assert!((last..=944).contains(&told), "{name} cut at {at}: {told} instructions, {last} before");
+        last = told;
+        assert_eq!(
+            done.status == 0,
+            told == 944 && !done.err.contains("error: "),
+            "{name} cut at {at}: {}",
+            done.err
+        );
+    }
+    assert_eq!(last, 944);
+}
+
+/// The same of two programs, of which one recording is long.
+#[test]
+fn what_lies_before_the_cut_comes_out() {
+    let two = Two::new("bad-cut-two", |_| {});
+    let whole = fs::read(&two.path).unwrap();
+    let all = two.ran[0] + two.ran[1];
+    let mut last = 0;
+    for at in (0..whole.len()).step_by(1 + whole.len() / 60) {
+        fs::write(&two.path, &whole[..at]).unwrap();
+        let done = two.profile();
+        let told = if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 };
+        assert!((last..=all).contains(&told), "cut at {at}: {told} instructions, {last} before");
+        done.says(&[if at < 8 { "perf.data" } else { "cut off" }]);
+        last = told;
+    }
+    assert!(last > all / 2, "{last} of {all}");
+    // A recorder that was killed has not said how long it is.
+    let mut killed = whole;
+    killed[48..56].fill(0);
+    fs::write(&two.path, &killed).unwrap();
+    let done = two.profile();
+    assert_eq!(done.funnel("instructions"), all, "{}", done.err);
+    done.says(&["was the recorder killed?"]);
+}
+
+/// All forms of a recording, damaged anywhere: whatever is told, it is told with a path, and is no more than ran.
+#[test]
+fn bytes_that_are_damaged_do_not_stop_the_rest() {
+    let two = Two::new("bad-bytes", |_| {});
+    let whole = fs::read(&two.path).unwrap();
+    let mut rng = Rng::new(46);
+    for round in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + rng.below(4) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            bytes[at] = rng.next_u64() as u8;
+        }
+        fs::write(&two.path, &bytes).unwrap();
+        let done = two.profile();
+        assert!([0, 1, 2].contains(&done.status) && !done.err.contains("panicked"), "{round}: {}", done.err);
+    }
+}
+
+#[test]
+fn other_forms_say_so_as_well() {
+    let mut rng = Rng::new(47);
+    for form in [Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace] {
+        let mut recording = Recording::new();
+        recording.units(1, &[tracewright_testkit::perf::etm4(0, 0x40, 0x10)]);
+        recording.mmap2(who(1, 0), 0x1000, 0x1000, 0, "/bin/one");
+        recording.aux(who(1, 5), 0, 64, 0).trace(0, 0, &[0; 64]);
+        let whole = recording.write(form);
+        let scratch = Scratch::new(&format!("bad-form-{form:?}"));
+        fs::create_dir_all(scratch.path()).unwrap();
+        let path = scratch.path().join("perf.data");
+        for _ in 0..15 {
+            fs::write(&path, &whole[..rng.below(whole.len() as u64) as usize]).unwrap();
+            let done = tracewright(&["profile"], &path, &[]);
+            assert!([1, 2].contains(&done.status), "{form:?}: {}", done.err);
+            assert!(
+                done.err.contains("perf.data") && !done.err.contains("panicked"),
+                "{form:?}: {}",
+                done.err
+            );
+        }
+    }
+}

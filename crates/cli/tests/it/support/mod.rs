@@ -1,0 +1,116 @@
+//! Captures that our encoder writes, long enough to be split at many synchronisation points.
+
+pub mod delta;
+pub mod hello;
+pub mod hostile_elf;
+pub mod recorded;
+
+pub mod processes;
+
+use std::fs;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tracewright_core::TraceId;
+use tracewright_etm::encode::Encoder;
+use tracewright_etm::{Protocol, Registers};
+use tracewright_frames::{Framer, Options};
+use tracewright_input::SnapshotWriter;
+use tracewright_input::snapshot::{BufferFormat, MemorySpace};
+use tracewright_testkit::program::{Executor, Happenings, Program};
+use tracewright_testkit::{Reader, Rng, Run};
+
+/// A temporary folder, removed at the end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("tracewright-{}-{name}", std::process::id())))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One source's trace.
+pub struct Source {
+    pub registers: Registers,
+    pub bytes: Vec<u8>,
+}
+
+impl Source {
+    /// A long run of `program` under a random trace unit that synchronises every 512 bytes.
+    pub fn random(rng: &mut Rng, program: &Program, id: u8, instructions: u64) -> Self {
+        let Run { registers, mut options, .. } = Run::random(rng, program, id, Reader::Any);
+        options.sync_every = NonZero::new(512);
+        let happenings = Happenings {
+            exceptions: 100,
+            cycles: 10,
+            cycle_threshold: options.cycle_threshold,
+            timestamps: 50,
+            markers: registers.trcidr0 & 1 << 23 != 0,
+            events: 50,
+            gaps: *rng.pick(&[0, 500]),
+            overflows: *rng.pick(&[0, 0, 1000]),
+            ..Happenings::default()
+        };
+        let executed = Executor::new(program, Rng::new(rng.next_u64()), happenings).elements(instructions);
+        let mut encoder = Encoder::new(&registers, options).unwrap();
+        let mut bytes = Vec::new();
+        executed.iter().for_each(|element| encoder.element(element, &mut bytes).unwrap());
+        Self { registers, bytes }
+    }
+}
+
+/// The sources' bytes in frames, in small pieces.
+pub fn frames(sources: &[Source], rng: &mut Rng) -> Vec<u8> {
+    let mut framer = Framer::new(Options::default());
+    let mut frames = Vec::new();
+    let id = |source: &Source| TraceId::new(source.registers.trctraceidr as u8).unwrap();
+    let mut rest: Vec<(TraceId, &[u8])> =
+        sources.iter().map(|source| (id(source), &source.bytes[..])).collect();
+    while !rest.is_empty() {
+        let i = rng.below(rest.len() as u64) as usize;
+        let (id, bytes) = &mut rest[i];
+        let (piece, after) = bytes.split_at(bytes.len().min(rng.sized(7) as usize));
+        framer.push(*id, piece, &mut frames).unwrap();
+        *bytes = after;
+        if after.is_empty() {
+            rest.remove(i);
+        }
+    }
+    framer.flush(&mut frames);
+    frames
+}
+
+/// Writes a snapshot folder. Its trace is in `buffer_0.bin`.
+pub fn write_snapshot(dir: &Path, program: &Program, sources: &[Source], format: BufferFormat, trace: &[u8]) {
+    let mut writer = SnapshotWriter::create(dir).unwrap();
+    let buffer = writer.buffer("ETB_0", format, trace).unwrap();
+    for (i, Source { registers, .. }) in sources.iter().enumerate() {
+        let ete = registers.protocol == Protocol::Ete;
+        let (core, kind) = if ete { ("ARM-AA64", "ETE") } else { ("Cortex-A53", "ETM4") };
+        let core = writer.core(&format!("cpu_{i}"), core, &[]).unwrap();
+        for segment in program.segments.iter().filter(|_| i == 0) {
+            writer.dump(core, segment.address, MemorySpace::ANY, &segment.bytes[..]).unwrap();
+        }
+        let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();
+        let source = writer.source(&format!("ETM_{i}"), kind, &values).unwrap();
+        writer.connect(source, buffer, Some(core)).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// Runs `tracewright decode`.
+pub fn decode(capture: &Path, options: &[&str], jobs: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+    command.arg("decode").arg(capture).args(options).args(["--jobs", jobs]).output().unwrap()
+}

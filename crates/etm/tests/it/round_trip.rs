@@ -1,0 +1,120 @@
+//! What was executed, encoded and decoded, is what was executed: random programs under random trace units.
+
+use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
+use tracewright_etm::Params;
+use tracewright_etm::decode::{Decoder, Feed, Options};
+use tracewright_etm::packet::Parser;
+use tracewright_flow::{Counts, Profile, Sink, Where};
+use tracewright_image::{Builder, Bytes, Image};
+use tracewright_testkit::program::{self, Program};
+use tracewright_testkit::{Reader, Rng, Run, traced};
+
+fn image(program: &Program) -> Image {
+    let mut builder = Builder::default();
+    for segment in &program.segments {
+        let bytes = Bytes::new(segment.bytes.clone());
+        builder.raw("program", bytes, segment.address, MemorySpace::ANY).unwrap();
+    }
+    builder.build()
+}
+
+fn decode(run: &Run, image: &Image) -> Vec<Element> {
+    let mut elements = Vec::new();
+    let told = |_: u64, element: &Element| match element {
+        // Where the trace begins and where it goes on are known.
+        Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
+        element => elements.push(*element),
+    };
+    decode_into(run, image, 1, told);
+    elements
+}
+
+/// Decodes the trace so many times over.
+fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) -> Feed<'i, S> {
+    let params = Params::new(&run.registers).unwrap();
+    let decoder = Decoder::new(&params, image, Options::default()).unwrap();
+    let mut feed = Feed { decoder, sink };
+    let mut parser = Parser::new(params);
+    for _ in 0..times {
+        parser.feed(run.trace(), &mut feed);
+        parser.finish(&mut feed);
+        feed.decoder.finish(parser.position(), &mut feed.sink);
+    }
+    feed
+}
+
+/// What blocks add up to, the slow way.
+#[derive(Default)]
+struct Naive {
+    profile: Profile,
+    /// The indirect branch that was taken last, if nothing came after it.
+    from: Option<Where>,
+    space: MemorySpace,
+}
+
+impl Sink for Naive {
+    fn element(&mut self, _: u64, element: &Element) {
+        match element {
+            Element::Block(block) => {
+                *self.profile.blocks.entry((*block, self.space)).or_default() += 1;
+                if let Some(from) = self.from.take() {
+                    *self.profile.indirect.entry((from, (block.start, self.space))).or_default() += 1;
+                }
+                if block.ended == Ended::Taken && block.class.flow == Flow::Indirect {
+                    self.from = Some((block.last(), self.space));
+                }
+            }
+            // Where execution goes on after these is not the branch's doing.
+            Element::Context(context, _) => self.space = context.space(),
+            Element::Exception(_) | Element::TraceOn(_) | Element::Lost(_) | Element::End => self.from = None,
+            _ => {}
+        }
+    }
+}
+
+/// The fast way to count is the slow way's twin. Return stacks hide where returns went from the edges that are counted, but
+/// not from the blocks.
+#[test]
+fn counting_by_node_and_path_is_counting_blocks() {
+    for seed in 0..120 {
+        let mut rng = Rng::new(seed);
+        let size = 1 << (6 + rng.below(7));
+        let program = program::generate(&mut rng, size);
+        let image = image(&program);
+        let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+        let naive = decode_into(&run, &image, 3, Naive::default()).sink;
+        let Feed { decoder, sink: counts } = decode_into(&run, &image, 3, Counts::new());
+        let profile = counts.finish(decoder.walker().graph());
+        assert_eq!(profile.blocks, naive.profile.blocks, "seed {seed}, {:x?}", run.registers);
+        if run.registers.trcconfigr & 1 << 12 == 0 {
+            assert_eq!(profile.indirect, naive.profile.indirect, "seed {seed}, {:x?}", run.registers);
+        }
+    }
+}
+
+/// More than usual: `ROUND_TRIP_SEEDS=1000-9000 cargo test -p tracewright-etm --test it round_trip`.
+#[test]
+fn decoding_gives_back_what_was_encoded() {
+    let seeds = std::env::var("ROUND_TRIP_SEEDS").unwrap_or("0-250".into());
+    let (from, to) = seeds.split_once('-').unwrap();
+    for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+        let mut rng = Rng::new(seed);
+        let size = 1 << (6 + rng.below(7));
+        let program = program::generate(&mut rng, size);
+        let image = image(&program);
+        for _ in 0..4 {
+            let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+            let expected = traced(&run.registers, run.executed.iter().copied());
+            let decoded = traced(&run.registers, decode(&run, &image));
+            let differs = (0..expected.len().max(decoded.len())).find(|&i| decoded.get(i) != expected.get(i));
+            if let Some(i) = differs {
+                let (decoded, expected) = (decoded.get(i), expected.get(i));
+                let Run { registers, options, start, .. } = &run;
+                panic!(
+                    "seed {seed}, {registers:x?}, {options:x?}, start {start}, element {i}:\n  \
+                     executed {expected:x?}\n  decoded  {decoded:x?}"
+                );
+            }
+        }
+    }
+}

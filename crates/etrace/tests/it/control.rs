@@ -1,0 +1,262 @@
+//! Trace control before the encoder: what is decoded is exactly what qualifies, instruction by instruction.
+
+use crate::support;
+
+use std::path::Path;
+
+use support::Feed;
+use support::executions::{Execution, replay};
+use support::machine::samples;
+use tracewright_core::control::{Control, Plan};
+use tracewright_core::{Block, Element, MemorySpace};
+use tracewright_etrace::decode::{self, Decoder};
+use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, Executed};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_flow::Instructions;
+use tracewright_hart::{Controlled, Events, Moment, Privilege, Sink, Trap};
+use tracewright_testkit::Rng;
+use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
+
+/// What is compared: an instruction that retired, or a trap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Item {
+    Retired(u64, u8),
+    Trap {
+        cause: u64,
+        interrupt: bool,
+    },
+    /// Instructions ran that the trace does not tell of.
+    Unknown,
+}
+
+impl Item {
+    fn of(step: &Step) -> Self {
+        match step.what {
+            Happening::Retired | Happening::Returned => Self::Retired(step.pc, step.privilege),
+            Happening::Trap { cause, interrupt, .. } => Self::Trap { cause, interrupt },
+            Happening::Lost => Self::Unknown,
+        }
+    }
+}
+
+/// Encodes what it is told.
+struct Encode {
+    encoder: Encoder,
+    executed: Executed,
+    writer: Writer,
+    bytes: Vec<u8>,
+    /// How often tracing was switched off.
+    halts: u64,
+}
+
+impl Encode {
+    fn new(config: &Config, stream: &stream::Config) -> Self {
+        let mut executed = Executed::default();
+        executed.ctype(CType::Discontinuity);
+        let encoder = Encoder::new(config.clone());
+        let writer = Writer::new(stream.clone()).with_alignment(500);
+        Self { encoder, executed, writer, bytes: Vec::new(), halts: 0 }
+    }
+
+    fn tell(&mut self, tell: impl FnOnce(&mut Encoder, &mut dyn FnMut(&Packet))) {
+        let Self { encoder, writer, bytes, .. } = self;
+        tell(encoder, &mut |packet| writer.instruction(0, None, packet, bytes).unwrap());
+    }
+}
+
+impl Sink for Encode {
+    fn block(&mut self, block: &Block) {
+        let entry = self.executed.block(block);
+        self.tell(|encoder, mut out| encoder.entry(&entry, &mut out));
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        let entry = self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value);
+        self.tell(|encoder, mut out| encoder.entry(&entry, &mut out));
+    }
+
+    fn lost(&mut self) {
+        self.halts += 1;
+        self.tell(|encoder, mut out| encoder.halt(&mut out));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.executed.privilege(privilege as u8);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.executed.context(context & 0xffff_ffff);
+    }
+}
+
+fn controlled(asked: &Asked, encode: Encode) -> Controlled<Encode> {
+    let plan = Plan::parse(&asked.text, &EventNames)
+        .unwrap_or_else(|error| panic!("{error}\n{}", error.shown(&asked.text)));
+    let mut events = Events::new();
+    for (event, at) in &asked.events {
+        events.add(*event, Moment::Instruction(*at));
+    }
+    for (event, at) in &asked.cycle_events {
+        events.add(*event, Moment::Cycle(*at));
+    }
+    Controlled::new(Control::new(plan), encode).with_events(events)
+}
+
+fn decoded(execution: &Execution, bytes: &[u8], config: &Config, stream: stream::Config) -> Vec<Item> {
+    let image = &execution.image;
+    let mut found = Vec::new();
+    let mut privilege = 0;
+    let mut sink = |offset: u64, element: &Element| match *element {
+        Element::Block(block) => {
+            let instructions = Instructions::new(image, MemorySpace::ANY, &block);
+            found.extend(instructions.map(|instruction| Item::Retired(instruction.address, privilege)));
+        }
+        Element::Exception(exception) => {
+            found.push(Item::Trap { cause: exception.number.into(), interrupt: exception.interrupt });
+        }
+        Element::UnknownPath { .. } => found.push(Item::Unknown),
+        Element::Context(now, _) => privilege = now.level,
+        Element::TraceOn(_) | Element::End => {}
+        ref other => panic!("at {offset:#x}: {other:x?}"),
+    };
+    let mut decoder = Decoder::new(&config.params, decode::Options::default(), image, execution.isa);
+    let mut parser = Parser::new(stream);
+    let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
+    parser.feed(bytes, &mut messages);
+    parser.finish(&mut messages);
+    decoder.finish(bytes.len() as u64, &mut sink);
+    found
+}
+
+fn config(rng: &mut Rng, execution: &Execution) -> Config {
+    let params = Params {
+        iaddress_width: if execution.isa == tracewright_core::Isa::Rv32 { 32 } else { 64 },
+        nocontext: false,
+        bpred_size: 7,
+        cache_size: 7,
+        return_stack_size: 4,
+        call_counter_size: 3,
+        sijump: true,
+        iret_ext: true,
+        support: SupportLayout::Standard,
+        ..Params::default()
+    };
+    let mut on = || rng.one_in(2);
+    let options = Options {
+        implicit_return: on(),
+        implicit_exception: false,
+        full_address: on(),
+        jump_target_cache: on(),
+        branch_prediction: on(),
+        sijump: on(),
+    };
+    let modes = [ResyncMode::Off, ResyncMode::Packets];
+    let resync = Resync { mode: *rng.pick(&modes), max: 1 + rng.below(6) as u8, anywhere: false };
+    Config { params, options, resync, ..Config::default() }
+}
+
+/// Encodes what qualifies and decodes it. Says how much that was: of how many steps, and how often tracing went off.
+fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (u64, u64) {
+    let stream = stream::Config {
+        params: config.params.clone(),
+        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
+        options: Options::default(),
+        data: data::Options::default(),
+    };
+    let mut sink = controlled(asked, Encode::new(config, &stream));
+    replay(&execution.told, &mut sink);
+    sink.inner.tell(|encoder, mut out| encoder.finish(&mut out));
+    let told = qualified(asked, &execution.steps);
+    let expected: Vec<_> = execution
+        .steps
+        .iter()
+        .zip(&told)
+        .filter(|(_, told)| **told)
+        .map(|(step, _)| Item::of(step))
+        .collect();
+    let count = expected.iter().filter(|item| matches!(item, Item::Retired(..))).count() as u64;
+    assert_eq!(sink.control().qualified(), count, "{name}: {}", asked.text);
+    assert_eq!(sink.left_out(), 0);
+    let found = decoded(execution, &sink.inner.bytes, config, stream);
+    if found.contains(&Item::Unknown) {
+        // Loops without a branch cannot be counted by any trace.
+        assert!(execution.has_uncounted_loop, "{name}: {}", asked.text);
+    } else if let Some(at) =
+        (0..found.len().max(expected.len())).find(|&at| found.get(at) != expected.get(at))
+    {
+        let around =
+            |items: &[Item]| items[at.saturating_sub(4).min(items.len())..items.len().min(at + 4)].to_vec();
+        panic!(
+            "{name}: {}\n{:?}\n{at} of {}: qualified {:x?}\ndecoded {:x?}",
+            asked.text,
+            config.options,
+            expected.len(),
+            around(&expected),
+            around(&found)
+        );
+    }
+    (count, sink.inner.halts)
+}
+
+/// Seeds for random questions. More than usual: `CONTROL_SEEDS=1000-9000 cargo test -p tracewright-etrace --test it control`.
+fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let Ok(seeds) = std::env::var("CONTROL_SEEDS") else { return 0..usual };
+    let (from, to) = seeds.split_once('-').unwrap();
+    from.parse().unwrap()..to.parse().unwrap()
+}
+
+#[test]
+fn decoded_is_exactly_what_qualifies() {
+    let (mut some, mut none, mut all, mut halts) = (0, 0, 0, 0);
+    for path in samples() {
+        let execution = Execution::of(&path, 20_000);
+        let name = path.file_name().unwrap().to_string_lossy();
+        let first = name.bytes().map(u64::from).sum::<u64>() * 1_000_000;
+        for seed in seeds(60) {
+            let mut rng = Rng::new(first + seed);
+            let asked = random(&mut rng, &execution.steps);
+            let config = config(&mut rng, &execution);
+            let (count, off) = check(&format!("{name}, seed {seed}"), &execution, &asked, &config);
+            match count {
+                0 => none += 1,
+                _ if count == execution.retired => all += 1,
+                _ => some += 1,
+            }
+            halts += off;
+        }
+    }
+    // Most questions pick out something.
+    assert!(some > none && some > all && none > 0 && all > 0, "{some} {none} {all}");
+    assert!(halts > 10_000, "{halts}");
+}
+
+/// The same programs have interrupts, and what is asked for of them finds handlers.
+#[test]
+fn interrupt_handlers_alone() {
+    for (name, expected) in [("timer.elf", true), ("sort.elf", false)] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name);
+        let execution = Execution::of(&path, 300_000);
+        let isr = |text: &str| Asked { text: text.into(), ..isr() };
+        let config = config(&mut Rng::new(1), &execution);
+        let (count, _) = check(name, &execution, &isr("isr"), &config);
+        assert_eq!(count > 0, expected, "{name}: {count} of {}", execution.retired);
+        assert!(count < execution.retired / 2, "{name}: {count} of {}", execution.retired);
+    }
+}
+
+fn isr() -> Asked {
+    use tracewright_core::control::Field;
+    use tracewright_testkit::control::Tree;
+    Asked {
+        text: "isr".into(),
+        when: Some(Tree::Test(Field::Isr, vec![(1, 1)])),
+        start: None,
+        stop: None,
+        period: None,
+        events: Vec::new(),
+        cycle_events: Vec::new(),
+    }
+}

@@ -1,0 +1,10 @@
+//! Data trace.
+
+mod laws;
+mod pairing;
+mod programs;
+pub mod random;
+mod reference;
+mod round_trip;
+mod spec;
+mod whole;

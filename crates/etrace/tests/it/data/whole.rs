@@ -1,0 +1,221 @@
+//! All of it: what programs did, traced, as bytes, and told again with the instructions that did it.
+
+use tracewright_core::{DataAccess, Element};
+use tracewright_etrace::data::{Companion, Encoder};
+use tracewright_etrace::decode::{self, Decoder, Paired};
+use tracewright_etrace::encode::{self, Resync, ResyncMode};
+use tracewright_etrace::ingress::Executed;
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::{Options, Params, packet};
+use tracewright_flow::Counts;
+use tracewright_testkit::Rng;
+
+use super::programs::{self, Event, Run};
+use super::random;
+
+/// Both encoders and what they write.
+struct Recorder {
+    executed: Executed,
+    encoder: encode::Encoder,
+    companion: Companion,
+    writer: Writer,
+    bytes: Vec<u8>,
+}
+
+impl Recorder {
+    fn new(config: &encode::Config, stream: &Config) -> Self {
+        Self {
+            executed: Executed::default(),
+            encoder: encode::Encoder::new(config.clone()),
+            companion: Companion::new(&config.params, config.data.unwrap()),
+            writer: Writer::new(stream.clone()),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let entry = match event {
+            Event::Block(block, accesses) => {
+                accesses.iter().for_each(|(pc, access)| self.companion.access(*pc, access));
+                self.executed.block(block)
+            }
+            Event::Trap(trap) => self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value),
+            Event::Privilege(privilege) => return self.executed.privilege(*privilege as u8),
+            Event::Context(context) => return self.executed.context(*context),
+        };
+        let Self { encoder, companion, writer, bytes, .. } = self;
+        encoder.entry(&entry, &mut |packet| instruction(packet, companion, writer, bytes));
+        companion.entry(&mut |packet| writer.data(0, None, packet, bytes).unwrap());
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let Self { encoder, companion, writer, bytes, .. } = &mut self;
+        encoder.finish(&mut |packet| instruction(packet, companion, writer, bytes));
+        companion.finish(&mut |packet| writer.data(0, None, packet, bytes).unwrap());
+        self.bytes
+    }
+}
+
+fn instruction(packet: &packet::Packet, companion: &mut Companion, writer: &mut Writer, bytes: &mut Vec<u8>) {
+    companion.packet(packet, &mut |packet| writer.data(0, None, packet, bytes).unwrap());
+    writer.instruction(0, None, packet, bytes).unwrap();
+}
+
+/// All messages of a stream.
+fn messages(bytes: &[u8], stream: &Config) -> Vec<(u64, Message)> {
+    let mut messages = Vec::new();
+    let mut take = |offset, _: &[u8], message: &Message| messages.push((offset, *message));
+    let mut parser = Parser::new(stream.clone());
+    parser.feed(bytes, &mut take);
+    parser.finish(&mut take);
+    messages
+}
+
+/// A decoder that begins in the middle, where a synchronisation packet is, soon knows what the one knows that came from before, and
+/// tells the same from there on.
+fn compare_from_the_middle(
+    rng: &mut Rng,
+    run: &Run,
+    messages: &[(u64, Message)],
+    stream: &Config,
+    name: &str,
+) {
+    let image = run.image();
+    let options = decode::Options { data: stream.data, ..stream.options.into() };
+    let mut whole = Paired::new(&stream.params, options.clone(), &image, run.isa);
+    let mut other: Option<(Paired<'_>, bool)> = None;
+    let mut compared = 0;
+    for (offset, message) in messages {
+        let is_start = matches!(
+            message.content,
+            Content::Instruction(
+                packet::Packet::Start(_) | packet::Packet::Trap(packet::Trap { thaddr: true, .. })
+            )
+        );
+        if is_start && other.is_none() && rng.one_in(4) {
+            let mut fresh = Paired::new(&stream.params, options.clone(), &image, run.isa);
+            fresh.restart(*offset);
+            fresh.set_options(whole.options());
+            fresh.set_data_state(whole.data_state());
+            other = Some((fresh, false));
+        }
+        let (mut told, mut also_told) = (Vec::new(), Vec::new());
+        whole.message(*offset, message, &mut |_, element: &Element| told.push(*element));
+        let Some((fresh, is_same)) = &mut other else { continue };
+        fresh.message(*offset, message, &mut |_, element: &Element| also_told.push(*element));
+        if *is_same {
+            assert_eq!(told, also_told, "{name}, {offset:#x}");
+            compared += 1;
+            if compared % 50 == 0 {
+                assert_eq!(whole.snapshot(), fresh.snapshot(), "{name}, {offset:#x}");
+                other = None;
+            }
+        } else {
+            *is_same = whole.snapshot() == fresh.snapshot();
+        }
+    }
+    assert!(compared >= 50, "{name}: {compared}");
+}
+
+#[test]
+fn accesses_are_told_with_their_instructions() {
+    for run in programs::runs() {
+        for seed in 0..12 {
+            let mut rng = Rng::new(seed);
+            let params = Params { csr_width: run.xlen(), bpred_size: 6, cache_size: 5, ..Params::default() };
+            let doptions = random::options(&mut rng);
+            let options = Options {
+                implicit_exception: false,
+                full_address: rng.one_in(2),
+                jump_target_cache: rng.one_in(2),
+                branch_prediction: rng.one_in(2),
+                ..Options::default()
+            };
+            let modes = [ResyncMode::Packets, ResyncMode::HalfWords, ResyncMode::Off];
+            let mode = modes[seed as usize % 3];
+            let most = if seed < 2 { 1 } else { 6 };
+            let resync = Resync { mode, max: rng.below(most) as u8, anywhere: rng.one_in(2) };
+            let config = encode::Config {
+                params: params.clone(),
+                options,
+                resync,
+                data: Some(doptions),
+                ..encode::Config::default()
+            };
+            let encapsulation = Encapsulation::Smi;
+            let stream = Config { params: params.clone(), encapsulation, options, data: doptions };
+            let mut recorder = Recorder::new(&config, &stream);
+            run.events.iter().for_each(|event| recorder.event(event));
+            let bytes = recorder.finish();
+            let name = format!("{}, seed {seed}: {options:?} {doptions:?} {resync:?}", run.name);
+            let messages = messages(&bytes, &stream);
+            if seed < 2 {
+                compare_from_the_middle(&mut rng, &run, &messages, &stream, &name);
+            }
+
+            let (mut retired, mut found) = (0, Vec::new());
+            let mut take = |_, element: &Element| match element {
+                Element::Block(block) => retired += block.count as usize,
+                Element::Data { access, by } => found.push((*access, *by)),
+                _ => {}
+            };
+            let image = run.image();
+            let initial = decode::Options { data: doptions, ..options.into() };
+            let mut decoder = Paired::new(&params, initial, &image, run.isa);
+            messages.iter().for_each(|(offset, message)| decoder.message(*offset, message, &mut take));
+            decoder.finish(bytes.len() as u64, &mut take);
+            assert_eq!(retired, run.steps.len(), "{name}");
+
+            let traced = |access: &DataAccess| Encoder::tells(&params, &doptions, access.kind, access.size);
+            let expected: Vec<_> = run.accesses().filter(|(_, access)| traced(access)).collect();
+            assert_eq!(found.len(), expected.len(), "{name}");
+            let mut certain = 0;
+            for ((pc, access), (found, by)) in expected.iter().zip(&found) {
+                assert_eq!((found.kind, found.size), (access.kind, access.size), "{name}");
+                assert!(
+                    found.address.is_none_or(|address| access.address == Some(address)),
+                    "{name}: {found}"
+                );
+                assert!(found.value.is_none_or(|value| access.value == Some(value)), "{name}: {found}");
+                assert!(by.is_none_or(|by| by == *pc), "{name}: {found} by {pc:#x}, not {by:x?}");
+                certain += usize::from(by.is_some());
+            }
+            // A failed store-conditional is not traced without addresses: whether it is there is not certain.
+            if doptions.no_address {
+                assert!(certain > 0, "{name}");
+            } else {
+                assert_eq!(certain, expected.len(), "{name}");
+            }
+        }
+    }
+}
+
+/// Data beside it changes nothing of what is counted of instructions: returns that are inferred have targets.
+#[test]
+fn edges_are_those_without_data() {
+    let params = Params { return_stack_size: 6, ..Params::default() };
+    let options = Options { implicit_return: true, ..Options::default() };
+    for run in programs::runs() {
+        let params = Params { csr_width: run.xlen(), ..params.clone() };
+        let data = random::options(&mut Rng::new(0));
+        let config =
+            encode::Config { params: params.clone(), options, data: Some(data), ..encode::Config::default() };
+        let stream = Config { params: params.clone(), encapsulation: Encapsulation::Smi, options, data };
+        let mut recorder = Recorder::new(&config, &stream);
+        run.events.iter().for_each(|event| recorder.event(event));
+        let bytes = recorder.finish();
+        let messages = messages(&bytes, &stream);
+        let image = run.image();
+        let (mut paired, mut counted) = (Paired::new(&params, options, &image, run.isa), Counts::new());
+        let (mut alone, mut expected) = (Decoder::new(&params, options, &image, run.isa), Counts::new());
+        for (offset, message) in &messages {
+            paired.message(*offset, message, &mut counted);
+            alone.message(*offset, message, &mut expected);
+        }
+        paired.finish(bytes.len() as u64, &mut counted);
+        alone.finish(bytes.len() as u64, &mut expected);
+        let expected = expected.finish(alone.runner().graph());
+        assert!(!expected.indirect.is_empty());
+        assert_eq!(counted.finish(paired.runner().graph()), expected, "{}", run.name);
+    }
+}

@@ -1,0 +1,22 @@
+//! The tests of this crate that use it as others do: one program, so that it is linked once.
+
+mod control;
+mod data;
+mod decode_reference;
+mod decode_round_trip;
+mod decode_twin;
+mod encode_blocks;
+mod encode_c_codec;
+mod encode_ports;
+mod encode_reference;
+mod encode_riscv_etrace;
+mod hardware_vectors;
+mod packet_laws;
+mod programs;
+mod reference;
+mod riscv_etrace;
+mod riscv_etrace_tracer;
+mod round_trip;
+mod spec;
+mod stream_laws;
+mod support;

@@ -1,0 +1,194 @@
+//! Real programs on the hart, encoded and decoded: all samples, and the programs of the captures.
+
+use crate::support;
+
+#[path = "../../../hart/tests/it/support/elf.rs"]
+mod elf;
+
+use std::path::PathBuf;
+
+use support::Feed;
+use support::happened::{Happened, difference};
+use support::machine::{Event, Record, files, image, run, samples};
+use tracewright_core::{Element, Isa};
+use tracewright_etrace::decode::{self, Decoder};
+use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, Executed};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_hart::Hart;
+use tracewright_hart::bare::{self, Bare};
+use tracewright_testkit::{captures, skip};
+
+/// So many instructions of each: traps, system calls and loops come long before.
+const INSTRUCTIONS: u64 = 1_000_000;
+
+/// Encoders, each with another mix of options. Those with `irdepth` are not among them: it leaves things open.
+fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
+    let params = Params {
+        iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },
+        nocontext: false,
+        bpred_size: 7,
+        cache_size: 7,
+        return_stack_size: 4,
+        call_counter_size: 3,
+        sijump: true,
+        iret_ext: true,
+        support: SupportLayout::Standard,
+        ..Params::default()
+    };
+    let config = |name, options, resync| {
+        (name, Config { params: params.clone(), options, resync, ..Config::default() })
+    };
+    let off = Options::default();
+    let often = Resync { mode: ResyncMode::Packets, max: 1, anywhere: false };
+    let never = Resync { mode: ResyncMode::Off, ..often };
+    let all = Options {
+        implicit_return: true,
+        implicit_exception: false,
+        full_address: false,
+        jump_target_cache: true,
+        branch_prediction: true,
+        sijump: true,
+    };
+    vec![
+        config("base", off, Resync::default()),
+        config("full address", Options { full_address: true, ..off }, often),
+        config("implicit return", Options { implicit_return: true, ..off }, never),
+        config("prediction", Options { branch_prediction: true, implicit_return: true, ..off }, never),
+        config("all", all, often),
+    ]
+}
+
+fn encode(config: &Config, events: &[Event], stream: &stream::Config) -> Vec<u8> {
+    let mut executed = Executed::default();
+    // A change of context may be a switch of threads.
+    executed.ctype(CType::Discontinuity);
+    let mut encoder = Encoder::new(config.clone());
+    let mut writer = Writer::new(stream.clone()).with_alignment(500);
+    let mut bytes = Vec::new();
+    let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
+    for event in events {
+        match *event {
+            Event::Block(ref block) => encoder.entry(&executed.block(block), &mut out),
+            Event::Trap { pc, cause, interrupt, value } => {
+                encoder.entry(&executed.trap(pc, cause, interrupt, value), &mut out);
+            }
+            Event::Privilege(privilege) => executed.privilege(privilege),
+            Event::Context(context) => executed.context(context & 0xffff_ffff),
+        }
+    }
+    encoder.finish(&mut out);
+    bytes
+}
+
+/// Encodes and decodes, and compares. Returns in how many places it is not known what ran.
+fn check(name: &str, record: &Record, config: &Config, isa: Isa) -> usize {
+    let stream = stream::Config {
+        params: config.params.clone(),
+        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
+        options: Options::default(),
+        data: data::Options::default(),
+    };
+    let bytes = encode(config, &record.events, &stream);
+    let image = image(&record.code);
+    let mut decoder = Decoder::new(&config.params, decode::Options::default(), &image, isa);
+    let mut found = Vec::new();
+    let (mut privilege, mut context) = (0, 0);
+    let mut sink = |offset: u64, element: &Element| match *element {
+        Element::Block(block) => found.push(Happened::Block(block, privilege, context)),
+        Element::Exception(exception) => found.push(Happened::Trap {
+            pc: exception.return_address,
+            cause: exception.number.into(),
+            interrupt: exception.interrupt,
+            value: exception.value,
+        }),
+        Element::UnknownPath { .. } => found.push(Happened::Unknown),
+        Element::Context(now, _) => (privilege, context) = (now.level, now.context_id.map_or(0, u64::from)),
+        Element::TraceOn(_) | Element::End => {}
+        ref other => panic!("{name} at {offset:#x}: {other:x?}"),
+    };
+    let mut parser = Parser::new(stream);
+    let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
+    parser.feed(&bytes, &mut messages);
+    parser.finish(&mut messages);
+    decoder.finish(bytes.len() as u64, &mut sink);
+    if let Some(difference) = difference(&record.happened(), &found) {
+        panic!("{name}: {difference}");
+    }
+    found.iter().filter(|happened| **happened == Happened::Unknown).count()
+}
+
+fn round_trip(paths: &[PathBuf]) {
+    for path in paths {
+        let record = run(path, INSTRUCTIONS);
+        let isa = record.events.iter().find_map(|event| match event {
+            Event::Block(block) => Some(block.isa),
+            _ => None,
+        });
+        let isa = isa.unwrap_or_else(|| panic!("{}: nothing ran", path.display()));
+        assert!(!record.changed, "{}: changes its own code", path.display());
+        for (mix, config) in encoders(isa) {
+            let name = format!("{}, {mix}", path.file_name().unwrap().to_string_lossy());
+            let unknown = check(&name, &record, &config, isa);
+            assert!(unknown == 0 || record.has_uncounted_loop(), "{name}: {unknown} that are not known");
+        }
+    }
+}
+
+#[test]
+fn sample_programs_come_back() {
+    round_trip(&samples());
+}
+
+#[test]
+fn programs_of_the_captures_come_back() {
+    let Some(captures) = captures() else {
+        return skip("programs_of_the_captures_come_back", "no captures");
+    };
+    let paths = files(&captures.join("riscv/elf"));
+    assert_eq!(paths.len(), 31);
+    // It runs only beneath the proxy kernel.
+    let paths: Vec<_> = paths.into_iter().filter(|path| !path.ends_with("hello_world.pk")).collect();
+    round_trip(&paths);
+}
+
+/// Round and round through calls, without any branch: only the number of returns tells how far it came.
+#[test]
+fn loops_of_calls_without_branches_come_back() {
+    let jal = |offset: i32, rd: u32| {
+        let bits = offset as u32;
+        (bits >> 20 & 1) << 31
+            | (bits >> 1 & 0x3ff) << 21
+            | (bits >> 11 & 1) << 20
+            | (bits >> 12 & 0xff) << 12
+            | rd << 7
+            | 0x6f
+    };
+    const RET: u32 = 0x8067;
+    const ADD: u32 = 0x0015_8593;
+    // again: jal f; j again; f: addi a1, a1, 1; ret
+    let one = vec![jal(8, 1), jal(-4, 0), ADD, RET];
+    // again: jal f; jal g; j again; f: addi a1, a1, 1; ret; g: addi t0, ra, 0; jal f; jr t0
+    let nested = vec![jal(12, 1), jal(16, 1), jal(-8, 0), ADD, RET, 0x0000_8293, jal(-12, 1), 0x0002_8067];
+    for (name, words) in [("one", one), ("nested", nested)] {
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let elf = elf::elf(false, 0x8000_0000, &code);
+        for instructions in (1..200).chain([500, 1000, 5000, 20_000]) {
+            let options = bare::Options { entry: Some(0x8000_0000), ..bare::Options::default() };
+            let (core, machine) = Bare::new(&elf, &options, Box::new(std::io::sink())).unwrap();
+            let mut record = Record::default();
+            Hart::new(core, machine).run(instructions, &mut record);
+            for (mix, config) in encoders(Isa::Rv64) {
+                let name = format!("{name}, {instructions} instructions, {mix}");
+                let unknown = check(&name, &record, &config, Isa::Rv64);
+                // The last instruction may be reached again with nothing told, if it is in no function.
+                assert!(unknown <= 1, "{name}: {unknown}");
+                let params =
+                    Params { iret_ext: false, support: SupportLayout::Pulp, ..config.params.clone() };
+                check(&format!("{name}, irdepth"), &record, &Config { params, ..config }, Isa::Rv64);
+            }
+        }
+    }
+}

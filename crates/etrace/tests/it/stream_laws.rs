@@ -1,0 +1,389 @@
+//! Laws of streams, over random encoders, encapsulations, sources, messages, damage and chunks.
+
+use tracewright_etrace::data;
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{
+    Config, Content, Encapsulation, Message, Parser, SyncPoint, SyncPoints, Writer,
+};
+use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_support};
+
+#[allow(dead_code, reason = "what only the tests of data trace use")]
+use crate::data::random as random_data;
+
+const SEEDS: u64 = 400;
+const MESSAGES: usize = 200;
+
+/// A stream, and what is in it.
+struct Stream {
+    config: Config,
+    bytes: Vec<u8>,
+    messages: Vec<(u64, Message)>,
+    rng: Rng,
+}
+
+impl Stream {
+    /// Messages of a few sources, each of which changes its options now and then.
+    fn random(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let config = any_config(&mut rng);
+        Self::with(rng, config)
+    }
+
+    fn with(mut rng: Rng, config: Config) -> Self {
+        let mut writer = Writer::new(config.clone());
+        let mut sources: Vec<_> = sources(&mut rng, &config)
+            .into_iter()
+            .map(|source| (source, config.options, config.data))
+            .collect();
+        let (mut bytes, mut messages) = (Vec::new(), Vec::new());
+        while messages.len() < MESSAGES {
+            let source = rng.below(sources.len() as u64) as usize;
+            let (source, options, data) = &mut sources[source];
+            let content = match rng.below(20) {
+                0 => {
+                    *options = any_options(&mut rng, &config.params);
+                    let mut support = any_support(&mut rng, &config.params, *options);
+                    // Packets with neither address nor value are none.
+                    support.doptions.no_address &= !support.doptions.no_data;
+                    *data = support.doptions;
+                    Content::Instruction(Packet::Support(support))
+                }
+                2..=4 if has_data(&config) => {
+                    Content::Data(random_data::packet(&mut rng, &config.params, data))
+                }
+                1 if nulls(&config) => *rng.pick(&[Content::Idle, Content::Alignment]),
+                _ => Content::Instruction(any_packet(&mut rng, &config.params, options)),
+            };
+            let is_null = matches!(content, Content::Idle | Content::Alignment);
+            let message = Message {
+                source: if is_null { 0 } else { *source },
+                flow: flow(&mut rng, &config),
+                timestamp: if is_null { None } else { timestamp(&mut rng, &config) },
+                content,
+            };
+            let offset = bytes.len() as u64;
+            // Few are too long for the encapsulation.
+            if writer.message(&message, &mut bytes).is_ok() {
+                messages.push((offset, message));
+            }
+        }
+        Self { config, bytes, messages, rng }
+    }
+}
+
+fn nulls(config: &Config) -> bool {
+    matches!(config.encapsulation, Encapsulation::Standard { .. })
+}
+
+fn has_data(config: &Config) -> bool {
+    match config.encapsulation {
+        Encapsulation::Standard { type_bits, .. } => type_bits > 0,
+        Encapsulation::Smi => true,
+        Encapsulation::Pulp => false,
+    }
+}
+
+fn sources(rng: &mut Rng, config: &Config) -> Vec<u16> {
+    match config.encapsulation {
+        Encapsulation::Standard { source_bits, .. } => {
+            let mut sources: Vec<u16> =
+                (0..=rng.below(4)).map(|_| (rng.next_u64() & ((1 << source_bits) - 1)) as u16).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            sources
+        }
+        _ => vec![0],
+    }
+}
+
+fn flow(rng: &mut Rng, config: &Config) -> u8 {
+    if config.encapsulation == Encapsulation::Smi { 0 } else { rng.below(4) as u8 }
+}
+
+fn timestamp(rng: &mut Rng, config: &Config) -> Option<u64> {
+    let bits = match config.encapsulation {
+        Encapsulation::Standard { timestamp_bytes, .. } => 8 * u32::from(timestamp_bytes),
+        Encapsulation::Smi => 16,
+        Encapsulation::Pulp => return Some(rng.sized(64)),
+    };
+    rng.one_in(2).then(|| rng.sized(bits))
+}
+
+/// Everything a parser says about chunks of a stream.
+fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Message)> {
+    let mut out = Vec::new();
+    let mut sink =
+        |offset: u64, bytes: &[u8], message: &Message| out.push((offset, bytes.to_vec(), *message));
+    for chunk in chunks {
+        parser.feed(chunk, &mut sink);
+    }
+    parser.finish(&mut sink);
+    out
+}
+
+/// Splits `bytes` at random places, often into single bytes.
+fn random_chunks<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut chunks = Vec::new();
+    let typical = *rng.pick(&[1, 3, 16, 100]);
+    while !bytes.is_empty() {
+        let (chunk, rest) = bytes.split_at(bytes.len().min(1 + rng.below(typical) as usize));
+        chunks.push(chunk);
+        bytes = rest;
+    }
+    chunks
+}
+
+/// Flips, overwrites, drops, inserts and doubles some bytes. (Records have their places: they can be wrong, not missing.)
+fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(bytes.len() as u64) as usize;
+        match rng.below(if config.encapsulation == Encapsulation::Pulp { 2 } else { 5 }) {
+            0 => bytes[at] ^= 1 << rng.below(8),
+            1 => bytes[at..].iter_mut().take(8).for_each(|byte| *byte = rng.next_u64() as u8),
+            2 => drop(bytes.drain(at..bytes.len().min(at + 1 + rng.below(20) as usize))),
+            3 => {
+                let len = 1 + rng.below(20) as usize;
+                let new = rng.bytes(len);
+                drop(bytes.splice(at..at, new));
+            }
+            _ => {
+                let end = bytes.len().min(at + 1 + rng.below(20) as usize);
+                let copy = bytes[at..end].to_vec();
+                drop(bytes.splice(at..at, copy));
+            }
+        }
+    }
+}
+
+/// Every byte is part of one message, or of one gap.
+fn account(told: &[(u64, Vec<u8>, Message)], start: u64, bytes: &[u8]) {
+    let mut end = start;
+    for (offset, message_bytes, message) in told {
+        assert_eq!(*offset, end, "{message:?}");
+        end += match message.content {
+            Content::NotSync { len } => len,
+            _ => {
+                let at = (offset - start) as usize;
+                assert_eq!(message_bytes[..], bytes[at..at + message_bytes.len()]);
+                message_bytes.len() as u64
+            }
+        };
+    }
+    assert_eq!(end, start + bytes.len() as u64);
+}
+
+fn is_error(content: &Content) -> bool {
+    matches!(content, Content::Malformed(_) | Content::NotSync { .. } | Content::Incomplete)
+}
+
+#[test]
+fn reading_what_was_written_gives_the_messages_back() {
+    for seed in 0..SEEDS {
+        let stream = Stream::random(seed);
+        let told = read(Parser::new(stream.config.clone()), [&stream.bytes[..]]);
+        account(&told, 0, &stream.bytes);
+        let told: Vec<(u64, Message)> = told.iter().map(|(offset, _, message)| (*offset, *message)).collect();
+        for (i, (told, written)) in told.iter().zip(&stream.messages).enumerate() {
+            assert_eq!(told, written, "seed {seed} message {i} {:?}", stream.config);
+        }
+        assert_eq!(told.len(), stream.messages.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn chunks_change_nothing() {
+    for seed in 0..SEEDS {
+        let mut stream = Stream::random(seed);
+        if seed % 2 == 0 {
+            damage(&mut stream.rng, &stream.config, &mut stream.bytes);
+        }
+        let chunks = random_chunks(&mut stream.rng, &stream.bytes);
+        let start = if seed % 3 == 0 {
+            Parser::new(stream.config.clone())
+        } else {
+            Parser::starting_at(stream.config.clone(), stream.rng.below(1000))
+        };
+        assert_eq!(read(start.clone(), chunks), read(start, [&stream.bytes[..]]), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_byte_is_accounted_for_once() {
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let config = any_config(&mut rng);
+        let len = rng.below(3000) as usize;
+        let mut bytes = rng.bytes(len);
+        // Random bytes seldom hold null packets in a row: put some in.
+        for _ in 0..rng.below(4) {
+            let at = rng.below(bytes.len() as u64 + 1) as usize;
+            let nulls = rng.below(60) as usize;
+            bytes.splice(at..at, core::iter::repeat_n(0, nulls).chain([0x80]));
+        }
+        let start = rng.below(1 << 40);
+        account(&read(Parser::starting_at(config.clone(), start), [&bytes[..]]), start, &bytes);
+        account(&read(Parser::new(config), [&bytes[..]]), 0, &bytes);
+    }
+}
+
+/// After damage, all is told again as it was written, from some message on.
+#[test]
+fn reading_goes_on_after_damage() {
+    const DAMAGED: usize = 100;
+    const LATER: usize = 250;
+    let (mut damaged, mut never) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let config = any_config(&mut rng);
+        let mut stream = steady(rng, config);
+        let first = stream.messages[DAMAGED].0;
+        let tail = stream.bytes.split_off(first as usize);
+        damage(&mut stream.rng, &stream.config, &mut stream.bytes);
+        let moved = stream.bytes.len() as u64;
+        stream.bytes.extend_from_slice(&tail);
+        let told = read(Parser::new(stream.config.clone()), [&stream.bytes[..]]);
+        account(&told, 0, &stream.bytes);
+        damaged += u32::from(told.iter().any(|(.., message)| is_error(&message.content)));
+        let expected = |(offset, message): &(u64, Message)| (offset - first + moved, *message);
+        let expected: Vec<_> = stream.messages[LATER..].iter().map(expected).collect();
+        let later = told.iter().skip_while(|(offset, ..)| *offset < expected[0].0);
+        let later: Vec<_> = later.map(|(offset, _, message)| (*offset, *message)).collect();
+        never += u32::from(later != expected);
+    }
+    // A synchronisation packet that follows enough messages may come later still.
+    assert!(damaged > SEEDS as u32 / 3 && never <= 4, "{damaged} damaged, {never} not read on");
+}
+
+/// A stream whose options never change.
+fn steady(mut rng: Rng, config: Config) -> Stream {
+    let mut writer = Writer::new(config.clone());
+    let sources = sources(&mut rng, &config);
+    let (mut bytes, mut messages) = (Vec::new(), Vec::new());
+    while messages.len() < 2 * MESSAGES {
+        let content = if has_data(&config) && rng.one_in(4) {
+            Content::Data(random_data::packet(&mut rng, &config.params, &config.data))
+        } else {
+            Content::Instruction(any_packet(&mut rng, &config.params, &config.options))
+        };
+        let offset = bytes.len() as u64;
+        let message = Message {
+            source: *rng.pick(&sources),
+            flow: 0,
+            timestamp: timestamp(&mut rng, &config),
+            content,
+        };
+        if writer.message(&message, &mut bytes).is_ok() {
+            messages.push((offset, message));
+        }
+    }
+    Stream { config, bytes, messages, rng }
+}
+
+/// A reader that starts anywhere begins with a synchronisation packet, and tells from there what was written.
+#[test]
+fn reading_can_start_anywhere() {
+    let mut found = 0;
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let config = any_config(&mut rng);
+        let mut stream = steady(rng, config);
+        let start = stream.rng.below(stream.bytes.len() as u64 / 2);
+        let bytes = &stream.bytes[start as usize..];
+        let told = read(Parser::starting_at(stream.config.clone(), start), [bytes]);
+        account(&told, start, bytes);
+        let told = match &told[..] {
+            [(_, _, Message { content: Content::NotSync { .. }, .. }), told @ ..] => told,
+            told => told,
+        };
+        let Some((offset, _, first)) = told.first() else { continue };
+        if stream.config.encapsulation != Encapsulation::Pulp {
+            assert!(
+                matches!(&first.content, Content::Instruction(packet) if packet.is_sync()),
+                "seed {seed} {first:?}"
+            );
+        }
+        let rest = stream.messages.iter().skip_while(|(at, _)| at < offset);
+        let told: Vec<_> = told.iter().map(|(offset, _, message)| (*offset, *message)).collect();
+        assert_eq!(told, rest.copied().collect::<Vec<_>>(), "seed {seed} {:?}", stream.config);
+        found += 1;
+    }
+    assert!(found > SEEDS * 9 / 10, "{found}");
+}
+
+/// With alignment sequences a reader starts at the next one.
+#[test]
+fn null_packets_tell_where_packets_begin() {
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let config = Config {
+            encapsulation: Encapsulation::Standard {
+                source_bits: rng.below(17) as u8,
+                timestamp_bytes: rng.below(9) as u8,
+                type_bits: rng.below(3) as u8,
+            },
+            ..any_config(&mut rng)
+        };
+        let mut writer = Writer::new(config.clone()).with_alignment(8);
+        let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+        for _ in 0..64 {
+            let packet = any_packet(&mut rng, &config.params, &config.options);
+            let before = bytes.len();
+            if writer.instruction(0, timestamp(&mut rng, &config), &packet, &mut bytes).is_ok()
+                && bytes[before] & 0x1f == 0
+            {
+                let nulls = bytes[before..].iter().position(|&byte| byte == 0x80).unwrap();
+                starts.push((before + nulls) as u64);
+            }
+        }
+        let start = 1 + rng.below(starts[3]);
+        // Not the end of a sequence that began before.
+        let next = starts.iter().position(|&at| at >= start + 60).unwrap();
+        let told = read(Parser::starting_at(config, start), [&bytes[start as usize..]]);
+        let alignments = told.iter().filter(|(.., message)| message.content == Content::Alignment);
+        let alignments: Vec<u64> = alignments.map(|(offset, ..)| *offset).collect();
+        assert!(alignments.ends_with(&starts[next..]), "seed {seed} {starts:?} {alignments:?}");
+        let errors = told.iter().filter(|(.., message)| is_error(&message.content)).count();
+        assert!(errors <= 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn synchronisation_packets_are_found() {
+    for seed in 0..SEEDS {
+        let stream = Stream::random(seed);
+        let mut parser = Parser::new(stream.config.clone());
+        let mut expected = Vec::new();
+        let mut options = std::collections::HashMap::new();
+        let mut sink = |offset: u64, _: &[u8], message: &Message| {
+            let Content::Instruction(packet) = &message.content else { return };
+            if let Packet::Support(support) = packet {
+                options.insert(message.source, (support.ioptions, support.doptions));
+            }
+            let default = (stream.config.options, data::Options::default());
+            let (options, data) = options.get(&message.source).copied().unwrap_or(default);
+            if packet.is_sync() {
+                expected.push(SyncPoint { offset: offset as usize, source: message.source, options, data });
+            }
+        };
+        parser.feed(&stream.bytes, &mut sink);
+        let found: Vec<_> = SyncPoints::new(&stream.config, &stream.bytes).collect();
+        assert_eq!(found, expected, "seed {seed} {:?}", stream.config.encapsulation);
+    }
+}
+
+/// Messages that only a reader tells cannot be written, and leave nothing behind.
+#[test]
+fn what_cannot_be_written() {
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let config = any_config(&mut rng);
+        let mut writer = Writer::new(config).with_alignment(1);
+        let mut bytes = vec![1, 2, 3];
+        for content in [Content::Incomplete, Content::NotSync { len: 3 }, Content::Other { kind: 2 }] {
+            let message = Message { source: 0, flow: 0, timestamp: None, content };
+            assert!(writer.message(&message, &mut bytes).is_err());
+            assert_eq!(bytes, [1, 2, 3]);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Real captures, against OpenCSD's listings of them.
+
+use crate::common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Container, Event, deframe};
+use tracewright_frames::Format;
+use tracewright_testkit::{captures, skip};
+
+/// The listing of a snapshot, unpacked by the `xz` program; `None`, with a word about it, if something is
+/// missing.
+fn listing(test: &str, coresight: &Path, snapshot: &str) -> Option<String> {
+    let path = coresight.join(format!("listings/{snapshot}.ppl.xz"));
+    match Command::new("xz").arg("-dc").arg(&path).output() {
+        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) => {
+            skip(test, &format!("xz: {}", String::from_utf8_lossy(&output.stderr)));
+            None
+        }
+        Err(error) => {
+            skip(test, &format!("cannot run xz: {error}"));
+            None
+        }
+    }
+}
+
+fn coresight(test: &str) -> Option<PathBuf> {
+    let captures = captures();
+    if captures.is_none() {
+        skip(test, "no ../shared/captures");
+    }
+    Some(captures?.join("coresight"))
+}
+
+/// `Idx:86; ID:10; [0x95 0xaf ]; I_NOT_SYNC : ...` to index, ID, bytes, and what the packet is.
+fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
+    let (index, line) = line.strip_prefix("Idx:")?.split_once("; ID:")?;
+    let (id, line) = line.split_once("; [0x")?;
+    let (bytes, rest) = line.split_once(" ];")?;
+    let bytes = bytes.split(" 0x").map(|byte| u8::from_str_radix(byte, 16)).collect::<Result<_, _>>().ok()?;
+    Some((index.parse().ok()?, u8::from_str_radix(id, 16).ok()?, bytes, rest))
+}
+
+/// Every packet OpenCSD saw consists of the next bytes of its source, and begins at the index that we say
+/// OpenCSD gives.
+fn check_packets(snapshot: &str, buffer: &str) {
+    let Some(coresight) = coresight(snapshot) else { return };
+    let Some(listing) = listing(snapshot, &coresight, snapshot) else { return };
+    let input = std::fs::read(coresight.join(snapshot).join(buffer)).expect("the buffer of the listing");
+
+    let events = deframe(Format::Aligned, Container::Plain, [&input[..]]).events;
+    let mut streams = vec![Vec::new(); 128];
+    for event in events {
+        if let Event::Data { id, byte, opencsd_index, .. } = event {
+            streams[usize::from(id)].push((byte, opencsd_index));
+        }
+    }
+    let mut done = [0; 128];
+    let mut packets = 0;
+    for (index, id, bytes, what) in listing.lines().filter_map(packet_line) {
+        let done = &mut done[usize::from(id)];
+        let here = &streams[usize::from(id)][*done..][..bytes.len()];
+        assert!(here.iter().map(|(byte, _)| *byte).eq(bytes.iter().copied()), "ID {id:#x} Idx {index}");
+        // OpenCSD collects bytes before the first synchronisation in portions of its own, and numbers them
+        // so.
+        if !what.contains("NOT_SYNC") && !what.contains("NOTSYNC") {
+            assert_eq!(here[0].1, index, "ID {id:#x}, its byte {done}");
+        }
+        *done += bytes.len();
+        packets += 1;
+    }
+    assert!(packets > 0);
+    for (id, done) in (0..).zip(done).filter(|(_, done)| *done > 0) {
+        // A packet that the end of the capture cuts is not listed.
+        let left = streams[id as usize].len() - done;
+        assert!(left < 32, "ID {id:#x}: {left} bytes of {done} not in the listing");
+    }
+}
+
+#[test]
+fn juno_r1_1() {
+    check_packets("juno_r1_1", "cstrace.bin");
+}
+
+#[test]
+fn juno_uname_002() {
+    check_packets("juno-uname-002", "trace.bin");
+}
+
+#[test]
+fn juno_ret_stck() {
+    check_packets("juno-ret-stck", "cstrace.bin");
+}
+
+#[test]
+fn a57_single_step() {
+    check_packets("a57_single_step", "CSTMC_TRACE_FIFO.bin");
+}
+
+#[test]
+fn tc2() {
+    check_packets("TC2", "cstrace.bin");
+}
+
+/// A trace port's stream in DSTREAM blocks. Its listing shows each group of bytes that OpenCSD took from a
+/// frame.
+#[test]
+fn a55_test_tpiu() {
+    let Some(coresight) = coresight("a55_test_tpiu") else { return };
+    let Some(listing) = listing("a55_test_tpiu", &coresight, "a55-test-tpiu") else { return };
+    let input =
+        std::fs::read(coresight.join("a55-test-tpiu/DSTREAM_0.bin")).expect("the buffer of the listing");
+
+    let record = deframe(Format::Fsync, Container::Dstream, [&input[..]]);
+    let (mut source, mut padding) = (Vec::new(), 0);
+    for line in listing.lines().filter_map(|line| line.strip_prefix("Frame Data; Index ")) {
+        let Some((index, group)) = line.split_once(";   ID_DATA[0x") else { continue };
+        let (id, bytes) = group.split_once("]; ").expect("an ID and bytes");
+        let bytes = bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("a byte"));
+        if id == "00" {
+            padding += bytes.count() as u64;
+        } else {
+            let first: u64 = index.trim().parse().expect("an index");
+            source.extend((first..).zip(bytes));
+        }
+    }
+    let data = record.events.iter().filter_map(|event| match *event {
+        Event::Data { id: 1, byte, opencsd_index, .. } => Some((opencsd_index, byte)),
+        _ => None,
+    });
+    assert!(source.len() > 30_000);
+    assert_eq!(data.collect::<Vec<_>>(), source);
+    assert_eq!(record.padding, padding);
+}

@@ -1,0 +1,160 @@
+//! What bare-metal programs retire is what Spike says they retire.
+
+use crate::support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::Output;
+use tracewright_core::Block;
+use tracewright_hart::bare::{Bare, Options};
+use tracewright_hart::{Hart, Privilege, Sink, Stop, Trap};
+use tracewright_testkit::{captures, skip};
+
+/// A line of a trace: address, bits, privilege, and the cause if it is an exception's or interrupt's.
+type Line = (u64, u32, u8, Option<(u64, bool)>);
+
+/// The lines that retirements make.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<Line>,
+    bits: Vec<u32>,
+    privilege: u8,
+}
+
+impl Sink for Lines {
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend(bits);
+    }
+
+    fn block(&mut self, block: &Block) {
+        assert_eq!(self.bits.len(), block.count as usize, "{block:x?}");
+        let mut pc = block.start;
+        for bits in self.bits.drain(..) {
+            self.lines.push((pc, bits, self.privilege, None));
+            pc += if bits & 3 == 3 { 4 } else { 2 };
+        }
+        assert_eq!(pc, block.end, "{block:x?}");
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.lines.push((trap.pc, 0, self.privilege, Some((trap.cause, trap.interrupt))));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.privilege = privilege as u8;
+    }
+}
+
+fn expected(path: &Path) -> Vec<Line> {
+    let text = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("xz") => {
+            let output = Command::new("xz").arg("-dc").arg(path).output().expect("xz");
+            String::from_utf8(output.stdout).unwrap()
+        }
+        _ => std::fs::read_to_string(path).unwrap(),
+    };
+    let hex = |field: &str| u64::from_str_radix(field, 16).unwrap();
+    let line = |line: &str| {
+        let fields: Vec<_> = line.split(',').collect();
+        let cause = (fields[4] == "1").then(|| (hex(fields[5]) & !(1 << 63), fields[7] == "1"));
+        (hex(fields[1]), hex(fields[2]) as u32, fields[3].parse().unwrap(), cause)
+    };
+    text.lines().skip(1).map(line).collect()
+}
+
+fn run(elf: &Path, options: &Options, limit: u64) -> (Vec<Line>, Stop, String) {
+    let output = Output::default();
+    let bytes = std::fs::read(elf).unwrap();
+    let (core, machine) = Bare::new(&bytes, options, Box::new(output.clone())).unwrap();
+    let mut hart = Hart::new(core, machine);
+    let mut lines = Lines::default();
+    let stop = hart.run(limit, &mut lines);
+    let output = String::from_utf8_lossy(&output.bytes()).into_owned();
+    (lines.lines, stop, output)
+}
+
+#[test]
+fn retirements_are_spikes() {
+    let Some(captures) = captures() else { return skip("Spike", "no shared captures") };
+    let folder = captures.join("riscv/etrace/spike_pc_trace");
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut failed = Vec::new();
+    let mut compared = 0;
+    for path in paths {
+        let name = path.file_name().unwrap().to_str().unwrap().split(".spike").next().unwrap();
+        let expected = expected(&path);
+        let (elf, arguments) = match name {
+            "hello_world" => ("pk.riscv".into(), vec!["pk".into(), "hello_world.pk".into()]),
+            name => (format!("{name}.riscv"), Vec::new()),
+        };
+        // As these two were recorded.
+        let pmp_regions = if name == "test_discon_branch_exception" { 0 } else { 16 };
+        let more_memory = if name == "br_j_asm" { vec![(0x2001_0000, 0x1_0000)] } else { Vec::new() };
+        let options = Options {
+            arguments,
+            pmp_regions,
+            more_memory,
+            delegates_misaligned_jumps: false,
+            entry: (name == "xrle").then_some(0x2001_0522),
+            ..Options::default()
+        };
+        let (lines, stop, output) =
+            run(&captures.join("riscv/elf").join(elf), &options, expected.len() as u64 + 10);
+        let same =
+            |(a, b): &(&Line, &Line)| (a.0, a.2, a.3) == (b.0, b.2, b.3) && (a.1 == b.1 || a.3.is_some());
+        let equal = lines.iter().zip(&expected).take_while(same).count();
+        if equal != expected.len() {
+            let around = equal.saturating_sub(3)..(equal + 3).min(expected.len());
+            let lines: Vec<_> =
+                around.map(|i| format!("  {:x?} expected {:x?}", lines.get(i), expected.get(i))).collect();
+            failed.push(format!(
+                "{name}: {equal} of {}; {stop:?}, {output:?}\n{}",
+                expected.len(),
+                lines.join("\n")
+            ));
+        }
+        compared += equal;
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(compared > 13_700_000, "{compared} lines");
+}
+
+/// Those without a trace of Spike's too: they check themselves.
+#[test]
+fn all_programs_run_to_their_end() {
+    let Some(captures) = captures() else { return skip("bare-metal programs", "no shared captures") };
+    let mut count = 0;
+    for entry in std::fs::read_dir(captures.join("riscv/elf")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let (elf, arguments) = match name.as_str() {
+            // The first runs the second.
+            "pk.riscv" => continue,
+            "hello_world.pk" => {
+                let program = path.to_str().unwrap().to_owned();
+                (path.with_file_name("pk.riscv"), vec!["pk".into(), program])
+            }
+            // Its start is for a board that nobody has; the trace of it begins at main.
+            "xrle.riscv" => continue,
+            _ => (path, Vec::new()),
+        };
+        let more_memory = if name == "br_j_asm.riscv" { vec![(0x2001_0000, 0x1_0000)] } else { Vec::new() };
+        let pmp_regions = if name.starts_with("test_discon") { 0 } else { 16 };
+        let host_files = elf.parent().map(Path::to_path_buf);
+        let options = Options { arguments, more_memory, pmp_regions, host_files, ..Options::default() };
+        let output = Output::default();
+        let (core, machine) =
+            Bare::new(&std::fs::read(elf).unwrap(), &options, Box::new(output.clone())).unwrap();
+        let stop = Hart::new(core, machine).run(60_000_000, &mut ());
+        let output = String::from_utf8_lossy(&output.bytes()).into_owned();
+        assert_eq!(stop, Stop::Exit { status: 0 }, "{name}: {output}");
+        assert!(name != "hello_world.pk" || output.contains("Hello world!"), "{output}");
+        count += 1;
+    }
+    assert!(count >= 29, "{count}");
+}

@@ -1,0 +1,19 @@
+//! The tests of this crate that use it as others do: one program, so that it is linked once.
+
+#[path = "../../../image/tests/it/support/mod.rs"]
+mod elf;
+
+mod captures;
+mod dump_problems;
+mod folder;
+mod mappings;
+mod opening;
+mod output;
+mod perf;
+mod perf_live;
+mod perf_made;
+mod perf_programs;
+mod problems;
+mod reading;
+mod support;
+mod writing;

@@ -1,0 +1,228 @@
+//! Folders that captures are written to, and what is known of their files afterwards.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use tracewright_core::Isa;
+use tracewright_etrace::stream::{Config, Encapsulation};
+use tracewright_etrace::{Options, Params, data};
+use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::{
+    Capture, CaptureWriter, EtraceSource, ImageFile, MemorySpace, OutputFolder, SnapshotWriter, map_file,
+};
+
+use crate::elf;
+use crate::support;
+use support::{Folder, listed};
+
+/// A snapshot that our writer made.
+fn snapshot() -> Folder {
+    let folder = Folder::new();
+    let mut writer = SnapshotWriter::create(folder.path()).unwrap();
+    let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
+    let registers = [
+        ("TRCCONFIGR", 0),
+        ("TRCIDR0", 0x2800_0ea1),
+        ("TRCIDR1", 0x4100_f403),
+        ("TRCIDR2", 0x488),
+        ("TRCIDR8", 0),
+    ];
+    let etm = writer.source("ETM_0", "ETM4", &[&registers[..], &[("TRCTRACEIDR", 0x10)]].concat()).unwrap();
+    writer.dump(core, 0x8000, MemorySpace::ANY, &[0x1f, 0x20, 0x03, 0xd5][..]).unwrap();
+    let trace = vec![7; (1 << 20) + 100];
+    let buffer = writer.buffer("ETB_0", BufferFormat::SourceData, &trace[..]).unwrap();
+    writer.connect(etm, buffer, Some(core)).unwrap();
+    writer.finish().unwrap();
+    folder
+}
+
+fn problems(folder: &Folder, accept: bool) -> Vec<String> {
+    let capture = Capture::open(folder.path()).unwrap();
+    let (image, problems) = capture.image_of(&[], accept);
+    let mut bytes = [0; 4];
+    let read = image.read_into(0x8000, MemorySpace::ANY, &mut bytes);
+    assert_eq!(read, if problems.is_empty() || accept { 4 } else { 0 });
+    [listed(&capture.problems, folder.path()), listed(&problems, folder.path())].concat()
+}
+
+#[test]
+fn snapshots_that_we_write_are_checked() {
+    let folder = snapshot();
+    assert_eq!(problems(&folder, false), [""; 0]);
+    let capture = Capture::open(folder.path()).unwrap();
+    let sums = capture.checksums.of(&folder.path().join("buffer_0.bin")).unwrap();
+    assert_eq!((sums.bytes, sums.piece()), ((1 << 20) + 100, 1 << 20));
+    assert!(sums.fits(0, &vec![7; 1 << 20]) && sums.fits(1, &[7; 100]));
+    assert!(!sums.fits(0, &vec![8; 1 << 20]) && !sums.fits(1, &[8; 100]));
+    // Of a file that was added to, what was there counts; of one that was cut, the length does.
+    assert!(
+        sums.fits(1, &[&[7; 100][..], &[8; 100]].concat()) && sums.fits(1, &[8; 99]) && sums.fits(2, &[8])
+    );
+    let folder = folder.with("buffer_0.bin", [7; 50]);
+    let cut = "buffer_0.bin: error: has 50 bytes, and 1048676 were recorded: it was cut short since";
+    assert_eq!(problems(&folder, false), [cut]);
+    let folder = snapshot().with("dump_0_0.bin", [0x1f, 0x20, 0x03, 0xd4]);
+    let changed = "dump_0_0.bin: error: is not what was recorded (checksum of the bytes from 0x0 on): ";
+    for (accept, what) in [(false, "it is left out"), (true, "it is used")] {
+        let problems = problems(&folder, accept);
+        assert!(problems.len() == 1 && problems[0].starts_with(&format!("{changed}{what}")), "{problems:?}");
+    }
+}
+
+#[test]
+fn checksums_that_make_no_sense_are_told() {
+    let text = |file: &str| format!("format = 1\npiece = 16\n[[file]]\n{file}");
+    for (file, expected) in [
+        ("name = \"buffer_0.bin\"", "a file has a name and a number of bytes: not checked"),
+        (
+            "name = \"a\"\nbytes = 17\ncrc32 = \"00000000\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+        (
+            "name = \"a\"\nbytes = 16\ncrc32 = \"0000000g\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+        (
+            "name = \"a\"\nbytes = 16\ncrc32 = \"000000000\"",
+            "\"a\": crc32 has not eight digits a piece: not checked",
+        ),
+    ] {
+        let folder = snapshot().with("checksums.toml", text(file));
+        assert_eq!(problems(&folder, false), [format!("checksums.toml:3: error: {expected}")]);
+    }
+    let folder = snapshot().with(
+        "checksums.toml",
+        "format = 1\npiece = 0xffffffffffff\n[[file]]\nname = \"a\"\nbytes = 1\ncrc32 = \"00000000\"",
+    );
+    assert_eq!(problems(&folder, false).len(), 1, "pieces are held in memory");
+    let folder = snapshot().with("checksums.toml", "format = 1\nfinished = false\n");
+    let cut = "checksums.toml:2: error: the recording was not finished: the end is missing";
+    assert_eq!(problems(&folder, false), [cut]);
+    let folder = snapshot().without("snapshot.ini");
+    let error = Capture::open(folder.path()).unwrap_err();
+    assert!(error.message.starts_with("the recording was cut off before"), "{error}");
+}
+
+#[test]
+fn folders_are_claimed_once_and_files_are_replaced() {
+    let folder = Folder::new();
+    let (run, theirs) = (folder.path().join("run"), folder.path().join("theirs"));
+    fs::write(&theirs, "theirs").unwrap();
+    let claimed = OutputFolder::claim(&run).unwrap();
+    let error = OutputFolder::claim(&run).unwrap_err();
+    assert!(error.message.starts_with("another recording is writing"), "{error}");
+    for name in ["a", "b", "c.part"] {
+        symlink(&theirs, run.join(name)).unwrap();
+    }
+    claimed.create("a").unwrap();
+    claimed.replace("b", b"ours").unwrap();
+    claimed.replace("c", b"ours").unwrap();
+    assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    assert_eq!(fs::read(run.join("b")).unwrap(), b"ours");
+    assert!(!run.join("b.part").exists() && !run.join("c.part").exists());
+    drop(claimed);
+    let error = OutputFolder::claim(&run).unwrap_err();
+    assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
+    fs::write(run.join("capture.toml"), "").unwrap();
+    OutputFolder::claim(&run).unwrap();
+    // A link is no capture.
+    fs::remove_file(run.join("capture.toml")).unwrap();
+    symlink(&theirs, run.join("capture.toml")).unwrap();
+    assert!(OutputFolder::claim(&run).is_err());
+    let link = folder.path().join("link");
+    symlink(&run, &link).unwrap();
+    for link in [link.clone(), link.join(""), link.join(".")] {
+        let error = OutputFolder::claim(&link).unwrap_err();
+        assert!(error.message.starts_with("is a symbolic link"), "{error}");
+    }
+}
+
+/// The lock of a folder is not waited for at a pipe. Snapshots without checksums are somebody else's.
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let folder = snapshot();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let error = OutputFolder::claim(&pipe).unwrap_err();
+    assert_eq!(error.message, "is not a folder");
+    OutputFolder::claim(folder.path()).unwrap();
+    let folder = snapshot().without("checksums.toml");
+    let error = SnapshotWriter::create(folder.path()).unwrap_err();
+    assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
+    assert_eq!(Capture::open(folder.path()).unwrap().problems, []);
+}
+
+/// A program for RISC-V with this code at 0x8000, and with a build ID.
+fn program(code: u8, id: Option<u8>) -> Vec<u8> {
+    let mut program = elf::program(0x8000, vec![code; 4], vec![]);
+    program.machine = elf::EM_RISCV;
+    if let Some(id) = id {
+        let note = [&[4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0][..], b"GNU\0", &[id]].concat();
+        program.sections.push(elf::own_section(".note.gnu.build-id", 7, 0, note, 0));
+    }
+    program.write()
+}
+
+#[test]
+fn a_program_that_is_not_what_ran_is_left_out() {
+    let folder = Folder::new().with("app.elf", program(1, Some(0xab)));
+    let (original, dir) = (folder.path().join("app.elf"), folder.path().join("run"));
+    let mut writer = CaptureWriter::create(&dir).unwrap();
+    let config = Config {
+        params: Params::default(),
+        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 },
+        options: Options::default(),
+        data: data::Options::default(),
+    };
+    let source = EtraceSource { config, source: 0, isa: Isa::Rv32, handlers: Vec::new() };
+    let source = writer.source("hart", source);
+    writer.buffer("trace", &[source]).unwrap().1.write_all(&[1]).unwrap();
+    writer.image(&original, None).unwrap();
+    writer.finish().unwrap();
+    let copy = dir.join("app.elf");
+    let check = |expected: &str| {
+        let capture = Capture::open(&dir).unwrap();
+        for accept in [false, true] {
+            let (image, problems) = capture.image_of(&[], accept);
+            let problems = listed(&problems, &dir).join("\n");
+            assert!(
+                problems.starts_with(expected) && problems.is_empty() == expected.is_empty(),
+                "{problems}"
+            );
+            let is_used = !image.read(0x8000, MemorySpace::ANY).is_empty();
+            assert_eq!(is_used, accept || expected.is_empty(), "{problems}");
+        }
+        // What people name is used whatever the copy is.
+        let named = ImageFile { path: original.clone(), at: None };
+        assert_eq!(capture.image_of(&[named], false).0.read(0x8000, MemorySpace::ANY), [1; 4]);
+    };
+    check("");
+    let changed = "app.elf: error: is not what was recorded (checksum of the bytes from 0x0 on)";
+    fs::write(&copy, program(2, Some(0xab))).unwrap();
+    check(changed);
+    let other = "app.elf: error: its build ID is";
+    fs::write(&copy, program(2, Some(0xcd))).unwrap();
+    check(&format!("{other} cd, and ab ran"));
+    // Without checksums, the build ID tells.
+    let toml = dir.join("capture.toml");
+    let text = fs::read_to_string(&toml).unwrap();
+    fs::write(&toml, text.replace("checksums = \"checksums.toml\"\n", "")).unwrap();
+    check(&format!("{other} cd, and ab ran"));
+    fs::write(&copy, program(2, None)).unwrap();
+    check(&format!("{other} none, and ab ran"));
+    fs::write(&copy, program(2, Some(0xab))).unwrap();
+    check("");
+}
+
+/// A file that was mapped would end the process.
+#[test]
+fn a_program_that_becomes_shorter_does_no_harm() {
+    let folder = Folder::new().with("app.elf", vec![1; 1 << 20]);
+    let path = folder.path().join("app.elf");
+    let bytes = map_file(&path).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    assert!(bytes.as_slice().iter().all(|&byte| byte == 1));
+}

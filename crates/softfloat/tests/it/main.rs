@@ -1,0 +1,7 @@
+//! The tests of this crate that use it as others do: one program, so that it is linked once.
+
+mod operands;
+mod operations;
+mod qemu;
+mod spec;
+mod twins;
