@@ -233,10 +233,16 @@ fn known(
     if is_no_code(ours.first()) && before.iter().rev().find(is_context).is_some_and(is_new) {
         return Some(("memory of root and realm", Known::End));
     }
+    // A Trace Info makes IDs unknown that a context before it told; OpenCSD keeps them.
+    let has_ids = |of: &Context| {
+        let ids = (of.vmid, of.context_id);
+        move |line: &&Listed| matches!(line.element, Ok(Element::Context(told, _)) if (told.vmid, told.context_id) == ids)
+    };
     match (our, their) {
         (Some(Element::Context(a, _)), Some(Element::Context(b, _)))
             if (Context { vmid: a.vmid, context_id: a.context_id, ..b }) == a
-                && (ours_at.saturating_sub(20)..=ours_at).any(|at| packet(at).contains("I_TRACE_INFO")) =>
+                && (before.iter().rev().find(has_ids(&b)).map_or(0, |line| line.index)..=ours_at)
+                    .any(|at| packet(at).contains("I_TRACE_INFO")) =>
         {
             Some(("IDs of a context after a Trace Info", skip(1, 1)))
         }
