@@ -26,7 +26,8 @@ pub struct Loops {
     graph: Graph,
     /// By loop: how often it was entered.
     entries: Vec<u64>,
-    /// By loop: the inlined copies that it belongs to, since all branches back to its beginning, and in loops inside it, are theirs.
+    /// By loop: the inlined copies that it belongs to, since all branches are theirs that leave it or
+    /// begin it again.
     owners: Vec<HashSet<usize>>,
 }
 
@@ -41,20 +42,19 @@ impl Loops {
         let entries = counted(&graph, profile).iter().map(|counts| counts.entries).collect();
         let mut owners: Vec<Option<HashSet<usize>>> = vec![None; graph.loops().len()];
         for (from, nodes) in (0..).zip(graph.successors()) {
-            for to in nodes {
-                let is_back = |number: &u32| graph.loops()[*number as usize].header == *to;
-                let Some(number) = graph.around(from).find(is_back) else { continue };
-                let last = graph.leaders()[from as usize].last;
-                let frames = program(last.binary).map(|program| program.frames(last)).unwrap_or_default();
-                let copies: HashSet<_> = frames.iter().filter_map(|frame| frame.copy).collect();
-                keep(&mut owners[number as usize], copies);
+            // The loops that end or begin again with this branch.
+            let decides = |number: u32| {
+                let is_outside = |to: &u32| !graph.around(*to).any(|around| around == number);
+                nodes.iter().any(|to| graph.loops()[number as usize].header == *to || is_outside(to))
+            };
+            let decided: Vec<_> = graph.around(from).filter(|&number| decides(number)).collect();
+            if decided.is_empty() {
+                continue;
             }
-        }
-        // Outer loops come before inner ones.
-        for (number, of) in graph.loops().iter().enumerate().rev() {
-            if let (Some(parent), Some(copies)) = (of.parent, owners[number].clone()) {
-                keep(&mut owners[parent as usize], copies);
-            }
+            let last = graph.leaders()[from as usize].last;
+            let frames = program(last.binary).map(|program| program.frames(last)).unwrap_or_default();
+            let copies: HashSet<_> = frames.iter().filter_map(|frame| frame.copy).collect();
+            decided.iter().for_each(|&number| keep(&mut owners[number as usize], copies.clone()));
         }
         let owners = owners.into_iter().map(Option::unwrap_or_default).collect();
         Self { graph, entries, owners }
