@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::run::text;
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn run(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

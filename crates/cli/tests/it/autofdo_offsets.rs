@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
+use crate::run::{text, tracewright};
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
@@ -13,14 +13,6 @@ const ADDRESS: u64 = 0x1000;
 /// The number of bytes of code.
 const LEN: usize = 0xf0;
 const NAME: &[u8] = b"/data/local/tmp/etm_test_loop\0";
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())

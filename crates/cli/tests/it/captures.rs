@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::elf;
+use crate::run::{command, stderr, tracewright};
 
 /// A temporary folder, removed at the end.
 struct Scratch(PathBuf);
@@ -32,20 +33,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-    command
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    command(arguments).output().expect("the command runs")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Runs it; it ends with this status, and says all of this.

@@ -2,45 +2,16 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::run::{root, tracewright};
+use crate::support::Scratch;
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::{Hart, Retired, Retirements};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::{captures, skip};
-
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("tracewright-{}-{name}", std::process::id())))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .expect("the command runs")
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -3,11 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::run::text;
 use tracewright_testkit::qemu::{Folder, Guest, Variant, build};
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name)

@@ -6,17 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::run::{root, text};
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Runs a program. It must end well.
 fn run(program: &str, arguments: &[&str], folder: &Path) -> Output {

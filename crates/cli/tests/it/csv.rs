@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::run::text;
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::skip;
@@ -23,10 +24,6 @@ fn tracewright(arguments: &[&str]) -> String {
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&tracewright(arguments)).unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// What Python reads, strictly.

@@ -6,10 +6,10 @@
 //! [`Reader::OpenCsd133`].
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use crate::support::Scratch;
 use tracewright_core::{Element, Ended, TraceId};
 use tracewright_etm::Protocol;
 use tracewright_etm::packet::Kind;
@@ -21,15 +21,6 @@ use tracewright_testkit::{Reader, Rng, Run, lister, skip};
 
 /// Snapshots, of four sources each.
 const SNAPSHOTS: u64 = 60;
-
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn write_snapshot(dir: &Path, program: &Program, runs: &[Run], rng: &mut Rng) {
     let mut framer = Framer::new(Options::default());
@@ -106,10 +97,9 @@ fn opencsd_agrees(seed: u64) -> Result<BTreeSet<Kind>, String> {
     let size = 1 << (6 + rng.below(7));
     let program = program::generate(&mut rng, size);
     let runs = [0x10, 0x11, 0x12, 0x13].map(|id| Run::random(&mut rng, &program, id, Reader::OpenCsd133));
-    let name = format!("tracewright-encode-{}-{seed}", std::process::id());
-    let scratch = Scratch(std::env::temp_dir().join(name));
-    write_snapshot(&scratch.0, &program, &runs, &mut rng);
-    let text = list(&scratch.0);
+    let scratch = Scratch::new(&format!("encode-{seed}"));
+    write_snapshot(scratch.path(), &program, &runs, &mut rng);
+    let text = list(scratch.path());
     for run in &runs {
         let Run { registers, options, .. } = run;
         check(run, &text).map_err(|error| format!("seed {seed}, {registers:x?}, {options:?}: {error}"))?;

@@ -2,9 +2,9 @@
 //! recorded as ETMv4. What is read of them is the same, and one line says so.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::run::text;
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
@@ -21,10 +21,6 @@ fn same(ete: &[&str], etm4: &[&str]) {
     assert_eq!((said(&ete), said(&etm4)), (0, 1), "{}", String::from_utf8_lossy(&etm4.stderr));
     assert!(!ete.stdout.is_empty());
     assert_eq!((ete.status, ete.stdout), (etm4.status, etm4.stdout));
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {

@@ -2,27 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::run::{root, stderr, stdout, tracewright};
 use serde_json::Value;
 use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root()).args(arguments).output().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// Runs a command that has to go well.
 fn good(arguments: &[&str]) -> String {

@@ -4,22 +4,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::run::{text, tracewright};
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{Rng, captures, skip};
 
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
-}
-
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&tracewright(arguments).stdout).unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// The header of an event packet; the lowest four bits say which.

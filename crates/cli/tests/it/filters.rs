@@ -4,15 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
+use crate::run::{text, tracewright};
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
-
-fn tracewright(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap()
-}
 
 /// Runs a command that has to go well: standard output and error. Programs without an operating system end in an endless loop, of which
 /// E-Trace does not tell how often it turned: that is said, and is no more than said.
@@ -33,10 +28,6 @@ fn refused(arguments: &[&str]) -> String {
     let output = tracewright(arguments);
     assert_ne!(output.status.code(), Some(0), "{arguments:?}");
     String::from_utf8(output.stderr).unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// A program of ours that ran on the hart, with the cycle of each instruction; and the machine's own list of cycles and addresses.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::Sink;
@@ -13,19 +13,7 @@ use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
 use crate::elf;
-
-fn tracewright(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root).args(arguments).output().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use crate::run::{stderr, stdout, tracewright};
 
 /// Opens a folder and makes it the working folder, puts a link to `argv[1]` where it was, and tries to reach what is there.
 /// The status says what it reached.

@@ -47,6 +47,7 @@ mod record;
 mod record_data;
 mod record_qemu;
 mod retirement;
+mod run;
 mod samples;
 mod stalls;
 mod support;

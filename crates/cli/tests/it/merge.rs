@@ -3,19 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::run::tracewright;
 use serde_json::Value;
 use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root()).args(arguments).output().unwrap()
-}
 
 /// Runs a command that ends with a status. Returns what it writes to standard output and error.
 fn ends(status: i32, arguments: &[&str]) -> (String, String) {

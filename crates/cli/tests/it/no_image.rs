@@ -6,6 +6,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use crate::support::Scratch;
 use serde_json::Value;
 use tracewright_core::{Element, Ended, Flow, MemorySpace};
 use tracewright_etm::decode::{Decoder, Options};
@@ -459,21 +460,11 @@ fn rows_of_a_capture_are_what_decoding_with_its_program_tells() {
     }
 }
 
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn overlapping_images_are_told() {
-    let dir = std::env::temp_dir().join(format!("tracewright-overlap-{}", std::process::id()));
-    let scratch = Scratch(dir);
-    fs::create_dir_all(&scratch.0).unwrap();
-    let name = |i: usize| scratch.0.join(format!("{i}.bin")).display().to_string();
+    let scratch = Scratch::new("overlap");
+    fs::create_dir_all(scratch.path()).unwrap();
+    let name = |i: usize| scratch.path().join(format!("{i}.bin")).display().to_string();
     let mut images = Vec::new();
     for i in 0..8 {
         fs::write(name(i), [i as u8; 64]).unwrap();

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::run::tracewright;
 use tracewright_testkit::{captures, skip};
 
 /// A recording, and how what is listed of it counts: simpleperf's index is that of the byte in all trace so far, ours that in the
@@ -42,10 +43,6 @@ fn recordings(test: &str) -> Option<PathBuf> {
         skip(test, "no shared/captures beside the repository");
     }
     folder
-}
-
-fn tracewright(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(args).output().unwrap()
 }
 
 /// What a file that may be packed says.

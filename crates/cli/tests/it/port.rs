@@ -1,22 +1,11 @@
 //! The trace port from the command line: how large the buffer must be, and what a smaller one costs.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Output;
 
+use crate::run::{stderr, tracewright};
 use serde_json::Value;
 use tracewright_testkit::riscv::qemu::Folder;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root()).args(arguments).output().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes)

@@ -5,16 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::run::{text, tracewright};
 use tracewright_profile::branch_list::{self, ListedKind};
 use tracewright_testkit::perf::{Form, Recording, who};
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{captures, skip};
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
-}
 
 /// Runs a program that must succeed; what it writes to standard output.
 fn ran(program: &str, arguments: &[&str]) -> String {
@@ -22,10 +19,6 @@ fn ran(program: &str, arguments: &[&str]) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {told}");
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn recordings(test: &str) -> Option<PathBuf> {

@@ -1,15 +1,12 @@
 //! `tracewright record`, as people and scripts use it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::run::{root, stderr, stdout};
 use serde_json::Value;
 use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::skip;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn record(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tracewright"))
@@ -18,14 +15,6 @@ fn record(arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The JSON object that `--summary` wrote.

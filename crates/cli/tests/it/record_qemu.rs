@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::run::{stderr, text};
 use serde_json::Value;
 use tracewright_testkit::qemu::{Folder, Guest, Variant, build};
 
@@ -13,14 +14,6 @@ fn record(arguments: &[&str]) -> Command {
     command.arg("record").arg("--qemu").args(arguments);
     command.env_remove("QEMU_LD_PREFIX").env_remove("TRACEWRIGHT_QEMU_PLUGIN");
     command
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// It ends with status 2, and says all of this.

@@ -2,9 +2,9 @@
 //! what is encoded from a log is equal to it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
 
+use crate::run::{root, tracewright};
 use tracewright_core::Isa;
 use tracewright_qemu::format::{
     CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off,
@@ -12,10 +12,6 @@ use tracewright_qemu::format::{
 };
 
 const CHUNK: usize = 4096;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn sample() -> PathBuf {
     root().join("samples/retirement.log")
@@ -94,10 +90,6 @@ fn log(target: Target) -> Vec<u8> {
         file.resize(end, 0);
     }
     file
-}
-
-fn tracewright(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -6,13 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::run::text;
 use serde_json::Value;
 use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::skip;
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
 
 /// Runs the command. It must end well.
 fn tracewright(arguments: &[&str]) -> (String, String) {

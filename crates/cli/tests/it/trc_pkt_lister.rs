@@ -8,11 +8,11 @@
 //! with its reason, in [`readable`].
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use crate::support::Scratch;
 use tracewright_etm::packet::{Context, Kind, Packet, PacketBytes, Security, TraceInfo};
 use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
@@ -21,15 +21,6 @@ use tracewright_input::snapshot::BufferFormat;
 use tracewright_testkit::{Rng, etm, skip};
 
 const STREAMS: u64 = 600;
-
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// One source's stream.
 struct Source {
@@ -242,19 +233,18 @@ fn opencsd_reads_what_we_write() {
         let count = if framed { 1 + rng.below(4) } else { 1 };
         let first_id = 1 + rng.below(0x60) as u8;
         let sources: Vec<_> = (0..count).map(|i| Source::random(&mut rng, first_id + i as u8)).collect();
-        let scratch =
-            Scratch(std::env::temp_dir().join(format!("tracewright-lister-{}-{seed}", std::process::id())));
-        write_snapshot(&scratch.0, &sources, packing, &mut rng);
+        let scratch = Scratch::new(&format!("lister-{seed}"));
+        write_snapshot(scratch.path(), &sources, packing, &mut rng);
 
         let theirs = Command::new("trc_pkt_lister")
-            .args(["-ss_dir", scratch.0.to_str().unwrap(), "-logstdout"])
+            .args(["-ss_dir", scratch.path().to_str().unwrap(), "-logstdout"])
             .args(packing.theirs())
-            .current_dir(&scratch.0)
+            .current_dir(scratch.path())
             .output()
             .unwrap();
         let ours = Command::new(env!("CARGO_BIN_EXE_tracewright"))
             .args(["packets", "--style", "opencsd"])
-            .args(packing.ours(&scratch.0, &sources))
+            .args(packing.ours(scratch.path(), &sources))
             .output()
             .unwrap();
         assert_eq!(ours.status.code(), Some(0), "seed {seed}: {}", String::from_utf8_lossy(&ours.stderr));

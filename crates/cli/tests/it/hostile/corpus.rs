@@ -1,9 +1,10 @@
 //! Good inputs of every format, small, made from the samples and by the command itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use crate::run::root;
 use tracewright_hart::timing::Config;
 use tracewright_testkit::perf::{Form, Recording, who};
 
@@ -43,10 +44,6 @@ pub struct Input {
     pub path: String,
     /// Options that it needs.
     pub options: Vec<String>,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn program(name: &str) -> Vec<u8> {

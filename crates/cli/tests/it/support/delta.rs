@@ -1,23 +1,14 @@
 //! Captures with delta trace, and what is in them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
 
+pub use crate::run::{stderr, tracewright};
 use serde_json::Value;
 use tracewright_delta::{Decoder, Item};
 use tracewright_etrace::packet::{Packet, Trap};
 use tracewright_etrace::stream::{Content, Message, Parser};
 use tracewright_input::{Capture, Protocol};
 use tracewright_testkit::riscv::qemu::Folder;
-
-pub fn tracewright(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).current_dir(root).args(arguments).output().unwrap()
-}
-
-pub fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 pub fn number(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
