@@ -13,7 +13,7 @@ use tracewright_testkit::{captures, skip};
 fn every_command_prints_what_its_file_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let bless = std::env::var_os("BLESS").is_some();
-    let mut tests = 0;
+    let (mut tests, mut failures) = (0, Vec::new());
     for entry in root.join("tests/cli").read_dir().unwrap() {
         let path = entry.unwrap().path();
         let file = fs::read_to_string(&path).unwrap();
@@ -34,10 +34,30 @@ fn every_command_prints_what_its_file_says() {
         if bless {
             fs::write(&path, &got).unwrap();
         }
-        assert!(bless || got == file, "{path:?} differs; this is what came out (BLESS=1 accepts it):\n{got}");
+        if !bless && got != file {
+            failures.push(format!("{}\n{}", path.display(), differences(&file, &got)));
+        }
         tests += 1;
     }
     assert!(tests > 0);
+    let count = failures.len();
+    assert!(
+        failures.is_empty(),
+        "{count} of {tests} differ (BLESS=1 accepts them):\n{}",
+        failures.join("\n")
+    );
+}
+
+/// The lines between the parts at the start and the end that are the same.
+fn differences(expected: &str, got: &str) -> String {
+    let (expected, got): (Vec<_>, Vec<_>) = (expected.lines().collect(), got.lines().collect());
+    let before = expected.iter().zip(&got).take_while(|(a, b)| a == b).count();
+    let rests = expected[before..].iter().rev().zip(got[before..].iter().rev());
+    let after = rests.take_while(|(a, b)| a == b).count();
+    let lines = |sign: char, all: &[&str]| -> String {
+        all[before..all.len() - after].iter().map(|line| format!("{sign} {line}\n")).collect()
+    };
+    format!("from line {}\n{}{}", before + 1, lines('-', &expected), lines('+', &got))
 }
 
 /// Text for people fits a terminal of 80 columns.
