@@ -167,7 +167,7 @@ impl ProgramArgs {
     }
 }
 
-/// How much is decoded at most.
+/// Limits of decoding, for every verb that decodes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LimitArgs {
     /// Stop after so many instructions of each source. What was decoded is shown, and the exit status is 1.

@@ -12,7 +12,7 @@ use crate::control;
 use crate::decode::names;
 use crate::filter::{binaries, is_called};
 
-/// How many functions that another is inlined into are named, and how much of each name is shown.
+/// The most callers that a message names for an inlined function, and the most letters of each name.
 const INLINED: usize = 3;
 const LONGEST: usize = 40;
 

@@ -1,12 +1,11 @@
 //! E-Trace captures, as people and scripts make and read them: recorded, encoded, listed, counted, and checked against what ran.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::run::{root, stderr, stdout, tracewright};
+use crate::run::{Place, root, stderr, stdout, tracewright};
 use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
 /// Runs a command that has to go well.
@@ -14,25 +13,6 @@ fn good(arguments: &[&str]) -> String {
     let output = tracewright(arguments);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}{}", stdout(&output), stderr(&output));
     stdout(&output)
-}
-
-/// A folder, and the paths of things in it.
-struct Place {
-    dir: PathBuf,
-    /// Removed when the test is over.
-    _folder: Folder,
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        Self { dir, _folder: folder }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
-    }
 }
 
 /// Options that change what packets there are, and how they lie in the stream.

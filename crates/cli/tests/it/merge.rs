@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::run::tracewright;
+use crate::run::{Place, tracewright};
 use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
 /// Runs a command that ends with a status. Returns what it writes to standard output and error.
@@ -23,25 +22,8 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&ends(0, arguments).0).unwrap()
 }
 
-/// A folder, and the paths of things in it.
-struct Place {
-    dir: PathBuf,
-    /// Removed when the test is over.
-    _folder: Folder,
-}
-
 impl Place {
-    fn new() -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        Self { dir, _folder: folder }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn record(&self, name: &str, program: &str) -> String {
+    fn record_part(&self, name: &str, program: &str) -> String {
         let path = self.path(name);
         let limit = ["--max-instructions", "60000"];
         // It is stopped, which its status says.
@@ -81,7 +63,7 @@ fn functions(diff: &Value, side: usize) -> HashMap<String, u64> {
 #[test]
 fn a_stored_profile_is_as_good_as_its_capture() {
     let place = Place::new();
-    let run = place.record("run", "programs/bin/recursion.elf");
+    let run = place.record_part("run", "programs/bin/recursion.elf");
     let stored = place.profile("run.prof", &run, &[]);
     let autofdo = |of: &str| ends(0, &["profile", of, "--format", "autofdo"]);
     assert_eq!(autofdo(&stored).0, autofdo(&run).0);
@@ -109,7 +91,8 @@ fn a_stored_profile_is_as_good_as_its_capture() {
 #[test]
 fn merged_profiles_add_up_in_any_order() {
     let place = Place::new();
-    let runs = ["recursion", "search"].map(|name| place.record(name, &format!("programs/bin/{name}.elf")));
+    let runs =
+        ["recursion", "search"].map(|name| place.record_part(name, &format!("programs/bin/{name}.elf")));
     let [a, b] = [0, 1].map(|i| place.profile(&format!("{i}.prof"), &runs[i], &[]));
     let sum = |name: &str, of: &[&str]| {
         let path = place.path(name);
@@ -143,7 +126,7 @@ fn merged_profiles_add_up_in_any_order() {
 #[test]
 fn filters_keep_what_they_say() {
     let place = Place::new();
-    let run = place.record("run", "programs/bin/recursion.elf");
+    let run = place.record_part("run", "programs/bin/recursion.elf");
     let stored = place.profile("run.prof", &run, &[]);
     let expected = decoded(&run);
     let all: u64 = expected.values().sum();
@@ -293,7 +276,7 @@ fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
 #[test]
 fn damaged_profiles_are_refused_with_the_offset() {
     let place = Place::new();
-    let run = place.record("run", "programs/bin/recursion.elf");
+    let run = place.record_part("run", "programs/bin/recursion.elf");
     let stored = place.profile("run.prof", &run, &[]);
     let bytes = fs::read(&stored).unwrap();
     let bad = place.path("bad.prof");

@@ -1,36 +1,18 @@
 //! The trace port from the command line: how large the buffer must be, and what a smaller one costs.
 
-use std::path::PathBuf;
 use std::process::Output;
 
-use crate::run::{stderr, tracewright};
+use crate::run::{Place, stderr, tracewright};
 use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
 
-/// A folder that is removed when the test is over.
-struct Place {
-    dir: PathBuf,
-    _folder: Folder,
-}
-
 impl Place {
-    fn new() -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        Self { dir, _folder: folder }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
-    }
-
     /// Records a program through a port; what is said of the port.
-    fn record(&self, program: &str, more: &[&str]) -> Value {
+    fn record_through_port(&self, program: &str, more: &[&str]) -> Value {
         let (dir, log, summary) = (self.path("run"), self.path("run.log"), self.path("summary.json"));
         let mut arguments = vec!["record", "-q", "--protocol", "etrace", "--timing", "tiny", "-o", &dir];
         arguments.extend(["--log", &log, "--summary", &summary]);
@@ -66,12 +48,15 @@ fn the_smallest_buffer_is_exact() {
     for name in PROGRAMS {
         let program = format!("programs/bin/{name}.elf");
         for rate in ["1/4", "3"] {
-            let smallest = number(&place.record(&program, &["--port", rate]), "smallest_buffer_bits");
+            let smallest =
+                number(&place.record_through_port(&program, &["--port", rate]), "smallest_buffer_bits");
             for when_full in ["drop", "stall"] {
                 let run = |bits: u64| {
                     let size = format!("{bits}bits");
-                    let port = place
-                        .record(&program, &["--port", rate, "--buffer", &size, "--when-full", when_full]);
+                    let port = place.record_through_port(
+                        &program,
+                        &["--port", rate, "--buffer", &size, "--when-full", when_full],
+                    );
                     assert_eq!(number(&port, "smallest_buffer_bits"), smallest, "{name} {rate}");
                     let buffer = &port["buffer"];
                     assert_eq!(number(buffer, "bits"), bits);
@@ -94,13 +79,13 @@ fn a_smaller_buffer_costs_what_is_said() {
     for name in PROGRAMS {
         let program = format!("programs/bin/{name}.elf");
         let limit = ["--port", "1/16", "--buffer", "96B", "--when-full"];
-        let port = place.record(&program, &[&limit[..], &["stall"]].concat());
+        let port = place.record_through_port(&program, &[&limit[..], &["stall"]].concat());
         assert!(number(&port["buffer"], "stall_cycles") > 0, "{port}");
         assert!(port["buffer"]["slowdown_percent"].as_f64().unwrap() > 0.0, "{port}");
         let checked = tracewright(&["decode", &place.path("run"), "--check", &place.path("run.log")]);
         assert!(checked.stdout.starts_with(b"equal: "), "{name}: {}", stderr(&checked));
 
-        let port = place.record(&program, &[&limit[..], &["drop"]].concat());
+        let port = place.record_through_port(&program, &[&limit[..], &["drop"]].concat());
         let decoded = place.decode();
         let lost = number(&port["buffer"], "lost_instructions");
         assert!(lost > 0 && number(&port["buffer"], "lost_packets") > 0, "{name}: {port}");

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tracewright_testkit::qemu::Folder;
+
 /// The folder of the repository, in which it runs.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -33,4 +35,18 @@ pub fn stderr(output: &Output) -> String {
 /// A path, as an argument.
 pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
+}
+
+/// A folder that is removed when the test is over, and the paths of things in it. Tests add to it what they record there.
+pub struct Place(Folder);
+
+impl Place {
+    pub fn new() -> Self {
+        Self(Folder::new().unwrap())
+    }
+
+    /// The path of `name` in it, as an argument.
+    pub fn path(&self, name: &str) -> String {
+        text(&self.0.path().join(name)).to_owned()
+    }
 }

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::run::{root, tracewright};
+use crate::run::{Place, root, tracewright};
 use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
 use tracewright_testkit::{captures, skip};
 
 /// Runs a command that has to go well. Programs without an operating system end in an endless loop, of which E-Trace does not tell how often
@@ -21,26 +20,9 @@ fn good(arguments: &[&str]) -> String {
     text
 }
 
-/// A folder, and the paths of things in it.
-struct Place {
-    dir: PathBuf,
-    /// Removed when the test is over.
-    _folder: Folder,
-}
-
 impl Place {
-    fn new() -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        Self { dir, _folder: folder }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
-    }
-
     /// Records a program, with what the machine counted beside it.
-    fn record(&self, program: &str, model: &str, more: &[&str]) -> Machine {
+    fn record_timed(&self, program: &str, model: &str, more: &[&str]) -> Machine {
         let (dir, summary, listing) = (self.path("run"), self.path("summary.json"), self.path("listing"));
         let _ = fs::remove_dir_all(&dir);
         let program = format!("programs/bin/{program}.elf");
@@ -107,7 +89,7 @@ const MODELS: [&str; 4] = ["rocket_like", "cva6_like", "dual_issue", "tiny"];
 fn cycles_are_the_machines() {
     let place = Place::new();
     for (program, model) in ["args", "divides", "traps", "tasks"].into_iter().zip(MODELS) {
-        let machine = place.record(program, model, &["--delta"]);
+        let machine = place.record_timed(program, model, &["--delta"]);
         let ran = machine.ran();
         assert_eq!(ran.len() as u64, machine.instructions(), "{program}");
         // decode: each instruction has its cycle. The last one of a program without an operating system jumps to itself, and
@@ -221,11 +203,11 @@ fn times_tell_no_more_stalls_than_there_were() {
         for bytes in ["8", "4"] {
             let place = Place::new();
             let limit = ["--max-instructions", "100000"];
-            place.record(program, "rocket_like", &[&limit[..], &["--delta"]].concat());
+            place.record_timed(program, "rocket_like", &[&limit[..], &["--delta"]].concat());
             let exact = stalls(&place);
             let timestamps = format!("timestamp_bytes={bytes}");
             let times = ["--option", "notime=0", "--option", &timestamps];
-            place.record(program, "rocket_like", &[&limit[..], &times].concat());
+            place.record_timed(program, "rocket_like", &[&limit[..], &times].concat());
             let told = stalls(&place);
             let (least, all) = (number(&told, "stall_cycles"), number(&exact, "stall_cycles"));
             assert!(told["stall_cycles_are_least"] == true && exact["stall_cycles_are_least"] == false);
@@ -247,7 +229,7 @@ fn planted_waits_are_found() {
     for (program, function) in planted {
         for model in ["rocket_like", "cva6_like"] {
             for clock in clocks {
-                place.record(program, model, clock);
+                place.record_timed(program, model, clock);
                 let stalls = place.stalls();
                 let first = &stalls["functions"][0];
                 assert_eq!(first["function"], function, "{program} {model} {clock:?}");
@@ -264,7 +246,7 @@ fn planted_waits_are_found() {
 #[test]
 fn what_is_not_traced_is_a_loss() {
     let place = Place::new();
-    let machine = place.record("recursion", "rocket_like", &["--delta", "--when", "pc in main"]);
+    let machine = place.record_timed("recursion", "rocket_like", &["--delta", "--when", "pc in main"]);
     let ran = machine.ran();
     let decoded = place.decoded();
     let mut all = ran.iter();
@@ -286,7 +268,7 @@ fn what_is_not_traced_is_a_loss() {
 #[test]
 fn damage_costs_its_own_part() {
     let place = Place::new();
-    let machine = place.record("sort", "cva6_like", &["--delta", "--max-instructions", "60000"]);
+    let machine = place.record_timed("sort", "cva6_like", &["--delta", "--max-instructions", "60000"]);
     let ran = machine.ran();
     let path = Path::new(&place.path("run")).join("delta.bin");
     // Without checksums, which would tell at once.
@@ -324,9 +306,9 @@ fn damage_costs_its_own_part() {
 #[test]
 fn another_runs_delta_trace_is_found_out() {
     let place = Place::new();
-    place.record("recursion", "rocket_like", &["--delta"]);
+    place.record_timed("recursion", "rocket_like", &["--delta"]);
     let other = fs::read(Path::new(&place.path("run")).join("delta.bin")).unwrap();
-    let machine = place.record("sort", "rocket_like", &["--delta", "--max-instructions", "60000"]);
+    let machine = place.record_timed("sort", "rocket_like", &["--delta", "--max-instructions", "60000"]);
     fs::write(Path::new(&place.path("run")).join("delta.bin"), other).unwrap();
     let output = tracewright(&["stalls", &place.path("run"), "--json"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -353,7 +335,7 @@ fn without_a_clock() {
 #[test]
 fn pictures_are_drawn() {
     let place = Place::new();
-    place.record("misses", "rocket_like", &["--delta", "--max-instructions", "200000"]);
+    place.record_timed("misses", "rocket_like", &["--delta", "--max-instructions", "200000"]);
     let (histogram, timeline) = (place.path("h.svg"), place.path("t.svg"));
     good(&["stalls", &place.path("run"), "--histogram", &histogram, "--timeline", &timeline]);
     let source = &place.stalls()["sources"][0];

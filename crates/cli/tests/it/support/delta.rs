@@ -1,36 +1,17 @@
 //! Captures with delta trace, and what is in them.
 
-use std::path::PathBuf;
-
-pub use crate::run::{stderr, tracewright};
+pub use crate::run::{Place, stderr, tracewright};
 use serde_json::Value;
 use tracewright_delta::{Decoder, Item};
 use tracewright_etrace::packet::{Packet, Trap};
 use tracewright_etrace::stream::{Content, Message, Parser};
 use tracewright_input::{Capture, Protocol};
-use tracewright_testkit::riscv::qemu::Folder;
 
 pub fn number(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
 }
 
-/// A folder that is removed when the test is over.
-pub struct Place {
-    dir: PathBuf,
-    _folder: Folder,
-}
-
 impl Place {
-    pub fn new() -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        Self { dir, _folder: folder }
-    }
-
-    pub fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
-    }
-
     /// Records a sample program, or the one with this path, into the folder `run`; what it came to.
     pub fn record(&self, program: &str, more: &[&str]) -> Value {
         let (dir, summary) = (self.path("run"), self.path("summary.json"));
