@@ -62,7 +62,7 @@ impl LinuxArgs {
         }
     }
 
-    /// What is for Linux only means nothing here.
+    /// Refuses options that are for Linux only.
     fn refuse(&self) -> Result<(), Error> {
         let given = [
             ("--root", self.root.is_some()),
@@ -70,12 +70,7 @@ impl LinuxArgs {
             ("--env", !self.environment.is_empty()),
             ("--host-clock", self.host_clock),
         ];
-        match given.into_iter().find(|&(_, given)| given) {
-            Some((option, _)) => Err(Error::Message(format!(
-                "{option} is for Linux programs, and this one runs without (--machine linux, if that is wrong)"
-            ))),
-            None => Ok(()),
-        }
+        refuse(&given, "is for Linux programs, and this one runs without (--machine linux, if that is wrong)")
     }
 }
 
@@ -113,7 +108,7 @@ pub struct BareArgs {
 }
 
 impl BareArgs {
-    /// What is for the bare machine only means nothing here.
+    /// Refuses options that are for the bare machine only.
     fn refuse(&self) -> Result<(), Error> {
         let given = [
             ("--ram", !self.ram.is_empty()),
@@ -123,12 +118,16 @@ impl BareArgs {
             ("--host-files", self.host_files.is_some()),
             ("--interrupt", !self.interrupt.is_empty()),
         ];
-        match given.into_iter().find(|&(_, given)| given) {
-            Some((option, _)) => Err(Error::Message(format!(
-                "{option} is for programs without an operating system, and this one is for Linux (--machine bare, if that is wrong)"
-            ))),
-            None => Ok(()),
-        }
+        let why = "is for programs without an operating system, and this one is for Linux (--machine bare, if that is wrong)";
+        refuse(&given, why)
+    }
+}
+
+/// Fails with the first option that is given: it would mean nothing.
+fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Error> {
+    match options.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Error::Message(format!("{option} {why}"))),
+        None => Ok(()),
     }
 }
 
