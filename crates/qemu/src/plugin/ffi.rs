@@ -50,6 +50,8 @@ pub struct MemoryValue {
 pub const NO_REGISTERS: c_int = 0;
 /// Loads and stores.
 pub const READS_AND_WRITES: c_int = 3;
+/// Neither loads nor stores.
+pub const NO_ACCESSES: c_int = 0;
 /// What QEMU can do by itself where a callback could be: add to a number.
 pub const ADD: c_int = 0;
 

@@ -10,7 +10,7 @@ use tracewright_isa::{may_access, t32};
 use super::arguments::Data;
 use super::callbacks::{on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation};
 use super::count_page;
-use super::ffi::{ADD, Api, Handle, Id, NO_REGISTERS, READS_AND_WRITES, take_text};
+use super::ffi::{ADD, Api, Handle, Id, NO_ACCESSES, NO_REGISTERS, READS_AND_WRITES, take_text};
 use super::instruction_set::instruction_set;
 use super::state::{State, state};
 use crate::format::{LAST_ACCESS, MOST_CODE, Record, TranslationRecord};
@@ -121,10 +121,17 @@ fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u
                 count_checkpoint(state, code.handles[index + 1]);
             }
         }
-        if state.arguments.data != Data::None {
-            for (index, &insn) in code.handles.iter().enumerate() {
-                let index = std::ptr::without_provenance_mut(index);
+        let is_data = state.arguments.data != Data::None;
+        for (index, &insn) in code.handles.iter().enumerate() {
+            let is_counted = accesses.last().is_some_and(|&at| usize::from(at) == last) && index == last;
+            let index = std::ptr::without_provenance_mut(index);
+            if is_data {
                 (api.mem?)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, index);
+            } else if state.counter.is_none() && !is_counted {
+                // Before version 8, QEMU does not forget the callbacks of the last instruction of a translation: the next
+                // helper that accesses memory calls them, also when they are freed. A callback for neither reads nor
+                // writes makes QEMU replace them, and is never called.
+                (api.mem?)(insn, on_access, NO_REGISTERS, NO_ACCESSES, index);
             }
         }
         let mut address = code.start;
