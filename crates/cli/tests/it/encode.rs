@@ -107,7 +107,7 @@ fn opencsd_agrees(seed: u64) -> Result<BTreeSet<Kind>, String> {
     Ok(runs.iter().flat_map(Run::kinds).collect())
 }
 
-/// More than usual: `ENCODE_SEEDS=100-5000 cargo test -p tracewright --test it encode`.
+/// More than usual: `ENCODE_SEEDS=100-5000 cargo test -p tracewright-cli --test it encode`.
 #[test]
 fn opencsd_lists_what_was_executed() {
     if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {

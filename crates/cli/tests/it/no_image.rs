@@ -228,7 +228,7 @@ fn assert_same(got: &[Row], expected: &[Row], what: &str) {
     }
 }
 
-/// More than usual: `NO_IMAGE_SEEDS=1000-3000 cargo test -p tracewright --test it no_image`.
+/// More than usual: `NO_IMAGE_SEEDS=1000-3000 cargo test -p tracewright-cli --test it no_image`.
 #[test]
 fn rows_are_what_was_executed() {
     let seeds = std::env::var("NO_IMAGE_SEEDS").unwrap_or("0-200".into());

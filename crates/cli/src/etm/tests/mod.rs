@@ -185,7 +185,7 @@ fn assert_same(told: &[Element], expected: &[Element], what: &str) {
     }
 }
 
-/// Seeds for random runs. More than usual: `ETM_SEEDS=1000-9000 cargo test -p tracewright etm::`.
+/// Seeds for random runs. More than usual: `ETM_SEEDS=1000-9000 cargo test -p tracewright-cli etm::`.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let Ok(seeds) = std::env::var("ETM_SEEDS") else { return 0..usual };
     let (from, to) = seeds.split_once('-').unwrap();

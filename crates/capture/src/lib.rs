@@ -1,0 +1,1 @@
+//! Make captures: run a program, encode what it executes, write the folder.

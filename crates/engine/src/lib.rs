@@ -1,0 +1,1 @@
+//! From a capture's buffers to packets and elements, on all cores.

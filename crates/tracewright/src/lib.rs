@@ -1,0 +1,1 @@
+//! Read, explain and make processor traces: the library.
