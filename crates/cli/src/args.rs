@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
+use tracewright_engine::Limits;
 use tracewright_etrace::decode::Handler;
 use tracewright_image::Image;
 use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Problem, RawSource, Source, perf};
 
-use crate::decode::part::DecodeLimits;
 use crate::output::Error;
 use crate::profile::open::is_profile;
 
@@ -188,9 +188,9 @@ impl LimitArgs {
         self.max_instructions.is_some() || self.max_memory.is_some()
     }
 
-    pub fn limits(&self) -> DecodeLimits {
-        DecodeLimits {
-            instructions: self.max_instructions.unwrap_or(DecodeLimits::NONE.instructions),
+    pub fn limits(&self) -> Limits {
+        Limits {
+            instructions: self.max_instructions.unwrap_or(Limits::NONE.instructions),
             memory: self.max_memory.unwrap_or(MAX_MEMORY).saturating_mul(1 << 20),
         }
     }

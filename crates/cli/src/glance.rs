@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use tracewright_engine::BufferReader;
 use tracewright_etm::packet::Packet;
 use tracewright_input::{Capture, Protocol};
 
 use crate::output::Error;
-use crate::reader::{self, Found, Input, Visitor};
+use crate::reader::{self, Found, Visitor};
 
 /// Returns which ETMv4 and ETE sources among `candidates` (their numbers in the capture) have packets that `is_it` accepts. Reads
 /// until each of them had one, or to the end; pipes are left alone.
@@ -24,7 +25,7 @@ pub fn sources_with(
         let wanted = buffer.sources.iter().filter(|source| look.left.contains(source));
         let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].id()).collect();
         if !ids.is_empty() {
-            let input = Input::open(buffer, &capture.checksums)?;
+            let input = BufferReader::open(buffer, &capture.checksums, &|_| {})?;
             reader::read(capture, buffer, input, options, &|id| ids.contains(&id), &mut look)?;
         }
     }

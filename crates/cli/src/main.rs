@@ -18,7 +18,6 @@ mod funnel;
 mod glance;
 mod images;
 mod info;
-mod input;
 mod line;
 mod log;
 mod merge;

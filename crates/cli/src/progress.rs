@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracewright_core::text::Printable;
+use tracewright_input::Buffer;
 
 /// Below this a bar would only flash.
 const WORTH_IT: u64 = 32 << 20;
@@ -19,6 +20,11 @@ pub fn bar(len: u64, what: &str) -> ProgressBar {
     bar.set_message(Printable(what).to_string());
     bar.enable_steady_tick(Duration::from_millis(200));
     style.map_or(bar.clone(), |style| bar.with_style(style))
+}
+
+/// A bar over the bytes of a buffer.
+pub fn of(buffer: &Buffer) -> ProgressBar {
+    bar(buffer.bytes().unwrap_or(0), &buffer.path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// A line for work of which nobody knows how much it is.

@@ -1,24 +1,15 @@
 //! From a capture's buffers to packets.
 
 use tracewright_core::TraceId;
+use tracewright_engine::{BufferReader, Place};
 use tracewright_etm::packet::{Packet, Parser, Resync, Sink};
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run};
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
-pub use crate::input::Input;
 use crate::output::{Error, report};
 
 /// Bytes gathered of a source before they are parsed, where order does not matter.
 const GATHER: usize = 1 << 16;
-
-/// Where a packet began.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Offset in the file.
-    pub offset: u64,
-    /// What OpenCSD's tools print as `Idx`.
-    pub opencsd_index: u64,
-}
 
 /// What takes a buffer's packets, in the order in which they end in the file.
 pub trait Visitor {
@@ -76,11 +67,6 @@ pub struct Options {
     pub unordered: bool,
 }
 
-/// Whether bytes were lost inside a stream. That it starts in the middle of something is normal.
-pub fn is_damage(lost: &Lost) -> bool {
-    !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource)
-}
-
 /// What reading a buffer came to.
 #[derive(Debug)]
 pub struct Summary {
@@ -94,7 +80,7 @@ pub struct Summary {
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
-    mut input: Input<'_>,
+    mut input: BufferReader<'_>,
     options: Options,
     wants: &dyn Fn(TraceId) -> bool,
     visitor: &mut impl Visitor,
@@ -131,7 +117,7 @@ pub fn read(
         })?;
         deframer.finish(&mut lanes);
     }
-    let faults = input.take_faults();
+    let faults = input.take_faults().iter().map(ToString::to_string).collect();
     Ok(lanes.finish(capture, buffer, bytes, faults))
 }
 

@@ -1,1 +1,42 @@
-//! From a capture's buffers to packets and elements, on all cores.
+//! From a capture's buffers to packets and elements, on all cores: one pipeline for every packing and every protocol.
+//!
+//! An [`Engine`] decodes a buffer of a capture ([`Request`]) and gives what ran to a [`Consumer`], whose result comes back in
+//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A protocol is what implements [`Protocol`]; two are
+//! there from the start, others are added with [`register`].
+//!
+//! * `reader`: the bytes of a buffer; `incoming`: one lane a source, taken out of their packing; `lane`: a window of them.
+//! * `protocol`: what a protocol must tell; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
+//! * `sink`: what takes elements from decoders, in batches; `delivery`: from batches to a consumer; `consumer`: what that is.
+//! * `segment`: decoding a part of a stream; `pipeline`: all streams of a buffer; `decode`: from a request to what it came to.
+
+mod consumer;
+mod decode;
+mod delivery;
+mod etm;
+mod etrace;
+mod incoming;
+mod lane;
+mod limits;
+mod pipeline;
+mod place;
+mod problem;
+mod protocol;
+mod reader;
+mod segment;
+mod sink;
+mod source;
+mod stream;
+mod tally;
+
+pub use consumer::{At, Blocks, Consumer};
+pub use decode::{Decoded, Doubt, Engine, Request};
+pub use incoming::is_damage;
+pub use limits::{Limit, Limits, Range};
+pub use place::Place;
+pub use problem::{Error, Fault, Named, Problem};
+pub use protocol::{Decoder, Options, Protocol, register};
+pub use reader::{BufferReader, Progress};
+pub use sink::Mode;
+pub use source::Source;
+pub use stream::Feed;
+pub use tally::{Reason, Tally};

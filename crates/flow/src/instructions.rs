@@ -1,4 +1,6 @@
-use tracewright_core::{Block, Class, Flow, MemorySpace};
+use std::ops::Range;
+
+use tracewright_core::{Block, Class, Ended, Flow, MemorySpace};
 use tracewright_image::{Image, UNKNOWN_TARGET};
 use tracewright_isa::ItState;
 
@@ -52,4 +54,31 @@ impl Iterator for Instructions<'_> {
         let target = is_told.then_some(found.target);
         Some(InBlock { address, bytes, len: found.len, class: found.class, target })
     }
+}
+
+/// Returns the part of a block that holds the instructions with numbers `inside`; `None` if there are none.
+#[inline]
+#[must_use]
+pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Option<Block> {
+    match inside {
+        _ if inside.is_empty() => None,
+        _ if *inside == (0..block.count) => Some(*block),
+        _ => Some(cut_at(image, space, block, inside)),
+    }
+}
+
+#[cold]
+fn cut_at(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Block {
+    let mut part = *block;
+    for (at, instruction) in (0..block.count).zip(Instructions::new(image, space, block)) {
+        if at == inside.start {
+            part.start = instruction.address;
+        }
+        if at + 1 == inside.end && inside.end < block.count {
+            part.end = instruction.address.wrapping_add(instruction.len.into());
+            (part.last_len, part.class, part.ended) = (instruction.len, instruction.class, Ended::Cut);
+        }
+    }
+    part.count = inside.end.min(block.count).saturating_sub(inside.start);
+    part
 }

@@ -26,7 +26,7 @@ pub use calls::Calls;
 pub use counts::{Counts, Profile, Where};
 pub use edges::Edge;
 pub use graph::Graph;
-pub use instructions::{InBlock, Instructions};
+pub use instructions::{InBlock, Instructions, cut};
 pub use leaps::Leap;
 pub use node::{Node, NodeId, Stop};
 pub use paths::{Branches, End};

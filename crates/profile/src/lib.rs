@@ -47,4 +47,4 @@ pub use places::{Places, Span};
 pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};
 pub use timeline::{Cell, Timeline};
-pub use window::{Gate, Window, cut};
+pub use window::{Gate, Window};

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use tracewright_core::{Block, Element, Ended, MemorySpace, Stamp};
-use tracewright_flow::Instructions;
-use tracewright_image::Image;
+use tracewright_core::{Element, Stamp};
 
 use crate::clock::{Kind, Told};
 
@@ -151,33 +149,6 @@ impl Gate {
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
-}
-
-/// The part of a block with these instructions; `None` if there are none.
-#[inline]
-#[must_use]
-pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Option<Block> {
-    match inside {
-        _ if inside.is_empty() => None,
-        _ if *inside == (0..block.count) => Some(*block),
-        _ => Some(cut_at(image, space, block, inside)),
-    }
-}
-
-#[cold]
-fn cut_at(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Block {
-    let mut part = *block;
-    for (at, instruction) in (0..block.count).zip(Instructions::new(image, space, block)) {
-        if at == inside.start {
-            part.start = instruction.address;
-        }
-        if at + 1 == inside.end && inside.end < block.count {
-            part.end = instruction.address.wrapping_add(instruction.len.into());
-            (part.last_len, part.class, part.ended) = (instruction.len, instruction.class, Ended::Cut);
-        }
-    }
-    part.count = inside.end.min(block.count).saturating_sub(inside.start);
-    part
 }
 
 #[cfg(test)]

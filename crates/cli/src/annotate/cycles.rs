@@ -9,7 +9,7 @@ use tracewright_profile::{Cost, Profile};
 
 use super::function::Function;
 use crate::args::{ProgramArgs, SelectArgs};
-use crate::decode;
+use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::output::Error;
 use crate::profile::open::Decoded;
@@ -28,10 +28,12 @@ impl Cycles {
         let Decoded { capture, image, .. } = decoded;
         let window = filter.window()?;
         // What is wrong with the trace was said the first time.
-        let gather = Gather::<true>::new(decoded.clocks(), &window);
-        let (_, errors) = decode::within(capture, image, (select, program), &gather, filter.extent(), 1)?;
+        let gather = Gather { clocks: decoded.clocks(), window: &window, again: true };
+        let (asked, extent) = ((select, program), filter.extent());
+        let within = Within { capture, image, asked, extent, jobs: 1, again: true };
+        let (sources, _, errors) = within.decode(&gather)?;
         let mut all = Vec::new();
-        for stalls in gather.finish().iter().filter_map(|source| source.stalls.as_ref()) {
+        for stalls in sources.iter().filter_map(|source| source.stalls.as_ref()) {
             for (block, space, _, costs) in stalls.costs.blocks() {
                 let instructions = Instructions::new(image, space, block).take(block.count as usize);
                 all.extend(instructions.zip(costs).map(|(at, cost)| (at.address, space, cost)));

@@ -8,18 +8,16 @@ mod expected;
 mod item;
 mod report;
 
-use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use tracewright_core::{Element, Isa};
+use tracewright_engine::{At, Consumer};
 use tracewright_image::Image;
 use tracewright_isa::riscv::len;
 
 pub use self::compare::{Compare, Equal, Log, Parted};
 pub use self::expected::{Expected, Knows};
-use self::item::LEN;
 pub use self::item::{Item, Told};
-use crate::decode::part::{At, Print};
-use crate::line::Line;
 use crate::log::bits;
 
 /// Makes records of what a decoder tells, for a [`Checker`].
@@ -28,27 +26,33 @@ pub struct Records {
     pub is_arm: bool,
 }
 
-impl Print for Records {
-    const LISTS: bool = true;
+impl Consumer for Records {
     type State = ();
+    type Output = Vec<Told>;
 
-    fn element(&self, _: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, _: &mut (), records: &mut Vec<Told>, at: &At<'_>, element: &Element) {
         if let Some(item) = Item::of(element, self.is_arm) {
-            line.append(&Told { offset: at.place.offset, item }.to_bytes());
+            records.push(Told { offset: at.place.offset, item });
         }
     }
-}
 
-/// The records in `bytes`.
-pub fn records(bytes: &[u8]) -> impl Iterator<Item = Told> {
-    bytes.as_chunks::<LEN>().0.iter().map(Told::from_bytes)
+    fn len(&self, records: &Vec<Told>) -> usize {
+        records.len()
+    }
+
+    fn size(&self, records: &Vec<Told>) -> usize {
+        size_of_val(&records[..])
+    }
+
+    fn clear(&self, records: &mut Vec<Told>) {
+        records.clear();
+    }
 }
 
 /// Items of the trace that are shown after the place where they part.
 const AFTER: usize = 3;
 
-/// Takes records and compares what they say with what is expected. After a difference it wants a few more, to show them, and
-/// then fails.
+/// Takes records and compares what they say with what is expected. After a difference it wants a few more, to show them.
 pub struct Checker<'a> {
     compare: Compare<Expected>,
     image: &'a Image,
@@ -80,12 +84,18 @@ impl<'a> Checker<'a> {
         Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0 }
     }
 
-    /// Whether a difference was found: decoding need not go on.
-    pub fn is_done(&self) -> bool {
-        self.parted.is_some() && self.after.len() >= AFTER
+    /// Compares records. Returns `Break` after a difference: decoding need not go on.
+    pub fn take(&mut self, records: &[Told]) -> ControlFlow<()> {
+        for told in records {
+            if self.parted.is_some() && self.after.len() >= AFTER {
+                return ControlFlow::Break(());
+            }
+            self.record(told);
+        }
+        ControlFlow::Continue(())
     }
 
-    fn take(&mut self, told: &Told) {
+    fn record(&mut self, told: &Told) {
         self.last_offset = told.offset;
         if self.parted.is_some() {
             self.after.push(told.item);
@@ -119,25 +129,6 @@ impl<'a> Checker<'a> {
         let equal = self.compare.equal;
         let log_error = self.compare.into_log().error;
         Checked { equal, parted: self.parted, shown, is_arm: self.isa.is_arm(), log_error }
-    }
-}
-
-impl Write for Checker<'_> {
-    /// Takes whole records.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (records, rest) = bytes.as_chunks::<LEN>();
-        debug_assert!(rest.is_empty(), "records are written whole");
-        for record in records {
-            if self.is_done() {
-                return Err(io::Error::other("the trace and the log part"));
-            }
-            self.take(&Told::from_bytes(record));
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
-//! Blocks run again and again: what is printed of one is made once.
+//! Blocks run again and again: the text of each is made once.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, MemorySpace};
 
@@ -10,31 +10,42 @@ use crate::line::Line;
 /// Bytes kept for each thread.
 const MOST: usize = 4 << 20;
 
-thread_local! {
-    static BODIES: RefCell<Bodies> = RefCell::default();
-}
+/// Texts of blocks, for each thread.
+pub struct Bodies(Vec<Mutex<Texts>>);
 
 #[derive(Default)]
-struct Bodies {
+struct Texts {
     texts: HashMap<(Block, MemorySpace), Box<[u8]>>,
     len: usize,
 }
 
-/// Calls `f` with the text that `make` makes of a block, or has made of it before. A program prints in one way only, so that
-/// `make` is always the same.
-pub fn with(block: &Block, space: MemorySpace, make: impl FnOnce(&mut Line), f: impl FnOnce(&[u8])) {
-    BODIES.with_borrow_mut(|bodies| {
-        if let Some(text) = bodies.texts.get(&(*block, space)) {
+impl Bodies {
+    /// Creates a cache for so many threads.
+    pub fn new(threads: usize) -> Self {
+        Self((0..=threads.max(1)).map(|_| Mutex::default()).collect())
+    }
+
+    /// Calls `f` with the text that `make` makes of a block, or has made of it before. `make` must be the same each time.
+    pub fn with(
+        &self,
+        block: &Block,
+        space: MemorySpace,
+        make: impl FnOnce(&mut Line),
+        f: impl FnOnce(&[u8]),
+    ) {
+        let thread = rayon::current_thread_index().unwrap_or(0) % self.0.len();
+        let mut cache = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = cache.texts.get(&(*block, space)) {
             return f(text);
         }
         let mut line = Line::default();
         make(&mut line);
         let text: Box<[u8]> = line.bytes().into();
-        if bodies.len + text.len() > MOST {
-            *bodies = Bodies::default();
+        if cache.len + text.len() > MOST {
+            *cache = Texts::default();
         }
         f(&text);
-        bodies.len += text.len() + size_of::<(Block, MemorySpace, Box<[u8]>)>();
-        bodies.texts.insert((*block, space), text);
-    });
+        cache.len += text.len() + size_of::<(Block, MemorySpace, Box<[u8]>)>();
+        cache.texts.insert((*block, space), text);
+    }
 }

@@ -1,110 +1,109 @@
 //! `decode --check`: what a trace tells beside what a log says.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracewright_core::Isa;
 use tracewright_etrace::Params;
 use tracewright_hart::log::Kind;
+use tracewright_image::Image;
 use tracewright_input::{Protocol as SourceProtocol, Source};
 use tracewright_isa::riscv::Xlen;
 
-use super::part::Tally;
-use super::protocol::Protocol;
-use super::{All, What, summary};
+use super::{BufferDecode, Opts, summary};
 use crate::check::{self, Checker, Expected, Knows, Records};
 use crate::log::Log;
 use crate::output::{Error, Form, report, write};
 use crate::retirement;
 
-impl All<'_> {
-    /// Compares the sources of a buffer with a log. Returns how many things were wrong: none if they are equal.
-    pub(super) fn check<T: Protocol>(&self, what: &What<'_, T>, path: &Path) -> Result<u64, Error> {
-        let sources: Vec<_> = what.sources().map(|source| (source.clone(), source.number())).collect();
-        if sources.is_empty() {
-            return Err(self.failed("no source can be read: there is nothing to check"));
-        }
-        if !retirement::is_log(path) {
-            let [(source, _)] = &sources[..] else {
-                return Err(self.failed("--check compares one source: say which with --id"));
-            };
-            return self.check_source(what, source, None, path);
-        }
-        let mut errors = 0;
-        for (source, number) in &sources {
-            // Of an Arm core's trace, the core is the thread.
-            let core = source.core.as_ref().map(|(name, _)| name.as_str());
-            let thread = retirement::thread_of(&source.name).or(core.and_then(retirement::thread_of));
-            let Some(thread) = thread else {
-                let message = format!("{}: not a thread of the log: its name is not threadN", source.name);
-                return Err(self.failed(&message));
-            };
-            let wants = |id: u16| Some(id) == *number;
-            let what: What<'_, T> = What { wants: &wants, ..*what };
-            errors += self.check_source(&what, source, Some(thread), path)?;
-            self.checked.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-        }
-        Ok(errors)
+/// Compares the sources of a buffer with a log. Returns how many things were wrong: none if they are equal. Adds the threads of the
+/// log that were compared to `checked`.
+pub(super) fn check(
+    decode: &BufferDecode<'_>,
+    image: &Arc<Image>,
+    opts: &Opts,
+    path: &Path,
+    checked: &mut Vec<u32>,
+) -> Result<u64, Error> {
+    let failed = |why: &str| Error::Message(format!("{}: {why}", decode.buffer.name));
+    let sources: Vec<_> = decode.sources().collect();
+    if sources.is_empty() {
+        return Err(failed("no source can be read: there is nothing to check"));
     }
+    if !retirement::is_log(path) {
+        let [source] = sources[..] else {
+            return Err(failed("--check compares one source: say which with --id"));
+        };
+        return check_source(decode, image, opts, (source, None), path);
+    }
+    let mut errors = 0;
+    for source in sources {
+        // Of an Arm core's trace, the core is the thread.
+        let core = source.core.as_ref().map(|(name, _)| name.as_str());
+        let thread = retirement::thread_of(&source.name).or(core.and_then(retirement::thread_of));
+        let Some(thread) = thread else {
+            let message = format!("{}: not a thread of the log: its name is not threadN", source.name);
+            return Err(failed(&message));
+        };
+        let wants = |id: u16| Some(id) == source.number();
+        let decode = BufferDecode { wants: &wants, ..*decode };
+        errors += check_source(&decode, image, opts, (source, Some(thread)), path)?;
+        checked.push(thread);
+    }
+    Ok(errors)
+}
 
-    fn failed(&self, why: &str) -> Error {
-        Error::Message(format!("{}: {why}", self.buffer.name))
+/// Compares the one source that is wanted, with a thread of the log if that tells them apart.
+fn check_source(
+    decode: &BufferDecode<'_>,
+    image: &Arc<Image>,
+    opts: &Opts,
+    (source, thread): (&Source, Option<u32>),
+    path: &Path,
+) -> Result<u64, Error> {
+    let mut log = Log::open(path)?;
+    if let Some(thread) = thread {
+        log.set_thread(thread)?;
     }
-
-    /// Compares the one source that is wanted, with a thread of the log if that tells them apart.
-    fn check_source<T: Protocol>(
-        &self,
-        what: &What<'_, T>,
-        source: &Source,
-        thread: Option<u32>,
-        path: &Path,
-    ) -> Result<u64, Error> {
-        let mut log = Log::open(path)?;
-        if let Some(thread) = thread {
-            log.set_thread(thread)?;
-        }
-        let isa = isa(source, &log, path)?;
-        let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-        let (kind, values) = match log.kind() {
-            Kind::Qemu => (check::Log::NoTraps, false),
-            Kind::Rvfi | Kind::Retirement => (check::Log::Traps, false),
-            Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
-        };
-        let image = Arc::clone(self.image);
-        let context = match &source.protocol {
-            SourceProtocol::Etrace(source) => context_mask(&source.config.params),
-            _ => u32::MAX.into(),
-        };
-        // Others tell an atomic operation as a load and a store, or leave out values.
-        let data = log.kind() == Kind::Own;
-        let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
-        let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1);
-        let mut checker = Checker::new(expected, kind, self.image, isa);
-        let mut stopped = Tally::default();
-        let decoded = what.decode_into(&Records { is_arm: isa.is_arm() }, "", &mut checker, &mut stopped);
-        let is_whole = decoded.is_ok();
-        let errors = match decoded {
-            // What the trace leaves open is compared, too.
-            Ok(errors) => errors - stopped.unknown_paths,
-            Err(_) if checker.is_done() => 0,
-            Err(error) => return Err(error),
-        };
-        let checked = checker.finish(self.opts.check_prefix);
-        let name = thread.map(retirement::source_name);
-        let text = match (self.opts.json, &name) {
-            (true, name) => checked.json(name.as_deref()),
-            (false, Some(name)) => format!("{name}: {}", checked.text()),
-            (false, None) => checked.text(),
-        };
-        write("-".as_ref(), Form::json_if(self.opts.json), text.as_bytes(), false)?;
-        if let (Some((offset, _)), false) = (checked.parted, is_whole) {
-            summary::report_until(&self.buffer.name, &stopped, self.image, offset);
-        }
-        if let Some(error) = &checked.log_error {
-            report(&format!("{}: {error}", path.display()));
-        }
-        Ok(errors.max(u64::from(!checked.is_equal())))
+    let isa = isa(source, &log, path)?;
+    let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+    let (kind, values) = match log.kind() {
+        Kind::Qemu => (check::Log::NoTraps, false),
+        Kind::Rvfi | Kind::Retirement => (check::Log::Traps, false),
+        Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
+    };
+    let shared = Arc::clone(image);
+    let context = match &source.protocol {
+        SourceProtocol::Etrace(source) => context_mask(&source.config.params),
+        _ => u32::MAX.into(),
+    };
+    // Others tell an atomic operation as a load and a store, or leave out values.
+    let data = log.kind() == Kind::Own;
+    let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
+    let expected = Expected::new(knows, move |items| log.read(xlen, &shared, items).1);
+    let mut checker = Checker::new(expected, kind, image, isa);
+    let records = Records { is_arm: isa.is_arm() };
+    let decoded = decode.decode(&records, |records, range| checker.take(&records[range]))?;
+    let errors = match decoded.is_stopped {
+        true => 0,
+        // What the trace leaves open is compared, too.
+        false => decode.report(&decoded) - decoded.tally.unknown_paths,
+    };
+    let checked = checker.finish(opts.check_prefix);
+    let name = thread.map(retirement::source_name);
+    let text = match (opts.json, &name) {
+        (true, name) => checked.json(name.as_deref()),
+        (false, Some(name)) => format!("{name}: {}", checked.text()),
+        (false, None) => checked.text(),
+    };
+    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
+    if let (Some((offset, _)), true) = (checked.parted, decoded.is_stopped) {
+        summary::report_until(&decode.buffer.name, &decoded.tally, decode.image, offset);
     }
+    if let Some(error) = &checked.log_error {
+        report(&format!("{}: {error}", path.display()));
+    }
+    Ok(errors.max(u64::from(!checked.is_equal())))
 }
 
 /// The bits of a context that a source tells.

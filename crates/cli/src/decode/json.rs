@@ -3,10 +3,11 @@ use std::fmt::Write as _;
 use tracewright_core::{Block, Element, Ended, Exception, Transaction};
 use tracewright_flow::Instructions;
 
-use super::part::{At, Print};
-use super::source::Source;
+use tracewright_engine::{At, Consumer, Source};
+
+use super::bodies::Bodies;
 use super::text::{Detail, exception_name};
-use super::{bodies, cycles, disassembly, words};
+use super::{cycles, disassembly, words};
 use crate::clocks::Clocks;
 use crate::line::Line;
 
@@ -17,11 +18,12 @@ pub struct Json<'a> {
     pub detail: Detail,
     /// Instructions have a cycle, then.
     pub clocks: Option<&'a Clocks>,
+    pub bodies: Bodies,
 }
 
-impl<'a> Print for Json<'a> {
-    const LISTS: bool = true;
+impl<'a> Consumer for Json<'a> {
     type State = cycles::State<'a>;
+    type Output = Line;
 
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
         let stamps = state.take(self.clocks, at.source.index, element).unwrap_or_default();
@@ -35,7 +37,7 @@ impl<'a> Print for Json<'a> {
                         line.text("}\n");
                     }
                 };
-                bodies::with(block, at.space, make, |text| {
+                self.bodies.with(block, at.space, make, |text| {
                     let mut stamps = stamps.iter();
                     for body in text.split_inclusive(|&byte| byte == b'\n') {
                         self.head(line, at);
@@ -62,8 +64,21 @@ impl<'a> Print for Json<'a> {
         state.end(at.source.id);
     }
 
+    /// Cycles are summed up from the beginning.
+    fn in_order(&self) -> bool {
+        self.clocks.is_some()
+    }
+
     fn needs_all(&self) -> bool {
         self.clocks.is_some()
+    }
+
+    fn len(&self, line: &Line) -> usize {
+        line.bytes().len()
+    }
+
+    fn clear(&self, line: &mut Line) {
+        line.clear();
     }
 }
 
@@ -181,7 +196,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             write!(line, r#","kind":"timestamp","timestamp":"{value:#x}""#)?;
             number(line, "cycles", *cycles)?;
             // On the clock of all that the recorder tells.
-            match at.source.time {
+            match at.source.of.time {
                 Some(time) => write!(line, r#","nanoseconds":{}"#, time.nanoseconds(*value)),
                 None => Ok(()),
             }

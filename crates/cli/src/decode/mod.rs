@@ -1,58 +1,42 @@
 //! `tracewright decode`: every instruction that ran.
 
-mod bodies;
+pub mod bodies;
 mod check;
 mod cycles;
 pub mod disassembly;
-mod engine;
-mod etm;
-mod etrace;
-mod incoming;
 mod json;
-mod lane;
 pub mod names;
 mod opencsd;
-pub mod part;
-mod protocol;
 mod rows;
-mod segment;
-pub mod source;
 mod summary;
 pub mod text;
 pub mod words;
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tracewright_etm::decode;
-use tracewright_etm::packet::Resync;
+use tracewright_core::Element;
+use tracewright_engine::{
+    At, Blocks, Consumer, Decoded, Engine, Limit, Limits, Options, Problem, Range, Request, Tally,
+};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture, EtraceSource, Source};
+use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 
-use self::engine::{Engine, Plan};
-use self::etm::Etm;
-use self::etrace::Etrace;
-use self::incoming::{Incoming, Reading, format};
+use self::bodies::Bodies;
 use self::json::Json;
-use self::lane::{Lane, Lanes};
 use self::opencsd::OpenCsd;
-use self::part::{DecodeLimits, Limit, Print, Range, Tally, Totals};
-use self::protocol::Protocol;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::etrace::ends_inside;
 use crate::images;
+use crate::line::Line;
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
 use crate::packets::report_unread;
-use crate::reader::Input;
-
-/// Bytes read before --from, to be synchronised there, and beyond --to: a packet that begins before it may be committed
-/// later.
-const LEAD: u64 = 1 << 20;
+use crate::progress;
 
 /// Show every instruction that ran.
 ///
@@ -186,376 +170,229 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let opencsd = opts.style == Some(Style::Opencsd);
     let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
     outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, Clocks::outcome));
-    let jobs = match opts.jobs {
-        // Cycles are summed up from the beginning.
-        _ if opts.no_image || clocks.is_some() => 1,
-        jobs => opts.limits.limits().jobs(number_of(jobs)),
-    };
-    let range = Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) };
-    let threads = threads(jobs)?;
-    let mut errors = 0;
     let wants = |id: u16| opts.select.wants_number(id);
-    let checked = Mutex::new(Vec::new());
+    let options = Options {
+        like_opencsd: opencsd,
+        split_source_walks: opts.src_addr_n,
+        no_image: opts.no_image,
+        handlers: opts.program.handlers(),
+    };
+    let (mut errors, mut checked) = (0, Vec::new());
+    let engine = Engine::new(opts.jobs.into())?;
     for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
-        let all = All {
-            opts,
+        let decode = BufferDecode {
+            engine: &engine,
             capture: &capture,
             buffer,
             image: &image,
             wants: &wants,
-            jobs,
-            clocks: clocks.as_ref(),
-            range,
-            checked: &checked,
+            options: &options,
+            range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
+            limits: opts.limits.limits(),
+            accept_mismatch: !opts.summary || opts.program.accept_mismatch,
+            again: false,
         };
-        errors += threads.install(|| match buffer.format {
-            BufferFormat::Etrace => all.etrace(),
-            _ => all.etm(index > 0),
-        })?;
+        errors += match &opts.check {
+            Some(log) => check::check(&decode, &image, opts, log, &mut checked)?,
+            None => decode.show(opts, clocks.as_ref(), index > 0)?,
+        };
     }
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
-        errors += check::unchecked(log, &checked.into_inner().unwrap_or_default())?;
+        errors += check::unchecked(log, &checked)?;
     }
     outcome = outcome.and(images::report_left_out(&image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// So many threads as are asked for; 0: one for each core.
-pub fn number_of(jobs: u16) -> usize {
-    match jobs {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        jobs => jobs.into(),
-    }
+/// Which part of a capture a verb decodes, and how.
+pub struct Within<'a> {
+    pub capture: &'a Capture,
+    pub image: &'a Image,
+    pub asked: (&'a SelectArgs, &'a ProgramArgs),
+    pub extent: (Range, Limits),
+    /// Number of threads; 0 for one each core.
+    pub jobs: usize,
+    /// Set when the capture has been decoded before, so that problems are not reported twice.
+    pub again: bool,
 }
 
-fn threads(jobs: usize) -> Result<rayon::ThreadPool, Error> {
-    // One more than decode reads what comes next, unless all is to be one thread.
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs + usize::from(jobs > 1)).build();
-    threads.map_err(|error| Error::Message(format!("cannot start {jobs} threads: {error}")))
-}
-
-/// Decodes what is wanted of a capture, as far as the limits allow, with `jobs` threads, and gives it to `print`, which writes
-/// nothing. Use more than one only if `print` keeps no state between elements. Returns totals and how many things were wrong.
-pub fn within<P: Print>(
-    capture: &Capture,
-    image: &Image,
-    (select, program): (&SelectArgs, &ProgramArgs),
-    print: &P,
-    (range, limits): (Range, DecodeLimits),
-    jobs: usize,
-) -> Result<(Tally, u64), Error> {
-    let jobs = limits.jobs(jobs);
-    let threads = threads(jobs)?;
-    let wants = |id: u16| select.wants_number(id);
-    let (mut all, mut errors) = (Tally::default(), 0);
-    let accept_mismatch = program.accept_mismatch;
-    for buffer in select.buffers(capture, false)? {
-        let (out, tally) = (&mut std::io::sink(), &mut Tally::default());
-        errors += if buffer.format == BufferFormat::Etrace {
-            let options = etrace::Options { handlers: program.handlers() };
-            let plan = Plan { options, range, limits, jobs };
-            let what = What::<Etrace> {
+impl Within<'_> {
+    /// Decodes all buffers that are wanted and reports what is wrong with them. Returns what `consumer` made of each, the totals, and how
+    /// many things were wrong.
+    pub fn decode<C: Consumer>(&self, consumer: &C) -> Result<(C::Output, Tally, u64), Error> {
+        let Self { capture, image, asked: (select, program), extent: (range, limits), jobs, again } = *self;
+        let engine = Engine::new(jobs)?;
+        let wants = |id: u16| select.wants_number(id);
+        let options = Options { handlers: program.handlers(), ..Options::default() };
+        let (mut all, mut tally, mut errors) = (C::Output::default(), Tally::default(), 0);
+        for buffer in select.buffers(capture, false)? {
+            let decode = BufferDecode {
+                engine: &engine,
                 capture,
                 buffer,
                 image,
                 wants: &wants,
-                plan,
-                no_image: false,
-                accept_mismatch,
+                options: &options,
+                range,
+                limits,
+                accept_mismatch: program.accept_mismatch,
+                again,
             };
-            threads.install(|| what.decode_into(print, "", out, tally))?
-        } else {
-            let options = etm::Options { decode: decode::Options::default(), resync: Resync::NextAsync };
-            let plan = Plan { options, range, limits, jobs };
-            let what =
-                What::<Etm> { capture, buffer, image, wants: &wants, plan, no_image: false, accept_mismatch };
-            threads.install(|| what.decode_into(print, "", out, tally))?
-        };
-        all += tally;
+            let decoded = decode.decode(consumer, |_, _| ControlFlow::Continue(()))?;
+            errors += decode.report(&decoded);
+            tally += &decoded.tally;
+            consumer.merge(&mut all, decoded.output);
+        }
+        Ok((all, tally, errors))
     }
-    Ok((all, errors))
 }
 
-/// A buffer to decode, and all that is known of it.
-struct All<'a> {
-    opts: &'a Opts,
+/// A buffer to decode, and how.
+#[derive(Clone, Copy)]
+struct BufferDecode<'a> {
+    engine: &'a Engine,
     capture: &'a Capture,
     buffer: &'a Buffer,
-    image: &'a Arc<Image>,
+    image: &'a Image,
     wants: &'a (dyn Fn(u16) -> bool + Sync),
-    jobs: usize,
-    /// What tells the cycles of instructions, if these are shown.
-    clocks: Option<&'a Clocks>,
+    options: &'a Options,
     range: Range,
-    /// Threads of the log that were compared.
-    checked: &'a Mutex<Vec<u32>>,
+    limits: Limits,
+    /// Whether to go on where the program does not explain the trace.
+    accept_mismatch: bool,
+    again: bool,
 }
 
-impl All<'_> {
-    fn what<T: Protocol>(&self, options: T::Options) -> What<'_, T> {
-        let Self { opts, capture, buffer, image, wants, jobs, range, .. } = *self;
-        let limits = opts.limits.limits();
-        let plan = Plan { options, range, limits, jobs };
-        let accept_mismatch = opts.program.accept_mismatch;
-        What { capture, buffer, image, wants, plan, no_image: opts.no_image, accept_mismatch }
+/// Counts instructions and blocks, and nothing else.
+struct Totals;
+
+impl Consumer for Totals {
+    const BLOCKS: Blocks = Blocks::Summed;
+    type State = ();
+    type Output = ();
+
+    fn element(&self, _: &mut (), _: &mut (), _: &At<'_>, _: &Element) {}
+}
+
+impl BufferDecode<'_> {
+    /// Decodes the buffer.
+    fn decode<C: Consumer>(
+        &self,
+        consumer: &C,
+        take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
+    ) -> Result<Decoded<C::Output>, Error> {
+        let Self { capture, buffer, image, wants, options, range, limits, .. } = *self;
+        let bar = progress::of(buffer);
+        let request = Request {
+            capture,
+            buffer,
+            bytes: None,
+            image,
+            wants,
+            options,
+            range,
+            limits,
+            refuse_mismatch: !self.accept_mismatch,
+            progress: &|bytes| bar.inc(bytes),
+        };
+        let decoded = self.engine.decode(&request, consumer, take);
+        bar.finish_and_clear();
+        decoded.map_err(|error| match error {
+            tracewright_engine::Error::WrongProgram(doubts) => summary::refusal(&buffer.name, &doubts, image),
+            error => error.into(),
+        })
     }
 
-    /// Decodes ETMv4 and ETE. `again`: this is not the first buffer. Returns how many things were wrong.
-    fn etm(&self, again: bool) -> Result<u64, Error> {
-        let opts = self.opts;
-        let opencsd = opts.style == Some(Style::Opencsd);
-        let what = self.what::<Etm>(etm::Options {
-            decode: decode::Options {
-                trust_images: opencsd,
-                join_source_walks: opencsd && !opts.src_addr_n,
-                repeat_no_code: opencsd,
-                no_image: opts.no_image,
-            },
-            resync: if opencsd { Resync::NextByte } else { Resync::NextAsync },
-        });
-        if let Some(log) = &opts.check {
-            self.check(&what, log)
-        } else if opencsd {
-            what.decode(&OpenCsd { again }, "", Form::Text)
-        } else if opts.no_image {
-            let json = opts.json.then(|| serde_json::to_string(&self.buffer.name).unwrap_or_default());
-            let rows = Rows { json, ids: what.has_several_sources(), events: opts.events.clone() };
-            what.report_no_broadcast();
-            what.decode(&rows, rows.columns(), Form::json_if(opts.json))
-        } else {
-            self.show(&what)
-        }
-    }
-
-    /// Decodes RISC-V E-Trace.
-    fn etrace(&self) -> Result<u64, Error> {
-        let what = self.what::<Etrace>(etrace::Options { handlers: self.opts.program.handlers() });
-        if let Some(log) = &self.opts.check {
-            return self.check(&what, log);
-        }
-        let refused = [
-            ("--style opencsd", self.opts.style == Some(Style::Opencsd)),
-            ("--no-image", self.opts.no_image),
-        ];
-        if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
-            let message =
-                format!("{}: {option} is for Arm's ETMv4 and ETE, and this is E-Trace", self.buffer.name);
-            return Err(Error::Message(message));
-        }
-        self.show(&what)
-    }
-
-    /// In our own words.
-    fn show<T: Protocol>(&self, what: &What<'_, T>) -> Result<u64, Error> {
-        let opts = self.opts;
+    /// Decodes the buffer and writes its lines to standard output, in the way that is asked for. Returns how many things were wrong.
+    fn show(&self, opts: &Opts, clocks: Option<&Clocks>, again: bool) -> Result<u64, Error> {
         let detail = match (opts.instructions, opts.elements) {
             (true, _) => Detail::Instructions,
             (_, true) => Detail::Elements,
             _ => Detail::Blocks,
         };
-        if opts.summary {
-            let form = Form::json_if(opts.json);
-            match opts.limits.any() {
-                true => what.decode(&Totals::<true> { json: opts.json }, "", form),
-                false => what.decode(&Totals::<false> { json: opts.json }, "", form),
+        let quoted = || serde_json::to_string(&self.buffer.name).unwrap_or_default();
+        if opts.style == Some(Style::Opencsd) {
+            self.refuse_etrace("--style opencsd")?;
+            self.list(&OpenCsd { again }, "", Form::Text)
+        } else if opts.no_image {
+            self.refuse_etrace("--no-image")?;
+            let json = opts.json.then(quoted);
+            let rows = Rows { json, ids: self.has_several_sources(), events: opts.events.clone() };
+            self.report_no_broadcast();
+            self.list(&rows, rows.columns(), Form::json_if(opts.json))
+        } else if opts.summary {
+            let mut out = Output::stdout(Form::json_if(opts.json));
+            let decoded = self.decode(&Totals, |(), _| ControlFlow::Continue(()))?;
+            if opts.json {
+                out.write_all(summary::json(&self.buffer.name, &decoded.tally).as_bytes())?;
             }
+            out.flush()?;
+            Ok(self.report(&decoded))
         } else if opts.json {
-            let buffer = serde_json::to_string(&self.buffer.name).unwrap_or_default();
-            what.decode(&Json { buffer, detail, clocks: self.clocks }, "", Form::Json)
+            let json = Json { buffer: quoted(), detail, clocks, bodies: Bodies::new(self.engine.jobs()) };
+            self.list(&json, "", Form::Json)
         } else {
-            let text = Text { detail, clocks: self.clocks };
-            what.decode(&text, text.columns(), Form::Text)
+            let text = Text { detail, clocks, bodies: Bodies::new(self.engine.jobs()) };
+            self.list(&text, text.columns(), Form::Text)
         }
     }
-}
 
-/// What to decode, and how.
-struct What<'a, T: Protocol> {
-    capture: &'a Capture,
-    buffer: &'a Buffer,
-    image: &'a Image,
-    wants: &'a (dyn Fn(u16) -> bool + Sync),
-    plan: Plan<T::Options>,
-    /// Whether there is no program.
-    no_image: bool,
-    /// Whether to count also if the program does not explain the trace.
-    accept_mismatch: bool,
-}
-
-impl<T: Protocol> What<'_, T> {
-    /// Decodes a buffer, prints it, says what was wrong with it. Returns how many things were.
-    fn decode<P: Print>(&self, print: &P, columns: &str, form: Form) -> Result<u64, Error> {
-        self.decode_into(print, columns, &mut Output::stdout(form), &mut Tally::default())
-    }
-
-    /// The same; what is printed goes to `out`. `told` is what it came to; if `out` takes no more, until then.
-    fn decode_into<P: Print>(
-        &self,
-        print: &P,
-        columns: &str,
-        out: &mut impl Write,
-        told: &mut Tally,
-    ) -> Result<u64, Error> {
-        let Self { capture, buffer, image, wants, plan, no_image, accept_mismatch } = *self;
-        let mut input = Input::open(buffer, &capture.checksums)?;
-        // What lies long before --from is not needed. DSTREAM's blocks are counted from the start, and so are cycles. E-Trace's
-        // options are told at the start.
-        let start = plan.range.from.saturating_sub(LEAD) & !0xf;
-        let counts = matches!(buffer.format, BufferFormat::DstreamCoreSight | BufferFormat::Etrace)
-            || print.needs_all();
-        if start > 0 && !counts {
-            input.skip_to(start);
-        }
-        let mut lanes = Lanes::<T>::new(capture, buffer, wants);
-        let mut incoming = Incoming::new(&lanes, wants);
-        let mut reading = Reading::new(input, buffer, capture);
-        let (mut engine, unsupported) = Engine::new(&lanes, image, print, plan);
+    /// Decodes the buffer and writes its lines to standard output.
+    fn list<C: Consumer<Output = Line>>(&self, lines: &C, columns: &str, form: Form) -> Result<u64, Error> {
+        let mut out = Output::stdout(form);
         out.write_all(columns.as_bytes())?;
-        let upto = plan.range.to.saturating_add(LEAD);
-        let mut wanted = 0;
-        // What came of the file with the windows that were decoded.
-        let (mut bytes, mut unread) = (0, incoming.unread);
-        let mut is_first = true;
-        while !engine.is_stopped()
-            && let Some(piece) = reading.next_piece()?
-        {
-            if !std::mem::replace(&mut is_first, false) {
-                engine.interrupt(&lanes, out)?;
-            }
-            if piece.offset >= upto {
-                break;
-            }
-            lanes.begin(piece.offset, piece.moment, &mut incoming);
-            engine.begin(&lanes);
-            let mut more = reading.window(engine.window(), &mut incoming)?;
-            let mut at;
-            loop {
-                lanes.advance(&mut incoming);
-                more &= reading.at < upto;
-                (bytes, at, unread) = (reading.bytes, reading.at, incoming.unread);
-                let window = engine.window();
-                let mut came = Ok(false);
-                // The next window is read while this one is decoded.
-                let done = rayon::in_place_scope(|scope| {
-                    if more {
-                        scope.spawn(|_| came = reading.window(window, &mut incoming));
-                    }
-                    engine.window_done(&mut lanes, out)
-                });
-                if let Err(error) = done.and_then(|_| print.written()) {
-                    *told = engine.tally;
-                    return Err(error.into());
-                }
-                if !more || engine.is_stopped() {
-                    break;
-                }
-                more = came?;
-            }
-            wanted += at.min(plan.range.to).saturating_sub(piece.offset.max(plan.range.from));
-        }
-        engine.finish(&lanes, out)?;
-        let is_refused = !P::LISTS && !accept_mismatch;
-        let doubts: Vec<_> = engine
-            .doubtful(&lanes)
-            .map(|(lane, tally)| {
-                // Otherwise it is said with the totals.
-                let first = summary::first_mismatch(tally, image).filter(|_| is_refused);
-                let first = first.map_or(String::new(), |first| format!("; the first at {first}"));
-                format!("{}: {}{first}", self.source(&lanes.lanes[lane]), summary::doubt(tally))
-            })
-            .collect();
-        if !doubts.is_empty() && is_refused {
-            return Err(summary::refusal(&buffer.name, &doubts));
-        }
-        out.write_all(print.totals(&buffer.name, &engine.tally).as_bytes())?;
+        let mut written = Ok(());
+        let decoded = self.decode(lines, |line, range| {
+            written = out.write_all(&line.bytes()[range]);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        written?;
         out.flush()?;
-        let mut failures = reading.take_faults();
-        drop(reading);
-        for (lane, error) in unsupported {
-            failures.push(format!("{}: {error}", self.source(&lanes.lanes[lane])));
+        Ok(self.report(&decoded))
+    }
+
+    fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
+        if self.buffer.format != BufferFormat::Etrace {
+            return Ok(());
         }
-        if bytes == 0 {
-            failures.push("is empty".into());
-        } else if format(buffer.format).is_some() && !incoming.any_frame {
-            failures.push(match buffer.format {
-                BufferFormat::CoreSight => "holds no data of any source".into(),
-                _ => format!(
-                    "no frame sync in {bytes} bytes: are these memory-aligned frames (--packing coresight)?"
-                ),
-            });
-        }
-        for (lane, bytes) in engine.unsynchronised(&lanes) {
-            let source = self.source(&lanes.lanes[lane]);
-            let what = T::SYNCHRONISATION;
-            let plural = if bytes == 1 { "" } else { "s" };
-            failures.push(format!("{source}: no {what} in {bytes} byte{plural}, nothing could be read"));
-        }
-        failures.extend(doubts);
-        if let Some((offset, len)) = engine.tally.cut.filter(|_| plan.range.to == u64::MAX) {
-            // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
-            match buffer.format {
-                _ if P::AGAIN => {}
-                BufferFormat::Etrace | BufferFormat::SourceData => failures.push(ends_inside(offset, len)),
-                _ => report(&format!("{}: the trace ends inside a packet, at {offset:#x}", buffer.name)),
-            }
-        }
-        for damage in &incoming.damage {
-            failures.push(format!("{} bytes at {:#x} lost: {}", damage.len, damage.offset, damage.reason));
-        }
-        let stopped: Vec<_> = engine.stopped().collect();
-        for (lane, limit) in &stopped {
-            let DecodeLimits { instructions, memory } = plan.limits;
-            let why = match limit {
-                Limit::Instructions => {
-                    format!("stopped after {instructions} instructions (--max-instructions)")
-                }
-                Limit::Memory => format!(
-                    "stopped: what the trace tells takes more than {} MiB (--max-memory allows more)",
-                    memory >> 20
-                ),
-                Limit::Text => format!(
-                    "stopped: text of several sources waits to be sorted, and takes more than {} MiB; --id shows one source \
-                     without waiting",
-                    memory >> 20
-                ),
-                // Why it could not be written was returned.
-                Limit::Output => continue,
-            };
-            failures
-                .push(format!("{}: {why}: all that follows is left out", self.source(&lanes.lanes[*lane])));
-        }
-        let asked_for_all = plan.range.from == 0 && plan.range.to == u64::MAX;
-        if failures.is_empty() && engine.tally.instructions == 0 && asked_for_all && !no_image {
-            failures.push("nothing could be decoded".into());
-        }
-        if P::AGAIN {
+        let name = &self.buffer.name;
+        let message = format!("{name}: {option} is for Arm's ETMv4 and ETE, and this is E-Trace");
+        Err(Error::Message(message))
+    }
+
+    /// Reports what is wrong with the buffer, and what was decoded. Returns how many things were wrong.
+    fn report<O>(&self, decoded: &Decoded<O>) -> u64 {
+        let Self { capture, buffer, image, .. } = *self;
+        let (errors, remarks): (Vec<_>, Vec<_>) =
+            decoded.problems.iter().partition(|problem| problem.is_error());
+        if self.again {
             // What was decoded before did not need as much memory.
-            let is_new = stopped.iter().any(|(_, limit)| *limit != Limit::Instructions);
-            failures
+            let is_new = |problem: &&Problem| matches!(problem, Problem::Stopped(_, limit, _) if *limit != Limit::Instructions);
+            let is_new = errors.iter().any(is_new);
+            errors
                 .iter()
                 .filter(|_| is_new)
-                .for_each(|failure| report(&format!("{}: {failure}", buffer.name)));
-            return Ok(is_new.into());
+                .for_each(|problem| report(&format!("{}: {problem}", buffer.name)));
+            return is_new.into();
         }
-        for failure in &failures {
-            report(&format!("{}: {failure}", buffer.name));
+        for problem in remarks.iter().chain(&errors) {
+            report(&format!("{}: {problem}", buffer.name));
         }
-        report_unread(capture, buffer, &incoming.unread);
-        *told = engine.tally;
-        told.count_bytes(bytes, wanted, &lanes, &engine.decoded(&lanes), &unread);
-        if no_image {
-            summary::report_targets(&buffer.name, &engine.tally);
+        report_unread(capture, buffer, &decoded.unread);
+        if self.options.no_image {
+            summary::report_targets(&buffer.name, &decoded.tally);
         } else {
-            summary::report(&buffer.name, &engine.tally, image);
+            summary::report(&buffer.name, &decoded.tally, image);
         }
-        let Tally { bad_gaps, mismatches, unknown_paths, .. } = engine.tally;
-        Ok(failures.len() as u64 + bad_gaps + mismatches + unknown_paths)
+        decoded.errors()
     }
 
     /// The sources that can be decoded.
     fn sources(&self) -> impl Iterator<Item = &Source> {
         let all = self.buffer.sources.iter().map(|&source| &self.capture.sources[source]);
-        all.filter(|source| T::params(&source.protocol).is_some() && source.number().is_some_and(self.wants))
+        all.filter(|source| {
+            !matches!(source.protocol, Protocol::Unsupported(..)) && source.number().is_some_and(self.wants)
+        })
     }
 
     fn has_several_sources(&self) -> bool {
@@ -576,37 +413,4 @@ impl<T: Protocol> What<'_, T> {
             report(&format!("{}: {}: {what}", self.buffer.name, source.name));
         }
     }
-
-    fn source(&self, lane: &Lane<'_, T>) -> String {
-        format!("{} (ID {:#04x})", self.capture.sources[lane.source.index].name, lane.source.id)
-    }
-}
-
-/// Decodes a source's E-Trace that is in memory; what is printed goes to `out`. Returns what it came to.
-pub fn in_memory<P: Print>(
-    source: &EtraceSource,
-    bytes: &[u8],
-    image: &Image,
-    print: &P,
-    range: Range,
-    out: &mut impl Write,
-) -> std::io::Result<Tally> {
-    let mut lanes = Lanes::<Etrace>::single(source, source.source);
-    let mut incoming = Incoming::new(&lanes, &|_| true);
-    let (mut engine, _) = Engine::new(
-        &lanes,
-        image,
-        print,
-        Plan { options: etrace::Options::default(), range, limits: DecodeLimits::NONE, jobs: 1 },
-    );
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let (window, after) = rest.split_at(engine.window().min(rest.len()));
-        incoming.unframed(window);
-        lanes.advance(&mut incoming);
-        engine.window_done(&mut lanes, out)?;
-        rest = after;
-    }
-    engine.finish(&lanes, out)?;
-    Ok(engine.tally)
 }

@@ -6,7 +6,8 @@ use tracewright_core::{
 };
 use tracewright_etm::Params;
 
-use super::part::{At, Print};
+use tracewright_engine::{At, Consumer};
+
 use crate::line::Line;
 
 /// The element lines of OpenCSD 1.8.0's `trc_pkt_lister -decode`.
@@ -15,9 +16,9 @@ pub struct OpenCsd {
     pub again: bool,
 }
 
-impl Print for OpenCsd {
-    const LISTS: bool = true;
+impl Consumer for OpenCsd {
     type State = ();
+    type Output = Line;
 
     fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
         // What OpenCSD has no element for.
@@ -41,6 +42,14 @@ impl Print for OpenCsd {
         let reason = if overflowed { "overflow" } else { "end-of-trace" };
         line.text("EO_TRACE( [").text(reason).text("])\nID:");
         let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id);
+    }
+
+    fn len(&self, line: &Line) -> usize {
+        line.bytes().len()
+    }
+
+    fn clear(&self, line: &mut Line) {
+        line.clear();
     }
 }
 

@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use tracewright_core::{Context, Element, TraceOn, Transaction};
 use tracewright_etm::Params;
 
-use super::part::{At, Print};
-use super::source::Source;
+use tracewright_engine::{At, Consumer, Source};
+
 use super::{text, words};
 use crate::line::Line;
 
@@ -65,9 +65,9 @@ impl State {
     }
 }
 
-impl Print for Rows {
-    const LISTS: bool = true;
+impl Consumer for Rows {
     type State = State;
+    type Output = Line;
 
     #[inline]
     fn element(&self, state: &mut State, line: &mut Line, at: &At<'_>, element: &Element) {
@@ -93,8 +93,20 @@ impl Print for Rows {
     }
 
     /// Cycles are summed up from the beginning.
+    fn in_order(&self) -> bool {
+        true
+    }
+
     fn needs_all(&self) -> bool {
         true
+    }
+
+    fn len(&self, line: &Line) -> usize {
+        line.bytes().len()
+    }
+
+    fn clear(&self, line: &mut Line) {
+        line.clear();
     }
 }
 

@@ -1,9 +1,10 @@
 //! What decoding came to, in a few lines.
 
+use tracewright_core::{MemorySpace, Mismatch};
+use tracewright_engine::{Doubt, Tally};
 use tracewright_etrace::decode::Facts;
 use tracewright_image::Image;
 
-use super::part::Tally;
 use super::{names, words};
 use crate::output::{self, Error};
 
@@ -60,28 +61,16 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
     hints(buffer, tally, image);
 }
 
-/// Says of a source that the program does not explain its trace: another program, or a damaged trace.
-pub fn doubt(tally: &Tally) -> String {
-    let Tally { mismatches, blocks, bytes_unfollowed, .. } = tally;
-    let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
-    let lost = match bytes_unfollowed {
-        0 => String::new(),
-        lost => format!(", {lost} byte{} of trace that it cannot explain", plural(*lost, "s")),
-    };
-    format!(
-        "the program does not explain the trace (another program ran, or the trace is damaged): {mismatches} mismatch{} in \
-         {blocks} block{}{lost}",
-        plural(*mismatches, "es"),
-        plural(*blocks, "s")
-    )
-}
-
 /// Refuses to count what a trace and a wrong program make together.
-pub fn refusal(buffer: &str, doubts: &[String]) -> Error {
-    let (last, before) = doubts.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
-    before.iter().for_each(|doubt| output::report(&format!("{buffer}: {doubt}")));
+pub fn refusal(buffer: &str, doubts: &[Doubt], image: &Image) -> Error {
+    let mut doubts = doubts.iter().map(|doubt| {
+        let first = doubt.first.as_ref().map(|first| first_mismatch(first, image));
+        format!("{buffer}: {doubt}{}", first.map_or(String::new(), |first| format!("; the first at {first}")))
+    });
+    let last = doubts.next_back().unwrap_or_default();
+    doubts.for_each(|doubt| output::report(&doubt));
     Error::Message(format!(
-        "{buffer}: {last}: nothing is counted; name the right program with --image, leave out sources with --id, or count \
+        "{last}: nothing is counted; name the right program with --image, leave out sources with --id, or count \
          nevertheless with --accept-mismatch"
     ))
 }
@@ -154,19 +143,18 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
         };
         output::report(&format!("{buffer}: {message}"));
     }
-    if let Some(first) = first_mismatch(tally, image) {
+    if let Some(first) = &tally.first_mismatch {
         let hint = "is this the right binary, at the right address?";
-        output::report(&format!("{buffer}: {first}: {hint}"));
+        output::report(&format!("{buffer}: {}: {hint}", first_mismatch(first, image)));
     }
 }
 
 /// Says where the first mismatch is, and what it is.
-pub fn first_mismatch(tally: &Tally, image: &Image) -> Option<String> {
-    let (_, mismatch, space) = tally.first_mismatch.as_ref()?;
+fn first_mismatch((_, mismatch, space): &(u64, Mismatch, MemorySpace), image: &Image) -> String {
     let (address, what) = words::mismatch(mismatch);
     let place = names::place(image, address, *space, 60);
     let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-    Some(format!("{address:#x}{place}: {what}"))
+    format!("{address:#x}{place}: {what}")
 }
 
 /// What tells whether an E-Trace source was described rightly; nothing of other protocols.

@@ -5,9 +5,10 @@ use tracewright_etm::{self as etm, packet};
 use tracewright_flow::Instructions;
 use tracewright_hart::cause;
 
-use super::part::{At, Print};
-use super::source::{Source, Unit};
-use super::{bodies, cycles, disassembly, names, words};
+use tracewright_engine::{At, Consumer, Source};
+
+use super::bodies::Bodies;
+use super::{cycles, disassembly, names, words};
 use crate::clocks::Clocks;
 use crate::line::Line;
 
@@ -41,6 +42,7 @@ pub struct Text<'a> {
     pub detail: Detail,
     /// Instructions have a cycle, then.
     pub clocks: Option<&'a Clocks>,
+    pub bodies: Bodies,
 }
 
 /// Columns before the part that differs, and before an instruction.
@@ -65,9 +67,9 @@ impl Text<'_> {
     }
 }
 
-impl<'a> Print for Text<'a> {
-    const LISTS: bool = true;
+impl<'a> Consumer for Text<'a> {
     type State = cycles::State<'a>;
+    type Output = Line;
 
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
         let stamps = state.take(self.clocks, at.source.index, element);
@@ -80,7 +82,7 @@ impl<'a> Print for Text<'a> {
                     Detail::Instructions => instructions(line, at, block, indent),
                     _ => self::block(line, at, block),
                 };
-                bodies::with(block, at.space, make, |text| match stamps {
+                self.bodies.with(block, at.space, make, |text| match stamps {
                     None => line.append(text),
                     Some(stamps) => timed(line, text, stamps),
                 });
@@ -101,8 +103,21 @@ impl<'a> Print for Text<'a> {
         state.end(at.source.id);
     }
 
+    /// Cycles are summed up from the beginning.
+    fn in_order(&self) -> bool {
+        self.clocks.is_some()
+    }
+
     fn needs_all(&self) -> bool {
         self.clocks.is_some()
+    }
+
+    fn len(&self, line: &Line) -> usize {
+        line.bytes().len()
+    }
+
+    fn clear(&self, line: &mut Line) {
+        line.clear();
     }
 }
 
@@ -204,14 +219,14 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
-        Element::Exception(exception) => match at.source.unit {
-            Unit::Etm(_) => self::exception(line, at, exception),
-            Unit::Etrace => trap(line, at, exception),
+        Element::Exception(exception) => match at.source.etm() {
+            Some(_) => self::exception(line, at, exception),
+            None => trap(line, at, exception),
         },
         Element::ExceptionReturn => line.write_str("exception return"),
         Element::Timestamp { value, cycles } => {
             write!(line, "timestamp {value:#x}")?;
-            if let Some(nanoseconds) = at.source.time.map(|time| time.nanoseconds(*value)) {
+            if let Some(nanoseconds) = at.source.of.time.map(|time| time.nanoseconds(*value)) {
                 write!(line, ", {}.{:09} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)?;
             }
             cycles.map_or(Ok(()), |cycles| write!(line, ", {cycles} cycles"))
@@ -273,9 +288,9 @@ fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result
 
 /// The exception's name on the traced core.
 pub fn exception_name(at: &At<'_>, exception: &Exception) -> String {
-    match at.source.unit {
-        Unit::Etm(params) => etm_exception(params, exception.number),
-        Unit::Etrace => cause::describe(exception.number.into(), exception.interrupt).to_owned(),
+    match at.source.etm() {
+        Some(params) => etm_exception(params, exception.number),
+        None => cause::describe(exception.number.into(), exception.interrupt).to_owned(),
     }
 }
 

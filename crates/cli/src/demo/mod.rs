@@ -5,19 +5,20 @@ mod run;
 mod story;
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
 use tracewright_core::{Isa, MemorySpace};
+use tracewright_engine::{Consumer, Engine, Limits, Options, Range, Request, Tally};
 use tracewright_hart::log::own;
 use tracewright_image::{Bytes, Image};
-use tracewright_input::OutputFolder;
+use tracewright_input::{BufferFormat, Capture, OutputFolder, RawSource};
 
 use self::run::Ran;
 use self::story::Story;
-use crate::check::{Checked, Checker, Expected, Item, Knows, Log, Records, Told, records};
-use crate::decode::in_memory;
-use crate::decode::part::{Range, Tally};
+use crate::check::{Checked, Checker, Expected, Item, Knows, Log, Records, Told};
+use crate::decode::bodies::Bodies;
 use crate::decode::text::{Detail, Text};
 use crate::output::{Error, Form, Outcome, Output};
 
@@ -100,54 +101,52 @@ fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Erro
         },
     );
     let mut checker = Checker::new(expected, Log::Traps, image, ISA);
-    let mut watch = Watch { checker: &mut checker, image, shown: None };
-    let decoded =
-        in_memory(&ran.source, &ran.trace, image, &Records { is_arm: false }, Range::ALL, &mut watch);
-    let shown = watch.shown;
-    let tally = match decoded {
-        Ok(tally) => tally,
-        Err(_) if checker.is_done() => Tally::default(),
-        Err(error) => return Err(error.into()),
+    let mut shown = None;
+    let begins = |told: &&Told| {
+        matches!(told.item, Item::Run(run) if image.symbols().symbol(run.start, MemorySpace::ANY)
+            .is_some_and(|symbol| symbol.start == run.start && symbol.name == SHOWN))
     };
+    let tally = decode(ran, image, &Records { is_arm: false }, Range::ALL, |records, range| {
+        let records = &records[range];
+        shown = shown.or_else(|| records.iter().find(begins).map(|told| told.offset));
+        checker.take(records)
+    })?;
     Ok((checker.finish(false), tally, shown))
-}
-
-/// Looks for a function among the records on their way to the checker.
-struct Watch<'c, 'a> {
-    checker: &'c mut Checker<'a>,
-    image: &'a Image,
-    shown: Option<u64>,
-}
-
-impl Write for Watch<'_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.shown.is_none() {
-            let symbols = self.image.symbols();
-            let begins = |told: &Told| {
-                matches!(told.item, Item::Run(run) if symbols.symbol(run.start, MemorySpace::ANY)
-                    .is_some_and(|symbol| symbol.start == run.start && symbol.name == SHOWN))
-            };
-            self.shown = records(bytes).find(begins).map(|told| told.offset);
-        }
-        self.checker.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// What the packet at this offset of the trace tells, instruction by instruction.
 fn snippet(ran: &Ran, image: &Image, offset: u64) -> Result<String, Error> {
     let mut text = Vec::new();
     let range = Range { from: offset, to: offset + 1 };
-    in_memory(
-        &ran.source,
-        &ran.trace,
-        image,
-        &Text { detail: Detail::Instructions, clocks: None },
-        range,
-        &mut text,
-    )?;
+    let lines = Text { detail: Detail::Instructions, clocks: None, bodies: Bodies::new(1) };
+    decode(ran, image, &lines, range, |line, range| {
+        text.extend_from_slice(&line.bytes()[range]);
+        ControlFlow::Continue(())
+    })?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Decodes the trace in memory.
+fn decode<C: Consumer>(
+    ran: &Ran,
+    image: &Image,
+    consumer: &C,
+    range: Range,
+    take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
+) -> Result<Tally, Error> {
+    let source = RawSource::Etrace(Box::new(ran.source.clone()));
+    let capture = Capture::raw("".as_ref(), BufferFormat::Etrace, &[source])?;
+    let request = Request {
+        capture: &capture,
+        buffer: &capture.buffers[0],
+        bytes: Some(&ran.trace),
+        image,
+        wants: &|_| true,
+        options: &Options::default(),
+        range,
+        limits: Limits::NONE,
+        refuse_mismatch: false,
+        progress: &|_| {},
+    };
+    Ok(Engine::new(1)?.decode(&request, consumer, take)?.tally)
 }

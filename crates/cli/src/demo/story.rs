@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
+use tracewright_engine::Tally;
 
 use serde_json::json;
 
 use super::run::Ran;
 use super::{NAME, SHOWN};
 use crate::check::Checked;
-use crate::decode::part::Tally;
 use crate::record::grouped;
 
 /// Lines of the snippet.

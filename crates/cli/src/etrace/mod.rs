@@ -23,7 +23,7 @@ pub use folder::Folder;
 pub use kind::Kind;
 pub use logged::{LogData, Logged};
 pub use output::TraceFile;
-pub use reader::{Found, Visitor, ends_inside, read};
+pub use reader::{Found, Visitor, read};
 pub use seen::Seen;
 pub use settings::Settings;
 pub use tracer::{Finished, Traced, Tracer, WithData, WithoutCode};

@@ -1,5 +1,6 @@
 //! From an E-Trace buffer to messages.
 
+use tracewright_engine::BufferReader;
 use tracewright_etrace::Options;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Content, Message, Parser, Sink};
@@ -7,7 +8,7 @@ use tracewright_input::{Buffer, Capture, Protocol};
 
 use super::Kind;
 use crate::output::{Error, report};
-use crate::reader::{Input, Summary};
+use crate::reader::Summary;
 
 /// What takes a buffer's messages, in the order in which they are in the file.
 pub trait Visitor {
@@ -38,7 +39,7 @@ pub struct Found<'a> {
 pub fn read(
     capture: &Capture,
     buffer: &Buffer,
-    mut input: Input<'_>,
+    mut input: BufferReader<'_>,
     visitor: &mut impl Visitor,
 ) -> Result<Summary, Error> {
     let sources = buffer.sources.iter().filter_map(|&index| match &capture.sources[index].protocol {
@@ -59,7 +60,7 @@ pub fn read(
         !told.visitor.is_done()
     })?;
     parser.finish(&mut told);
-    let mut failures = input.take_faults();
+    let mut failures: Vec<_> = input.take_faults().iter().map(ToString::to_string).collect();
     if let Some((offset, len)) = told.cut.filter(|_| !told.visitor.is_done()) {
         failures.push(ends_inside(offset, len));
     }
@@ -75,7 +76,7 @@ pub fn read(
 }
 
 /// Says that a file ends inside a message, of which `len` bytes are there.
-pub fn ends_inside(offset: u64, len: usize) -> String {
+fn ends_inside(offset: u64, len: usize) -> String {
     let plural = if len == 1 { "" } else { "s" };
     format!("the file ends inside a message ({len} byte{plural}, from {offset:#x} on): it was cut")
 }

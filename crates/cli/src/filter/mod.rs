@@ -4,6 +4,7 @@ mod places;
 mod time;
 
 use clap::Args;
+use tracewright_engine::{Limits, Range};
 use tracewright_input::Capture;
 use tracewright_profile::{Places, Profile, Program, Window};
 
@@ -12,7 +13,6 @@ pub use self::time::Outside;
 use crate::args::{LimitArgs, SelectArgs};
 use crate::clocks::Clocks;
 use crate::decode::offset;
-use crate::decode::part::{DecodeLimits, Range};
 use crate::output::Error;
 
 /// Which part of what ran.
@@ -67,7 +67,7 @@ impl FilterArgs {
     }
 
     /// The part of the trace file, and how much of it.
-    pub fn extent(&self) -> (Range, DecodeLimits) {
+    pub fn extent(&self) -> (Range, Limits) {
         (self.range(), self.limits.limits())
     }
 

@@ -77,6 +77,12 @@ impl From<Problem> for Error {
     }
 }
 
+impl From<tracewright_engine::Error> for Error {
+    fn from(error: tracewright_engine::Error) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
+use tracewright_engine::BufferReader;
 use tracewright_etrace::packet::{Address, BranchMap, Context, Packet, QualStatus, Support};
 use tracewright_etrace::stream::Content;
 use tracewright_input::{Buffer, Capture};
@@ -13,7 +14,7 @@ use crate::args::SelectArgs;
 use crate::etrace::{self, Found, Kind, Strangers, Visitor};
 use crate::line::Line;
 use crate::output::{Error, printable_path};
-use crate::reader::Input;
+use crate::progress;
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;
@@ -29,7 +30,9 @@ pub fn print(
     json: bool,
 ) -> Result<u64, Error> {
     // Opened first: nothing is printed about a file that cannot be.
-    let input = Input::open(buffer, &capture.checksums)?;
+    let bar = progress::of(buffer);
+    let advance = |bytes| bar.inc(bytes);
+    let input = BufferReader::open(buffer, &capture.checksums, &advance)?;
     if !json {
         if capture.buffers.len() > 1 {
             writeln!(out, "buffer {} ({})", Printable(&buffer.name), printable_path(&buffer.path))?;

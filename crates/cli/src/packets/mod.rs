@@ -9,6 +9,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use tracewright_core::TraceId;
+use tracewright_engine::{BufferReader, Place, is_damage};
 use tracewright_etm::packet::{Kind, Resync};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
@@ -16,7 +17,8 @@ use tracewright_input::{Buffer, Capture};
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
-use crate::reader::{self, Found, Place, SourceId, Visitor};
+use crate::progress;
+use crate::reader::{self, Found, SourceId, Visitor};
 
 /// Show every packet of a capture.
 ///
@@ -128,7 +130,9 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
             continue;
         }
         // Opened first: nothing is printed about a file that cannot be.
-        let input = reader::Input::open(buffer, &capture.checksums)?;
+        let bar = progress::of(buffer);
+        let advance = |bytes| bar.inc(bytes);
+        let input = BufferReader::open(buffer, &capture.checksums, &advance)?;
         visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
         let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut visitor)?;
         visitor.failed?;
@@ -138,18 +142,24 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
         let ids: Vec<_> = ids.filter(|&id| opts.select.wants(id)).collect();
         visitor.printer.end(&mut visitor.out, buffer, &ids, read.bytes)?;
         visitor.out.flush()?;
-        report_unread(&capture, buffer, &visitor.unread);
+        report_unread(&capture, buffer, &listed(&visitor.unread));
         visitor.unread = [0; 0x80];
     }
     outcome = outcome.and(Outcome::from_errors(visitor.errors));
     Ok(outcome)
 }
 
+/// The trace IDs that have bytes, and how many.
+pub fn listed(unread: &[u64; 0x80]) -> Vec<(u16, u64)> {
+    (0..).zip(unread.iter().copied()).filter(|(_, bytes)| *bytes > 0).collect()
+}
+
 /// Says which sources of a buffer were passed over because nothing here can read them.
-pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: &[u64; 0x80]) {
+pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: &[(u16, u64)]) {
     let name = &buffer.name;
     let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
-    for (id, len) in (0..).map(TraceId::from_low_bits).zip(unread).filter(|(_, len)| **len > 0) {
+    for &(id, len) in unread {
+        let id = TraceId::from_low_bits(id as u8);
         let mut sources = buffer.sources.iter().map(|&source| &capture.sources[source]);
         match sources.find(|source| source.id().unwrap_or(TraceId::NULL) == id) {
             Some(source) => report(&format!(
@@ -199,7 +209,7 @@ impl<W: Write, P: Printer> Visitor for Print<W, P> {
     }
 
     fn lost(&mut self, lost: &Lost) {
-        self.errors += u64::from(reader::is_damage(lost));
+        self.errors += u64::from(is_damage(lost));
         if self.failed.is_ok() {
             self.failed = self.printer.lost(&mut self.out, lost);
         }

@@ -9,7 +9,9 @@ use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
 
 use super::Printer;
 use crate::line::Line;
-use crate::reader::{Found, Place, SourceId};
+use tracewright_engine::Place;
+
+use crate::reader::{Found, SourceId};
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;

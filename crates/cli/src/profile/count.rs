@@ -1,39 +1,30 @@
 //! Blocks of all sources, counted while they are decoded, without any being made.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
+use tracewright_engine::{At, Blocks, Consumer};
 use tracewright_flow as flow;
 use tracewright_image::Image;
 use tracewright_isa::{ItState, decode};
 use tracewright_profile::{Binary, Code, Place, Profile};
 
-use crate::decode::part::{At, Print};
-use crate::line::Line;
+/// Counts how often each block ran.
+pub struct Count;
 
-/// Counts what is decoded.
-#[derive(Default)]
-pub struct Count {
-    all: Mutex<flow::Profile>,
-}
-
-impl Print for Count {
-    const SILENT: bool = true;
-    const COUNTS: bool = true;
+impl Consumer for Count {
+    const BLOCKS: Blocks = Blocks::Counted;
     type State = ();
+    type Output = flow::Profile;
 
-    fn element(&self, _: &mut (), _: &mut Line, _: &At<'_>, _: &Element) {}
+    fn element(&self, _: &mut (), _: &mut flow::Profile, _: &At<'_>, _: &Element) {}
 
-    fn counted(&self, profile: flow::Profile) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).merge(profile);
+    fn counted(&self, output: &mut flow::Profile, counts: flow::Profile) {
+        output.merge(counts);
     }
-}
 
-impl Count {
-    /// What all sources came to, in binaries.
-    pub fn finish(self, image: &Image) -> Profile {
-        in_binaries(self.all.into_inner().unwrap_or_else(PoisonError::into_inner), image)
+    fn merge(&self, into: &mut flow::Profile, later: flow::Profile) {
+        into.merge(later);
     }
 }
 

@@ -1,20 +1,15 @@
 //! Elements of all sources, counted one by one: the naive twin of [`Count`](super::count::Count).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element, Ended, MemorySpace};
+use tracewright_engine::{At, Consumer};
 use tracewright_profile::{Code, Profile};
 
 use super::count::Places;
-use crate::decode::part::{At, Print};
-use crate::line::Line;
 
-/// Counts what is decoded.
-#[derive(Default)]
-pub struct Gather {
-    done: Mutex<Profile>,
-}
+/// Counts blocks and branches one by one.
+pub struct Gather;
 
 /// What is counted of a source, with the files' numbers in the image for binaries.
 #[derive(Default)]
@@ -33,10 +28,11 @@ impl State {
     }
 }
 
-impl Print for Gather {
+impl Consumer for Gather {
     type State = State;
+    type Output = Profile;
 
-    fn element(&self, state: &mut State, _line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State, _: &mut Profile, at: &At<'_>, element: &Element) {
         match element {
             Element::Block(block) => {
                 state.went(block.start, at.space);
@@ -55,30 +51,29 @@ impl Print for Gather {
         }
     }
 
-    fn end(&self, state: &mut State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut State, of: &mut Profile, at: &At<'_>, _overflowed: bool) {
         let State { blocks, branches, .. } = std::mem::take(state);
-        let mut of = Profile::default();
         let mut places = Places::new(at.image);
         let mut blocks: Vec<_> = blocks.into_iter().collect();
         blocks.sort_unstable_by_key(|((block, space), _)| {
             (space.process(), space.bits(), block.start, block.count)
         });
         for ((block, space), count) in blocks {
-            let code = Code::of(&block, places.of(&mut of, block.start, space));
+            let code = Code::of(&block, places.of(of, block.start, space));
             of.funnel.instructions += u64::from(block.count) * count;
             of.blocks.entry(code).or_default().add(block.ended, count);
         }
         for ((from, from_space, to, to_space), count) in branches {
-            let (from, to) = (places.of(&mut of, from, from_space), places.of(&mut of, to, to_space));
+            let (from, to) = (places.of(of, from, from_space), places.of(of, to, to_space));
             *of.branches.entry((from, to)).or_default() += count;
         }
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).merge(&of);
     }
-}
 
-impl Gather {
-    /// What all sources came to.
-    pub fn finish(self) -> Profile {
-        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    fn merge(&self, into: &mut Profile, later: Profile) {
+        into.merge(&later);
+    }
+
+    fn in_order(&self) -> bool {
+        true
     }
 }

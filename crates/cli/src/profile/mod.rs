@@ -27,11 +27,12 @@ use self::open::{Counted, Decoded};
 use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::funnel::{self, Left};
+use crate::images;
 use crate::output::{Error, Form, Outcome, Output};
 use crate::stalls::title;
-use crate::{decode, images};
 
 /// Count what ran, for people and for compilers.
 ///
@@ -311,10 +312,11 @@ fn in_order(
     let only = Only { window: &window, places };
     let ordered = Ordered::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
-    let extent = opts.filter.extent();
     let Decoded { capture, image, .. } = decoded;
-    decode::within(capture, image, (&opts.select, &opts.program), &ordered, extent, 1)?;
-    Ok(ordered.finish())
+    let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
+    let within = Within { capture, image, asked, extent, jobs: 1, again: true };
+    let (sources, _, _) = within.decode(&ordered)?;
+    Ok(ordered.finish(sources, image))
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.

@@ -3,19 +3,20 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
+use tracewright_engine::{Limits, Tally};
 use tracewright_image::{Builder, Image};
 use tracewright_input::file::first_bytes;
 use tracewright_input::{Capture, ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Funnel, Profile, Program, store};
 
-use super::count::Count;
+use super::count::{Count, in_binaries};
 use super::windowed::Windowed;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::decode::part::{DecodeLimits, Tally};
+use crate::decode::Within;
 use crate::filter::{FilterArgs, Outside};
 use crate::output::{Error, Needs, Outcome, report, report_problems};
-use crate::{decode, funnel, images};
+use crate::{funnel, images};
 
 /// A profile, and the binaries of it that are here.
 pub struct Counted {
@@ -65,20 +66,24 @@ impl Counted {
         let outcome = report_problems(&opened.problems, Needs::All);
         let mut outcome = outcome.and(report_problems(&problems, Needs::All));
         images::report_remarks(&image, &program.images);
-        let asked = (select, program);
+        let within = Within {
+            capture: &opened,
+            image: &image,
+            asked: (select, program),
+            extent,
+            jobs: jobs.into(),
+            again: false,
+        };
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
-        let in_order = !window.is_all()
-            || !extent.0.is_all()
-            || extent.1.instructions != DecodeLimits::NONE.instructions;
+        let in_order =
+            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
         let clocks = OnceCell::new();
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
-            let count = Count::default();
-            let jobs = decode::number_of(jobs);
-            let told = decode::within(&opened, &image, asked, &count, extent, jobs)?;
-            let mut profile = count.finish(&image);
+            let (counts, tally, errors) = within.decode(&Count)?;
+            let mut profile = in_binaries(counts, &image);
             let program = Program::new(&profile, &image);
             attribute(&mut profile, &program);
-            (profile, program, Outside::default(), told)
+            (profile, program, Outside::default(), (tally, errors))
         } else {
             let none = Clocks::default();
             let clocks = match window.cycles {
@@ -90,10 +95,9 @@ impl Counted {
             };
             outcome = outcome.and(clocks.outcome());
             let window = filter.window_of(&opened, select, clocks)?;
-            let count = Windowed::new(clocks, &window);
-            let told = decode::within(&opened, &image, asked, &count, extent, 1)?;
-            let (profile, program, outside) = count.finish(&image);
-            (profile, program, outside, told)
+            let (done, tally, errors) = within.decode(&Windowed { clocks, window: &window })?;
+            let (profile, program, outside) = done.finish(&image);
+            (profile, program, outside, (tally, errors))
         };
         fill(&mut profile.funnel, &tally);
         outcome = outcome.and(Outcome::from_errors(errors));

@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element};
+use tracewright_engine::{self as engine, At, Consumer};
+use tracewright_flow::cut;
+use tracewright_image::Image;
 use tracewright_profile::{
     CallTree, Clock, EventRow, Events, Functions, Gate, Graph, Losses, Meter, Paths, Place, Places, Program,
-    Sums, Thread, Told, Tracker, Tree, TripCounts, Trips, Window, cut,
+    Sums, Thread, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
 use crate::clocks::{self, Clocks};
-use crate::decode;
-use crate::decode::part::{At, Print};
-use crate::line::Line;
 
 /// Takes elements apart.
 pub struct Ordered<'a> {
@@ -23,7 +22,6 @@ pub struct Ordered<'a> {
     /// How many branches paths have, if they are wanted.
     paths: Option<usize>,
     only: Only<'a>,
-    done: Mutex<Done>,
 }
 
 /// What counts: calls that happen in this time, and blocks that run in it and are in these places.
@@ -48,11 +46,12 @@ pub struct Done {
     pub events: HashMap<(u8, Option<Place>), EventRow>,
 }
 
-/// A source at work.
+/// A source that is being followed.
 #[derive(Default)]
 pub struct State<'a>(Option<Box<Source<'a>>>);
 
-struct Source<'a> {
+/// A source that was followed, or is.
+pub struct Source<'a> {
     tracker: Tracker,
     functions: Functions,
     watch: (Tree, Trips<'a>),
@@ -70,7 +69,7 @@ impl<'a> Ordered<'a> {
         paths: Option<usize>,
         only: Only<'a>,
     ) -> Self {
-        Self { clocks, program, graph, paths, only, done: Mutex::default() }
+        Self { clocks, program, graph, paths, only }
     }
 
     /// What counts of a block.
@@ -81,9 +80,30 @@ impl<'a> Ordered<'a> {
         if is_there { cut(at.image, at.space, block, inside) } else { None }
     }
 
-    /// What all sources came to.
-    pub fn finish(self) -> Done {
-        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Adds up what was found in all sources.
+    pub fn finish(&self, sources: Vec<Source<'a>>, image: &Image) -> Done {
+        let mut done = Done::default();
+        for source in sources {
+            let Source { tracker, functions, watch: (tree, trips), timed, paths, events, .. } = source;
+            done.calls.has_cycles |= timed.is_some();
+            let threads: Vec<_> = tracker.threads().iter().map(name).collect();
+            done.calls.merge(&tree, &functions, &threads);
+            let losses = tracker.losses();
+            done.losses.gaps += losses.gaps;
+            done.losses.returns += losses.returns;
+            done.losses.too_deep += losses.too_deep;
+            if let Some(paths) = paths {
+                done.paths.get_or_insert_with(|| Paths::new(paths.width())).merge(&paths);
+            }
+            for (of, row) in events.rows() {
+                let place = of.block.map(|(block, space)| self.program.place(image, block.start, space));
+                done.events.entry((of.event, place)).or_default().merge(row);
+            }
+            let trips = trips.finish();
+            done.trips.resize_with(trips.len(), TripCounts::default);
+            done.trips.iter_mut().zip(&trips).for_each(|(all, trips)| all.merge(trips));
+        }
+        done
     }
 
     fn source(&self, index: usize) -> Box<Source<'a>> {
@@ -103,11 +123,11 @@ impl<'a> Ordered<'a> {
     }
 }
 
-impl<'a> Print for Ordered<'a> {
-    const AGAIN: bool = true;
+impl<'a> Consumer for Ordered<'a> {
     type State = State<'a>;
+    type Output = Vec<Source<'a>>;
 
-    fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State<'a>, _: &mut Self::Output, at: &At<'_>, element: &Element) {
         let Source { tracker, functions, watch, timed, gate, paths, events } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
@@ -149,7 +169,7 @@ impl<'a> Print for Ordered<'a> {
     }
 
     /// Time goes on in what is not asked for.
-    fn passed(&self, state: &mut State<'a>, source: &decode::source::Source<'_>, element: &Element) {
+    fn passed(&self, state: &mut State<'a>, source: &engine::Source<'_>, element: &Element) {
         if !self.clocks.any() {
             return;
         }
@@ -169,34 +189,24 @@ impl<'a> Print for Ordered<'a> {
         self.clocks.any()
     }
 
-    fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
-        let Some(source) = std::mem::take(state).0 else { return };
-        let Source { tracker, functions, watch: (tree, trips), timed, paths, events, .. } = *source;
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((mut clock, _)) = timed {
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn end(&self, state: &mut State<'a>, sources: &mut Self::Output, at: &At<'_>, _overflowed: bool) {
+        let Some(mut source) = std::mem::take(state).0 else { return };
+        if let Some((clock, _)) = &mut source.timed {
             let end = clock.end();
             // With a time that is asked for, the clock was read before.
             if self.only.window.is_all() {
                 clocks::report_end(at.source.id, end);
             }
-            done.calls.has_cycles = true;
         }
-        let threads: Vec<_> = tracker.threads().iter().map(name).collect();
-        done.calls.merge(&tree, &functions, &threads);
-        let losses = tracker.losses();
-        done.losses.gaps += losses.gaps;
-        done.losses.returns += losses.returns;
-        done.losses.too_deep += losses.too_deep;
-        if let Some(paths) = paths {
-            done.paths.get_or_insert_with(|| Paths::new(paths.width())).merge(&paths);
-        }
-        for (of, row) in events.rows() {
-            let place = of.block.map(|(block, space)| self.program.place(at.image, block.start, space));
-            done.events.entry((of.event, place)).or_default().merge(row);
-        }
-        let trips = trips.finish();
-        done.trips.resize_with(trips.len(), TripCounts::default);
-        done.trips.iter_mut().zip(&trips).for_each(|(all, trips)| all.merge(trips));
+        sources.push(*source);
+    }
+
+    fn merge(&self, into: &mut Self::Output, later: Self::Output) {
+        into.extend(later);
     }
 }
 

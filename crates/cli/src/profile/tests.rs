@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use tracewright_core::Flow;
+use tracewright_engine::{Limits, Range};
 use tracewright_input::Capture;
 use tracewright_profile::{Place, Profile};
 use tracewright_testkit::{captures, skip};
 
-use super::count::Count;
+use super::count::{Count, in_binaries};
 use super::gather::Gather;
 use crate::args::{ProgramArgs, SelectArgs};
-use crate::decode;
-use crate::decode::part::{DecodeLimits, Range};
+use crate::decode::Within;
 
 /// Compares where branches went. Where a direct branch goes its code says, also if the trace is lost then, which elements do not tell.
 fn compare(counted: &Profile, expected: &Profile, what: &str) {
@@ -50,15 +50,14 @@ fn counting_by_node_is_counting_one_by_one() {
         let capture = Capture::open(&folder.join(name)).unwrap();
         let (image, _) = capture.image(&[]);
         let (select, program) = (SelectArgs { ids: Vec::new(), buffer: None }, ProgramArgs::default());
-        let gather = Gather::default();
-        let all = (Range::ALL, DecodeLimits::NONE);
-        decode::within(&capture, &image, (&select, &program), &gather, all, 1).unwrap();
-        let expected = gather.finish();
+        let (asked, extent) = ((&select, &program), (Range::ALL, Limits::NONE));
+        let within =
+            |jobs: usize| Within { capture: &capture, image: &image, asked, extent, jobs, again: false };
+        let (expected, ..) = within(1).decode(&Gather).unwrap();
         assert!(expected.instructions() > 1000, "{name}");
         for jobs in [1, 2, 3, 7] {
-            let count = Count::default();
-            decode::within(&capture, &image, (&select, &program), &count, all, jobs).unwrap();
-            let counted = count.finish(&image);
+            let (counts, ..) = within(jobs).decode(&Count).unwrap();
+            let counted = in_binaries(counts, &image);
             assert_eq!(counted.instructions(), expected.instructions(), "{name}, {jobs} jobs");
             assert_eq!(counted.binaries, expected.binaries, "{name}, {jobs} jobs");
             let differs = expected.blocks.iter().find(|(code, runs)| counted.blocks.get(code) != Some(runs));

@@ -1,30 +1,26 @@
 //! Blocks of all sources that ran in some time, counted one by one.
 
-use std::sync::{Mutex, PoisonError};
-
 use tracewright_core::{Element, Ended, Flow, MemorySpace};
-use tracewright_flow as flow;
+use tracewright_engine::{At, Consumer, Source};
+use tracewright_flow::{self as flow, cut};
 use tracewright_image::Image;
-use tracewright_profile::{Clock, Gate, Profile, Program, Window, cut};
+use tracewright_profile::{Clock, Gate, Profile, Program, Window};
 
 use super::count::in_binaries;
 use super::open::attribute;
 use crate::clocks::{self, Clocks};
-use crate::decode::part::{At, Print};
-use crate::decode::source::Source;
 use crate::filter::Outside;
-use crate::line::Line;
 
-/// Counts what is decoded.
+/// Counts the blocks that ran in a window of time.
 pub struct Windowed<'a> {
-    clocks: &'a Clocks,
-    window: &'a Window,
-    done: Mutex<Done>,
+    pub clocks: &'a Clocks,
+    pub window: &'a Window,
 }
 
+/// What was counted.
 #[derive(Default)]
-struct Done {
-    /// What ran in the time that is asked for.
+pub struct Done {
+    /// Blocks that ran in the window.
     inside: flow::Profile,
     /// All blocks that ran.
     all: flow::Profile,
@@ -45,10 +41,6 @@ struct Of<'a> {
 }
 
 impl<'a> Windowed<'a> {
-    pub fn new(clocks: &'a Clocks, window: &'a Window) -> Self {
-        Self { clocks, window, done: Mutex::default() }
-    }
-
     fn source(&self, index: usize) -> Box<Of<'a>> {
         let clock = self.window.cycles.as_ref().and_then(|_| self.clocks.clock(index));
         Box::new(Of {
@@ -59,10 +51,12 @@ impl<'a> Windowed<'a> {
             taken: None,
         })
     }
+}
 
-    /// What all sources came to; the binaries, and all of the funnel but its first steps, are those of all that ran.
+impl Done {
+    /// Returns the profile of all sources. Its binaries, and all of the funnel but its first steps, are those of all that ran.
     pub fn finish(self, image: &Image) -> (Profile, Program, Outside) {
-        let Done { inside, all, outside } = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Self { inside, all, outside } = self;
         let mut profile = in_binaries(all, image);
         let program = Program::new(&profile, image);
         attribute(&mut profile, &program);
@@ -78,10 +72,11 @@ impl<'a> Windowed<'a> {
     }
 }
 
-impl<'a> Print for Windowed<'a> {
+impl<'a> Consumer for Windowed<'a> {
     type State = State<'a>;
+    type Output = Done;
 
-    fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State<'a>, _: &mut Done, at: &At<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let told = of.clock.as_mut().map(|clock| clock.take(element));
         let inside = of.gate.take(element, told.as_ref());
@@ -125,15 +120,24 @@ impl<'a> Print for Windowed<'a> {
         !self.window.is_all()
     }
 
-    fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn end(&self, state: &mut State<'a>, done: &mut Done, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         if let Some(clock) = &mut of.clock {
             clocks::report_end(at.source.id, clock.end());
         }
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.outside += Outside::from(&of.gate);
         done.inside.merge(of.inside);
         done.all.merge(of.all);
+    }
+
+    fn merge(&self, into: &mut Done, later: Done) {
+        into.outside += later.outside;
+        into.inside.merge(later.inside);
+        into.all.merge(later.all);
     }
 }
 
@@ -145,9 +149,9 @@ mod tests {
     fn what_lies_before_a_part_of_the_file_is_needed_only_where_time_counts() {
         let clocks = Clocks::default();
         let all = Window::default();
-        assert!(!Windowed::new(&clocks, &all).needs_all());
+        assert!(!Windowed { clocks: &clocks, window: &all }.needs_all());
         for some in [Window { cycles: Some(1..2), times: None }, Window { cycles: None, times: Some(1..2) }] {
-            assert!(Windowed::new(&clocks, &some).needs_all());
+            assert!(Windowed { clocks: &clocks, window: &some }.needs_all());
         }
     }
 }

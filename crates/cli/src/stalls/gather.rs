@@ -1,22 +1,21 @@
 //! Elements of all sources, summed up.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use tracewright_core::{Block, Element};
-use tracewright_profile::{Clock, Gate, Stalls, Told, Window, cut};
+use tracewright_engine::{At, Consumer, Source};
+use tracewright_flow::cut;
+use tracewright_profile::{Clock, Gate, Stalls, Told, Window};
 
 use crate::clocks::{self, Clocks};
 use crate::decode::names;
-use crate::decode::part::{At, Print};
-use crate::decode::source::Source;
-use crate::line::Line;
 
-/// Sums up what is decoded. `AGAIN`: all was decoded before, and what is wrong with it was said.
-pub struct Gather<'a, const AGAIN: bool = false> {
-    clocks: &'a Clocks,
-    window: &'a Window,
-    done: Mutex<Vec<OfSource>>,
+/// Sums up where the cycles of each source went.
+pub struct Gather<'a> {
+    pub clocks: &'a Clocks,
+    pub window: &'a Window,
+    /// Set when the capture has been decoded before, so that problems are not reported twice.
+    pub again: bool,
 }
 
 /// What a source came to.
@@ -52,12 +51,7 @@ struct Functions {
     names: Vec<String>,
 }
 
-impl<'a, const AGAIN: bool> Gather<'a, AGAIN> {
-    /// Of what is in this time.
-    pub fn new(clocks: &'a Clocks, window: &'a Window) -> Self {
-        Self { clocks, window, done: Mutex::default() }
-    }
-
+impl<'a> Gather<'a> {
     /// A source at work, if anybody knows its cycles.
     fn timed<'s>(&self, state: &'s mut State<'a>, source: usize) -> Option<&'s mut Timed<'a>> {
         if let State::New = state {
@@ -71,20 +65,13 @@ impl<'a, const AGAIN: bool> Gather<'a, AGAIN> {
             State::New | State::Off => None,
         }
     }
-
-    /// What all sources came to.
-    pub fn finish(self) -> Vec<OfSource> {
-        let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|source| source.index);
-        done
-    }
 }
 
-impl<'a, const AGAIN: bool> Print for Gather<'a, AGAIN> {
-    const AGAIN: bool = AGAIN;
+impl<'a> Consumer for Gather<'a> {
     type State = State<'a>;
+    type Output = Vec<OfSource>;
 
-    fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State<'a>, _: &mut Vec<OfSource>, at: &At<'_>, element: &Element) {
         let Some(timed) = self.timed(state, at.source.index) else { return };
         let Timed { clock, gate, stalls, functions } = timed;
         let told = clock.take(element);
@@ -126,14 +113,18 @@ impl<'a, const AGAIN: bool> Print for Gather<'a, AGAIN> {
         true
     }
 
-    fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn end(&self, state: &mut State<'a>, done: &mut Vec<OfSource>, at: &At<'_>, _overflowed: bool) {
         let index = at.source.index;
         let of = match std::mem::take(state) {
             State::On(timed) => {
                 let Timed { mut clock, mut stalls, functions, .. } = *timed;
                 let end = clock.end();
                 // With a time that is asked for, the clock was read before.
-                if !AGAIN || self.window.is_all() {
+                if !self.again || self.window.is_all() {
                     clocks::report_end(at.source.id, end);
                 }
                 stalls.finish(end.cycle);
@@ -141,7 +132,12 @@ impl<'a, const AGAIN: bool> Print for Gather<'a, AGAIN> {
             }
             State::New | State::Off => OfSource { index, stalls: None, functions: Vec::new() },
         };
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(of);
+        done.push(of);
+    }
+
+    fn merge(&self, into: &mut Vec<OfSource>, later: Vec<OfSource>) {
+        into.extend(later);
+        into.sort_by_key(|source| source.index);
     }
 }
 

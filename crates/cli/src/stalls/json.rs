@@ -1,13 +1,13 @@
 //! Where the cycles went, for programs.
 
 use serde_json::{Value, json};
+use tracewright_engine::Tally;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
 use super::gather::OfSource;
 use super::table::Tables;
 use crate::decode::names;
-use crate::decode::part::Tally;
 
 /// One object.
 pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image, tally: &Tally) -> String {

@@ -9,6 +9,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright_engine::Range;
 use tracewright_profile::Window;
 
 pub use self::gather::Gather;
@@ -16,9 +17,9 @@ use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::Clocks;
-use crate::decode::part::Range;
+use crate::decode::Within;
+use crate::images;
 use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
-use crate::{decode, images};
 
 /// Show where the cycles went, and what waited.
 ///
@@ -110,10 +111,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         )));
     }
     let window = Window::default();
-    let gather = Gather::<false>::new(&clocks, &window);
     let (asked, extent) = ((&opts.select, &opts.program), (Range::ALL, opts.limits.limits()));
-    let (tally, errors) = decode::within(&capture, &image, asked, &gather, extent, 1)?;
-    let mut sources = gather.finish();
+    let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: false };
+    let gather = Gather { clocks: &clocks, window: &window, again: false };
+    let (mut sources, tally, errors) = within.decode(&gather)?;
     for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
         report(&format!("{name}: nothing tells its cycles: it is left out"));

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tracewright_core::text::Printable;
+use tracewright_engine::BufferReader;
 use tracewright_etrace::stream::Content;
 use tracewright_input::{Buffer, Capture};
 
@@ -11,7 +12,7 @@ use super::{SyncDistance, percent};
 use crate::args::SelectArgs;
 use crate::etrace::{self, Found, Kind, Strangers, Visitor};
 use crate::output::Error;
-use crate::reader::Input;
+use crate::progress;
 
 /// The counts of one buffer.
 pub struct Count {
@@ -98,7 +99,10 @@ pub fn count(capture: &Capture, buffer: &Buffer, select: &SelectArgs) -> Result<
         read: 0,
         failures: 0,
     };
-    let read = etrace::read(capture, buffer, Input::open(buffer, &capture.checksums)?, &mut count)?;
+    let bar = progress::of(buffer);
+    let advance = |bytes| bar.inc(bytes);
+    let input = BufferReader::open(buffer, &capture.checksums, &advance)?;
+    let read = etrace::read(capture, buffer, input, &mut count)?;
     (count.read, count.failures) = (read.bytes, read.failures);
     Ok(count)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use tracewright_core::TraceId;
 use tracewright_core::text::Printable;
+use tracewright_engine::{BufferReader, is_damage};
 use tracewright_etm::packet::{Kind, Packet};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
@@ -15,9 +16,9 @@ use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
 use crate::output::{Error, Form, Needs, Outcome, Output, report_problems};
-use crate::packets::report_unread;
+use crate::packets::{listed, report_unread};
 use crate::reader::{self, Found, Visitor};
-use crate::retirement;
+use crate::{progress, retirement};
 
 /// Count packets and bytes: by source, by kind, and how far apart synchronisation points are. Of a log of tracewright's plugin for QEMU:
 /// instructions and bytes, by thread and by mapping.
@@ -73,7 +74,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         let mut count = Count::new(capture.sources.len(), buffer);
         let options = reader::Options { unordered: true, ..reader::Options::default() };
-        let input = reader::Input::open(buffer, &capture.checksums)?;
+        let bar = progress::of(buffer);
+        let advance = |bytes| bar.inc(bytes);
+        let input = BufferReader::open(buffer, &capture.checksums, &advance)?;
         let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut count)?;
         count.wanted.retain(|&source| capture.sources[source].id().is_none_or(|id| opts.select.wants(id)));
         if opts.json {
@@ -85,7 +88,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             count.text(&mut out, &capture, buffer, read.bytes)?;
         }
         out.flush()?;
-        report_unread(&capture, buffer, &count.unread);
+        report_unread(&capture, buffer, &listed(&count.unread));
         outcome = outcome.and(Outcome::from_errors(count.errors() + read.failures));
     }
     Ok(outcome)
@@ -188,7 +191,7 @@ impl Visitor for Count {
         }
         self.losses += 1;
         self.lost_bytes += lost.len;
-        self.damages += u64::from(reader::is_damage(lost));
+        self.damages += u64::from(is_damage(lost));
     }
 
     fn unread(&mut self, id: TraceId, len: u64) {

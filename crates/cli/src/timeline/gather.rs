@@ -6,14 +6,12 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracewright_core::Element;
+use tracewright_engine::{At, Consumer, Source};
 use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
 use tracewright_profile::{Functions, Thread};
 
 use crate::clocks::{self, Clocks};
-use crate::decode::part::{At, Print};
-use crate::decode::source::Source;
 use crate::filter::Outside;
-use crate::line::Line;
 
 /// What a timeline's times are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +63,6 @@ pub struct Gather<'a> {
 struct Shared<'a> {
     viewer: Box<dyn Viewer + Send + 'a>,
     failed: Option<io::Error>,
-    done: Vec<Done>,
 }
 
 /// A source that ended.
@@ -140,7 +137,7 @@ impl<'a> Gather<'a> {
         only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
         viewer: Box<dyn Viewer + Send + 'a>,
     ) -> Self {
-        let shared = Mutex::new(Shared { viewer, failed: None, done: Vec::new() });
+        let shared = Mutex::new(Shared { viewer, failed: None });
         Self { clocks, limits, times, names, units, only, shared }
     }
 
@@ -159,26 +156,22 @@ impl<'a> Gather<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Writes the end, unless there are no slices and an empty timeline is of no use. Returns what each source came to.
-    pub fn finish(self, even_if_empty: bool) -> io::Result<Vec<Done>> {
+    /// Writes the end, unless there are no slices and an empty timeline is of no use.
+    pub fn finish(self, done: &[Done], even_if_empty: bool) -> io::Result<()> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
-            None => {
-                if even_if_empty || shared.done.iter().any(|source| source.slices > 0) {
-                    shared.viewer.finish()?;
-                }
-                Ok(shared.done)
-            }
+            None if even_if_empty || done.iter().any(|source| source.slices > 0) => shared.viewer.finish(),
+            None => Ok(()),
         }
     }
 }
 
-impl<'a> Print for Gather<'a> {
-    const AGAIN: bool = true;
+impl<'a> Consumer for Gather<'a> {
     type State = State<'a>;
+    type Output = Vec<Done>;
 
-    fn element(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State<'a>, _: &mut Vec<Done>, at: &At<'_>, element: &Element) {
         let index = at.source.index;
         let of = state.0.get_or_insert_with(|| self.source(index));
         let Of { slicer, functions, slices, has_failed } = &mut **of;
@@ -206,11 +199,11 @@ impl<'a> Print for Gather<'a> {
         slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
     }
 
-    fn written(&self) -> io::Result<()> {
-        self.shared().failed.take().map_or(Ok(()), Err)
+    fn in_order(&self) -> bool {
+        true
     }
 
-    fn has_failed(&self, state: &State<'a>) -> bool {
+    fn is_done(&self, state: &State<'a>) -> bool {
         state.0.as_ref().is_some_and(|of| of.has_failed)
     }
 
@@ -219,7 +212,7 @@ impl<'a> Print for Gather<'a> {
         self.clocks.any()
     }
 
-    fn end(&self, state: &mut State<'a>, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut State<'a>, done: &mut Vec<Done>, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         let index = at.source.index;
         let Of { slicer, functions, slices, .. } = &mut *of;
@@ -240,6 +233,10 @@ impl<'a> Print for Gather<'a> {
             shared.failed.get_or_insert(error);
         }
         let (shown, outside) = (slicer.shown(), Outside::from(slicer.gate()));
-        shared.done.push(Done { index, slices: *slices, cut: slicer.cut(), shown, outside });
+        done.push(Done { index, slices: *slices, cut: slicer.cut(), shown, outside });
+    }
+
+    fn merge(&self, into: &mut Vec<Done>, later: Vec<Done>) {
+        into.extend(later);
     }
 }

@@ -15,7 +15,7 @@ use tracewright_profile::slices::{Limits, Shown};
 
 use self::gather::{Done, Gather, Unit, Viewer};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::decode;
+use crate::decode::Within;
 use crate::filter::{FilterArgs, Outside};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
@@ -132,8 +132,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
-    decode::within(&capture, &image, (&opts.select, &opts.program), &gather, opts.filter.extent(), 1)?;
-    let done = gather.finish(opts.output.as_os_str() == "-")?;
+    let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
+    let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: true };
+    let (done, _, _) = within.decode(&gather)?;
+    gather.finish(&done, opts.output.as_os_str() == "-")?;
     // A recording has sources in several files, in most of which they have nothing.
     for Done { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);

@@ -14,13 +14,23 @@ pub enum Malformed {
     Params(&'static str),
 }
 
+impl Malformed {
+    /// Returns the field that is wrong, or nothing, and what is wrong with it.
+    pub fn parts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Length => ("", "a length that no packet has"),
+            Self::Field(name) => (name, "has a value that it cannot have"),
+            Self::Format => ("", "a format that parameters and options do not allow"),
+            Self::Params(name) => (name, "is not what the parameters say"),
+        }
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length => f.write_str("a length that no packet has"),
-            Self::Field(name) => write!(f, "{name} has a value that it cannot have"),
-            Self::Format => f.write_str("a format that parameters and options do not allow"),
-            Self::Params(name) => write!(f, "{name} is not what the parameters say"),
+        match self.parts() {
+            ("", what) => f.write_str(what),
+            (field, what) => write!(f, "{field} {what}"),
         }
     }
 }

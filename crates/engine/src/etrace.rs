@@ -3,30 +3,24 @@
 //! All sources' messages are in one stream. Each source has a lane of its own, which sees all bytes and takes its messages.
 
 use tracewright_core::MemorySpace;
-use tracewright_etrace::decode::{self, DataState, Handler, Paired, PairedSnapshot};
+use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
 use tracewright_flow::{Graph, Sink};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
 
-use super::part::Print;
-use super::protocol::{Decoder, Protocol};
-use super::segment::Feed;
-use super::source::Unit;
+use crate::protocol::{Decoder, Options, Protocol};
+use crate::sink::Mode;
+use crate::stream::Feed;
+use crate::tally::Reason;
 
 /// RISC-V E-Trace.
 #[derive(Debug)]
 pub struct Etrace;
 
-/// How to decode it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Where trap handlers are, of each privilege.
-    pub handlers: [Option<Handler>; 4],
-}
-
 /// What must be known to begin in the middle: the options that support packets have told, of all sources.
+#[derive(Debug)]
 pub struct Knows {
     parser: Parser,
     options: tracewright_etrace::Options,
@@ -35,7 +29,6 @@ pub struct Knows {
 
 impl Protocol for Etrace {
     type Params = EtraceSource;
-    type Options = Options;
     type Parser = Parser;
     type Decoder<'i> = Paired<'i>;
     type Knows = Knows;
@@ -43,9 +36,11 @@ impl Protocol for Etrace {
 
     const WINDOW: usize = 1 << 11;
     const SYNCHRONISATION: &'static str = "synchronisation packet";
+    /// Support packets tell options.
+    const NEEDS_START: bool = true;
 
     /// A byte may stand for hundreds of instructions.
-    fn text(jobs: usize) -> usize {
+    fn output(jobs: usize) -> usize {
         (jobs << 24).min(1 << 27)
     }
 
@@ -56,11 +51,10 @@ impl Protocol for Etrace {
         }
     }
 
-    fn unit(_: &EtraceSource) -> Unit<'_> {
-        Unit::Etrace
-    }
-
-    fn decoder<'i>(source: &EtraceSource, options: Options, image: &'i Image) -> Result<Paired<'i>, String> {
+    fn decoder<'i>(source: &EtraceSource, options: &Options, image: &'i Image) -> Result<Paired<'i>, String> {
+        if options.like_opencsd || options.no_image {
+            return Err("E-Trace cannot be decoded so".into());
+        }
         let options = decode::Options {
             // Those that people name come first, and count.
             handlers: options.handlers.into_iter().flatten().chain(source.handlers.iter().copied()).collect(),
@@ -72,7 +66,7 @@ impl Protocol for Etrace {
         Ok(Paired::new(&source.config.params, options, image, source.isa))
     }
 
-    fn first(source: &EtraceSource, _: Options, position: u64) -> Parser {
+    fn first(source: &EtraceSource, _: &Options, position: u64) -> Parser {
         let config = source.config.clone();
         if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
     }
@@ -81,7 +75,7 @@ impl Protocol for Etrace {
         Knows { parser: parser.clone(), options: decoder.options(), data: decoder.data_state() }
     }
 
-    fn parser(_: &EtraceSource, _: Options, knows: &Knows, position: u64) -> Parser {
+    fn parser(_: &EtraceSource, _: &Options, knows: &Knows, position: u64) -> Parser {
         knows.parser.aligned_elsewhere(position)
     }
 
@@ -91,7 +85,7 @@ impl Protocol for Etrace {
         decoder.set_data_state(knows.data);
     }
 
-    fn rewound(_: &EtraceSource, _: Options, knows: &Knows, bytes: &[u8], _: usize) -> Parser {
+    fn rewound(_: &EtraceSource, _: &Options, knows: &Knows, bytes: &[u8], _: usize) -> Parser {
         let mut parser = knows.parser.clone();
         parser.feed(bytes, &mut |_: u64, _: &[u8], _: &Message| {});
         parser
@@ -101,11 +95,11 @@ impl Protocol for Etrace {
         parser.unfinished()
     }
 
-    fn feed<P: Print>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, P>) {
+    fn feed<M: Mode>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>) {
         parser.feed(bytes, feed);
     }
 
-    fn end<P: Print>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, P>) {
+    fn end<M: Mode>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, M>) {
         parser.finish(feed);
     }
 
@@ -178,13 +172,14 @@ impl<'i> Decoder<'i> for Paired<'i> {
 
 /// Watches for the point where a decoder that began at a synchronisation packet holds back the same block as one that came
 /// from before: both have left the block that the packet's address is in. All else they know the packet has told.
+#[derive(Debug)]
 pub struct Handover {
     /// Stream position of the packet.
     start: u64,
     stage: Stage,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     Before,
     /// The packet has come, with this address.
@@ -217,7 +212,7 @@ fn sync(packet: &Packet) -> Option<Option<u64>> {
     }
 }
 
-impl<P: Print> stream::Sink for Feed<'_, '_, Etrace, P> {
+impl<M: Mode> stream::Sink for Feed<'_, '_, Etrace, M> {
     #[inline(always)]
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
         if self.is_done() {
@@ -226,52 +221,41 @@ impl<P: Print> stream::Sink for Feed<'_, '_, Etrace, P> {
         let Content::Instruction(packet) = &message.content else {
             return self.no_packet(offset, bytes, message);
         };
-        if message.source != self.out.source.id {
+        if message.source != self.id {
             return;
         }
         if let Some(address) = sync(packet) {
-            *self.synchronised = true;
-            self.count(offset, address);
+            self.synchronised();
+            if let Some(address) = address {
+                self.synchronised_at(offset, address);
+            }
         }
-        self.decoder.message(offset, message, &mut self.out);
+        self.decoder.message(offset, message, &mut self.sink);
         let end = offset + bytes.len() as u64;
         self.taken(offset, end, |handover, decoder| handover.is_now(offset, packet, decoder));
     }
 }
 
-impl<P: Print> Feed<'_, '_, Etrace, P> {
-    /// A message that is no instruction trace packet.
+impl<M: Mode> Feed<'_, '_, Etrace, M> {
+    /// Takes a message that is no instruction trace packet.
     #[cold]
     fn no_packet(&mut self, offset: u64, bytes: &[u8], message: &Message) {
         let end = match message.content {
             Content::NotSync { len } => {
-                *self.out.passed_over = true;
+                self.passed_over();
                 offset + len
             }
             _ => offset + bytes.len() as u64,
         };
-        if message.content == Content::Incomplete {
-            self.cut = Some((offset, bytes.len()));
+        match message.content {
+            Content::Incomplete => self.cut(offset, bytes.len()),
+            Content::Malformed(why) => {
+                let (field, what) = why.parts();
+                self.malformed(offset, Reason { field, what });
+            }
+            _ => {}
         }
-        if let Content::Malformed(why) = message.content {
-            let tally = &mut self.out.part.tally;
-            tally.malformed += 1;
-            tally.first_malformed.get_or_insert((offset, why));
-        }
-        self.decoder.message(offset, message, &mut self.out);
+        self.decoder.message(offset, message, &mut self.sink);
         self.taken(offset, end, |_, _| false);
-    }
-
-    /// Counts what tells whether parameters and images are the right ones.
-    fn count(&mut self, offset: u64, address: Option<u64>) {
-        let Some(address) = address else { return };
-        let known = self.out.image.lookup(address, MemorySpace::ANY).is_some();
-        let tally = &mut self.out.part.tally;
-        if !known {
-            tally.syncs_outside += 1;
-            tally.first_sync_outside.get_or_insert((offset, address));
-        }
-        tally.first_sync.get_or_insert(offset);
-        tally.syncs += 1;
     }
 }

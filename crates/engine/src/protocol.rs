@@ -1,71 +1,84 @@
-//! What the engine must know of a protocol.
+//! What the engine asks of a protocol, and which protocols there are.
 
 use std::fmt::Debug;
+use std::sync::{PoisonError, RwLock};
 
 use tracewright_core::MemorySpace;
+use tracewright_etrace::decode::Handler;
 use tracewright_flow::{Graph, Sink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use super::part::Print;
-use super::segment::Feed;
-use super::source::Unit;
+use crate::etm::Etm;
+use crate::etrace::Etrace;
+use crate::sink::Mode;
+use crate::stream::{Feed, Plug};
+
+/// How to decode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// As OpenCSD's tools do: programs are trusted, code that is missing is told each time, and after bytes that are no packet
+    /// reading goes on with the next one.
+    pub like_opencsd: bool,
+    /// Like OpenCSD: a range of its own for each branch that a source address passes over.
+    pub split_source_walks: bool,
+    /// Without any program: where branches went.
+    pub no_image: bool,
+    /// Where trap handlers are, where the trace leaves it out. They come before those that the capture names.
+    pub handlers: [Option<Handler>; 4],
+}
 
 /// A protocol: how its streams are parsed and decoded, and where in the middle that can begin.
 ///
 /// A cold segment begins where [`split`](Self::split) says. Behind that is a point where a decoder that began there knows all
 /// that one knows that came from before; both find the same one, each with a [`Handover`](Self::Handover) of its own. That
 /// they know the same is not taken on trust: their snapshots are compared.
-pub trait Protocol: Debug + Sized + 'static {
+pub trait Protocol: Debug + Sized + Sync + 'static {
     /// What a source's stream is read with.
     type Params: Sync;
-    /// How to decode it.
-    type Options: Copy + Debug + Sync;
+    /// From bytes to packets.
     type Parser: Send + Sync;
+    /// From packets to elements.
     type Decoder<'i>: Decoder<'i>;
     /// What must be known of a stream to begin in its middle.
-    type Knows: Sync;
+    type Knows: Send + Sync + 'static;
     /// Watches for the point where a segment takes over.
     type Handover;
 
     /// Bytes of a window for each job, at least: synchronisation points are further apart than that.
     const WINDOW: usize;
-    /// Bytes of text that a window is to give, with so many jobs.
-    fn text(jobs: usize) -> usize;
+    /// Bytes of output that a window is to give, with so many jobs.
+    fn output(jobs: usize) -> usize;
 
     /// What reading can begin at.
     const SYNCHRONISATION: &'static str;
 
+    /// Whether the start of a stream tells something that is needed in its middle.
+    const NEEDS_START: bool = false;
+
     /// A source's parameters, if it speaks this protocol.
     fn params(protocol: &input::Protocol) -> Option<&Self::Params>;
-    /// The same for those who print.
-    fn unit(params: &Self::Params) -> Unit<'_>;
 
     /// A decoder, or why there can be none.
     fn decoder<'i>(
         params: &Self::Params,
-        options: Self::Options,
+        options: &Options,
         image: &'i Image,
     ) -> Result<Self::Decoder<'i>, String>;
     /// A parser of the stream, whose bytes begin at stream position `position`.
-    fn first(params: &Self::Params, options: Self::Options, position: u64) -> Self::Parser;
+    fn first(params: &Self::Params, options: &Options, position: u64) -> Self::Parser;
 
     /// What is known of the stream where these are.
     fn knows(parser: &Self::Parser, decoder: &Self::Decoder<'_>) -> Self::Knows;
     /// A parser of the bytes from stream position `position` on, where a segment begins.
-    fn parser(
-        params: &Self::Params,
-        options: Self::Options,
-        knows: &Self::Knows,
-        position: u64,
-    ) -> Self::Parser;
+    fn parser(params: &Self::Params, options: &Options, knows: &Self::Knows, position: u64) -> Self::Parser;
     /// Makes a decoder begin anew there, with all that it has learnt about the program.
     fn restart(decoder: &mut Self::Decoder<'_>, knows: &Self::Knows, position: u64);
     /// A parser that goes on behind `bytes`, those of the window up to a point where a segment takes over that begins with
     /// `bytes[from]`.
     fn rewound(
         params: &Self::Params,
-        options: Self::Options,
+        options: &Options,
         knows: &Self::Knows,
         bytes: &[u8],
         from: usize,
@@ -73,9 +86,9 @@ pub trait Protocol: Debug + Sized + 'static {
     /// Stream position from which on bytes are still to be reported.
     fn unfinished(parser: &Self::Parser) -> u64;
     /// Parses bytes.
-    fn feed<P: Print>(parser: &mut Self::Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, P>);
+    fn feed<M: Mode>(parser: &mut Self::Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>);
     /// Ends the stream.
-    fn end<P: Print>(parser: &mut Self::Parser, feed: &mut Feed<'_, '_, Self, P>);
+    fn end<M: Mode>(parser: &mut Self::Parser, feed: &mut Feed<'_, '_, Self, M>);
 
     /// Where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
     fn split(params: &Self::Params, parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
@@ -86,7 +99,7 @@ pub trait Protocol: Debug + Sized + 'static {
 /// A decoder: packets in, elements out.
 pub trait Decoder<'i>: Send + Sync {
     /// All that decides what packets to come will tell.
-    type Snapshot: PartialEq + Send;
+    type Snapshot: PartialEq + Send + Sync + 'static;
     /// It as it is now.
     fn snapshot(&self) -> Self::Snapshot;
     /// The program.
@@ -109,4 +122,18 @@ pub trait Decoder<'i>: Send + Sync {
     fn interrupt(&mut self, offset: u64, sink: &mut impl Sink);
     /// The stream ends.
     fn finish(&mut self, offset: u64, sink: &mut impl Sink);
+}
+
+static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());
+
+/// Adds a protocol to those that every decoding knows.
+pub fn register<T: Protocol>(protocol: &'static T) {
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(protocol);
+}
+
+/// The protocol that a source speaks, if any of ours.
+pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
+    let built_in: [&'static dyn Plug; 2] = [&Etm, &Etrace];
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

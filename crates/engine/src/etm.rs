@@ -8,30 +8,22 @@ use tracewright_flow::{Graph, Sink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use super::part::Print;
-use super::protocol::{Decoder, Protocol};
-use super::segment::Feed;
-use super::source::Unit;
+use crate::protocol::{Decoder, Options, Protocol};
+use crate::sink::Mode;
+use crate::stream::Feed;
 
 /// ETMv4 and ETE.
 #[derive(Debug)]
 pub struct Etm;
 
-/// How to decode it.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    pub decode: decode::Options,
-    pub resync: Resync,
-}
-
 /// A Trace Info restarts all compression: nothing must be known but where the window begins, as a stream position.
+#[derive(Debug)]
 pub struct Knows {
     window: u64,
 }
 
 impl Protocol for Etm {
     type Params = Params;
-    type Options = Options;
     type Parser = Parser;
     type Decoder<'i> = decode::Decoder<'i>;
     type Knows = Knows;
@@ -40,7 +32,7 @@ impl Protocol for Etm {
     const WINDOW: usize = 1 << 9;
     const SYNCHRONISATION: &'static str = "A-Sync";
 
-    fn text(_: usize) -> usize {
+    fn output(_: usize) -> usize {
         16 << 20
     }
 
@@ -51,27 +43,31 @@ impl Protocol for Etm {
         }
     }
 
-    fn unit(params: &Params) -> Unit<'_> {
-        Unit::Etm(params)
-    }
-
     fn decoder<'i>(
         params: &Params,
-        options: Options,
+        options: &Options,
         image: &'i Image,
     ) -> Result<decode::Decoder<'i>, String> {
-        decode::Decoder::new(params, image, options.decode).map_err(|error| error.to_string())
+        let Options { like_opencsd, split_source_walks, no_image, .. } = *options;
+        let options = decode::Options {
+            trust_images: like_opencsd,
+            join_source_walks: like_opencsd && !split_source_walks,
+            repeat_no_code: like_opencsd,
+            no_image,
+        };
+        decode::Decoder::new(params, image, options).map_err(|error| error.to_string())
     }
 
-    fn first(params: &Params, options: Options, position: u64) -> Parser {
-        Parser::starting_at(params.clone(), position).with_resync(options.resync)
+    fn first(params: &Params, options: &Options, position: u64) -> Parser {
+        let resync = if options.like_opencsd { Resync::NextByte } else { Resync::NextAsync };
+        Parser::starting_at(params.clone(), position).with_resync(resync)
     }
 
     fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Knows {
         Knows { window: parser.position() }
     }
 
-    fn parser(params: &Params, options: Options, _: &Knows, position: u64) -> Parser {
+    fn parser(params: &Params, options: &Options, _: &Knows, position: u64) -> Parser {
         Self::first(params, options, position)
     }
 
@@ -79,7 +75,7 @@ impl Protocol for Etm {
         decoder.restart(position);
     }
 
-    fn rewound(params: &Params, options: Options, knows: &Knows, bytes: &[u8], from: usize) -> Parser {
+    fn rewound(params: &Params, options: &Options, knows: &Knows, bytes: &[u8], from: usize) -> Parser {
         let mut parser = Self::first(params, options, knows.window + from as u64);
         // The state of the compression begins with the segment's Trace Info.
         parser.feed(&bytes[from..], &mut |_: u64, _: &[u8], _: &Packet| {});
@@ -90,11 +86,11 @@ impl Protocol for Etm {
         parser.unfinished()
     }
 
-    fn feed<P: Print>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, P>) {
+    fn feed<M: Mode>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>) {
         parser.feed(bytes, feed);
     }
 
-    fn end<P: Print>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, P>) {
+    fn end<M: Mode>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, M>) {
         parser.finish(feed);
     }
 
@@ -167,13 +163,14 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
 }
 
 /// Watches for the point where all that matters was told since an A-Sync: an address and a context since the Trace Info.
+#[derive(Debug)]
 pub struct Handover {
     /// Stream position of the A-Sync.
     start: u64,
     stage: Stage,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     Async,
     TraceInfo,
@@ -213,13 +210,13 @@ impl Handover {
     }
 }
 
-impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
-    const ATOM_RUNS: bool = P::COUNTS;
+impl<M: Mode> packet::Sink for Feed<'_, '_, Etm, M> {
+    const ATOM_RUNS: bool = M::COUNTS;
 
     #[inline(always)]
     fn atoms(&mut self, offset: u64, run: AtomRun) {
         if !self.is_watching() {
-            return self.decoder.atoms_run(offset, run, &mut self.out);
+            return self.decoder.atoms_run(offset, run, &mut self.sink);
         }
         for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
             self.packet(offset, &[header], &Packet::Atom(atoms));
@@ -231,25 +228,31 @@ impl<P: Print> packet::Sink for Feed<'_, '_, Etm, P> {
         if self.is_done() {
             return;
         }
-        self.decoder.packet(offset, packet, &mut self.out);
+        self.decoder.packet(offset, packet, &mut self.sink);
         let len = match packet {
             Packet::NotSync { len } => *len,
             Packet::Incomplete { .. } => {
-                self.cut = Some((offset, bytes.len()));
+                self.cut(offset, bytes.len());
                 bytes.len() as u64
             }
             _ => bytes.len() as u64,
         };
         self.taken(offset, offset + len, |handover, decoder| handover.is_now(offset, packet, decoder));
-        *self.synchronised |= *packet == Packet::Async;
+        if *packet == Packet::Async {
+            self.synchronised();
+        }
     }
 
     fn skipped(&mut self, offset: u64, bytes: &[u8]) {
-        *self.out.passed_over |= bytes.iter().any(|&byte| byte != 0);
-        if !self.is_done() {
-            self.out.remember_skipped(offset);
-            self.decoder.skipping(offset, &mut self.out);
-            self.out.mark(offset);
+        let are_zero = bytes.iter().all(|&byte| byte == 0);
+        if self.is_done() {
+            if !are_zero {
+                self.passed_over();
+            }
+        } else {
+            self.skip(offset, are_zero);
+            self.decoder.skipping(offset, &mut self.sink);
+            self.taken_at(offset);
         }
     }
 }

@@ -1,59 +1,58 @@
-//! A buffer's bytes as they come, while those that came before are decoded.
+//! A buffer's next bytes, read and taken out of their packing while the bytes before them are decoded.
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, Sink};
 use tracewright_input::{Buffer, BufferFormat, Capture, Piece};
 
-use super::lane::{Lanes, Places};
-use super::protocol::Protocol;
-use crate::output::Error;
-use crate::reader::{Input, is_damage};
+use crate::lane::Lane;
+use crate::place::Places;
+use crate::problem::{Error, Fault};
+use crate::reader::BufferReader;
 
-/// The bytes of all lanes that have come, and were not taken yet.
+/// Bytes received for all lanes and not yet decoded.
 pub struct Incoming<'a> {
     /// In the order of the lanes.
     pub lanes: Vec<Coming>,
-    /// By trace ID: which lane.
+    /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
     wants: &'a (dyn Fn(u16) -> bool + Sync),
     /// Whether any frame was read.
     pub any_frame: bool,
-    /// By trace ID: bytes of sources that nothing here reads.
+    /// Bytes of sources that no protocol reads, by trace ID.
     pub unread: [u64; 0x80],
     /// Damage found by the deframer.
     pub damage: Vec<Lost>,
 }
 
-/// Those of one lane.
+/// Bytes received for one lane and not yet decoded.
 #[derive(Default)]
 pub struct Coming {
     pub bytes: Vec<u8>,
-    /// Stream position of the first of them.
+    /// Stream position of the first byte.
     pub start: u64,
     /// Stream positions before which the stream is interrupted.
     pub cuts: Vec<u64>,
-    /// Where in frames they were.
+    /// Where the bytes were in frames.
     pub map: OffsetMap,
 }
 
-/// No more are listed.
+/// Number of places of damage that are listed.
 const MOST_DAMAGE: usize = 20;
 
 impl<'a> Incoming<'a> {
-    /// Nothing yet, for these lanes.
-    pub fn new<T: Protocol>(lanes: &Lanes<'_, T>, wants: &'a (dyn Fn(u16) -> bool + Sync)) -> Self {
+    pub fn new(lanes: &[Lane<'_>], wants: &'a (dyn Fn(u16) -> bool + Sync)) -> Self {
         let mut by_id = [None; 0x80];
-        for (number, lane) in (0..).zip(&lanes.lanes) {
+        for (number, lane) in (0..).zip(lanes) {
             let id = usize::from(lane.source.id);
             if let (Places::Frames { .. }, Some(slot)) = (&lane.places, by_id.get_mut(id)) {
                 *slot = Some(number);
             }
         }
-        let lanes = lanes.lanes.iter().map(|_| Coming::default()).collect();
+        let lanes = lanes.iter().map(|_| Coming::default()).collect();
         Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new() }
     }
 
-    /// Bytes without frames.
+    /// Takes bytes without frames.
     pub fn unframed(&mut self, bytes: &[u8]) {
         // E-Trace's sources all see all bytes.
         for lane in &mut self.lanes {
@@ -100,27 +99,31 @@ impl Sink for Incoming<'_> {
     }
 }
 
+/// Returns whether bytes were lost inside a stream. That a stream starts in the middle of a frame is normal.
+pub fn is_damage(lost: &Lost) -> bool {
+    !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource)
+}
+
 /// Reads a buffer's file, piece by piece and window by window.
 pub struct Reading<'a> {
-    input: Input<'a>,
+    input: BufferReader<'a>,
     buffer: &'a Buffer,
     capture: &'a Capture,
     deframer: Option<Deframer>,
     blocks: Option<DstreamBlocks>,
     chunk: Vec<u8>,
-    /// Bytes read in all.
+    /// Bytes read so far.
     pub bytes: u64,
-    /// The file offset behind what was read.
+    /// File offset after the last byte read.
     pub at: u64,
 }
 
 impl<'a> Reading<'a> {
-    /// Of what `input` has.
-    pub fn new(input: Input<'a>, buffer: &'a Buffer, capture: &'a Capture) -> Self {
+    pub fn new(input: BufferReader<'a>, buffer: &'a Buffer, capture: &'a Capture) -> Self {
         Self { input, buffer, capture, deframer: None, blocks: None, chunk: Vec::new(), bytes: 0, at: 0 }
     }
 
-    /// Goes on to the next piece of the file.
+    /// Advances to the next piece of the file.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
         let Some(piece) = self.input.next_piece()? else { return Ok(None) };
         let is_dstream = self.buffer.format == BufferFormat::DstreamCoreSight;
@@ -130,12 +133,12 @@ impl<'a> Reading<'a> {
         Ok(Some(piece))
     }
 
-    /// Takes what was wrong with the file.
-    pub fn take_faults(&mut self) -> Vec<String> {
+    /// Takes the faults of the file found so far.
+    pub fn take_faults(&mut self) -> Vec<Fault> {
         self.input.take_faults()
     }
 
-    /// Reads a window. Whether there is more of the piece.
+    /// Reads a window of `size` bytes. Returns whether the piece goes on.
     pub fn window(&mut self, size: usize, incoming: &mut Incoming<'_>) -> Result<bool, Error> {
         self.chunk.resize(size, 0);
         let len = self.input.fill(&mut self.chunk)?;
@@ -155,7 +158,7 @@ impl<'a> Reading<'a> {
         Ok(len > 0)
     }
 
-    /// Bytes without frames whose source nothing here reads.
+    /// Counts bytes without frames whose source no protocol reads.
     fn count_unread(&self, len: usize, incoming: &mut Incoming<'_>) {
         if incoming.lanes.is_empty() {
             let source = self.buffer.sources.first().map(|&source| &self.capture.sources[source]);
@@ -167,7 +170,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The frames of a buffer, if it has any.
+/// Returns the kind of frames that a buffer has, if any.
 pub fn format(format: BufferFormat) -> Option<Format> {
     match format {
         BufferFormat::SourceData | BufferFormat::Etrace => None,

@@ -4,43 +4,49 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-use indicatif::ProgressBar;
+use tracewright_image::Moment;
 use tracewright_input::{Buffer, Checksums, FileSums, Packed, Piece, perf};
 
-use crate::output::Error;
-use crate::progress;
+use crate::problem::{Error, Fault};
 
-/// Bytes read from a file at once.
-const CHUNK: usize = 1 << 20;
+/// Receives the number of bytes read since the last call.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// A buffer's file, or standard input. Shows progress.
+/// Reads a buffer: a file, standard input, or bytes in memory.
 ///
-/// Of a file of which only parts are trace, those are read one after another: what is read ends at the end of each, and goes on
-/// with [`next_piece`](Self::next_piece).
-pub struct Input<'a> {
+/// A buffer may consist of pieces of a file. Reading stops at the end of each piece and resumes with
+/// [`next_piece`](Self::next_piece).
+pub struct BufferReader<'a> {
     path: &'a Path,
     file: Source<'a>,
-    bar: ProgressBar,
-    /// Those to come; `None`: the file is one.
+    progress: Progress<'a>,
+    /// Pieces still to be read; `None` if the whole file is one piece.
     pieces: Option<&'a [Piece]>,
-    /// Bytes left of the piece that is read.
+    /// Bytes left of the current piece.
     left: u64,
-    /// Where a whole file begins, until it has begun.
+    /// Offset at which a whole file begins, until it is read.
     start: Option<u64>,
-    /// What lies long before this offset is passed over.
+    /// Offset before which pieces are skipped.
     skipped: u64,
-    /// Where the next byte of the file is, and where it ended when it was opened.
+    /// File offset of the next byte.
     position: u64,
+    /// Length of the file when it was opened.
     end: Option<u64>,
-    /// What was wrong with what was read.
-    faults: Vec<String>,
+    faults: Vec<Fault>,
+}
+
+impl std::fmt::Debug for BufferReader<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BufferReader").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 enum Source<'a> {
     File(File),
     Checked(Checked<'a>),
     Stdin(io::Stdin),
-    /// What was compressed, and how far it is read.
+    Memory(&'a [u8]),
+    /// A decompressed section, and the position in it.
     Unpacked {
         of: Packed,
         bytes: Vec<u8>,
@@ -48,15 +54,18 @@ enum Source<'a> {
     },
 }
 
-impl<'a> Input<'a> {
-    /// Opens it. What is read is compared with `checksums`.
-    pub fn open(buffer: &'a Buffer, checksums: &'a Checksums) -> Result<Self, Error> {
+impl<'a> BufferReader<'a> {
+    /// Opens `buffer`. Compares what is read with `checksums`.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be opened.
+    pub fn open(buffer: &'a Buffer, checksums: &'a Checksums, progress: Progress<'a>) -> Result<Self, Error> {
         let path = buffer.path.as_path();
         let mut end = None;
         let file = match path.to_str() {
             Some("-") => Source::Stdin(io::stdin()),
             _ => {
-                let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+                let file = File::open(path).map_err(|error| Error::read(path, error))?;
                 let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
                 end = metadata.map(|metadata| metadata.len());
                 match checksums.of(path) {
@@ -65,17 +74,27 @@ impl<'a> Input<'a> {
                 }
             }
         };
-        let bar = progress::bar(
-            buffer.bytes().unwrap_or(0),
-            &path.file_name().unwrap_or_default().to_string_lossy(),
-        );
-        let pieces = buffer.pieces.as_deref();
-        let (left, start) = if pieces.is_some() { (0, None) } else { (u64::MAX, Some(0)) };
-        let faults = Vec::new();
-        Ok(Self { path, file, bar, pieces, left, start, skipped: 0, position: 0, end, faults })
+        Ok(Self::new(path, file, end, buffer.pieces.as_deref(), progress))
     }
 
-    /// Passes over what lies before an offset, if that can be done: nothing was read before.
+    /// Reads bytes in memory as one piece.
+    pub fn in_memory(bytes: &'a [u8]) -> Self {
+        Self::new(Path::new(""), Source::Memory(bytes), Some(bytes.len() as u64), None, &|_| {})
+    }
+
+    fn new(
+        path: &'a Path,
+        file: Source<'a>,
+        end: Option<u64>,
+        pieces: Option<&'a [Piece]>,
+        progress: Progress<'a>,
+    ) -> Self {
+        let (left, start) = if pieces.is_some() { (0, None) } else { (u64::MAX, Some(0)) };
+        let faults = Vec::new();
+        Self { path, file, progress, pieces, left, start, skipped: 0, position: 0, end, faults }
+    }
+
+    /// Skips what lies before `offset` if the file can seek. Call it before anything is read.
     pub fn skip_to(&mut self, offset: u64) {
         if self.pieces.is_some() {
             self.skipped = offset;
@@ -84,7 +103,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Goes to an offset without reading what lies before, if that can be done.
+    /// Seeks to `offset`. Returns false if the file cannot seek.
     fn go_to(&mut self, offset: u64) -> bool {
         // Beyond the end there would be nothing to say about the file.
         let is_inside =
@@ -92,21 +111,33 @@ impl<'a> Input<'a> {
         let gone = match &mut self.file {
             Source::File(file) => is_inside(file) && file.seek(io::SeekFrom::Start(offset)).is_ok(),
             Source::Checked(checked) => is_inside(&checked.file) && checked.go_to(offset).is_ok(),
+            Source::Memory(bytes) => {
+                match bytes.split_at_checked(offset.saturating_sub(self.position) as usize) {
+                    Some((_, rest)) if offset >= self.position => {
+                        *bytes = rest;
+                        true
+                    }
+                    _ => false,
+                }
+            }
             Source::Stdin(_) | Source::Unpacked { .. } => false,
         };
         if gone {
             self.position = offset;
         }
         if gone && self.pieces.is_none() {
-            self.bar.inc(offset);
+            (self.progress)(offset);
         }
         gone
     }
 
-    /// Goes on to the next piece. Returns it, without what of it is passed over; `None` after the last.
+    /// Advances to the next piece and returns it without its skipped part; `None` after the last.
+    ///
+    /// # Errors
+    /// Fails if the piece is not in the file or cannot be decompressed.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
         let Some(pieces) = &mut self.pieces else {
-            let whole = |offset| Piece { offset, len: u64::MAX, moment: perf::Moment::LAST, packed: None };
+            let whole = |offset| Piece { offset, len: u64::MAX, moment: Moment::LAST, packed: None };
             return Ok(self.start.take().map(whole));
         };
         loop {
@@ -115,25 +146,25 @@ impl<'a> Input<'a> {
             // Frames are counted from the start of a piece.
             let before = self.skipped.saturating_sub(piece.offset) & !0xf;
             if before >= piece.len {
-                self.bar.inc(piece.len);
+                (self.progress)(piece.len);
                 continue;
             }
             let mut piece = *piece;
             piece.offset += before;
             piece.len -= before;
-            self.bar.inc(before);
+            (self.progress)(before);
             self.begin(&piece, before)?;
             return Ok(Some(piece));
         }
     }
 
-    /// Begins to read a piece, `before` bytes behind where it begins.
+    /// Starts reading a piece, `before` bytes after its start.
     fn begin(&mut self, piece: &Piece, before: u64) -> Result<(), Error> {
         self.left = piece.len;
         let Some(packed) = piece.packed else {
             if !self.go_to(piece.offset) {
                 let what = format!("it ends early: there is nothing at {:#x}", piece.offset);
-                return Err(cannot_read(self.path, &io::Error::new(io::ErrorKind::UnexpectedEof, what)));
+                return Err(Error::read(self.path, io::Error::new(io::ErrorKind::UnexpectedEof, what)));
             }
             return Ok(());
         };
@@ -150,7 +181,10 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Reads some bytes; none at the end of the piece.
+    /// Reads some bytes of the current piece. Returns 0 at its end.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
     pub fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(chunk.len());
         let chunk = &mut chunk[..most];
@@ -159,11 +193,12 @@ impl<'a> Input<'a> {
                 Source::File(file) => file.read(chunk),
                 Source::Checked(checked) => checked.read(chunk),
                 Source::Stdin(stdin) => stdin.read(chunk),
+                Source::Memory(bytes) => bytes.read(chunk),
                 Source::Unpacked { bytes, at, .. } => (&bytes[*at..]).read(chunk).inspect(|len| *at += len),
             };
             match read {
                 Ok(len) => {
-                    self.bar.inc(len as u64);
+                    (self.progress)(len as u64);
                     self.position += len as u64;
                     if self.pieces.is_some() {
                         self.left -= len as u64;
@@ -174,12 +209,12 @@ impl<'a> Input<'a> {
                     return Ok(len);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(cannot_read(self.path, &error)),
+                Err(error) => return Err(Error::read(self.path, error)),
             }
         }
     }
 
-    /// Notes if the file ended before it should.
+    /// Records a fault if the file ended too early.
     fn ended(&mut self) {
         let missing = match self.pieces {
             Some(_) => self.left,
@@ -188,15 +223,18 @@ impl<'a> Input<'a> {
         if missing > 0 {
             let is_packed = matches!(self.file, Source::Unpacked { .. });
             let is_shorter = !is_packed && self.end.is_some_and(|end| self.position < end);
-            let what = if is_shorter { "became shorter while it was read" } else { "ends early" };
             self.left = 0;
             self.end = None;
-            self.faults.push(format!("{what}: {missing} bytes are missing"));
+            self.faults.push(if is_shorter {
+                Fault::Shrank { missing }
+            } else {
+                Fault::EndsEarly { missing }
+            });
         }
     }
 
-    /// Takes what was wrong with what was read so far.
-    pub fn take_faults(&mut self) -> Vec<String> {
+    /// Takes the faults found so far.
+    pub fn take_faults(&mut self) -> Vec<Fault> {
         let mut faults = std::mem::take(&mut self.faults);
         if let Source::Checked(checked) = &mut self.file {
             faults.extend(checked.take_faults());
@@ -204,7 +242,10 @@ impl<'a> Input<'a> {
         faults
     }
 
-    /// Reads as many bytes as `chunk` has, fewer only at the end.
+    /// Fills `chunk`. Returns fewer bytes only at the end of the piece.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
     pub fn fill(&mut self, chunk: &mut [u8]) -> Result<usize, Error> {
         let mut filled = 0;
         while filled < chunk.len() {
@@ -215,8 +256,15 @@ impl<'a> Input<'a> {
         }
         Ok(filled)
     }
+}
 
-    /// Calls `f` with the bytes of the piece, part by part, until it returns false. Returns how many there were.
+const CHUNK: usize = 1 << 20;
+
+impl BufferReader<'_> {
+    /// Calls `f` with the bytes of the current piece, chunk by chunk, until it returns false. Returns how many bytes there were.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
     pub fn for_each_chunk(&mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
         let mut chunk = vec![0; CHUNK];
         let mut total = 0;
@@ -230,26 +278,26 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A file whose checksums are known. It is read a piece at a time, and nothing of a piece is used before it was checked.
+/// A file with known checksums. It is read a piece at a time, and each piece is checked before it is used.
 struct Checked<'a> {
     file: File,
     sums: &'a FileSums,
-    /// The piece, and how far it was used.
+    /// The current piece, and the position in it.
     piece: Vec<u8>,
     at: usize,
-    /// The next piece.
+    /// Number of the next piece.
     next: u64,
-    /// Pieces that are not what they were: how many, and where some are.
+    /// Number of pieces that differ from the recording, and the offsets of the first ones.
     wrong: u64,
-    places: Vec<u64>,
+    offsets: Vec<u64>,
 }
 
-/// So many pieces that are not what they were are told one by one.
-const MOST_PLACES: usize = 3;
+/// Number of differing pieces that are reported one by one.
+const MOST_OFFSETS: usize = 3;
 
 impl<'a> Checked<'a> {
     fn new(file: File, sums: &'a FileSums) -> Self {
-        Self { file, sums, piece: Vec::new(), at: 0, next: 0, wrong: 0, places: Vec::new() }
+        Self { file, sums, piece: Vec::new(), at: 0, next: 0, wrong: 0, offsets: Vec::new() }
     }
 
     fn go_to(&mut self, offset: u64) -> io::Result<()> {
@@ -267,8 +315,8 @@ impl<'a> Checked<'a> {
         (&self.file).take(self.sums.piece()).read_to_end(&mut self.piece)?;
         if !self.sums.fits(self.next, &self.piece) {
             self.wrong += 1;
-            if self.places.len() < MOST_PLACES {
-                self.places.push(self.next * self.sums.piece());
+            if self.offsets.len() < MOST_OFFSETS {
+                self.offsets.push(self.next * self.sums.piece());
             }
         }
         self.next += 1;
@@ -285,32 +333,17 @@ impl<'a> Checked<'a> {
         Ok(len)
     }
 
-    fn take_faults(&mut self) -> Vec<String> {
-        let places = std::mem::take(&mut self.places);
-        let more = std::mem::take(&mut self.wrong) - places.len() as u64;
+    fn take_faults(&mut self) -> Vec<Fault> {
+        let offsets = std::mem::take(&mut self.offsets);
+        let more = std::mem::take(&mut self.wrong) - offsets.len() as u64;
         let piece = self.sums.piece();
-        let mut faults: Vec<_> = places
-            .iter()
-            .map(|from| {
-                let to = (from + piece).min(self.sums.bytes);
-                format!("bytes {from:#x}..{to:#x} are not those that were recorded (checksum)")
-            })
-            .collect();
+        let differs = |from: u64| Fault::Differs { from, to: (from + piece).min(self.sums.bytes) };
+        let mut faults: Vec<_> = offsets.into_iter().map(differs).collect();
         if more > 0 {
-            faults.push(format!("{more} more pieces of {piece} bytes are not what was recorded"));
+            faults.push(Fault::MoreDiffer { pieces: more, piece });
         }
         faults
     }
-}
-
-impl Drop for Input<'_> {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> Error {
-    Error::Message(format!("{}: cannot read: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -333,8 +366,7 @@ mod tests {
     fn buffer(name: &str, pieces: Option<&[(u64, u64)]>) -> (Buffer, Scratch) {
         let path = std::env::temp_dir().join(format!("tracewright-{}-{name}", std::process::id()));
         std::fs::write(&path, (0..=255).collect::<Vec<u8>>()).unwrap();
-        let piece =
-            |&(offset, len): &(u64, u64)| Piece { offset, len, moment: perf::Moment::LAST, packed: None };
+        let piece = |&(offset, len): &(u64, u64)| Piece { offset, len, moment: Moment::LAST, packed: None };
         let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
         let (format, sources) = (BufferFormat::SourceData, Vec::new());
         let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces };
@@ -344,7 +376,7 @@ mod tests {
     /// Where pieces begin, and their bytes, read in small parts.
     fn all(buffer: &Buffer, skip: u64) -> Vec<(u64, Vec<u8>)> {
         let checksums = Checksums::default();
-        let mut input = Input::open(buffer, &checksums).unwrap();
+        let mut input = BufferReader::open(buffer, &checksums, &|_| {}).unwrap();
         input.skip_to(skip);
         let mut all = Vec::new();
         while let Some(piece) = input.next_piece().unwrap() {
@@ -392,14 +424,14 @@ mod tests {
         let (mut buffer, _scratch) = buffer("short", Some(&[(250, 100)]));
         assert_eq!(all(&buffer, 0), [(250, (250..=255).collect())]);
         let checksums = Checksums::default();
-        let mut input = Input::open(&buffer, &checksums).unwrap();
+        let mut input = BufferReader::open(&buffer, &checksums, &|_| {}).unwrap();
         input.next_piece().unwrap();
         input.fill(&mut [0; 200]).unwrap();
-        assert_eq!(input.take_faults(), ["ends early: 94 bytes are missing"]);
+        assert_eq!(input.take_faults(), [Fault::EndsEarly { missing: 94 }]);
         drop(input);
         buffer.pieces.as_mut().unwrap()[0].offset = 300;
-        let mut input = Input::open(&buffer, &checksums).unwrap();
-        let Err(Error::Message(message)) = input.next_piece() else { panic!("there is nothing") };
+        let mut input = BufferReader::open(&buffer, &checksums, &|_| {}).unwrap();
+        let message = input.next_piece().unwrap_err().to_string();
         assert!(message.ends_with("cannot read: it ends early: there is nothing at 0x12c"), "{message}");
     }
 
@@ -407,12 +439,12 @@ mod tests {
     fn a_file_that_becomes_shorter_while_it_is_read_is_told() {
         let (buffer, scratch) = buffer("shrinks", None);
         let checksums = Checksums::default();
-        let mut input = Input::open(&buffer, &checksums).unwrap();
+        let mut input = BufferReader::open(&buffer, &checksums, &|_| {}).unwrap();
         input.next_piece().unwrap();
         assert_eq!(input.fill(&mut [0; 100]).unwrap(), 100);
-        assert_eq!(input.take_faults(), [""; 0]);
+        assert_eq!(input.take_faults(), []);
         File::options().write(true).open(&scratch.0).unwrap().set_len(120).unwrap();
         assert_eq!(input.fill(&mut [0; 100]).unwrap(), 20);
-        assert_eq!(input.take_faults(), ["became shorter while it was read: 136 bytes are missing"]);
+        assert_eq!(input.take_faults(), [Fault::Shrank { missing: 136 }]);
     }
 }

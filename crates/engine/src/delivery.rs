@@ -1,0 +1,318 @@
+//! From what a stream tells to a consumer: places, the range that is asked for, limits, and the tally.
+
+use std::ops::ControlFlow;
+
+use tracewright_core::{Block, Element, GapReason, MemorySpace};
+use tracewright_flow as flow;
+use tracewright_image::{Image, Moment};
+
+use crate::consumer::{At, Consumer};
+use crate::limits::{Limit, Quota, Range};
+use crate::place::{Place, Places};
+use crate::sink::{Item, space_of};
+use crate::source::Source;
+use crate::tally::Tally;
+
+/// What decoding a part of a stream gave.
+pub struct Part<O> {
+    pub output: O,
+    /// File offset of the last byte of a packet, and how much output there was then: outputs of several sources are sorted by it.
+    pub marks: Vec<(u64, usize)>,
+    pub tally: Tally,
+    /// Bytes of output that were taken already.
+    pub taken: usize,
+}
+
+impl<O: Default> Default for Part<O> {
+    fn default() -> Self {
+        Self { output: O::default(), marks: Vec::new(), tally: Tally::default(), taken: 0 }
+    }
+}
+
+/// Where output goes when there is much: a packet may tell of billions of blocks.
+pub enum Overflow<'o, O> {
+    /// On, in order: nothing comes before it. Returns whether more is wanted: if not, the source stops.
+    Take(&'o mut (dyn FnMut(&O) -> bool + 'o)),
+    /// Nowhere: the source stops, and the part is made again by whoever can give it on.
+    Drop,
+    /// Up to so many bytes are kept; then the source stops.
+    Keep(usize),
+}
+
+/// Output is given on in pieces of this size, and dropped if there is more than so much.
+const TAKE: usize = 1 << 20;
+const DROP: usize = 64 << 20;
+
+/// What is kept of a source from one part to the next.
+#[derive(Default)]
+pub struct Remembered {
+    /// Where the gap begins that has not ended: the map may have forgotten it when it ends.
+    gap: Option<(u64, Place)>,
+    /// Where the bytes begin that are passed over.
+    skipped: Option<(u64, Place)>,
+    /// Whether the program was last lost where no image has the code, and not at a mismatch.
+    no_code: bool,
+    /// Whether bytes that are not zero were passed over before the first synchronisation.
+    passed_over: bool,
+}
+
+/// Gives what a stream tells to a consumer.
+pub struct Delivery<'o, 'v, C: Consumer> {
+    pub part: &'o mut Part<C::Output>,
+    pub consumer: &'o C,
+    pub state: &'o mut C::State,
+    pub source: &'o Source<'o>,
+    pub image: &'o Image,
+    pub places: &'o Places,
+    pub cursor: usize,
+    pub space: MemorySpace,
+    pub moment: Moment,
+    pub range: Range,
+    pub quota: &'o mut Quota,
+    /// Instructions that the part may have.
+    pub most: u64,
+    pub remembered: &'o mut Remembered,
+    pub overflow: Overflow<'v, C::Output>,
+}
+
+impl<C: Consumer> Delivery<'_, '_, C> {
+    /// Takes a batch, until a limit is reached.
+    pub fn take(&mut self, items: &[Item]) -> ControlFlow<()> {
+        for (index, item) in items.iter().enumerate() {
+            self.item(item);
+            if self.is_stopped() {
+                // The decoder may be further on.
+                self.quota.reached_at = items[index..].iter().find_map(|item| match item {
+                    Item::Packet { start, .. } => Some(*start),
+                    _ => None,
+                });
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[inline(always)]
+    fn item(&mut self, item: &Item) {
+        match *item {
+            Item::Element(offset, Element::Block(ref block)) => self.block(offset, block),
+            Item::Element(offset, ref element) => self.element(offset, element),
+            Item::Packet { last, .. } => self.mark(last),
+            Item::Gap(from) => self.remember_gap(from),
+            Item::Skipped(position) => self.remember_skipped(position),
+            Item::PassedOver => self.remembered.passed_over = true,
+            Item::Began(space) => {
+                *self.part = Part::default();
+                self.space = space;
+            }
+            Item::Ran { blocks, instructions } => {
+                self.part.tally.blocks += blocks;
+                self.part.tally.instructions += instructions;
+            }
+            Item::Malformed(offset, why) => {
+                let offset = self.place(offset).offset;
+                self.part.tally.malformed += 1;
+                self.part.tally.first_malformed.get_or_insert((offset, why));
+            }
+            Item::Synchronised(offset, outside) => {
+                let offset = self.place(offset).offset;
+                let tally = &mut self.part.tally;
+                if let Some(address) = outside {
+                    tally.syncs_outside += 1;
+                    tally.first_sync_outside.get_or_insert((offset, address));
+                }
+                tally.first_sync.get_or_insert(offset);
+                tally.syncs += 1;
+            }
+        }
+    }
+
+    /// The place of a stream position.
+    pub fn place(&mut self, position: u64) -> Place {
+        let known = self.places.of(position, &mut self.cursor);
+        let known = known.or_else(|| {
+            let Remembered { gap, skipped, .. } = *self.remembered;
+            let mut both = [gap, skipped].into_iter().flatten();
+            both.find_map(|(remembered, place)| (remembered == position).then_some(place))
+        });
+        // The end of the stream: behind its last byte.
+        let known = known.or_else(|| {
+            let last = self.places.of(position.checked_sub(1)?, &mut self.cursor)?;
+            Some(Place { offset: last.offset + 1, opencsd_index: last.opencsd_index + 1 })
+        });
+        known.unwrap_or(Place { offset: position, opencsd_index: position })
+    }
+
+    fn remember_gap(&mut self, position: u64) {
+        if self.remembered.gap.is_none_or(|(last, _)| last != position)
+            && let Some(place) = self.places.of(position, &mut self.cursor)
+        {
+            self.remembered.gap = Some((position, place));
+        }
+        self.remembered.skipped = None;
+    }
+
+    fn remember_skipped(&mut self, position: u64) {
+        if self.remembered.skipped.is_none() {
+            let place = self.places.of(position, &mut self.cursor);
+            self.remembered.skipped = place.map(|place| (position, place));
+        }
+    }
+
+    /// Ends the output of a packet whose last byte is at `last`.
+    fn mark(&mut self, last: u64) {
+        let len = self.consumer.len(&self.part.output);
+        if self.part.marks.last().map_or(0, |&(_, len)| len) != len {
+            let offset = self.place(last).offset;
+            self.part.marks.push((offset, len));
+        }
+    }
+
+    #[inline(always)]
+    fn give(&mut self, offset: u64, element: &Element) {
+        let place = self.place(offset);
+        let at = At { source: self.source, place, space: self.space, image: self.image };
+        self.consumer.element(self.state, &mut self.part.output, &at, element);
+        if self.consumer.size(&self.part.output) >= TAKE {
+            self.much();
+        }
+    }
+
+    /// The stream ended; its last packet was at stream position `last`.
+    pub fn end(&mut self, last: Option<u64>, overflowed: bool) {
+        let place = last.map_or(Place::default(), |last| self.place(last));
+        let at = At { source: self.source, place, space: self.space, image: self.image };
+        self.consumer.end(self.state, &mut self.part.output, &at, overflowed);
+    }
+
+    /// There is much output.
+    #[cold]
+    fn much(&mut self) {
+        let part = &mut *self.part;
+        let size = self.consumer.size(&part.output);
+        match &mut self.overflow {
+            Overflow::Take(take) => {
+                if !take(&part.output) {
+                    return self.stop(Limit::Output);
+                }
+                part.taken += size;
+                self.consumer.clear(&mut part.output);
+                part.marks.clear();
+            }
+            Overflow::Drop if size >= DROP => self.stop(Limit::Output),
+            Overflow::Keep(most) if size >= *most => self.stop(Limit::Waiting),
+            Overflow::Drop | Overflow::Keep(_) => {}
+        }
+    }
+
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.quota.reached.is_some()
+    }
+
+    #[cold]
+    fn stop(&mut self, limit: Limit) {
+        self.quota.reached = Some(limit);
+        self.part.tally.stopped += 1;
+    }
+
+    /// Whether what a packet at `offset` tells is wanted.
+    #[inline(always)]
+    fn wants(&mut self, offset: u64) -> bool {
+        self.range.is_all() || {
+            let place = self.place(offset);
+            self.range.from <= place.offset && place.offset < self.range.to
+        }
+    }
+
+    #[inline(always)]
+    fn block(&mut self, offset: u64, block: &Block) {
+        if !self.wants(offset) {
+            return self.consumer.passed(self.state, self.source, &Element::Block(*block));
+        }
+        let tally = &mut self.part.tally;
+        let sum = tally.instructions + u64::from(block.count);
+        if sum > self.most {
+            return self.last_block(offset, block);
+        }
+        tally.instructions = sum;
+        tally.blocks += 1;
+        self.give(offset, &Element::Block(*block));
+        if self.consumer.memory(self.state) > self.quota.memory {
+            self.stop(Limit::Memory);
+        }
+        if self.consumer.is_done(self.state) {
+            self.stop(Limit::Output);
+        }
+    }
+
+    /// Tells the first instructions of the last block that may be told, and stops.
+    #[cold]
+    fn last_block(&mut self, offset: u64, block: &Block) {
+        let inside = 0..self.most.saturating_sub(self.part.tally.instructions) as u32;
+        if let Some(part) = flow::cut(self.image, self.space, block, &inside) {
+            self.block(offset, &part);
+        }
+        if !self.is_stopped() {
+            self.stop(Limit::Instructions);
+        }
+    }
+
+    fn element(&mut self, offset: u64, element: &Element) {
+        if let Element::Context(context, isa) = element {
+            self.space = space_of(self.image, context, *isa, &self.moment);
+        }
+        if !self.wants(offset) {
+            return self.consumer.passed(self.state, self.source, element);
+        }
+        let mut element = *element;
+        let tally = &mut self.part.tally;
+        match &mut element {
+            Element::NoCode { address, space } => {
+                tally.no_code += 1;
+                self.remembered.no_code = true;
+                if tally.first_no_code.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_no_code = Some((at, *address, *space));
+                }
+            }
+            Element::Mismatch(mismatch) => {
+                tally.mismatches += 1;
+                self.remembered.no_code = false;
+                if tally.first_mismatch.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
+                }
+            }
+            Element::UnknownPath { start, next, .. } => {
+                tally.unknown_paths += 1;
+                if tally.first_unknown_path.is_none() {
+                    let at = self.place(offset).offset;
+                    self.part.tally.first_unknown_path = Some((at, *start, *next, self.space));
+                }
+            }
+            Element::Target { branch, .. } => tally.targets += u64::from(*branch),
+            // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
+            Element::Gap { reason: GapReason::Start, .. } if !self.remembered.passed_over => return,
+            Element::Gap { reason, from, to } => {
+                tally.bytes_lost += to.saturating_sub(*from);
+                if *reason == GapReason::Mismatch {
+                    let bytes = to.saturating_sub(*from);
+                    tally.bytes_unfollowed += bytes;
+                    tally.bytes_without_code += if self.remembered.no_code { bytes } else { 0 };
+                }
+                // What lies before the first synchronisation point is no gap in what was traced.
+                tally.gaps += u64::from(!matches!(reason, Start));
+                use GapReason::{Discard, Interrupted, Overflow, Start};
+                let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);
+                tally.bad_gaps += u64::from(is_bad);
+                (*from, *to) = (self.place(*from).offset, self.place(*to).offset);
+                if is_bad {
+                    self.part.tally.first_bad_gap.get_or_insert((*from, *to, *reason));
+                }
+            }
+            _ => {}
+        }
+        self.give(offset, &element);
+    }
+}

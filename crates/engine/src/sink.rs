@@ -1,0 +1,368 @@
+//! What takes elements from decoders: batches of them go on to whoever wants them. A protocol is compiled for the three kinds of
+//! sink here, and not for each consumer.
+
+use std::ops::ControlFlow;
+
+use tracewright_core::{Block, Context, Element, Isa, MemorySpace};
+use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, Sink};
+use tracewright_image::{Image, Moment};
+
+use crate::limits::Range;
+use crate::place::Places;
+use crate::tally::Reason;
+
+/// Items of a batch: they stay in a core's own cache.
+const BATCH: usize = 256;
+
+/// What a stream tells, in order.
+#[derive(Clone, Copy, Debug)]
+pub enum Item {
+    /// An element, with the stream position of the packet that told it.
+    Element(u64, Element),
+    /// A packet ends: its first and its last byte.
+    Packet { start: u64, last: u64 },
+    /// A gap that has not ended begins here.
+    Gap(u64),
+    /// Bytes are passed over from here on.
+    Skipped(u64),
+    /// Some of them were not zero.
+    PassedOver,
+    /// Another segment tells all that came before; code is there now.
+    Began(MemorySpace),
+    /// So many blocks and instructions ran.
+    Ran { blocks: u64, instructions: u64 },
+    /// Bytes that are no packet.
+    Malformed(u64, Reason),
+    /// A synchronisation packet; its address, if no image has it.
+    Synchronised(u64, Option<u64>),
+}
+
+/// Items on their way.
+pub struct Batch<'b> {
+    items: &'b mut Vec<Item>,
+    deliver: &'b mut dyn FnMut(&[Item]) -> ControlFlow<()>,
+    /// Nobody wants more.
+    is_stopped: bool,
+    /// Something was told since a packet last ended.
+    is_open: bool,
+    /// The gap that was told last.
+    gap: Option<u64>,
+}
+
+impl<'b> Batch<'b> {
+    pub(crate) fn new(
+        items: &'b mut Vec<Item>,
+        is_stopped: bool,
+        deliver: &'b mut dyn FnMut(&[Item]) -> ControlFlow<()>,
+    ) -> Self {
+        items.clear();
+        Self { items, deliver, is_stopped, is_open: false, gap: None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, item: Item) {
+        if self.items.len() == BATCH {
+            self.flush();
+        }
+        self.items.push(item);
+        self.is_open = true;
+    }
+
+    /// Delivers what there is.
+    #[inline(never)]
+    pub(crate) fn flush(&mut self) {
+        if !self.is_stopped && !self.items.is_empty() {
+            self.is_stopped = (self.deliver)(self.items).is_break();
+        }
+        self.items.clear();
+    }
+
+    /// A packet was taken, from its first to its last byte.
+    #[inline(always)]
+    pub(crate) fn packet(&mut self, start: u64, last: u64) {
+        if self.is_open {
+            self.push(Item::Packet { start, last });
+            self.is_open = false;
+        }
+    }
+
+    /// A gap that has not ended begins at this stream position.
+    pub(crate) fn gap(&mut self, from: u64) {
+        if self.gap != Some(from) {
+            self.gap = Some(from);
+            self.push(Item::Gap(from));
+        }
+    }
+
+    /// Bytes are passed over from this stream position on; whether all of them are zero.
+    pub(crate) fn skipped(&mut self, position: u64, are_zero: bool) {
+        self.gap = None;
+        if !are_zero {
+            self.push(Item::PassedOver);
+        }
+        self.push(Item::Skipped(position));
+    }
+
+    /// Bytes that are no packet, and why.
+    pub(crate) fn malformed(&mut self, position: u64, why: Reason) {
+        self.push(Item::Malformed(position, why));
+    }
+
+    /// A synchronisation packet that tells an address; whether an image has it.
+    pub(crate) fn synchronised(&mut self, position: u64, address: u64, is_known: bool) {
+        self.push(Item::Synchronised(position, (!is_known).then_some(address)));
+    }
+
+    /// All that was told so far is told by others.
+    fn begin(&mut self, space: MemorySpace) {
+        self.push(Item::Began(space));
+    }
+}
+
+impl std::fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").field("items", &self.items.len()).finish_non_exhaustive()
+    }
+}
+
+/// A sink for one kind of consumer.
+pub trait Mode: Sink {
+    /// Whether blocks are only counted.
+    const COUNTS: bool = false;
+    /// Lends the batch that all goes to that is no block.
+    #[doc(hidden)]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R;
+    /// Whether nobody wants more.
+    #[doc(hidden)]
+    fn is_stopped(&self) -> bool;
+    /// All that was told so far is told by others; code is in this space now.
+    #[doc(hidden)]
+    fn begin(&mut self, graph: &mut Graph<'_>, space: MemorySpace);
+}
+
+/// Each block is told.
+pub(crate) struct Each<'b>(pub Batch<'b>);
+
+impl Sink for Each<'_> {
+    #[inline(always)]
+    fn element(&mut self, offset: u64, element: &Element) {
+        self.0.push(Item::Element(offset, *element));
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.0.is_stopped
+    }
+}
+
+impl Mode for Each<'_> {
+    #[inline(always)]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R {
+        f(&mut self.0)
+    }
+
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped
+    }
+
+    fn begin(&mut self, _: &mut Graph<'_>, space: MemorySpace) {
+        self.0.begin(space);
+    }
+}
+
+/// Blocks and instructions are summed up.
+pub(crate) struct Summing<'b> {
+    pub batch: Batch<'b>,
+    pub blocks: u64,
+    pub instructions: u64,
+}
+
+impl Summing<'_> {
+    #[inline(always)]
+    fn add(&mut self, instructions: u32) {
+        self.blocks += 1;
+        self.instructions += u64::from(instructions);
+    }
+
+    /// Tells the sums.
+    pub fn finish(&mut self) {
+        let (blocks, instructions) =
+            (std::mem::take(&mut self.blocks), std::mem::take(&mut self.instructions));
+        if blocks > 0 {
+            self.batch.push(Item::Ran { blocks, instructions });
+        }
+    }
+}
+
+impl Sink for Summing<'_> {
+    fn element(&mut self, offset: u64, element: &Element) {
+        match element {
+            Element::Block(block) => self.add(block.count),
+            _ => self.batch.push(Item::Element(offset, *element)),
+        }
+    }
+
+    #[inline(always)]
+    fn block(&mut self, _: u64, block: &Block) {
+        self.add(block.count);
+    }
+
+    #[inline(always)]
+    fn node(&mut self, _: u64, graph: &Graph<'_>, id: NodeId, _: bool) {
+        self.add(graph.node(id).count());
+    }
+}
+
+impl Mode for Summing<'_> {
+    #[inline(always)]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R {
+        f(&mut self.batch)
+    }
+
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.batch.is_stopped
+    }
+
+    fn begin(&mut self, _: &mut Graph<'_>, space: MemorySpace) {
+        (self.blocks, self.instructions) = (0, 0);
+        self.batch.begin(space);
+    }
+}
+
+/// Blocks are counted by node.
+pub(crate) struct Counting<'b> {
+    pub batch: Batch<'b>,
+    pub counted: &'b mut Counted,
+    pub space: MemorySpace,
+    pub image: &'b Image,
+    pub moment: Moment,
+    pub places: &'b Places,
+    pub cursor: usize,
+    pub range: Range,
+}
+
+impl Counting<'_> {
+    /// Whether what a packet at `offset` tells is wanted.
+    #[inline(always)]
+    fn wants(&mut self, offset: u64) -> bool {
+        self.range.is_all() || {
+            let place = self.places.of(offset, &mut self.cursor).map_or(offset, |place| place.offset);
+            self.range.from <= place && place < self.range.to
+        }
+    }
+}
+
+impl Sink for Counting<'_> {
+    fn element(&mut self, offset: u64, element: &Element) {
+        match element {
+            Element::Block(block) => return self.block(offset, block),
+            Element::Context(context, isa) => {
+                self.space = space_of(self.image, context, *isa, &self.moment);
+            }
+            _ => {}
+        }
+        self.batch.push(Item::Element(offset, *element));
+    }
+
+    #[inline(always)]
+    fn block(&mut self, offset: u64, block: &Block) {
+        if self.wants(offset) {
+            self.counted.now.set_space(self.space);
+            self.counted.now.element(offset, &Element::Block(*block));
+        }
+    }
+
+    #[inline(always)]
+    fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
+        if self.wants(offset) {
+            self.counted.now.node(offset, graph, id, taken);
+        }
+    }
+
+    const FOLLOWS: bool = true;
+
+    #[inline(always)]
+    fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
+        if self.range.is_all() { self.counted.now.follow(start, code) } else { None }
+    }
+
+    #[inline(always)]
+    fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
+        if self.range.is_all() {
+            self.counted.now.learn(graph, start, code, branches, end);
+        }
+    }
+
+    fn forget(&mut self, graph: &Graph<'_>) {
+        self.counted.sure.settle(graph);
+        self.counted.now.forget(graph);
+    }
+}
+
+impl Mode for Counting<'_> {
+    const COUNTS: bool = true;
+
+    #[inline(always)]
+    fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R {
+        f(&mut self.batch)
+    }
+
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.batch.is_stopped
+    }
+
+    fn begin(&mut self, graph: &mut Graph<'_>, space: MemorySpace) {
+        self.space = space;
+        self.counted.now.discard(graph);
+        self.batch.begin(space);
+    }
+}
+
+/// Where code runs in this context.
+pub(crate) fn space_of(image: &Image, context: &Context, isa: Isa, moment: &Moment) -> MemorySpace {
+    // RISC-V's privileges are no memory spaces.
+    if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { image.space(context, moment) }
+}
+
+/// What is counted by a decoder's nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// What ran.
+    pub sure: Counts,
+    /// What ran if the decoder, which began in the middle, was right.
+    pub now: Counts,
+    /// Whether it was, if that is known.
+    pub verdict: Option<Verdict>,
+}
+
+/// Whether what was counted is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Right,
+    Wrong,
+}
+
+impl Counted {
+    /// Does what the verdict says. It takes a while: who decodes does it before it goes on, side by side with the others.
+    pub fn settle(&mut self, graph: &mut Graph<'_>) {
+        match self.verdict.take() {
+            Some(Verdict::Right) => self.sure.absorb(&mut self.now, graph),
+            Some(Verdict::Wrong) => self.now.discard(graph),
+            None => {}
+        }
+    }
+
+    /// Bytes of what is counted, but for what the graph itself has counted.
+    pub fn memory(&self) -> usize {
+        self.sure.memory() + self.now.memory()
+    }
+
+    /// All that ran: the verdict is spoken.
+    pub fn finish(mut self, graph: &mut Graph<'_>) -> Profile {
+        self.settle(graph);
+        self.sure.finish(graph)
+    }
+}

@@ -1,0 +1,496 @@
+//! A protocol's parser and decoder as one, whichever protocol it is.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+
+use tracewright_core::MemorySpace;
+use tracewright_flow as flow;
+use tracewright_image::{Image, Moment};
+use tracewright_input as input;
+
+use crate::consumer::Blocks;
+use crate::lane::Lane;
+use crate::limits::Range;
+use crate::protocol::{Decoder, Options, Protocol};
+use crate::sink::{Batch, Counted, Counting, Each, Item, Mode, Summing, Verdict};
+use crate::tally::Reason;
+
+/// A protocol, whichever it is.
+pub trait Plug: Debug + Sync {
+    /// Whether it is that of a source.
+    fn reads(&self, source: &input::Source) -> bool;
+    /// See [`Protocol::WINDOW`].
+    fn window(&self) -> usize;
+    /// See [`Protocol::output`].
+    fn output(&self, jobs: usize) -> usize;
+    /// See [`Protocol::SYNCHRONISATION`].
+    fn synchronisation(&self) -> &'static str;
+    /// See [`Protocol::NEEDS_START`].
+    fn needs_start(&self) -> bool;
+    /// A source's stream, whose bytes begin at stream position `position`; or why it cannot be decoded.
+    fn stream<'a>(
+        &self,
+        source: &'a input::Source,
+        options: &'a Options,
+        image: &'a Image,
+        position: u64,
+    ) -> Result<Box<dyn Stream<'a> + 'a>, String>;
+}
+
+impl<T: Protocol> Plug for T {
+    fn reads(&self, source: &input::Source) -> bool {
+        T::params(&source.protocol).is_some()
+    }
+
+    fn window(&self) -> usize {
+        T::WINDOW
+    }
+
+    fn output(&self, jobs: usize) -> usize {
+        T::output(jobs)
+    }
+
+    fn synchronisation(&self) -> &'static str {
+        T::SYNCHRONISATION
+    }
+
+    fn needs_start(&self) -> bool {
+        T::NEEDS_START
+    }
+
+    fn stream<'a>(
+        &self,
+        source: &'a input::Source,
+        options: &'a Options,
+        image: &'a Image,
+        position: u64,
+    ) -> Result<Box<dyn Stream<'a> + 'a>, String> {
+        let params = T::params(&source.protocol).ok_or("another protocol")?;
+        Ok(Box::new(Of::<T> {
+            params,
+            options,
+            id: source.number().unwrap_or(0),
+            parser: T::first(params, options, position),
+            decoder: T::decoder(params, options, image)?,
+            counted: Counted::default(),
+            is_synchronised: false,
+            items: Vec::new(),
+        }))
+    }
+}
+
+/// What must be known of a stream to begin in its middle: a protocol's own.
+pub type Known = Box<dyn Any + Send + Sync>;
+
+/// Where items go.
+pub type Deliver<'d> = &'d mut dyn FnMut(&[Item]) -> ControlFlow<()>;
+
+/// What to tell of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub blocks: Blocks,
+    pub range: Range,
+    /// Nothing more.
+    pub is_stopped: bool,
+}
+
+/// Which bytes of a window to take.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    pub lane: &'a Lane<'a>,
+    /// Where to begin, in the bytes of the window.
+    pub from: usize,
+    /// Whether it begins in the middle: what it tells counts from where all is known.
+    pub is_cold: bool,
+    /// Where the next segment begins.
+    pub next: Option<usize>,
+}
+
+/// Where segments took over.
+#[derive(Default)]
+pub struct Handed {
+    /// Where, and in which state, what it told began, if it began in the middle of something.
+    pub began: Option<(u64, Known)>,
+    /// Stream position from which on the next segment's output counts. `None`: all bytes of the window were decoded.
+    pub over: Option<u64>,
+}
+
+/// How a stream ended.
+pub struct Finished {
+    /// The packet that it ends in: where it begins, and how many bytes of it there are.
+    pub cut: Option<(u64, usize)>,
+    /// Stream position of the last packet.
+    pub last: Option<u64>,
+}
+
+/// A source's stream: a parser and a decoder.
+pub trait Stream<'a>: Send + Sync {
+    /// Takes bytes.
+    fn run(&mut self, job: &Job<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Handed;
+    /// What follows does not continue what came before.
+    fn interrupt(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>);
+    /// Ends the stream.
+    fn finish(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Finished;
+    /// What follows begins where the bytes of a lane do.
+    fn begin(&mut self, lane: &Lane<'_>);
+    /// What a stream must know that begins further on.
+    fn knows(&self) -> Known;
+    /// Begins anew in the middle, with all that is learnt about the program.
+    fn restart(&mut self, knows: &Known, position: u64, moment: Moment);
+    /// Goes on behind `bytes`, those of the window up to a point where a segment takes over that begins with `bytes[from]`.
+    fn rewind(&mut self, knows: &Known, bytes: &[u8], from: usize);
+    /// Whether it is in this state.
+    fn is_in(&self, state: &Known) -> bool;
+    /// Where in `bytes`, which come next, segments of at least `least` bytes begin.
+    fn split(&self, bytes: &[u8], least: usize) -> Vec<usize>;
+    /// Memory space of the code that runs now.
+    fn space(&self) -> MemorySpace;
+    /// The earliest stream position that may still be asked for.
+    fn oldest(&self) -> u64;
+    /// Stream position of the last packet.
+    fn last_offset(&self) -> Option<u64>;
+    /// Whether the trace unit overflowed, and tracing has not begun again.
+    fn overflowed(&self) -> bool;
+    /// Whether anything could be read.
+    fn is_synchronised(&self) -> bool;
+    /// Something could be read, by the one that this one follows.
+    fn set_synchronised(&mut self);
+    /// Whether what was counted since the last time is right.
+    fn judge(&mut self, verdict: Verdict);
+    /// Takes what was counted.
+    fn counts(&mut self) -> flow::Profile;
+    /// Bytes of what is counted.
+    fn memory(&mut self) -> usize;
+}
+
+/// That of a protocol.
+struct Of<'a, T: Protocol> {
+    params: &'a T::Params,
+    options: &'a Options,
+    id: u16,
+    parser: T::Parser,
+    decoder: T::Decoder<'a>,
+    counted: Counted,
+    is_synchronised: bool,
+    items: Vec<Item>,
+}
+
+/// What a decoder is compared by.
+type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
+
+/// Bytes fed after the next segment's begin until it is known whether it has taken over.
+const PIECE: usize = 1 << 10;
+
+/// What to do with a sink of whichever kind.
+trait With<'a, T: Protocol> {
+    type Gives;
+    fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Self::Gives;
+}
+
+impl<'a, T: Protocol> Of<'a, T> {
+    /// Does something with a sink of the kind that is wanted.
+    fn with<W: With<'a, T>>(
+        &mut self,
+        lane: &Lane<'_>,
+        wanted: Wanted,
+        deliver: Deliver<'_>,
+        what: W,
+    ) -> W::Gives {
+        let Self { id, parser, decoder, counted, is_synchronised, items, .. } = self;
+        let batch = Batch::new(items, wanted.is_stopped, deliver);
+        match wanted.blocks {
+            Blocks::Each => {
+                let mut feed = Feed::new(*id, decoder, Each(batch), is_synchronised);
+                let gives = what.run(parser, &mut feed);
+                feed.sink.0.flush();
+                gives
+            }
+            Blocks::Summed => {
+                let sink = Summing { batch, blocks: 0, instructions: 0 };
+                let mut feed = Feed::new(*id, decoder, sink, is_synchronised);
+                let gives = what.run(parser, &mut feed);
+                feed.sink.finish();
+                feed.sink.batch.flush();
+                gives
+            }
+            Blocks::Counted => {
+                let (space, image) = (decoder.space(), decoder.image());
+                let (places, moment, range) = (&lane.places, lane.moment, wanted.range);
+                let sink = Counting { batch, counted, space, image, moment, places, cursor: 0, range };
+                let mut feed = Feed::new(*id, decoder, sink, is_synchronised);
+                let gives = what.run(parser, &mut feed);
+                feed.sink.batch.flush();
+                gives
+            }
+        }
+    }
+}
+
+struct Run<'j, 'l>(&'j Job<'l>);
+
+impl<'a, T: Protocol> With<'a, T> for Run<'_, '_> {
+    type Gives = Handed;
+
+    fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Handed {
+        let Job { lane, from, is_cold, next } = *self.0;
+        feed.began = is_cold.then(|| T::handover(lane.start + from as u64));
+        if let Some(from) = feed.decoder.gap_start() {
+            feed.sink.with(|batch| batch.gap(from));
+        }
+        let mut at = from;
+        for &cut in &lane.cuts {
+            let cut_at = (cut - lane.start) as usize;
+            T::feed(parser, &lane.bytes[at..cut_at], feed);
+            T::end(parser, feed);
+            feed.interrupt(cut);
+            at = cut_at;
+        }
+        let sure = next.unwrap_or(lane.bytes.len());
+        T::feed(parser, &lane.bytes[at..sure], feed);
+        // Only now: who watches takes packets one by one.
+        feed.next = next.map(|next| T::handover(lane.start + next as u64));
+        for piece in lane.bytes[sure..].chunks(PIECE) {
+            if feed.is_done() {
+                break;
+            }
+            T::feed(parser, piece, feed);
+        }
+        let began = feed.snapshot.take().map(|(at, snapshot)| (at, Box::new(snapshot) as Known));
+        Handed { began, over: feed.handed_over }
+    }
+}
+
+struct Interrupt(u64);
+
+impl<'a, T: Protocol> With<'a, T> for Interrupt {
+    type Gives = ();
+
+    fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) {
+        T::end(parser, feed);
+        feed.interrupt(self.0);
+    }
+}
+
+struct Finish(u64);
+
+impl<'a, T: Protocol> With<'a, T> for Finish {
+    type Gives = Finished;
+
+    fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Finished {
+        T::end(parser, feed);
+        let last = feed.decoder.last_offset();
+        feed.decoder.finish(self.0, &mut feed.sink);
+        Finished { cut: feed.cut, last }
+    }
+}
+
+impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
+    fn run(&mut self, job: &Job<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Handed {
+        // Who goes on is right whatever comes: it need not stop to add up.
+        if wanted.blocks == Blocks::Counted && job.is_cold {
+            self.counted.settle(self.decoder.graph_mut());
+        }
+        self.with(job.lane, wanted, deliver, Run(job))
+    }
+
+    fn interrupt(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) {
+        self.with(lane, wanted, deliver, Interrupt(lane.end()));
+    }
+
+    fn finish(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Finished {
+        self.with(lane, wanted, deliver, Finish(lane.end()))
+    }
+
+    fn begin(&mut self, lane: &Lane<'_>) {
+        self.parser = T::first(self.params, self.options, lane.start);
+        self.decoder.resume(lane.start, lane.moment);
+    }
+
+    fn knows(&self) -> Known {
+        Box::new(T::knows(&self.parser, &self.decoder))
+    }
+
+    fn restart(&mut self, knows: &Known, position: u64, moment: Moment) {
+        if let Some(knows) = knows.downcast_ref() {
+            self.parser = T::parser(self.params, self.options, knows, position);
+            T::restart(&mut self.decoder, knows, position);
+            self.decoder.resume(position, moment);
+        }
+        self.is_synchronised = false;
+    }
+
+    fn rewind(&mut self, knows: &Known, bytes: &[u8], from: usize) {
+        if let Some(knows) = knows.downcast_ref() {
+            self.parser = T::rewound(self.params, self.options, knows, bytes, from);
+        }
+    }
+
+    fn is_in(&self, state: &Known) -> bool {
+        state.downcast_ref::<SnapshotOf<'a, T>>() == Some(&self.decoder.snapshot())
+    }
+
+    fn split(&self, bytes: &[u8], least: usize) -> Vec<usize> {
+        T::split(self.params, &self.parser, bytes, least)
+    }
+
+    fn space(&self) -> MemorySpace {
+        self.decoder.space()
+    }
+
+    fn oldest(&self) -> u64 {
+        let last = self.decoder.last_offset().unwrap_or(u64::MAX);
+        self.decoder.oldest().unwrap_or(u64::MAX).min(last).min(T::unfinished(&self.parser))
+    }
+
+    fn last_offset(&self) -> Option<u64> {
+        self.decoder.last_offset()
+    }
+
+    fn overflowed(&self) -> bool {
+        self.decoder.overflowed()
+    }
+
+    fn is_synchronised(&self) -> bool {
+        self.is_synchronised
+    }
+
+    fn set_synchronised(&mut self) {
+        self.is_synchronised = true;
+    }
+
+    fn judge(&mut self, verdict: Verdict) {
+        self.counted.verdict = Some(verdict);
+    }
+
+    fn counts(&mut self) -> flow::Profile {
+        std::mem::take(&mut self.counted).finish(self.decoder.graph_mut())
+    }
+
+    fn memory(&mut self) -> usize {
+        self.counted.memory() + self.decoder.graph_mut().memory()
+    }
+}
+
+/// Takes a parser's packets: gives them to the decoder, and watches for the points where segments take over.
+pub struct Feed<'f, 'i, T: Protocol, M> {
+    /// The source's number in the buffer.
+    pub id: u16,
+    /// The decoder.
+    pub decoder: &'f mut T::Decoder<'i>,
+    /// What takes its elements.
+    pub sink: M,
+    /// Where this segment takes over, if it has not yet.
+    began: Option<T::Handover>,
+    /// Where the next one does.
+    next: Option<T::Handover>,
+    snapshot: Option<(u64, SnapshotOf<'i, T>)>,
+    handed_over: Option<u64>,
+    is_synchronised: &'f mut bool,
+    /// The packet that the stream ended in: where it begins, and how many bytes of it there are.
+    cut: Option<(u64, usize)>,
+}
+
+impl<T: Protocol, M> Debug for Feed<'_, '_, T, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
+    fn new(id: u16, decoder: &'f mut T::Decoder<'i>, sink: M, is_synchronised: &'f mut bool) -> Self {
+        let (began, next, snapshot, handed_over, cut) = (None, None, None, None, None);
+        Self { id, decoder, sink, began, next, snapshot, handed_over, is_synchronised, cut }
+    }
+
+    /// The decoder has taken a packet, from stream position `offset` to `end`. `is_now`: whether that is the point of a handover.
+    #[inline(always)]
+    pub fn taken(
+        &mut self,
+        offset: u64,
+        end: u64,
+        is_now: impl Fn(&mut T::Handover, &T::Decoder<'i>) -> bool,
+    ) {
+        let gap = self.decoder.gap_start();
+        self.sink.with(|batch| {
+            batch.packet(offset, end.max(offset + 1) - 1);
+            if let Some(from) = gap {
+                batch.gap(from);
+            }
+        });
+        if self.began.is_some() || self.next.is_some() {
+            self.watch(end, is_now);
+        }
+    }
+
+    /// Whether nothing more is told: the next segment has taken over, or a limit was reached.
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        // What only counts is stopped between windows.
+        self.handed_over.is_some() || !M::COUNTS && self.sink.is_stopped()
+    }
+
+    /// Whether a segment takes over somewhere here: packets must come one by one.
+    #[inline(always)]
+    pub fn is_watching(&self) -> bool {
+        self.began.is_some() || self.next.is_some() || self.handed_over.is_some()
+    }
+
+    /// A point was found at which reading can begin.
+    #[inline(always)]
+    pub fn synchronised(&mut self) {
+        *self.is_synchronised = true;
+    }
+
+    /// That point tells an address. Whether images have it tells whether they are the right ones.
+    pub fn synchronised_at(&mut self, offset: u64, address: u64) {
+        let is_known = self.decoder.image().lookup(address, MemorySpace::ANY).is_some();
+        self.sink.with(|batch| batch.synchronised(offset, address, is_known));
+    }
+
+    /// The stream ended in the packet that begins at `offset`, of which `len` bytes are there.
+    pub fn cut(&mut self, offset: u64, len: usize) {
+        self.cut = Some((offset, len));
+    }
+
+    /// Skips bytes from `offset` on while there is no synchronisation; `are_zero` says whether all of them are zero.
+    pub fn skip(&mut self, offset: u64, are_zero: bool) {
+        self.sink.with(|batch| batch.skipped(offset, are_zero));
+    }
+
+    /// Ends what was told at `position`, where no packet is.
+    pub fn taken_at(&mut self, position: u64) {
+        self.sink.with(|batch| batch.packet(position, position));
+    }
+
+    /// Notes that bytes that are not zero were skipped.
+    pub fn passed_over(&mut self) {
+        self.sink.with(|batch| batch.push(Item::PassedOver));
+    }
+
+    /// Bytes at `offset` are no packet.
+    pub fn malformed(&mut self, offset: u64, why: Reason) {
+        self.sink.with(|batch| batch.malformed(offset, why));
+    }
+
+    fn interrupt(&mut self, at: u64) {
+        self.decoder.interrupt(at, &mut self.sink);
+        self.taken_at(at.max(1) - 1);
+    }
+
+    fn watch(&mut self, end: u64, is_now: impl Fn(&mut T::Handover, &T::Decoder<'i>) -> bool) {
+        if let Some(began) = &mut self.began
+            && is_now(began, self.decoder)
+        {
+            self.began = None;
+            self.snapshot = Some((end, self.decoder.snapshot()));
+            let space = self.decoder.space();
+            self.sink.begin(self.decoder.graph_mut(), space);
+        }
+        if let Some(next) = &mut self.next
+            && is_now(next, self.decoder)
+        {
+            self.handed_over = Some(end);
+        }
+    }
+}
