@@ -153,7 +153,7 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_core::{Class, Isa};
+    use tracewright_core::{Block, Class, Ended, Isa};
 
     use super::*;
 
