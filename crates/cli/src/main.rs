@@ -15,7 +15,6 @@ mod etm;
 mod etrace;
 mod filter;
 mod funnel;
-mod glance;
 mod images;
 mod info;
 mod line;

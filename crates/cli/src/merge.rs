@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::json;
+use tracewright::profile::Outside;
 use tracewright_profile::{Profile, store};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::{FilterArgs, Outside};
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, write};
 use crate::profile::open::{Counted, is_profile, read};
@@ -107,7 +108,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         });
         write("-".as_ref(), Form::Json, format!("{object}\n").as_bytes(), false)?;
     }
-    let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
+    let left = Left { known: &reasons(outside), rest: opts.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);
     let outcome = outcome.and(funnel::outcome(&profile.funnel));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))

@@ -1,1 +1,75 @@
-//! Read, explain and make processor traces: the library.
+//! Read, explain and make processor traces.
+//!
+//! A processor's trace unit reports, heavily compressed, every branch that the core took. From that and the program's binaries,
+//! tracewright rebuilds every executed instruction. This crate is its library: everything that the command `tracewright` does, a
+//! program can do through it.
+//!
+//! # Open a capture
+//!
+//! [`Trace::open`] opens a capture folder, an Arm trace snapshot, or a recording of perf or simpleperf with its programs.
+//! [`OpenOptions`] opens raw trace files, adds programs, and names folders to search for symbols.
+//!
+//! ```
+//! use tracewright::Trace;
+//!
+//! # fn main() -> Result<(), tracewright::Error> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/hello");
+//! let trace = Trace::open(path)?;
+//! for instruction in trace.instructions().take(3) {
+//!     let (address, text) = (instruction.value.address, instruction.value.text());
+//!     println!("{address:#x} {text}");
+//! }
+//!
+//! let profile = trace.profile()?;
+//! assert!(profile.is_complete());
+//! assert_eq!(profile.tally.instructions, profile.value.profile.instructions());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Ask it
+//!
+//! | method | result |
+//! |---|---|
+//! | [`elements`](Trace::elements), [`blocks`](Trace::blocks), [`instructions`](Trace::instructions) | iterators over what ran, in the order of the file |
+//! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
+//! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
+//! | [`stalls`](Trace::stalls) | where the cycles went |
+//! | [`decode`](Trace::decode) | whatever a [`Consumer`] of your own makes of the elements, on all cores |
+//!
+//! Methods such as [`source`](Trace::source), [`range`](Trace::range) and [`jobs`](Trace::jobs) choose a part of the trace, and how
+//! it is decoded.
+//!
+//! # What can go wrong
+//!
+//! Lost trace, missing programs and damaged files are normal. They do not fail; they come back as values: [`Trace::problems`] for the
+//! capture, and [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] tells whether anything is missing. An
+//! [`Error`] means that there is no result. Nothing is printed, and progress is a callback ([`Trace::progress`]).
+//!
+//! # Levels below
+//!
+//! This crate is a facade. The crates below it can be used alone: `tracewright-engine` decodes buffers on all cores and takes further
+//! protocols, `tracewright-etm` and `tracewright-etrace` are protocols without files or threads, `tracewright-profile` analyses
+//! blocks from anywhere.
+
+mod clocks;
+pub mod disassembly;
+mod error;
+pub mod glance;
+pub mod names;
+pub mod profile;
+mod pull;
+mod stalls;
+pub mod timeline;
+mod trace;
+
+pub use tracewright_core::{Block, Element, Ended, Exception, GapReason, Isa, MemorySpace};
+pub use tracewright_engine::{At, Consumer, Limits, Problem, Tally};
+pub use tracewright_input::{BufferFormat, Capture, RawSource};
+pub use tracewright_profile::{coverage, export};
+
+pub use crate::clocks::{ClockEnd, Clocks};
+pub use crate::error::Error;
+pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Traced};
+pub use crate::stalls::{SourceStalls, StallMeter, StallState};
+pub use crate::trace::{Diagnostic, OpenOptions, Outcome, ProgramProfile, Trace};

@@ -9,11 +9,12 @@ use tracewright_profile::{Cost, Profile};
 
 use super::function::Function;
 use crate::args::{ProgramArgs, SelectArgs};
+use crate::clocks::report_ends;
 use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::output::Error;
 use crate::profile::open::Decoded;
-use crate::stalls::Gather;
+use tracewright::{SourceStalls, StallMeter};
 
 /// What each instruction cost, where it was in memory.
 pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
@@ -28,10 +29,16 @@ impl Cycles {
         let Decoded { capture, image, .. } = decoded;
         let window = filter.window()?;
         // What is wrong with the trace was said the first time.
-        let gather = Gather { clocks: decoded.clocks(), window: &window, again: true };
+        let meter = StallMeter { clocks: decoded.clocks(), window: &window };
         let (asked, extent) = ((select, program), filter.extent());
         let within = Within { capture, image, asked, extent, jobs: 1, again: true };
-        let (sources, _, errors) = within.decode(&gather)?;
+        // With a time that is asked for, the clock was read before.
+        let ends = |sources: &Vec<SourceStalls>| {
+            if window.is_all() {
+                report_ends(sources.iter().filter_map(|source| source.end));
+            }
+        };
+        let (sources, _, errors) = within.decode(&meter, ends)?;
         let mut all = Vec::new();
         for stalls in sources.iter().filter_map(|source| source.stalls.as_ref()) {
             for (block, space, _, costs) in stalls.costs.blocks() {

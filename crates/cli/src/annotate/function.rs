@@ -9,8 +9,8 @@ use tracewright_profile::coverage::Ran;
 use tracewright_profile::{Cost, Place, Places, Profile, Program, Runs, inlined_into, walk};
 
 use crate::control;
-use crate::decode::names;
 use crate::filter::{binaries, is_called};
+use tracewright::names;
 
 /// The most callers that a message names for an inlined function, and the most letters of each name.
 const INLINED: usize = 3;

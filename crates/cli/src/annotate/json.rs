@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tracewright_profile::Profile;
 
 use super::function::{Function, Row};
-use crate::decode::disassembly;
 use crate::line::Line;
+use tracewright::disassembly;
 
 /// One array.
 pub fn array(functions: &[Function], profile: &Profile) -> String {

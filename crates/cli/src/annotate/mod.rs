@@ -16,7 +16,8 @@ use self::cycles::Cycles;
 use self::function::Function;
 use self::sources::Sources;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::FilterArgs;
+use crate::clocks;
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, report, write};
@@ -108,7 +109,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), functions.is_empty())?;
     let rest = opts.filter.left_out("of other functions");
-    funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
     let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
 }
@@ -122,10 +123,10 @@ fn put_cycles(
 ) -> Result<Outcome, Error> {
     let clocks = decoded.clocks();
     if !clocks.any() {
-        return Ok(clocks.outcome());
+        return Ok(clocks::outcome(clocks));
     }
     let asked = (&opts.select, &opts.program);
     let (cycles, errors) = Cycles::gather(decoded, asked, &opts.filter)?;
     functions.iter_mut().for_each(|function| cycles.put(function, profile, &decoded.image));
-    Ok(clocks.outcome().and(Outcome::from_errors(errors)))
+    Ok(clocks::outcome(clocks).and(Outcome::from_errors(errors)))
 }

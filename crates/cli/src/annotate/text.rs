@@ -7,9 +7,9 @@ use tracewright_profile::{Place, Profile, Program, Runs};
 
 use super::function::{Function, Row};
 use super::sources::Sources;
-use crate::decode::{disassembly, names};
 use crate::line::Line;
 use crate::record::grouped;
+use tracewright::{disassembly, names};
 
 const WIDTH: usize = 80;
 /// How many targets of an indirect branch are shown.

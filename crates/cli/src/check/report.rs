@@ -14,7 +14,9 @@ use tracewright_isa::riscv::AccessKind;
 
 use super::item::{Data, Item, Mode, Run, Trap, Unknown};
 use super::{Checked, Parted};
-use crate::decode::{disassembly, names, words};
+use tracewright::{disassembly, names};
+
+use crate::decode::words;
 use crate::line::Line;
 
 /// Instructions shown of each side, and before they part.

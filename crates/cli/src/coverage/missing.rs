@@ -7,8 +7,8 @@ use tracewright_core::text::Printable;
 use tracewright_profile::Program;
 use tracewright_profile::coverage::{Branch, Coverage, File, Function};
 
-use crate::decode::names;
 use crate::record::grouped;
+use tracewright::names;
 
 const WIDTH: usize = 80;
 

@@ -8,11 +8,12 @@ mod text;
 use std::path::PathBuf;
 
 use clap::Args;
+use tracewright::profile::Outside;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Profile, Program, export};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::{FilterArgs, Outside};
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, Output, report, write};
@@ -129,7 +130,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         true => "not asked for (--file, --function, --range, --binary)",
         false => "of no known function",
     };
-    funnel::report_sums(&profile.funnel, &Left { known: &outside.reasons(), rest });
+    funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
     let outcome = programs
         .iter()
         .fold(outcome, |outcome, program| outcome.and(images::report_left_out(program.image())));

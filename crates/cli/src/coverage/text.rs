@@ -6,7 +6,7 @@ use std::fmt::Write;
 use tracewright_profile::coverage::{Coverage, Function, Part};
 
 use super::{Opts, Totals};
-use crate::decode::names;
+use tracewright::names;
 
 const WIDTH: usize = 80;
 /// Columns of the numbers before a name, with the blanks after them.

@@ -3,7 +3,9 @@
 use tracewright_core::{Element, Stamp};
 use tracewright_profile::{Clock, Told};
 
-use crate::clocks::{Clocks, report_end};
+use tracewright::{ClockEnd, Clocks};
+
+use crate::clocks::report_ends;
 use crate::line::Line;
 
 /// Columns of a cycle, the blank before it and the mark behind it among them.
@@ -40,7 +42,7 @@ impl State<'_> {
     /// The source's trace ends.
     pub fn end(&mut self, id: u16) {
         if let Self::On(clock) = self {
-            report_end(id, clock.end());
+            report_ends([ClockEnd { id, end: clock.end() }]);
         }
     }
 }

@@ -7,9 +7,11 @@ use tracewright_engine::{At, Consumer, Source};
 
 use super::bodies::Bodies;
 use super::text::{Detail, exception_name};
-use super::{cycles, disassembly, words};
-use crate::clocks::Clocks;
+use tracewright::disassembly;
+
+use super::{cycles, words};
 use crate::line::Line;
+use tracewright::Clocks;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
 pub struct Json<'a> {

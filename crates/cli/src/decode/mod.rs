@@ -3,9 +3,7 @@
 pub mod bodies;
 mod check;
 mod cycles;
-pub mod disassembly;
 mod json;
-pub mod names;
 mod opencsd;
 mod rows;
 mod summary;
@@ -18,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use tracewright::Clocks;
 use tracewright_core::Element;
 use tracewright_engine::{
     At, Blocks, Consumer, Decoded, Engine, Limit, Limits, Options, Problem, Range, Request, Tally,
@@ -31,7 +30,7 @@ use self::opencsd::OpenCsd;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
+use crate::clocks;
 use crate::images;
 use crate::line::Line;
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
@@ -168,8 +167,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     images::report_remarks(&image, &opts.program.images);
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
-    let clocks = (opts.instructions && !opencsd).then(|| Clocks::open(&capture)).filter(Clocks::any);
-    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, Clocks::outcome));
+    let clocks = (opts.instructions && !opencsd).then(|| clocks::open(&capture)).filter(Clocks::any);
+    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
     let wants = |id: u16| opts.select.wants_number(id);
     let options = Options {
         like_opencsd: opencsd,
@@ -217,9 +216,13 @@ pub struct Within<'a> {
 }
 
 impl Within<'_> {
-    /// Decodes all buffers that are wanted and reports what is wrong with them. Returns what `consumer` made of each, the totals, and how
-    /// many things were wrong.
-    pub fn decode<C: Consumer>(&self, consumer: &C) -> Result<(C::Output, Tally, u64), Error> {
+    /// Decodes all buffers that are wanted and reports what is wrong with them, after `before` has seen the output of a buffer. Returns
+    /// the merged output, the totals, and how many things were wrong.
+    pub fn decode<C: Consumer>(
+        &self,
+        consumer: &C,
+        before: impl Fn(&C::Output),
+    ) -> Result<(C::Output, Tally, u64), Error> {
         let Self { capture, image, asked: (select, program), extent: (range, limits), jobs, again } = *self;
         let engine = Engine::new(jobs)?;
         let wants = |id: u16| select.wants_number(id);
@@ -239,6 +242,7 @@ impl Within<'_> {
                 again,
             };
             let decoded = decode.decode(consumer, |_, _| ControlFlow::Continue(()))?;
+            before(&decoded.output);
             errors += decode.report(&decoded);
             tally += &decoded.tally;
             consumer.merge(&mut all, decoded.output);

@@ -5,7 +5,9 @@ use tracewright_engine::{Doubt, Tally};
 use tracewright_etrace::decode::Facts;
 use tracewright_image::Image;
 
-use super::{names, words};
+use tracewright::names;
+
+use super::words;
 use crate::output::{self, Error};
 
 /// What was decoded, as one object.

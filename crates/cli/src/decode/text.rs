@@ -8,9 +8,11 @@ use tracewright_hart::cause;
 use tracewright_engine::{At, Consumer, Source};
 
 use super::bodies::Bodies;
-use super::{cycles, disassembly, names, words};
-use crate::clocks::Clocks;
+use tracewright::{disassembly, names};
+
+use super::{cycles, words};
 use crate::line::Line;
+use tracewright::Clocks;
 
 /// How much of it to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

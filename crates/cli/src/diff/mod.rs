@@ -10,7 +10,7 @@ use clap::Args;
 use tracewright_profile::diff::{Diff, Side};
 
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, report, say, write};
@@ -85,7 +85,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);
-        let left = Left { known: &of.outside.reasons(), rest: opts.filter.left_out(funnel::FILTERED) };
+        let left = Left { known: &reasons(of.outside), rest: opts.filter.left_out(funnel::FILTERED) };
         funnel::report_all(&of.profile, &of.program, &left);
     }
     let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use tracewright_profile::diff::{Diff, change, share};
 
-use crate::decode::names;
 use crate::record::grouped;
+use tracewright::names;
 
 /// Columns of what is behind the numbers.
 const NAME: usize = 80 - 43;

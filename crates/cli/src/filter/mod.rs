@@ -9,9 +9,11 @@ use tracewright_input::Capture;
 use tracewright_profile::{Places, Profile, Program, Window};
 
 pub use self::places::{binaries, is_called};
-pub use self::time::Outside;
+pub use self::time::reasons;
 use crate::args::{LimitArgs, SelectArgs};
-use crate::clocks::Clocks;
+use tracewright::Clocks;
+
+use crate::clocks;
 use crate::decode::offset;
 use crate::output::Error;
 
@@ -85,7 +87,7 @@ impl FilterArgs {
 
     /// Opens what tells cycles. Where a window of cycles is asked for, the trace itself is looked at, too.
     pub fn clocks(&self, capture: &Capture) -> Result<Clocks, Error> {
-        if self.window()?.cycles.is_some() { Clocks::find(capture) } else { Ok(Clocks::open(capture)) }
+        if self.window()?.cycles.is_some() { clocks::find(capture) } else { Ok(clocks::open(capture)) }
     }
 
     /// The same, if the capture tells the time of any source that is asked for; otherwise it is an error.

@@ -1,45 +1,21 @@
 //! The time that is asked for.
 
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 
-use tracewright_etm::packet::Packet;
+use tracewright::profile::Outside;
+use tracewright_core::Element;
 use tracewright_input::{Capture, Protocol, Source};
-use tracewright_profile::{Gate, Window};
+use tracewright_profile::Window;
 
 use crate::args::SelectArgs;
-use crate::clocks::Clocks;
-use crate::glance;
 use crate::output::Error;
+use tracewright::Clocks;
 
-/// Instructions that are not in the time asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outside {
-    /// Those that ran before or after it.
-    pub time: u64,
-    /// Those of which nothing tells when they ran.
-    pub unknown: u64,
-}
-
-impl Outside {
-    /// As reasons for the funnel.
-    pub fn reasons(self) -> Vec<(u64, &'static str)> {
-        let all =
-            [(self.time, "outside the time asked for"), (self.unknown, "of which nothing tells the time")];
-        all.into_iter().filter(|(count, _)| *count > 0).collect()
-    }
-}
-
-impl From<&Gate> for Outside {
-    fn from(gate: &Gate) -> Self {
-        Self { time: gate.outside(), unknown: gate.unknown() }
-    }
-}
-
-impl AddAssign for Outside {
-    fn add_assign(&mut self, other: Self) {
-        self.time += other.time;
-        self.unknown += other.unknown;
-    }
+/// Returns the reasons for the funnel why instructions are not in the time asked for.
+pub fn reasons(outside: Outside) -> Vec<(u64, &'static str)> {
+    let all =
+        [(outside.time, "outside the time asked for"), (outside.unknown, "of which nothing tells the time")];
+    all.into_iter().filter(|(count, _)| *count > 0).collect()
 }
 
 /// Two ends of a time, if there is any.
@@ -75,8 +51,8 @@ pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &C
         return Ok(());
     }
     // Registers may have been read at another time, or not at all.
-    let is_timestamp = |packet: &Packet| matches!(packet, Packet::Timestamp(_));
-    if glance::sources_with(capture, sources.map(|(index, _)| index), is_timestamp)?.is_empty() {
+    let is_timestamp = |element: &Element| matches!(element, Element::Timestamp { .. });
+    if tracewright::glance::sources_with(capture, sources.map(|(index, _)| index), is_timestamp)?.is_empty() {
         return Err(Error::Message(format!(
             "--from-time, --to-time: the trace has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0); {instead}"
         )));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tracewright_image::{Image, Kind, RegionRef, Remark};
 
 use super::wrap;
-use crate::decode::names;
+use tracewright::names;
 
 /// Regions, files and remarks shown one by one.
 const MOST: usize = 12;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tracewright_input::{Mapping, Process};
 
 use super::wrap;
-use crate::decode::names;
+use tracewright::names;
 
 /// Processes, and mappings of each, shown one by one.
 const MOST: usize = 12;

@@ -83,6 +83,12 @@ impl From<tracewright_engine::Error> for Error {
     }
 }
 
+impl From<tracewright::Error> for Error {
+    fn from(error: tracewright::Error) -> Self {
+        Self::Message(error.to_string())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

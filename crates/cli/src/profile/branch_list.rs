@@ -11,9 +11,9 @@ use tracewright_profile::branch_list::{self, Expanded, Listed, ListedKind};
 use tracewright_profile::{Binary, Profile, Program};
 
 use super::Opts;
-use super::open::{Counted, attribute, no_trace};
-use crate::filter::Outside;
+use super::open::{Counted, no_trace};
 use crate::output::{Error, Outcome, report};
+use tracewright::profile::{Outside, attribute};
 
 /// Programs that are not here are named up to so many.
 const MOST_NAMED: usize = 3;

@@ -2,33 +2,27 @@
 
 mod branch_list;
 mod compilers;
-mod count;
 mod csv;
-#[cfg(test)]
-mod gather;
 mod json;
 pub mod open;
-mod ordered;
 mod report;
-#[cfg(test)]
-mod tests;
 mod text;
-mod windowed;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright::profile::{Followed, Follower, Only};
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{Binary, Functions, Graph, Places, Profile, Program, WIDEST, export, store};
 
 use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use self::ordered::{Done, Only, Ordered};
 use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::clocks::{self, report_ends};
 use crate::decode::Within;
-use crate::filter::FilterArgs;
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, Output};
@@ -280,7 +274,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let is_empty = profile.funnel.in_output == 0 || opts.format.says_nothing(&bytes);
     output.write_whole(&bytes, is_empty)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
-    let left = Left { known: &outside.reasons(), rest: opts.filter.left_out(otherwise) };
+    let left = Left { known: &reasons(outside), rest: opts.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
     let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
@@ -305,17 +299,23 @@ fn in_order(
     graph: &Graph,
     places: Option<&Places>,
     outcome: &mut Outcome,
-) -> Result<Done, Error> {
+) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
-    *outcome = outcome.and(clocks.outcome());
+    *outcome = outcome.and(clocks::outcome(clocks));
     let window = opts.filter.window()?;
     let only = Only { window: &window, places };
-    let ordered = Ordered::new(clocks, program, graph, opts.paths.map(usize::from), only);
+    let ordered = Follower::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
     let Decoded { capture, image, .. } = decoded;
     let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
     let within = Within { capture, image, asked, extent, jobs: 1, again: true };
-    let (sources, _, _) = within.decode(&ordered)?;
+    // With a time that is asked for, the clock was read before.
+    let report = |sources: &Vec<_>| {
+        if window.is_all() {
+            report_ends(Follower::ends(sources));
+        }
+    };
+    let (sources, _, _) = within.decode(&ordered, report)?;
     Ok(ordered.finish(sources, image))
 }
 

@@ -3,20 +3,21 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use tracewright_engine::{Limits, Tally};
+use tracewright_engine::Limits;
 use tracewright_image::{Builder, Image};
 use tracewright_input::file::first_bytes;
 use tracewright_input::{Capture, ImageFile, map_file, perf};
-use tracewright_profile::{Binary, Funnel, Profile, Program, store};
+use tracewright_profile::{Binary, Profile, Program, store};
 
-use super::count::{Count, in_binaries};
-use super::windowed::Windowed;
+use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries};
+
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
+use crate::clocks::{self, report_ends};
 use crate::decode::Within;
-use crate::filter::{FilterArgs, Outside};
+use crate::filter::FilterArgs;
 use crate::output::{Error, Needs, Outcome, report, report_problems};
 use crate::{funnel, images};
+use tracewright::Clocks;
 
 /// A profile, and the binaries of it that are here.
 pub struct Counted {
@@ -40,7 +41,7 @@ pub struct Decoded {
 impl Decoded {
     /// Returns what tells cycles. It is opened only once, so what is wrong with it is said once.
     pub fn clocks(&self) -> &Clocks {
-        self.clocks.get_or_init(|| Clocks::open(&self.capture))
+        self.clocks.get_or_init(|| clocks::open(&self.capture))
     }
 }
 
@@ -79,7 +80,7 @@ impl Counted {
             !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
         let clocks = OnceCell::new();
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
-            let (counts, tally, errors) = within.decode(&Count)?;
+            let (counts, tally, errors) = within.decode(&BlockCounter, |_| {})?;
             let mut profile = in_binaries(counts, &image);
             let program = Program::new(&profile, &image);
             attribute(&mut profile, &program);
@@ -93,9 +94,12 @@ impl Counted {
                 }
                 None => &none,
             };
-            outcome = outcome.and(clocks.outcome());
+            outcome = outcome.and(clocks::outcome(clocks));
             let window = filter.window_of(&opened, select, clocks)?;
-            let (done, tally, errors) = within.decode(&Windowed { clocks, window: &window })?;
+            let (done, tally, errors) =
+                within.decode(&WindowCounter { clocks, window: &window }, |done| {
+                    report_ends(done.ends.iter().copied());
+                })?;
             let (profile, program, outside) = done.finish(&image);
             (profile, program, outside, (tally, errors))
         };
@@ -146,33 +150,6 @@ pub fn is_profile(path: &Path) -> bool {
 pub fn read(path: &Path) -> Result<Profile, Error> {
     let bytes = map_file(path)?;
     store::read(bytes.as_slice()).map_err(|damage| Error::Message(format!("{}: {damage}", path.display())))
-}
-
-/// What decoding came to.
-fn fill(funnel: &mut Funnel, tally: &Tally) {
-    funnel.bytes = tally.bytes;
-    funnel.bytes_around = tally.bytes_around;
-    funnel.bytes_unread = tally.bytes_unread;
-    funnel.bytes_lost = tally.bytes_lost;
-    funnel.gaps = tally.gaps;
-    funnel.without_code = tally.no_code;
-    funnel.mismatches = tally.mismatches;
-    funnel.unknown_paths = tally.unknown_paths;
-    funnel.stopped = tally.stopped;
-}
-
-/// Says in the funnel how many instructions are of known binaries and functions.
-pub fn attribute(profile: &mut Profile, program: &Program) {
-    let Funnel { in_binary, in_function, in_output, .. } = &mut profile.funnel;
-    (*in_binary, *in_function, *in_output) = (0, 0, 0);
-    for (code, runs) in &profile.blocks {
-        let instructions = u64::from(code.count) * runs.all();
-        *in_output += instructions;
-        if profile.binaries.get(code.start.binary as usize).is_some() {
-            *in_binary += instructions;
-            *in_function += if program.symbol(code.start).is_some() { instructions } else { 0 };
-        }
-    }
 }
 
 /// The binaries of a profile that are on this machine; what is said of the others.

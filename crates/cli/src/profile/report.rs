@@ -9,8 +9,8 @@ use tracewright_profile::{
     Places, Profile, Program, TripCounts, branches, counted,
 };
 
-use super::ordered::Done;
-use crate::decode::names;
+use tracewright::names;
+use tracewright::profile::Followed;
 
 /// All that is shown.
 pub struct Report<'a> {
@@ -48,12 +48,12 @@ impl<'a> Report<'a> {
         profile: &Profile,
         program: &'a Program,
         graph: &'a Graph,
-        done: Option<Done>,
+        done: Option<Followed>,
         places: Option<&'a Places>,
     ) -> Self {
         let is_ordered = done.is_some();
-        let Done { mut calls, losses, trips, paths, events } =
-            done.unwrap_or_else(|| Done { trips: counted(graph, profile), ..Done::default() });
+        let Followed { mut calls, losses, trips, paths, events } =
+            done.unwrap_or_else(|| Followed { trips: counted(graph, profile), ..Followed::default() });
         let is_there = |place: Place| places.is_none_or(|places| places.has(place));
         let mut functions = counted_functions(profile, program, &mut calls.functions);
         // Who is called where nobody tells, as by exceptions, is known in order only; calls that are too deep are counted only.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use tracewright_profile::{DEEPEST, EventRow, Paths, Place};
 
 use super::report::Report;
-use crate::decode::names;
 use crate::record::grouped;
+use tracewright::names;
 
 const WIDTH: usize = 80;
 

@@ -9,8 +9,8 @@ use tracewright_input::ImageFile;
 use tracewright_input::file::{MAX_PROGRAM, first_bytes, read_plain};
 
 use super::watch::Watch;
-use crate::decode::names;
 use crate::output::say;
+use tracewright::names;
 
 /// The program's files, for their symbols.
 pub struct Places(Image);

@@ -5,12 +5,12 @@ use tracewright_engine::Tally;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
-use super::gather::OfSource;
 use super::table::Tables;
-use crate::decode::names;
+use tracewright::SourceStalls;
+use tracewright::names;
 
 /// One object.
-pub fn object(sources: &[(&str, &OfSource)], tables: &Tables, image: &Image, tally: &Tally) -> String {
+pub fn object(sources: &[(&str, &SourceStalls)], tables: &Tables, image: &Image, tally: &Tally) -> String {
     let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
     let lines = tables.lines.iter().map(|(place, cost)| {

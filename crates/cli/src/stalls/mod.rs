@@ -1,6 +1,5 @@
 //! `tracewright stalls`: where the cycles went.
 
-mod gather;
 mod json;
 mod pictures;
 mod table;
@@ -9,14 +8,13 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright::{SourceStalls, StallMeter};
 use tracewright_engine::Range;
 use tracewright_profile::Window;
 
-pub use self::gather::Gather;
-use self::gather::OfSource;
 use self::table::Tables;
 use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
-use crate::clocks::Clocks;
+use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::images;
 use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
@@ -99,8 +97,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(&capture.problems, Needs::All);
     outcome = outcome.and(report_problems(&problems, Needs::All));
     images::report_remarks(&image, &opts.program.images);
-    let clocks = Clocks::find(&capture)?;
-    outcome = outcome.and(clocks.outcome());
+    let clocks = clocks::find(&capture)?;
+    outcome = outcome.and(clocks::outcome(&clocks));
     let wanted =
         |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {
@@ -113,9 +111,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let window = Window::default();
     let (asked, extent) = ((&opts.select, &opts.program), (Range::ALL, opts.limits.limits()));
     let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: false };
-    let gather = Gather { clocks: &clocks, window: &window, again: false };
-    let (mut sources, tally, errors) = within.decode(&gather)?;
-    for OfSource { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
+    let meter = StallMeter { clocks: &clocks, window: &window };
+    let ends = |sources: &Vec<SourceStalls>| report_ends(sources.iter().filter_map(|source| source.end));
+    let (mut sources, tally, errors) = within.decode(&meter, ends)?;
+    for SourceStalls { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
         report(&format!("{name}: nothing tells its cycles: it is left out"));
     }

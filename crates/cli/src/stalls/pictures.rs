@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use tracewright_profile::{Bucket, Stalls, Timeline};
 
-use super::gather::OfSource;
 use super::text::clock;
 use crate::record::grouped;
 use crate::svg::{Bin, Histogram, Lane, Lanes};
+use tracewright::SourceStalls;
 
 /// How long stalls are, of all sources.
-pub fn histogram(title: &str, sources: &[OfSource]) -> String {
+pub fn histogram(title: &str, sources: &[SourceStalls]) -> String {
     let mut buckets: Vec<Bucket> = Vec::new();
     let (mut shares, mut stalled) = (0, 0);
     for stalls in sources.iter().filter_map(|source| source.stalls.as_ref()) {
@@ -36,8 +36,10 @@ pub fn histogram(title: &str, sources: &[OfSource]) -> String {
 }
 
 /// Which of the `most` most important functions ran when.
-pub fn timeline(title: &str, source: &mut OfSource, most: usize) -> String {
-    let OfSource { stalls: Some(stalls), functions, .. } = source else { return Lanes::default().svg(most) };
+pub fn timeline(title: &str, source: &mut SourceStalls, most: usize) -> String {
+    let SourceStalls { stalls: Some(stalls), functions, .. } = source else {
+        return Lanes::default().svg(most);
+    };
     let width = stalls.timeline.width();
     let mut bins: HashMap<u32, Vec<Bin>> = HashMap::new();
     let mut last = 0;

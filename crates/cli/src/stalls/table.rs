@@ -9,8 +9,8 @@ use tracewright_image::Image;
 use tracewright_profile::Cost;
 
 use super::Sort;
-use super::gather::OfSource;
-use crate::decode::names;
+use tracewright::SourceStalls;
+use tracewright::names;
 
 /// All rows, of all sources together.
 pub struct Tables {
@@ -40,7 +40,7 @@ pub struct Instruction {
 }
 
 impl Tables {
-    pub fn new(sources: &[OfSource], image: &Image, sort: Sort) -> Self {
+    pub fn new(sources: &[SourceStalls], image: &Image, sort: Sort) -> Self {
         let instructions = instructions(sources, image);
         let mut all = Cost::default();
         let mut without_line = Cost::default();
@@ -77,7 +77,7 @@ impl Tables {
 }
 
 /// What each instruction cost. Those whose code is not at hand any more are not among them.
-fn instructions(sources: &[OfSource], image: &Image) -> Vec<(Instruction, Cost)> {
+fn instructions(sources: &[SourceStalls], image: &Image) -> Vec<(Instruction, Cost)> {
     let mut all: HashMap<(u64, MemorySpace, Isa), (Instruction, Cost)> = HashMap::new();
     let stalls = sources.iter().filter_map(|source| source.stalls.as_ref());
     for (block, space, _, costs) in stalls.flat_map(|stalls| stalls.costs.blocks()) {

@@ -6,12 +6,12 @@ use tracewright_core::text::Printable;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
-use super::gather::OfSource;
 use super::table::{Instruction, Tables};
 use super::{By, Opts, Sort};
-use crate::decode::{disassembly, names};
 use crate::line::Line;
 use crate::record::grouped;
+use tracewright::SourceStalls;
+use tracewright::{disassembly, names};
 
 const WIDTH: usize = 80;
 /// Columns of the numbers before a name, with the blanks after them.
@@ -27,7 +27,7 @@ pub fn clock(kind: Kind) -> &'static str {
 }
 
 /// All that is asked for.
-pub fn all(opts: &Opts, names: &[&str], sources: &[OfSource], tables: &Tables, image: &Image) -> String {
+pub fn all(opts: &Opts, names: &[&str], sources: &[SourceStalls], tables: &Tables, image: &Image) -> String {
     let mut text = String::new();
     for (name, source) in names.iter().zip(sources) {
         if let Some(stalls) = &source.stalls {
@@ -172,7 +172,7 @@ fn words(instruction: &Instruction, image: &Image, width: usize) -> String {
 }
 
 /// The longest single stalls.
-fn longest(text: &mut String, opts: &Opts, sources: &[OfSource], image: &Image) {
+fn longest(text: &mut String, opts: &Opts, sources: &[SourceStalls], image: &Image) {
     let stalls = sources.iter().filter_map(|source| source.stalls.as_ref());
     let mut all: Vec<_> = stalls.flat_map(Stalls::longest_stalls).collect();
     all.sort_by_key(|stall| std::cmp::Reverse(stall.length));

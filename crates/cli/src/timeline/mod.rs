@@ -1,22 +1,19 @@
 //! `tracewright timeline`: functions along the run, for viewers.
 
-mod chrome;
-mod firefox;
-mod gather;
-mod perfetto;
-
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::profile::Outside;
+use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices, Unit, Viewer};
 use tracewright_core::text::Printable;
 use tracewright_profile::Kind;
 use tracewright_profile::slices::{Limits, Shown};
 
-use self::gather::{Done, Gather, Unit, Viewer};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::clocks::{self, report_ends};
 use crate::decode::Within;
-use crate::filter::{FilterArgs, Outside};
+use crate::filter::{FilterArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
 use crate::profile::open::{Counted, Decoded, is_profile};
@@ -97,7 +94,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
-    let output = open(opts)?;
+    let mut output = open(opts)?;
     // All is counted first, for the funnel: what is outside the time asked for, too.
     let no_time = FilterArgs {
         from_cycle: None,
@@ -112,7 +109,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let places = opts.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
     let clocks = opts.filter.clocks(&capture)?;
-    outcome = outcome.and(clocks.outcome());
+    outcome = outcome.and(clocks::outcome(&clocks));
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
     let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;
@@ -126,18 +123,21 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     });
     let units: Vec<_> = units.collect();
     let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
-        Format::Chrome => Box::new(chrome::Chrome::new(output, opts.mhz)),
-        Format::Perfetto => Box::new(perfetto::Perfetto::new(output, opts.mhz)),
-        Format::Firefox => Box::new(firefox::Firefox::new(output, opts.mhz)),
+        Format::Chrome => Box::new(Chrome::new(&mut output, opts.mhz)),
+        Format::Perfetto => Box::new(Perfetto::new(&mut output, opts.mhz)),
+        Format::Firefox => Box::new(Firefox::new(&mut output, opts.mhz)),
     };
-    let gather = Gather::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
+    let slices = SliceWriter::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
     let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
     let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: true };
-    let (done, _, _) = within.decode(&gather)?;
-    gather.finish(&done, opts.output.as_os_str() == "-")?;
+    let ends = |done: &Vec<SourceSlices>| report_ends(done.iter().filter_map(|source| source.end));
+    let (done, _, _) = within.decode(&slices, ends)?;
+    if slices.finish(&done, opts.output.as_os_str() == "-")? {
+        output.finish()?;
+    }
     // A recording has sources in several files, in most of which they have nothing.
-    for Done { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
+    for SourceSlices { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
         let plural = if *slices == 1 { "" } else { "s" };
@@ -166,7 +166,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         shown.cut += source.shown.cut;
     }
     profile.funnel.in_output = shown.told;
-    let mut known = outside.reasons();
+    let mut known = reasons(outside);
     let too_short = if opts.min > 0 { "in slices that are too short (--min)" } else { "of no known time" };
     known.extend([
         (shown.unwanted, opts.filter.left_out("of no function")),

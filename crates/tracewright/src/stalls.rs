@@ -1,4 +1,4 @@
-//! Elements of all sources, summed up.
+//! Where the cycles of each source went.
 
 use std::collections::HashMap;
 
@@ -7,37 +7,45 @@ use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::cut;
 use tracewright_profile::{Clock, Gate, Stalls, Told, Window};
 
-use crate::clocks::{self, Clocks};
-use crate::decode::names;
+use crate::clocks::{ClockEnd, Clocks};
+use crate::names;
 
 /// Sums up where the cycles of each source went.
-pub struct Gather<'a> {
+#[derive(Debug)]
+pub struct StallMeter<'a> {
+    /// What tells cycles.
     pub clocks: &'a Clocks,
+    /// The window of time that counts.
     pub window: &'a Window,
-    /// Set when the capture has been decoded before, so that problems are not reported twice.
-    pub again: bool,
 }
 
-/// What a source came to.
-pub struct OfSource {
-    /// Its number in the capture.
+/// The stalls of a source.
+#[derive(Debug)]
+pub struct SourceStalls {
+    /// Number of the source in the capture.
     pub index: usize,
-    /// Nothing if nobody knows its cycles.
+    /// Stalls; `None` if nothing tells its cycles.
     pub stalls: Option<Stalls>,
-    /// The functions that blocks are of, by the numbers that they have there.
+    /// Names of functions, by their numbers in `stalls`.
     pub functions: Vec<String>,
+    /// How its clock ended.
+    pub end: Option<ClockEnd>,
 }
 
-/// A source that is being summed up.
-#[derive(Default)]
-pub enum State<'a> {
+/// A source that is being measured.
+#[derive(Debug, Default)]
+pub struct StallState<'a>(State<'a>);
+
+#[derive(Debug, Default)]
+enum State<'a> {
     #[default]
     New,
     On(Box<Timed<'a>>),
     Off,
 }
 
-pub struct Timed<'a> {
+#[derive(Debug)]
+struct Timed<'a> {
     clock: Clock<'a>,
     gate: Gate,
     stalls: Stalls,
@@ -45,15 +53,19 @@ pub struct Timed<'a> {
 }
 
 /// Numbers of functions.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Functions {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
 }
 
-impl<'a> Gather<'a> {
-    /// A source at work, if anybody knows its cycles.
-    fn timed<'s>(&self, state: &'s mut State<'a>, source: usize) -> Option<&'s mut Timed<'a>> {
+impl<'a> StallMeter<'a> {
+    /// Returns the measurement of a source, if anything tells its cycles.
+    fn timed<'s>(
+        &self,
+        StallState(state): &'s mut StallState<'a>,
+        source: usize,
+    ) -> Option<&'s mut Timed<'a>> {
         if let State::New = state {
             *state = self.clocks.clock(source).map_or(State::Off, |clock| {
                 let (gate, stalls) = (Gate::new(self.window, Some(clock.kind())), Stalls::new(clock.kind()));
@@ -67,11 +79,11 @@ impl<'a> Gather<'a> {
     }
 }
 
-impl<'a> Consumer for Gather<'a> {
-    type State = State<'a>;
-    type Output = Vec<OfSource>;
+impl<'a> Consumer for StallMeter<'a> {
+    type State = StallState<'a>;
+    type Output = Vec<SourceStalls>;
 
-    fn element(&self, state: &mut State<'a>, _: &mut Vec<OfSource>, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut StallState<'a>, _: &mut Vec<SourceStalls>, at: &At<'_>, element: &Element) {
         let Some(timed) = self.timed(state, at.source.index) else { return };
         let Timed { clock, gate, stalls, functions } = timed;
         let told = clock.take(element);
@@ -91,7 +103,7 @@ impl<'a> Consumer for Gather<'a> {
         }
     }
 
-    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+    fn passed(&self, state: &mut StallState<'a>, source: &Source<'_>, element: &Element) {
         let Some(Timed { clock, gate, stalls, .. }) = self.timed(state, source.index) else { return };
         let told = clock.take(element);
         gate.pass(element, Some(&told));
@@ -101,8 +113,8 @@ impl<'a> Consumer for Gather<'a> {
         }
     }
 
-    fn memory(&self, state: &State<'a>) -> usize {
-        match state {
+    fn memory(&self, state: &StallState<'a>) -> usize {
+        match &state.0 {
             State::On(timed) => timed.stalls.costs.memory(),
             State::New | State::Off => 0,
         }
@@ -117,25 +129,22 @@ impl<'a> Consumer for Gather<'a> {
         true
     }
 
-    fn end(&self, state: &mut State<'a>, done: &mut Vec<OfSource>, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut StallState<'a>, done: &mut Vec<SourceStalls>, at: &At<'_>, _overflowed: bool) {
         let index = at.source.index;
-        let of = match std::mem::take(state) {
+        let of = match std::mem::take(&mut state.0) {
             State::On(timed) => {
                 let Timed { mut clock, mut stalls, functions, .. } = *timed;
                 let end = clock.end();
-                // With a time that is asked for, the clock was read before.
-                if !self.again || self.window.is_all() {
-                    clocks::report_end(at.source.id, end);
-                }
                 stalls.finish(end.cycle);
-                OfSource { index, stalls: Some(stalls), functions: functions.names }
+                let end = Some(ClockEnd { id: at.source.id, end });
+                SourceStalls { index, stalls: Some(stalls), functions: functions.names, end }
             }
-            State::New | State::Off => OfSource { index, stalls: None, functions: Vec::new() },
+            State::New | State::Off => SourceStalls { index, stalls: None, functions: Vec::new(), end: None },
         };
         done.push(of);
     }
 
-    fn merge(&self, into: &mut Vec<OfSource>, later: Vec<OfSource>) {
+    fn merge(&self, into: &mut Vec<SourceStalls>, later: Vec<SourceStalls>) {
         into.extend(later);
         into.sort_by_key(|source| source.index);
     }

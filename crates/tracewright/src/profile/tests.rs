@@ -3,15 +3,11 @@
 use std::collections::HashMap;
 
 use tracewright_core::Flow;
-use tracewright_engine::{Limits, Range};
-use tracewright_input::Capture;
 use tracewright_profile::{Place, Profile};
 use tracewright_testkit::{captures, skip};
 
-use super::count::{Count, in_binaries};
-use super::gather::Gather;
-use crate::args::{ProgramArgs, SelectArgs};
-use crate::decode::Within;
+use super::naive::Gather;
+use crate::OpenOptions;
 
 /// Compares where branches went. Where a direct branch goes its code says, also if the trace is lost then, which elements do not tell.
 fn compare(counted: &Profile, expected: &Profile, what: &str) {
@@ -47,17 +43,11 @@ fn counting_by_node_is_counting_one_by_one() {
         "process/fib_trace1",
         "coresight/texit-poe2",
     ] {
-        let capture = Capture::open(&folder.join(name)).unwrap();
-        let (image, _) = capture.image(&[]);
-        let (select, program) = (SelectArgs { ids: Vec::new(), buffer: None }, ProgramArgs::default());
-        let (asked, extent) = ((&select, &program), (Range::ALL, Limits::NONE));
-        let within =
-            |jobs: usize| Within { capture: &capture, image: &image, asked, extent, jobs, again: false };
-        let (expected, ..) = within(1).decode(&Gather).unwrap();
+        let trace = OpenOptions::new().accept_mismatch(true).open(folder.join(name)).unwrap();
+        let expected = trace.decode(&Gather).unwrap().value;
         assert!(expected.instructions() > 1000, "{name}");
         for jobs in [1, 2, 3, 7] {
-            let (counts, ..) = within(jobs).decode(&Count).unwrap();
-            let counted = in_binaries(counts, &image);
+            let counted = trace.clone().jobs(jobs).profile().unwrap().value.profile;
             assert_eq!(counted.instructions(), expected.instructions(), "{name}, {jobs} jobs");
             assert_eq!(counted.binaries, expected.binaries, "{name}, {jobs} jobs");
             let differs = expected.blocks.iter().find(|(code, runs)| counted.blocks.get(code) != Some(runs));

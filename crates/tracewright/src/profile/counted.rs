@@ -1,4 +1,4 @@
-//! Blocks of all sources, counted while they are decoded, without any being made.
+//! Blocks counted while they are decoded, without making any.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,11 @@ use tracewright_image::Image;
 use tracewright_isa::{ItState, decode};
 use tracewright_profile::{Binary, Code, Place, Profile};
 
-/// Counts how often each block ran.
-pub struct Count;
+/// Counts how often each block ran. Its output becomes a profile with [`in_binaries`].
+#[derive(Clone, Copy, Debug)]
+pub struct BlockCounter;
 
-impl Consumer for Count {
+impl Consumer for BlockCounter {
     const BLOCKS: Blocks = Blocks::Counted;
     type State = ();
     type Output = flow::Profile;
@@ -28,10 +29,10 @@ impl Consumer for Count {
     }
 }
 
-/// What was counted by address, in binaries.
+/// Turns counts by address into a profile of binaries.
 pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Image) -> Profile {
     let mut profile = Profile::default();
-    let mut places = Places::new(image);
+    let mut places = Locator::new(image);
     // In the order of addresses, so that binaries have the same numbers each time.
     let mut blocks: Vec<_> = blocks.into_iter().collect();
     blocks.sort_unstable_by_key(|((block, space), _)| {
@@ -73,7 +74,7 @@ pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Im
     profile
 }
 
-/// Where the branch at the end of a block goes, if that is the same each time.
+/// Returns where the branch at the end of a block goes, if that is the same each time.
 fn target(image: &Image, block: &Block, space: MemorySpace) -> Option<u64> {
     match block.class.flow {
         Flow::Direct if image.is_unrelocated(block.last(), space) => return None,
@@ -87,19 +88,19 @@ fn target(image: &Image, block: &Block, space: MemorySpace) -> Option<u64> {
     (len == usize::from(block.last_len)).then_some(found.target)
 }
 
-/// Addresses in memory as places in binaries.
-pub struct Places<'i> {
+/// Turns addresses in memory into places in binaries.
+pub(super) struct Locator<'i> {
     image: &'i Image,
-    /// By file of the image: the binary's number.
+    /// The binary's number, by file of the image.
     binaries: HashMap<u32, u32>,
 }
 
-impl<'i> Places<'i> {
+impl<'i> Locator<'i> {
     pub fn new(image: &'i Image) -> Self {
         Self { image, binaries: HashMap::new() }
     }
 
-    /// The place of an address; its binary is added to the profile if it is new.
+    /// Returns the place of an address. Adds its binary to the profile if it is new.
     pub fn of(&mut self, profile: &mut Profile, address: u64, space: MemorySpace) -> Place {
         let Some((file, address)) = self.image.place(address, space) else {
             return Place { binary: Place::NOWHERE, address };

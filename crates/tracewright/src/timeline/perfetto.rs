@@ -10,8 +10,7 @@ use tracewright_profile::Thread;
 use tracewright_profile::export::protobuf::Writer;
 
 use super::chrome::words;
-use super::gather::{Event, Unit, Viewer};
-use crate::output::Output;
+use super::slices::{Event, Unit, Viewer};
 
 /// Numbers of fields, as perfetto_trace.proto has them.
 mod field {
@@ -69,8 +68,9 @@ const PROCESS_TRACKS: u64 = 1 << 32;
 const THREADS: u64 = 1 << 16;
 
 /// Writes packets.
-pub struct Perfetto {
-    output: Output,
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    output: W,
     mhz: u32,
     /// By source and thread.
     sequences: HashMap<(usize, u32), Sequence>,
@@ -78,6 +78,7 @@ pub struct Perfetto {
 }
 
 /// The packets of a thread.
+#[derive(Debug)]
 struct Sequence {
     /// Also that of its track.
     number: u64,
@@ -85,8 +86,9 @@ struct Sequence {
     told: HashSet<u32>,
 }
 
-impl Perfetto {
-    pub fn new(output: Output, mhz: u32) -> Self {
+impl<W: Write> Perfetto<W> {
+    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
+    pub fn new(output: W, mhz: u32) -> Self {
         Self { output, mhz, sequences: HashMap::new(), packet: Writer::default() }
     }
 
@@ -136,7 +138,7 @@ fn track(source: usize, thread: u32, number: u64, name: Option<&str>) -> Writer 
     track
 }
 
-impl Viewer for Perfetto {
+impl<W: Write> Viewer for Perfetto<W> {
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
         let next = self.sequences.len() as u64 + PROCESSES + 1;
         let mut is_new = false;
@@ -197,6 +199,6 @@ impl Viewer for Perfetto {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.output.finish()
+        self.output.flush()
     }
 }

@@ -6,20 +6,21 @@ use std::io::{self, Write};
 use serde_json::json;
 use tracewright_profile::Thread;
 
-use super::gather::{Event, Unit, Viewer};
-use crate::output::Output;
+use super::slices::{Event, Unit, Viewer};
 
 /// Writes events.
-pub struct Chrome {
-    output: Output,
+#[derive(Debug)]
+pub struct Chrome<W> {
+    output: W,
     mhz: u32,
     /// Names as JSON, by source and function.
     names: HashMap<(usize, u32), String>,
     is_first: bool,
 }
 
-impl Chrome {
-    pub fn new(output: Output, mhz: u32) -> Self {
+impl<W: Write> Chrome<W> {
+    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
+    pub fn new(output: W, mhz: u32) -> Self {
         Self { output, mhz, names: HashMap::new(), is_first: true }
     }
 
@@ -31,7 +32,7 @@ impl Chrome {
     }
 }
 
-impl Viewer for Chrome {
+impl<W: Write> Viewer for Chrome<W> {
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
         self.next()?;
         let ts = Micros(time, self.mhz);
@@ -70,7 +71,7 @@ impl Viewer for Chrome {
             self.output.write_all(b"{\"traceEvents\":[")?;
         }
         self.output.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")?;
-        self.output.finish()
+        self.output.flush()
     }
 }
 

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tracewright_profile::Thread;
 
 use super::chrome::words;
-use super::gather::{Event, Unit, Viewer};
-use crate::output::Output;
+use super::slices::{Event, Unit, Viewer};
 
 /// The version of the format: the profiler upgrades what is older than its own.
 const VERSION: u32 = 47;
 
 /// Keeps the samples of a source until its end: `--most` limits them.
-pub struct Firefox {
-    output: Output,
+#[derive(Debug)]
+pub struct Firefox<W> {
+    output: W,
     /// Cycles in a millisecond.
     per_ms: f64,
     tracks: BTreeMap<(usize, u32), Track>,
@@ -25,7 +25,7 @@ pub struct Firefox {
 }
 
 /// A thread.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Track {
     names: Vec<String>,
     /// Functions by their numbers in the source.
@@ -39,8 +39,9 @@ struct Track {
     samples: Vec<(u64, Option<u32>)>,
 }
 
-impl Firefox {
-    pub fn new(output: Output, mhz: u32) -> Self {
+impl<W: Write> Firefox<W> {
+    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
+    pub fn new(output: W, mhz: u32) -> Self {
         let per_ms = 1000.0 * f64::from(mhz);
         Self { output, per_ms, tracks: BTreeMap::new(), has_head: false, written: 0 }
     }
@@ -89,7 +90,7 @@ impl Track {
     }
 
     /// Writes it as JSON. What is long is not made a value first.
-    fn write(&self, output: &mut Output, about: Value, per_ms: f64) -> io::Result<()> {
+    fn write(&self, output: &mut impl Write, about: Value, per_ms: f64) -> io::Result<()> {
         // The last sample ends the one before it.
         let ends = self.samples.iter().skip(1);
         let samples = self.samples.iter().zip(ends).filter(|((_, stack), _)| stack.is_some());
@@ -143,7 +144,7 @@ impl Track {
     }
 }
 
-fn array<T: std::fmt::Display>(output: &mut Output, values: impl Iterator<Item = T>) -> io::Result<()> {
+fn array<T: std::fmt::Display>(output: &mut impl Write, values: impl Iterator<Item = T>) -> io::Result<()> {
     let mut before = "[";
     for value in values {
         write!(output, "{before}{value}")?;
@@ -162,7 +163,7 @@ fn about(source: usize, number: u32, name: &str, thread: &str) -> Value {
     })
 }
 
-impl Viewer for Firefox {
+impl<W: Write> Viewer for Firefox<W> {
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
         let track = self.tracks.entry((source, thread)).or_default();
         match event {
@@ -189,6 +190,6 @@ impl Viewer for Firefox {
     fn finish(&mut self) -> io::Result<()> {
         self.head()?;
         self.output.write_all(b"\n]}\n")?;
-        self.output.finish()
+        self.output.flush()
     }
 }

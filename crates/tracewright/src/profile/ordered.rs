@@ -12,46 +12,53 @@ use tracewright_profile::{
     Sums, Thread, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
-use crate::clocks::{self, Clocks};
+use crate::clocks::{ClockEnd, Clocks};
 
-/// Takes elements apart.
-pub struct Ordered<'a> {
+/// Follows calls, loops and paths.
+#[derive(Debug)]
+pub struct Follower<'a> {
     clocks: &'a Clocks,
     program: &'a Program,
     graph: &'a Graph,
-    /// How many branches paths have, if they are wanted.
+    /// Number of branches of paths, if paths are wanted.
     paths: Option<usize>,
     only: Only<'a>,
 }
 
-/// What counts: calls that happen in this time, and blocks that run in it and are in these places.
-#[derive(Clone, Copy)]
+/// What counts: calls inside the window, and blocks that run inside it and are in these places.
+#[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
+    /// The window of time.
     pub window: &'a Window,
+    /// The places; `None` for all.
     pub places: Option<&'a Places>,
 }
 
-/// Whose cycles those are of what does not count.
+/// Owner of the cycles of what does not count.
 const NOBODY: u32 = u32::MAX;
 
-/// What all sources came to.
-#[derive(Default)]
-pub struct Done {
+/// What was found in all sources.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Who called whom.
     pub calls: CallTree,
+    /// What could not be followed.
     pub losses: Losses,
-    /// By number of the loop.
+    /// Trips, by number of the loop.
     pub trips: Vec<TripCounts>,
+    /// Paths, if they are wanted.
     pub paths: Option<Paths>,
-    /// By number of the event, and where the block begins that it was put down to.
+    /// Events, by number and by start of the block that each was attributed to.
     pub events: HashMap<(u8, Option<Place>), EventRow>,
 }
 
 /// A source that is being followed.
-#[derive(Default)]
-pub struct State<'a>(Option<Box<Source<'a>>>);
+#[derive(Debug, Default)]
+pub struct FollowState<'a>(Option<Box<FollowedSource<'a>>>);
 
 /// A source that was followed, or is.
-pub struct Source<'a> {
+#[derive(Debug)]
+pub struct FollowedSource<'a> {
     tracker: Tracker,
     functions: Functions,
     watch: (Tree, Trips<'a>),
@@ -59,9 +66,12 @@ pub struct Source<'a> {
     gate: Gate,
     paths: Option<Paths>,
     events: Events,
+    /// How its clock ended.
+    end: Option<ClockEnd>,
 }
 
-impl<'a> Ordered<'a> {
+impl<'a> Follower<'a> {
+    /// Creates a follower. `paths` is the number of branches of paths, if paths are wanted.
     pub fn new(
         clocks: &'a Clocks,
         program: &'a Program,
@@ -72,7 +82,7 @@ impl<'a> Ordered<'a> {
         Self { clocks, program, graph, paths, only }
     }
 
-    /// What counts of a block.
+    /// Returns the part of a block that counts.
     #[inline]
     fn part(&self, at: &At<'_>, block: &Block, inside: &Range<u32>) -> Option<Block> {
         let place = || self.program.place(at.image, block.start, at.space);
@@ -81,10 +91,11 @@ impl<'a> Ordered<'a> {
     }
 
     /// Adds up what was found in all sources.
-    pub fn finish(&self, sources: Vec<Source<'a>>, image: &Image) -> Done {
-        let mut done = Done::default();
+    pub fn finish(&self, sources: Vec<FollowedSource<'a>>, image: &Image) -> Followed {
+        let mut done = Followed::default();
         for source in sources {
-            let Source { tracker, functions, watch: (tree, trips), timed, paths, events, .. } = source;
+            let FollowedSource { tracker, functions, watch: (tree, trips), timed, paths, events, .. } =
+                source;
             done.calls.has_cycles |= timed.is_some();
             let threads: Vec<_> = tracker.threads().iter().map(name).collect();
             done.calls.merge(&tree, &functions, &threads);
@@ -106,12 +117,17 @@ impl<'a> Ordered<'a> {
         done
     }
 
-    fn source(&self, index: usize) -> Box<Source<'a>> {
+    /// Returns how the clocks of sources ended.
+    pub fn ends(sources: &[FollowedSource<'a>]) -> impl Iterator<Item = ClockEnd> {
+        sources.iter().filter_map(|source| source.end)
+    }
+
+    fn source(&self, index: usize) -> Box<FollowedSource<'a>> {
         let timed = self.clocks.clock(index).map(|clock| {
             let meter = Meter::new(clock.kind());
             (clock, meter)
         });
-        Box::new(Source {
+        Box::new(FollowedSource {
             tracker: Tracker::default(),
             functions: Functions::default(),
             watch: (Tree::default(), Trips::new(self.graph)),
@@ -119,16 +135,17 @@ impl<'a> Ordered<'a> {
             timed,
             paths: self.paths.map(Paths::new),
             events: Events::default(),
+            end: None,
         })
     }
 }
 
-impl<'a> Consumer for Ordered<'a> {
-    type State = State<'a>;
-    type Output = Vec<Source<'a>>;
+impl<'a> Consumer for Follower<'a> {
+    type State = FollowState<'a>;
+    type Output = Vec<FollowedSource<'a>>;
 
-    fn element(&self, state: &mut State<'a>, _: &mut Self::Output, at: &At<'_>, element: &Element) {
-        let Source { tracker, functions, watch, timed, gate, paths, events } =
+    fn element(&self, state: &mut FollowState<'a>, _: &mut Self::Output, at: &At<'_>, element: &Element) {
+        let FollowedSource { tracker, functions, watch, timed, gate, paths, events, .. } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
         let told = clock.map(|clock| clock.take(element));
@@ -169,7 +186,7 @@ impl<'a> Consumer for Ordered<'a> {
     }
 
     /// Time goes on in what is not asked for.
-    fn passed(&self, state: &mut State<'a>, source: &engine::Source<'_>, element: &Element) {
+    fn passed(&self, state: &mut FollowState<'a>, source: &engine::Source<'_>, element: &Element) {
         if !self.clocks.any() {
             return;
         }
@@ -193,15 +210,9 @@ impl<'a> Consumer for Ordered<'a> {
         true
     }
 
-    fn end(&self, state: &mut State<'a>, sources: &mut Self::Output, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut FollowState<'a>, sources: &mut Self::Output, at: &At<'_>, _overflowed: bool) {
         let Some(mut source) = std::mem::take(state).0 else { return };
-        if let Some((clock, _)) = &mut source.timed {
-            let end = clock.end();
-            // With a time that is asked for, the clock was read before.
-            if self.only.window.is_all() {
-                clocks::report_end(at.source.id, end);
-            }
-        }
+        source.end = source.timed.as_mut().map(|(clock, _)| ClockEnd { id: at.source.id, end: clock.end() });
         sources.push(*source);
     }
 
@@ -210,7 +221,7 @@ impl<'a> Consumer for Ordered<'a> {
     }
 }
 
-/// What a thread is called.
+/// Returns the name of a thread.
 fn name(thread: &Thread) -> String {
     match thread {
         Thread { context_id: None, vmid: None } => "thread".into(),

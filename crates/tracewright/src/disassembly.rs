@@ -1,6 +1,6 @@
 //! Instructions as text.
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
@@ -8,10 +8,8 @@ use tracewright_isa::riscv::{self, Op, Xlen};
 use tracewright_isa::{ItState, decode};
 use yaxpeax_arch::{Decoder as _, U8Reader};
 
-use crate::line::Line;
-
-/// Appends the text of an instruction. Direct branches tell the address they go to, which is returned.
-pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
+/// Appends the text of an instruction to `line`. Returns the target of a direct branch.
+pub fn write(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64> {
     let bytes = &instruction.bytes[..usize::from(instruction.len)];
     let mut text = String::new();
     let known = match isa {
@@ -27,14 +25,14 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
     };
     if !matches!(known, Some(Ok(()))) {
         // Newer than the disassembler, or no instruction.
-        line.text(if bytes.len() == 2 { ".hword " } else { ".word " });
+        let directive = if bytes.len() == 2 { ".hword" } else { ".word" };
         let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        line.hex(value, 0);
+        let _ = write!(line, "{directive} {value:#x}");
         return None;
     }
     // `$+0x10`: relative to the instruction, which nobody wants to add up.
     let Some(at) = text.find('$') else {
-        line.text(&text);
+        let _ = line.write_str(&text);
         return None;
     };
     let address = match (isa, instruction.class.flow) {
@@ -47,24 +45,25 @@ pub fn write(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
         }
         _ => None,
     };
-    match address {
-        Some(address) => line.text(&text[..at]).hex(address, 0),
-        None => line.text(&text),
+    let _ = match address {
+        Some(address) => write!(line, "{}{address:#x}", &text[..at]),
+        None => line.write_str(&text),
     };
     address.filter(|_| instruction.class.flow == Flow::Direct)
 }
 
-/// RISC-V's, which our own decoder has as text.
-fn risc_v(line: &mut Line, isa: Isa, instruction: &InBlock) -> Option<u64> {
+/// Appends the text of a RISC-V instruction, which our own decoder has.
+fn risc_v(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64> {
     let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
     let bits = u32::from_le_bytes(instruction.bytes);
     let found = riscv::decode(xlen, bits);
     if found.op == Op::Illegal {
-        line.text(if found.len == 2 { ".2byte " } else { ".4byte " });
-        line.hex(if found.len == 2 { u64::from(bits as u16) } else { bits.into() }, 0);
+        let (directive, value) =
+            if found.len == 2 { (".2byte", u32::from(bits as u16)) } else { (".4byte", bits) };
+        let _ = write!(line, "{directive} {value:#x}");
         return None;
     }
-    line.text(&found.text(instruction.address).xlen(xlen).to_string());
+    let _ = write!(line, "{}", found.text(instruction.address).xlen(xlen));
     let target = decode(isa, instruction.address, &instruction.bytes, &mut ItState::default());
     target.map(|found| found.target).filter(|_| instruction.class.flow == Flow::Direct)
 }

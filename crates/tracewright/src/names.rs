@@ -6,8 +6,8 @@ use tracewright_core::MemorySpace;
 use tracewright_core::text::{Printable, is_printable};
 use tracewright_image::Image;
 
-/// `main+0x10`; without symbols, the file and the offset in its region, or in the file that was mapped there; else nothing. The name is cut so that all fits into
-/// `width` columns.
+/// Returns the place of an address: `main+0x10`; without symbols, the file and the offset in its region, or in the file that was
+/// mapped there; else nothing. Cuts the name so that all fits into `width` columns.
 pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> String {
     let mut offset = String::new();
     let name = match image.symbols().symbol(address, space) {
@@ -29,7 +29,7 @@ pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> S
     cut(&name, width.saturating_sub(offset.len())) + &offset
 }
 
-/// The function that an address belongs to: `main`; without symbols, the file, as `[libc.so]`; else `?`.
+/// Returns the function that an address belongs to: `main`; without symbols, the file, as `[libc.so]`; else `?`.
 pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
     if let Some(symbol) = image.symbols().symbol(address, space) {
         return symbol.name.to_owned();
@@ -43,13 +43,13 @@ pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
     }
 }
 
-/// `main.c:12`.
+/// Returns the source line of an address: `main.c:12`.
 pub fn source(image: &Image, address: u64, space: MemorySpace) -> Option<String> {
     let found = image.symbols().source(address, space)?;
     Some(format!("{}:{}", Printable(file_name(found.file)), found.line))
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,4 +1,6 @@
-//! Blocks of all sources that ran in some time, counted one by one.
+//! Blocks that ran in a window of time, counted one by one.
+
+use std::ops::AddAssign;
 
 use tracewright_core::{Element, Ended, Flow, MemorySpace};
 use tracewright_engine::{At, Consumer, Source};
@@ -6,41 +8,67 @@ use tracewright_flow::{self as flow, cut};
 use tracewright_image::Image;
 use tracewright_profile::{Clock, Gate, Profile, Program, Window};
 
-use super::count::in_binaries;
-use super::open::attribute;
-use crate::clocks::{self, Clocks};
-use crate::filter::Outside;
+use super::{attribute, in_binaries};
+use crate::clocks::{ClockEnd, Clocks};
+
+/// Instructions outside the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// Instructions that ran before or after it.
+    pub time: u64,
+    /// Instructions of which nothing tells when they ran.
+    pub unknown: u64,
+}
+
+impl From<&Gate> for Outside {
+    fn from(gate: &Gate) -> Self {
+        Self { time: gate.outside(), unknown: gate.unknown() }
+    }
+}
+
+impl AddAssign for Outside {
+    fn add_assign(&mut self, other: Self) {
+        self.time += other.time;
+        self.unknown += other.unknown;
+    }
+}
 
 /// Counts the blocks that ran in a window of time.
-pub struct Windowed<'a> {
+#[derive(Debug)]
+pub struct WindowCounter<'a> {
+    /// What tells cycles.
     pub clocks: &'a Clocks,
+    /// The window.
     pub window: &'a Window,
 }
 
-/// What was counted.
-#[derive(Default)]
-pub struct Done {
+/// What a [`WindowCounter`] counted.
+#[derive(Debug, Default)]
+pub struct Windowed {
     /// Blocks that ran in the window.
     inside: flow::Profile,
     /// All blocks that ran.
     all: flow::Profile,
     outside: Outside,
+    /// How the sources' clocks ended.
+    pub ends: Vec<ClockEnd>,
 }
 
 /// A source that is being counted.
-#[derive(Default)]
-pub struct State<'a>(Option<Box<Of<'a>>>);
+#[derive(Debug, Default)]
+pub struct WindowState<'a>(Option<Box<Of<'a>>>);
 
+#[derive(Debug)]
 struct Of<'a> {
     clock: Option<Clock<'a>>,
     gate: Gate,
     inside: flow::Profile,
     all: flow::Profile,
-    /// The indirect branch that was taken last: where it went is told by what comes next.
+    /// The indirect branch that was taken last, until the next block tells where it went.
     taken: Option<(u64, MemorySpace)>,
 }
 
-impl<'a> Windowed<'a> {
+impl<'a> WindowCounter<'a> {
     fn source(&self, index: usize) -> Box<Of<'a>> {
         let clock = self.window.cycles.as_ref().and_then(|_| self.clocks.clock(index));
         Box::new(Of {
@@ -53,10 +81,10 @@ impl<'a> Windowed<'a> {
     }
 }
 
-impl Done {
+impl Windowed {
     /// Returns the profile of all sources. Its binaries, and all of the funnel but its first steps, are those of all that ran.
     pub fn finish(self, image: &Image) -> (Profile, Program, Outside) {
-        let Self { inside, all, outside } = self;
+        let Self { inside, all, outside, .. } = self;
         let mut profile = in_binaries(all, image);
         let program = Program::new(&profile, image);
         attribute(&mut profile, &program);
@@ -72,11 +100,11 @@ impl Done {
     }
 }
 
-impl<'a> Consumer for Windowed<'a> {
-    type State = State<'a>;
-    type Output = Done;
+impl<'a> Consumer for WindowCounter<'a> {
+    type State = WindowState<'a>;
+    type Output = Windowed;
 
-    fn element(&self, state: &mut State<'a>, _: &mut Done, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut WindowState<'a>, _: &mut Windowed, at: &At<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let told = of.clock.as_mut().map(|clock| clock.take(element));
         let inside = of.gate.take(element, told.as_ref());
@@ -104,14 +132,14 @@ impl<'a> Consumer for Windowed<'a> {
         }
     }
 
-    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+    fn passed(&self, state: &mut WindowState<'a>, source: &Source<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let told = of.clock.as_mut().map(|clock| clock.take(element));
         of.gate.pass(element, told.as_ref());
         of.taken = None;
     }
 
-    fn memory(&self, state: &State<'a>) -> usize {
+    fn memory(&self, state: &WindowState<'a>) -> usize {
         state.0.as_ref().map_or(0, |of| of.inside.memory() + of.all.memory())
     }
 
@@ -124,17 +152,18 @@ impl<'a> Consumer for Windowed<'a> {
         true
     }
 
-    fn end(&self, state: &mut State<'a>, done: &mut Done, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut WindowState<'a>, done: &mut Windowed, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         if let Some(clock) = &mut of.clock {
-            clocks::report_end(at.source.id, clock.end());
+            done.ends.push(ClockEnd { id: at.source.id, end: clock.end() });
         }
         done.outside += Outside::from(&of.gate);
         done.inside.merge(of.inside);
         done.all.merge(of.all);
     }
 
-    fn merge(&self, into: &mut Done, later: Done) {
+    fn merge(&self, into: &mut Windowed, later: Windowed) {
+        into.ends.extend(later.ends);
         into.outside += later.outside;
         into.inside.merge(later.inside);
         into.all.merge(later.all);
@@ -149,9 +178,9 @@ mod tests {
     fn what_lies_before_a_part_of_the_file_is_needed_only_where_time_counts() {
         let clocks = Clocks::default();
         let all = Window::default();
-        assert!(!Windowed { clocks: &clocks, window: &all }.needs_all());
+        assert!(!WindowCounter { clocks: &clocks, window: &all }.needs_all());
         for some in [Window { cycles: Some(1..2), times: None }, Window { cycles: None, times: Some(1..2) }] {
-            assert!(Windowed { clocks: &clocks, window: &some }.needs_all());
+            assert!(WindowCounter { clocks: &clocks, window: &some }.needs_all());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Elements of all sources, counted one by one: the naive twin of [`Count`](super::count::Count).
+//! Elements counted one by one: the naive twin of [`BlockCounter`](super::BlockCounter).
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use tracewright_core::{Block, Element, Ended, MemorySpace};
 use tracewright_engine::{At, Consumer};
 use tracewright_profile::{Code, Profile};
 
-use super::count::Places;
+use super::counted::Locator;
 
 /// Counts blocks and branches one by one.
 pub struct Gather;
 
-/// What is counted of a source, with the files' numbers in the image for binaries.
+/// What is counted of a source.
 #[derive(Default)]
 pub struct State {
     blocks: HashMap<(Block, MemorySpace), u64>,
@@ -53,7 +53,7 @@ impl Consumer for Gather {
 
     fn end(&self, state: &mut State, of: &mut Profile, at: &At<'_>, _overflowed: bool) {
         let State { blocks, branches, .. } = std::mem::take(state);
-        let mut places = Places::new(at.image);
+        let mut places = Locator::new(at.image);
         let mut blocks: Vec<_> = blocks.into_iter().collect();
         blocks.sort_unstable_by_key(|((block, space), _)| {
             (space.process(), space.bits(), block.start, block.count)

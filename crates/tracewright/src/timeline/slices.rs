@@ -1,6 +1,7 @@
-//! Elements of all sources, as slices.
+//! Calls along the run, as slices, given to a viewer's format.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,18 +11,22 @@ use tracewright_engine::{At, Consumer, Source};
 use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
 use tracewright_profile::{Functions, Thread};
 
-use crate::clocks::{self, Clocks};
-use crate::filter::Outside;
+use crate::clocks::{ClockEnd, Clocks};
+use crate::profile::Outside;
 
-/// What a timeline's times are.
+/// The unit of a timeline's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Cycles.
     Cycles,
+    /// The trace's own time.
     Times,
+    /// Instructions.
     Instructions,
 }
 
 impl Unit {
+    /// Returns the unit in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Cycles => "cycles",
@@ -31,31 +36,33 @@ impl Unit {
     }
 }
 
-/// A function begins, or the last ends, at a time.
+/// An end of a slice.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'n> {
+    /// A function begins: its number and its name.
     Begin(u32, &'n str),
+    /// The function that began last ends.
     End,
 }
 
-/// What writes a timeline.
+/// A format of timelines.
 pub trait Viewer {
-    /// In a thread of a source something happens.
+    /// Writes an event of a thread of a source.
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()>;
-    /// A source ends: its name, and its threads.
+    /// Ends a source: its name, and its threads.
     fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()>;
-    /// All sources have ended.
+    /// Ends the timeline.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Writes slices of what is decoded.
-pub struct Gather<'a> {
+/// Writes calls as slices.
+pub struct SliceWriter<'a> {
     clocks: &'a Clocks,
     limits: Limits,
     times: Option<Range<u64>>,
     names: &'a [String],
     units: &'a [Unit],
-    /// Functions whose slices are wanted: their files and starts; nothing: all.
+    /// Functions whose slices are wanted, by file and start; `None` for all.
     only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
     shared: Mutex<Shared<'a>>,
 }
@@ -65,23 +72,28 @@ struct Shared<'a> {
     failed: Option<io::Error>,
 }
 
-/// A source that ended.
-pub struct Done {
-    /// Its number in the capture.
+/// The slices of a source.
+#[derive(Debug)]
+pub struct SourceSlices {
+    /// Number of the source in the capture.
     pub index: usize,
-    /// How many slices it has.
+    /// Number of slices.
     pub slices: u64,
-    /// When they were cut.
+    /// The time after which slices were left out.
     pub cut: Option<u64>,
     /// What became of its instructions.
     pub shown: Shown,
+    /// Instructions outside the window.
     pub outside: Outside,
+    /// How its clock ended.
+    pub end: Option<ClockEnd>,
 }
 
 /// A source that is being written.
-#[derive(Default)]
-pub struct State<'a>(Option<Box<Of<'a>>>);
+#[derive(Debug, Default)]
+pub struct SliceState<'a>(Option<Box<Of<'a>>>);
 
+#[derive(Debug)]
 struct Of<'a> {
     slicer: Slicer<'a>,
     functions: Functions,
@@ -128,7 +140,14 @@ impl Slices for Hand<'_, '_> {
     }
 }
 
-impl<'a> Gather<'a> {
+impl fmt::Debug for SliceWriter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SliceWriter").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl<'a> SliceWriter<'a> {
+    /// Writes slices of sources, which have these names and units, to `viewer`; only of functions in `only`, if that is given.
     pub fn new(
         clocks: &'a Clocks,
         (limits, times): (Limits, Option<Range<u64>>),
@@ -156,22 +175,27 @@ impl<'a> Gather<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Writes the end, unless there are no slices and an empty timeline is of no use.
-    pub fn finish(self, done: &[Done], even_if_empty: bool) -> io::Result<()> {
+    /// Ends the timeline, unless there are no slices and an empty one is of no use. Returns whether it was written.
+    ///
+    /// # Errors
+    /// Fails if something could not be written.
+    pub fn finish(self, done: &[SourceSlices], even_if_empty: bool) -> io::Result<bool> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
-            None if even_if_empty || done.iter().any(|source| source.slices > 0) => shared.viewer.finish(),
-            None => Ok(()),
+            None if even_if_empty || done.iter().any(|source| source.slices > 0) => {
+                shared.viewer.finish().map(|()| true)
+            }
+            None => Ok(false),
         }
     }
 }
 
-impl<'a> Consumer for Gather<'a> {
-    type State = State<'a>;
-    type Output = Vec<Done>;
+impl<'a> Consumer for SliceWriter<'a> {
+    type State = SliceState<'a>;
+    type Output = Vec<SourceSlices>;
 
-    fn element(&self, state: &mut State<'a>, _: &mut Vec<Done>, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut SliceState<'a>, _: &mut Vec<SourceSlices>, at: &At<'_>, element: &Element) {
         let index = at.source.index;
         let of = state.0.get_or_insert_with(|| self.source(index));
         let Of { slicer, functions, slices, has_failed } = &mut **of;
@@ -192,7 +216,7 @@ impl<'a> Consumer for Gather<'a> {
         *has_failed = hand.shared.failed.is_some();
     }
 
-    fn passed(&self, state: &mut State<'a>, source: &Source<'_>, element: &Element) {
+    fn passed(&self, state: &mut SliceState<'a>, source: &Source<'_>, element: &Element) {
         let Of { slicer, functions, slices, .. } =
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let (only, shared) = (self.only, self.shared());
@@ -203,7 +227,7 @@ impl<'a> Consumer for Gather<'a> {
         true
     }
 
-    fn is_done(&self, state: &State<'a>) -> bool {
+    fn is_done(&self, state: &SliceState<'a>) -> bool {
         state.0.as_ref().is_some_and(|of| of.has_failed)
     }
 
@@ -212,7 +236,7 @@ impl<'a> Consumer for Gather<'a> {
         self.clocks.any()
     }
 
-    fn end(&self, state: &mut State<'a>, done: &mut Vec<Done>, at: &At<'_>, _overflowed: bool) {
+    fn end(&self, state: &mut SliceState<'a>, done: &mut Vec<SourceSlices>, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         let index = at.source.index;
         let Of { slicer, functions, slices, .. } = &mut *of;
@@ -221,9 +245,7 @@ impl<'a> Consumer for Gather<'a> {
             let mut hand = Hand { source: index, functions, slices, only, shared };
             slicer.finish(&mut hand)
         };
-        if let Some(end) = end {
-            clocks::report_end(at.source.id, end);
-        }
+        let end = end.map(|end| ClockEnd { id: at.source.id, end });
         let name = self.names.get(index).map_or("?", String::as_str);
         let mut shared = self.shared();
         // One without slices would take the names of threads from the same source in another file.
@@ -233,10 +255,10 @@ impl<'a> Consumer for Gather<'a> {
             shared.failed.get_or_insert(error);
         }
         let (shown, outside) = (slicer.shown(), Outside::from(slicer.gate()));
-        done.push(Done { index, slices: *slices, cut: slicer.cut(), shown, outside });
+        done.push(SourceSlices { index, slices: *slices, cut: slicer.cut(), shown, outside, end });
     }
 
-    fn merge(&self, into: &mut Vec<Done>, later: Vec<Done>) {
+    fn merge(&self, into: &mut Vec<SourceSlices>, later: Vec<SourceSlices>) {
         into.extend(later);
     }
 }

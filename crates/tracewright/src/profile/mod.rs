@@ -1,0 +1,47 @@
+//! Profiles: what ran how often, from a trace.
+//!
+//! [`BlockCounter`] counts blocks on all cores; [`WindowCounter`] counts those of a window of time, in order; [`Follower`] follows calls,
+//! loops and paths, in order.
+
+mod counted;
+mod ordered;
+mod windowed;
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
+use tracewright_engine::Tally;
+use tracewright_profile::{Funnel, Profile, Program};
+
+pub use self::counted::{BlockCounter, in_binaries};
+pub use self::ordered::{FollowState, Followed, FollowedSource, Follower, Only};
+pub use self::windowed::{Outside, WindowCounter, WindowState, Windowed};
+
+/// Fills the first steps of a funnel: what was decoded.
+pub fn fill(funnel: &mut Funnel, tally: &Tally) {
+    funnel.bytes = tally.bytes;
+    funnel.bytes_around = tally.bytes_around;
+    funnel.bytes_unread = tally.bytes_unread;
+    funnel.bytes_lost = tally.bytes_lost;
+    funnel.gaps = tally.gaps;
+    funnel.without_code = tally.no_code;
+    funnel.mismatches = tally.mismatches;
+    funnel.unknown_paths = tally.unknown_paths;
+    funnel.stopped = tally.stopped;
+}
+
+/// Fills the last steps of a profile's funnel: how many instructions are of known binaries and functions.
+pub fn attribute(profile: &mut Profile, program: &Program) {
+    let Funnel { in_binary, in_function, in_output, .. } = &mut profile.funnel;
+    (*in_binary, *in_function, *in_output) = (0, 0, 0);
+    for (code, runs) in &profile.blocks {
+        let instructions = u64::from(code.count) * runs.all();
+        *in_output += instructions;
+        if profile.binaries.get(code.start.binary as usize).is_some() {
+            *in_binary += instructions;
+            *in_function += if program.symbol(code.start).is_some() { instructions } else { 0 };
+        }
+    }
+}

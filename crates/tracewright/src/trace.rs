@@ -1,0 +1,371 @@
+//! An opened capture, and what can be asked of it.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracewright_engine::{self as engine, Consumer, Engine, Limits, Options, Problem, Request, Tally};
+use tracewright_image::Image;
+use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile, RawSource, perf};
+use tracewright_profile::coverage::{Coverage, Wanted};
+use tracewright_profile::{Profile, Program, Window};
+
+use crate::clocks::Clocks;
+use crate::error::Error;
+use crate::profile::{BlockCounter, attribute, fill, in_binaries};
+use crate::pull::{Blocks, Elements, Instructions};
+use crate::stalls::{SourceStalls, StallMeter};
+
+/// How to open a capture.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    symbol_folders: Vec<PathBuf>,
+    packing: Option<BufferFormat>,
+    sources: Vec<RawSource>,
+    images: Vec<ImageFile>,
+    accept_mismatch: bool,
+}
+
+impl OpenOptions {
+    /// Creates options for a capture that describes itself.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a program that ran: an ELF file, or raw bytes with the address they were loaded at (`None`: where the ELF file says).
+    #[must_use]
+    pub fn image(mut self, file: impl Into<PathBuf>, address: Option<u64>) -> Self {
+        self.images.push(ImageFile { path: file.into(), at: address });
+        self
+    }
+
+    /// Adds a folder with the programs that a recording of perf or simpleperf names.
+    #[must_use]
+    pub fn symbol_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.symbol_folders.push(folder.into());
+        self
+    }
+
+    /// Describes a source of a raw trace file. Its text form is that of the command's `--source`.
+    #[must_use]
+    pub fn source(mut self, source: RawSource) -> Self {
+        self.sources.push(source);
+        self
+    }
+
+    /// Says how a raw trace file is packed. E-Trace needs no packing.
+    #[must_use]
+    pub fn packing(mut self, packing: BufferFormat) -> Self {
+        self.packing = Some(packing);
+        self
+    }
+
+    /// Accepts programs that differ from those recorded, and counts traces that contradict their program.
+    #[must_use]
+    pub fn accept_mismatch(mut self, accept: bool) -> Self {
+        self.accept_mismatch = accept;
+        self
+    }
+
+    /// Opens a capture folder, a recording of perf or simpleperf, or a raw trace file.
+    ///
+    /// # Errors
+    /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Trace, Error> {
+        let path = path.as_ref();
+        let capture = if let Some(first) = self.sources.first() {
+            let is_etrace = matches!(first, RawSource::Etrace(_));
+            let otherwise = if is_etrace { BufferFormat::Etrace } else { BufferFormat::SourceData };
+            Capture::raw(path, self.packing.unwrap_or(otherwise), &self.sources)?
+        } else if perf::is_recording(path) {
+            perf::open(path, &self.symbol_folders)?
+        } else {
+            Capture::open(path)?
+        };
+        let (image, problems) = capture.image_of(&self.images, self.accept_mismatch);
+        let opened = Opened { capture, image, problems, accept_mismatch: self.accept_mismatch };
+        Ok(Trace { opened: Arc::new(opened), selection: Selection::default() })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) capture: Capture,
+    pub(crate) image: Image,
+    problems: Vec<input::Problem>,
+    accept_mismatch: bool,
+}
+
+/// Which part of a trace is decoded, and how.
+#[derive(Clone, Debug)]
+struct Selection {
+    ids: Vec<u16>,
+    buffer: Option<String>,
+    range: engine::Range,
+    limits: Limits,
+    jobs: usize,
+    progress: Option<Progress>,
+}
+
+/// A callback that gets the number of bytes read since the last call.
+#[derive(Clone)]
+struct Progress(Arc<dyn Fn(u64) + Send + Sync>);
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        let (range, limits) = (engine::Range::ALL, Limits::NONE);
+        Self { ids: Vec::new(), buffer: None, range, limits, jobs: 0, progress: None }
+    }
+}
+
+/// A capture and the programs that ran.
+///
+/// A clone is cheap. Methods that choose a part of the trace return another `Trace` of the same capture.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub(crate) opened: Arc<Opened>,
+    selection: Selection,
+}
+
+/// Something that is missing from a result, or may be wrong with it.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// Name of the buffer.
+    pub buffer: String,
+    /// What it is.
+    pub problem: Problem,
+}
+
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.buffer, self.problem)
+    }
+}
+
+/// A result, what was decoded for it, and what is missing from it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome<T> {
+    /// The result.
+    pub value: T,
+    /// What was decoded.
+    pub tally: Tally,
+    /// What is missing or may be wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Outcome<T> {
+    /// Returns whether nothing is missing from the result: no problem, no gap but overflows, no mismatch, no unknown path.
+    pub fn is_complete(&self) -> bool {
+        let Tally { bad_gaps, mismatches, unknown_paths, .. } = self.tally;
+        bad_gaps + mismatches + unknown_paths == 0
+            && !self.diagnostics.iter().any(|diagnostic| diagnostic.problem.is_error())
+    }
+
+    /// Returns the outcome with another value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
+        Outcome { value: f(self.value), tally: self.tally, diagnostics: self.diagnostics }
+    }
+}
+
+/// How often the code of programs ran, and the programs.
+#[derive(Debug)]
+pub struct ProgramProfile {
+    /// The counts.
+    pub profile: Profile,
+    /// The programs, with symbols and lines.
+    pub program: Program,
+}
+
+impl Trace {
+    /// Opens a capture folder (tracewright's own, or an Arm trace snapshot) or a recording of perf or simpleperf.
+    /// [`OpenOptions`] opens raw files, and captures whose programs are elsewhere.
+    ///
+    /// # Errors
+    /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Chooses a source by its number in the buffer (trace ID, srcID). Call it again to choose more.
+    #[must_use]
+    pub fn source(mut self, id: u16) -> Self {
+        self.selection.ids.push(id);
+        self
+    }
+
+    /// Chooses a buffer by name.
+    #[must_use]
+    pub fn buffer(mut self, name: &str) -> Self {
+        self.selection.buffer = Some(name.to_owned());
+        self
+    }
+
+    /// Chooses packets by their offsets in the trace file.
+    #[must_use]
+    pub fn range(mut self, offsets: Range<u64>) -> Self {
+        self.selection.range = engine::Range { from: offsets.start, to: offsets.end };
+        self
+    }
+
+    /// Limits what is decoded of each source.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.selection.limits = limits;
+        self
+    }
+
+    /// Sets the number of threads; 0, as at the beginning, is one for each core.
+    #[must_use]
+    pub fn jobs(mut self, jobs: usize) -> Self {
+        self.selection.jobs = jobs;
+        self
+    }
+
+    /// Calls `progress` with the number of bytes read since the last call.
+    #[must_use]
+    pub fn progress(mut self, progress: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        self.selection.progress = Some(Progress(Arc::new(progress)));
+        self
+    }
+
+    /// Returns what the capture says of itself: sources, buffers, programs.
+    pub fn capture(&self) -> &Capture {
+        &self.opened.capture
+    }
+
+    /// Returns the programs, by address.
+    pub fn image(&self) -> &Image {
+        &self.opened.image
+    }
+
+    /// Returns what is wrong with the capture and its programs.
+    pub fn problems(&self) -> impl Iterator<Item = &input::Problem> {
+        self.opened.capture.problems.iter().chain(&self.opened.problems)
+    }
+
+    /// Returns the chosen buffers.
+    fn buffers(&self) -> Result<Vec<&Buffer>, Error> {
+        let (capture, Selection { ids, buffer, .. }) = (self.capture(), &self.selection);
+        let number = |index: &usize| capture.sources[*index].number();
+        if let Some(id) = ids.iter().find(|id| !capture.sources.iter().any(|of| of.number() == Some(**id))) {
+            return Err(Error::Selection(format!("no source has trace ID {id:#04x}")));
+        }
+        let holds =
+            |of: &&Buffer| ids.is_empty() || of.sources.iter().filter_map(number).any(|id| ids.contains(&id));
+        let is_named = |of: &&Buffer| buffer.as_ref().is_none_or(|name| of.name == *name);
+        let buffers: Vec<_> = capture.buffers.iter().filter(holds).filter(is_named).collect();
+        match (buffers.is_empty(), buffer) {
+            (false, _) => Ok(buffers),
+            (true, Some(name)) => Err(Error::Selection(format!("no trace buffer {name}"))),
+            (true, None) => Err(Error::Selection("the capture has no trace buffer that can be read".into())),
+        }
+    }
+
+    /// Decodes the trace for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
+    /// stop decoding. If `lists` is false, a program that does not explain the trace is an error: the result would count what did not
+    /// run.
+    pub(crate) fn run<C: Consumer>(
+        &self,
+        consumer: &C,
+        lists: bool,
+        mut take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
+    ) -> Result<Outcome<C::Output>, Error> {
+        let Selection { ids, range, limits, jobs, progress, .. } = &self.selection;
+        let engine = Engine::new(*jobs)?;
+        let options = Options::default();
+        let nothing = |_: u64| {};
+        let progress: &(dyn Fn(u64) + Sync) = match progress {
+            Some(Progress(progress)) => &**progress,
+            None => &nothing,
+        };
+        let mut outcome =
+            Outcome { value: C::Output::default(), tally: Tally::default(), diagnostics: Vec::new() };
+        for buffer in self.buffers()? {
+            let request = Request {
+                capture: self.capture(),
+                buffer,
+                bytes: None,
+                image: self.image(),
+                wants: &|id| ids.is_empty() || ids.contains(&id),
+                options: &options,
+                range: *range,
+                limits: *limits,
+                refuse_mismatch: !lists && !self.opened.accept_mismatch,
+                progress,
+            };
+            let decoded = engine.decode(&request, consumer, &mut take)?;
+            consumer.merge(&mut outcome.value, decoded.output);
+            outcome.tally += &decoded.tally;
+            let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
+            outcome.diagnostics.extend(decoded.problems.into_iter().map(named));
+            if decoded.is_stopped {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Decodes the trace on all cores for a consumer of your own, and returns its merged output.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn decode<C: Consumer>(&self, consumer: &C) -> Result<Outcome<C::Output>, Error> {
+        self.run(consumer, false, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// Returns all elements, in the order of the file.
+    pub fn elements(&self) -> Elements {
+        Elements::new(self)
+    }
+
+    /// Returns the blocks that ran, in the order of the file.
+    pub fn blocks(&self) -> Blocks {
+        Blocks(self.elements())
+    }
+
+    /// Returns the instructions that ran, in the order of the file.
+    pub fn instructions(&self) -> Instructions {
+        Instructions::new(self)
+    }
+
+    /// Counts how often each block ran, on all cores.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn profile(&self) -> Result<Outcome<ProgramProfile>, Error> {
+        let outcome = self.decode(&BlockCounter)?;
+        let tally = outcome.tally;
+        Ok(outcome.map(|counts| {
+            let mut profile = in_binaries(counts, self.image());
+            let program = Program::new(&profile, self.image());
+            attribute(&mut profile, &program);
+            fill(&mut profile.funnel, &tally);
+            ProgramProfile { profile, program }
+        }))
+    }
+
+    /// Returns which functions, lines and branches of the programs ran.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn coverage(&self) -> Result<Outcome<Coverage>, Error> {
+        Ok(self.profile()?.map(|ProgramProfile { profile, program }| {
+            Coverage::new(&profile, &[program], &Wanted::default())
+        }))
+    }
+
+    /// Returns where the cycles of each source went, if anything tells its cycles.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn stalls(&self) -> Result<Outcome<Vec<SourceStalls>>, Error> {
+        let clocks = Clocks::find(self.capture())?;
+        self.decode(&StallMeter { clocks: &clocks, window: &Window::default() })
+    }
+}
