@@ -2,6 +2,8 @@
 //!
 //!     cargo run -p tracewright --example block_lengths -- samples/etrace
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
+
 use std::collections::BTreeMap;
 
 use tracewright::{At, Consumer, Element, Trace};

@@ -2,6 +2,8 @@
 //!
 //!     cargo run -p tracewright --example edge_map -- samples/etrace
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
+
 use tracewright::{At, Consumer, Element, Trace};
 
 struct EdgeMap;

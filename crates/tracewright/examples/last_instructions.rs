@@ -2,6 +2,8 @@
 //!
 //!     cargo run -p tracewright --example last_instructions -- samples/threads
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
+
 use std::collections::{BTreeMap, VecDeque};
 
 use tracewright::{Trace, names};

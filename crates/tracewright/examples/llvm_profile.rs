@@ -3,6 +3,8 @@
 //!
 //!     cargo run -p tracewright --example llvm_profile -- samples/perf/perf.data samples/hello > app.prof
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
+
 use tracewright::{OpenOptions, ProgramProfile, export};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
