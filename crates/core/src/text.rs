@@ -1,4 +1,4 @@
-//! Foreign text, made safe to print: symbols, paths and names come from files that anybody may have written.
+//! Text from untrusted files, such as symbols, paths and names, made safe to print.
 
 use core::fmt::{self, Write};
 
@@ -23,7 +23,7 @@ pub const fn is_unprintable(letter: char) -> bool {
 /// Returns whether `text` prints as it is.
 #[must_use]
 pub fn is_printable(text: &str) -> bool {
-    // ASCII is nearly everything, and quickly seen.
+    // Most text is ASCII, which is quick to check.
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_unprintable)
 }
 

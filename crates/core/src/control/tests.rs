@@ -33,7 +33,7 @@ fn plan(text: &str) -> Plan {
     Plan::parse(text, &Known).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The expression, as operations in words.
+/// Returns the operations of the expression in words.
 fn when(text: &str) -> String {
     let words = |operation: &Operation| match *operation {
         Operation::Test(field, Comparator::Match(value)) => format!("{}={value:x}", field.name()),
@@ -109,7 +109,7 @@ fn clauses_are_read() {
     assert_eq!(event.start, plan("event button").when);
     assert_eq!(event.stop, event.start);
     assert_eq!(event.period, Some(Period::Instructions(1)));
-    // Several are as good as one.
+    // Several `start` clauses are alternatives.
     assert_eq!(plan("start at main; start when priv = s").start, plan("pc = main | priv = s").when);
 }
 
@@ -180,7 +180,7 @@ fn errors_say_where_and_what() {
     assert_eq!(Plan::parse(&deep, &Known).unwrap_err().to_string(), "too many parentheses in one another");
 }
 
-/// All fields are in the list that errors show, and each is found by its name.
+/// The list that errors show has all fields, and each is found by its name.
 #[test]
 fn all_fields_are_listed() {
     let listed: Vec<_> =
@@ -218,7 +218,7 @@ fn contradictions_are_seen() {
     }
 }
 
-/// Up to where a decision holds.
+/// A decision holds up to where something changes.
 #[test]
 fn windows_end_where_something_changes() {
     let mut control = Control::new(plan("pc in main & instruction in 2..10 & cycle < 9 | pc = exit"));
@@ -248,10 +248,10 @@ fn handlers_are_known_up_to_a_depth() {
     control.handled_back();
     control.handled_back();
     assert!(!control.decide(0).qualifies);
-    // One too many, and returns without a handler.
+    // A return without a handler is ignored.
     control.handled_back();
     assert_eq!(control.handler(), None);
-    // The outermost is forgotten.
+    // Beyond the maximum depth, the outermost handler is forgotten.
     control.trap(0, interrupt(7), false);
     for cause in 0..100 {
         control.trap(0, exception(cause), false);
