@@ -20,13 +20,13 @@ pub struct Block {
     pub isa: Isa,
     /// Length of the last instruction in bytes.
     pub last_len: u8,
-    /// What the last instruction can do to the flow of execution.
+    /// Effect that the last instruction can have on the flow of execution.
     pub class: Class,
-    /// Why the block ended.
+    /// Reason why the block ended.
     pub ended: Ended,
 }
 
-/// Why a block ended.
+/// The reason why a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ended {

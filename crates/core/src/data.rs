@@ -40,7 +40,7 @@ pub enum DataKind {
     Csr(CsrOp),
 }
 
-/// The value that an atomic operation stores. Signed and unsigned minimum and maximum are not told apart.
+/// The value that an atomic operation stores. Signed and unsigned minimum and maximum are not distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AtomicOp {

@@ -28,7 +28,7 @@ pub enum Element {
     },
     /// The state of the core and the instruction set from here on.
     Context(Context, Isa),
-    /// The begin of tracing. What ran before is unknown.
+    /// The start of tracing. What ran before is unknown.
     TraceOn(TraceOn),
     /// An exception that was taken.
     Exception(Exception),
@@ -77,11 +77,11 @@ pub enum Element {
     /// A contradiction between the trace and the program, most often because it is the wrong program. Nothing more is
     /// emitted until the next address in the trace.
     Mismatch(Mismatch),
-    /// The begin of missing trace. A [`Gap`](Self::Gap) follows when its extent is known.
+    /// The start of missing trace. A [`Gap`](Self::Gap) follows when its extent is known.
     Lost(GapReason),
     /// A part of the trace that could not be decoded, as stream positions.
     Gap {
-        /// Why the part could not be decoded.
+        /// Reason why the part could not be decoded.
         reason: GapReason,
         /// Position at which the gap begins.
         from: u64,
@@ -92,7 +92,7 @@ pub enum Element {
     End,
 }
 
-/// Why tracing begins.
+/// The reason why tracing begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceOn {
     /// Tracing was switched on, or a filter let it through.
@@ -106,7 +106,7 @@ pub enum TraceOn {
 pub struct Exception {
     /// Number of the exception, as the protocol defines it.
     pub number: u16,
-    /// Whether it is an interrupt, if interrupts have numbers of their own (RISC-V).
+    /// Whether the exception is an interrupt, if interrupts have numbers of their own (RISC-V).
     pub interrupt: bool,
     /// Additional value of the architecture (RISC-V: the trap value), if the trace has it.
     pub value: Option<u64>,
@@ -129,7 +129,7 @@ pub enum Transaction {
     Fail,
 }
 
-/// Why trace is missing.
+/// The reason why trace is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GapReason {

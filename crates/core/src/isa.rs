@@ -50,15 +50,15 @@ impl fmt::Display for Isa {
 /// The effect that an instruction can have on the flow of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// Where execution can go.
+    /// Places to which execution can go.
     pub flow: Flow,
-    /// What programs use the instruction for.
+    /// Purpose of the instruction in programs.
     pub role: Role,
     /// Whether the instruction may not be executed, or may not branch, depending on a condition.
     pub conditional: bool,
 }
 
-/// Where execution can go from an instruction.
+/// The places to which execution can go from an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {

@@ -4,8 +4,8 @@ use core::fmt::{self, Write};
 
 /// Returns whether a character must not be printed as it is.
 ///
-/// These are control characters (C0, DEL, C1), which steer terminals and end lines; line and paragraph separators; marks that
-/// reorder text (bidirectional controls); and the two code points that XML forbids besides (U+FFFE, U+FFFF).
+/// These are control characters (C0, DEL, C1), which steer terminals and end lines; line and paragraph separators;
+/// marks that reorder text (bidirectional controls); and two code points that XML forbids (U+FFFE, U+FFFF).
 #[must_use]
 pub const fn is_unprintable(letter: char) -> bool {
     matches!(

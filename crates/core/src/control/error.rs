@@ -20,7 +20,7 @@ pub enum Problem<'t> {
     Unexpected {
         /// Text at this position, empty at the end.
         found: &'t str,
-        /// What was expected.
+        /// Expected text.
         expected: Expected,
     },
     /// The digits are not a number, or the number has more than 64 bits.
@@ -39,7 +39,7 @@ pub enum Problem<'t> {
     Overflow,
     /// The clause occurs twice: `for`, or `test`.
     Twice(&'static str),
-    /// The text has no clause.
+    /// The text or a clause asks for nothing.
     Nothing,
     /// The text has more tests than there are comparators.
     TooMany,
@@ -47,7 +47,7 @@ pub enum Problem<'t> {
     TooDeep,
 }
 
-/// What was expected at a position of the text.
+/// The kind of text that was expected at a position of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// A sign, a number or a name.
@@ -104,23 +104,23 @@ impl fmt::Display for Error<'_> {
             Problem::Unexpected { found: "", expected } => write!(f, "expected {expected}, found the end"),
             Problem::Unexpected { found, expected } => write!(f, "expected {expected}, found `{found}`"),
             Problem::Number(digits) => {
-                write!(f, "`{digits}` is no number of 64 bits (decimal, 0x..., 0b...)")
+                write!(f, "`{digits}` is not a 64-bit number (decimal, 0x..., 0b...)")
             }
-            Problem::Quote => f.write_str("the name does not end: a \" is missing"),
+            Problem::Quote => f.write_str("a quoted name has no closing \""),
             Problem::Symbol(name) => write!(f, "there is no symbol `{name}`"),
             Problem::Event(name) => write!(f, "there is no event `{name}`"),
             Problem::Value(field) => {
-                write!(f, "`{}` is never so: it is {} at most", field.name(), field.most())
+                write!(f, "`{}` never has this value: its maximum is {}", field.name(), field.most())
             }
             Problem::Empty => {
                 f.write_str("the range ends before it begins (A..B is without B, A..=B with it)")
             }
-            Problem::Overflow => f.write_str("there is no such address"),
+            Problem::Overflow => f.write_str("the address does not fit 64 bits"),
             Problem::Twice("for") => f.write_str("there is a `for` already"),
             Problem::Twice(what) => write!(f, "there is a {what} already: join both with `&` or `|`"),
-            Problem::Nothing => f.write_str("nothing is asked for"),
+            Problem::Nothing => f.write_str("the plan asks for nothing"),
             Problem::TooMany => write!(f, "more than {} tests and operators", super::expression::MOST),
-            Problem::TooDeep => f.write_str("too many parentheses in one another"),
+            Problem::TooDeep => f.write_str("parentheses are nested too deeply"),
         }
     }
 }

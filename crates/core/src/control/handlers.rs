@@ -5,7 +5,7 @@ pub struct Handler {
     pub cause: u64,
     /// The trap value.
     pub tval: u64,
-    /// Whether it is an interrupt.
+    /// Whether the trap is an interrupt.
     pub interrupt: bool,
 }
 

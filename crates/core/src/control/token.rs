@@ -61,7 +61,7 @@ const SIGNS: &[(&str, Sign)] = &[
 /// Words that stand for signs.
 const WORDS: &[(&str, Sign)] = &[("and", Sign::And), ("or", Sign::Or), ("not", Sign::Not)];
 
-/// A token with its begin and end.
+/// A token with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spanned<'t> {
     pub token: Token<'t>,

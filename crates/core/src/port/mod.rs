@@ -41,11 +41,11 @@ pub struct Port {
     pub rate: Rate,
     /// Size of the buffer in bits.
     pub bits: u64,
-    /// What to do when a packet does not fit.
+    /// Behaviour when a packet does not fit.
     pub when_full: WhenFull,
 }
 
-/// What to do when a packet does not fit.
+/// The behaviour when a packet does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     /// Stalls the hart until the packet fits. Its clock stands still, and all that follows is later. A packet that is
