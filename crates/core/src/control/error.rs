@@ -15,6 +15,7 @@ pub struct Error<'t> {
 
 /// The problem in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem<'t> {
     /// The text does not continue with anything expected.
     Unexpected {
@@ -49,6 +50,7 @@ pub enum Problem<'t> {
 
 /// The kind of text that was expected at a position of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Expected {
     /// A sign, a number or a name.
     Any,
