@@ -1,32 +1,32 @@
 use crate::{Class, Isa};
 
-/// A run of instructions that were executed one after another: the unit of work everywhere.
+/// A run of instructions that were executed one after another.
 ///
-/// A block ends at every instruction that can change the flow, taken or not, and at those that trace units mark for other
-/// reasons ([`Class::ends_block`]). So the same execution always gives the same blocks, whoever reports them. Something
-/// from outside, an exception for example, ends a block early.
+/// A block ends at every instruction that can change the flow of execution, taken or not, and at the instructions
+/// that trace units mark for other reasons ([`Class::ends_block`]). The same execution therefore gives the same
+/// blocks in every decoder. An event from outside, such as an exception, ends a block early.
 ///
-/// Where execution went is told by what comes next: the start of the next block, an exception's return address, or
-/// nothing where trace is missing.
+/// The element that follows a block says where execution went: the start of the next block, the return address of an
+/// exception, or nothing where trace is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
     /// Address after the last instruction.
     pub end: u64,
-    /// How many instructions.
+    /// Number of instructions.
     pub count: u32,
-    /// Their instruction set.
+    /// Instruction set of the block.
     pub isa: Isa,
     /// Length of the last instruction in bytes.
     pub last_len: u8,
-    /// What the last instruction can do.
+    /// Effect that the last instruction can have on the flow of execution.
     pub class: Class,
-    /// Why the block ended.
+    /// Reason why the block ended.
     pub ended: Ended,
 }
 
-/// Why a block ended.
+/// The reason why a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ended {
@@ -36,13 +36,13 @@ pub enum Ended {
     NotTaken,
     /// The last instruction ends blocks but does not branch: a barrier, a wait.
     Through,
-    /// Something from outside ended it after its last instruction: an exception, a debugger, the end of the trace or
-    /// of the code that is known.
+    /// An event from outside ended the block after its last instruction: an exception, a debugger, the end of the
+    /// trace or the end of the known code.
     Cut,
 }
 
 impl Block {
-    /// Address of the last instruction.
+    /// Returns the address of the last instruction.
     #[inline]
     pub const fn last(&self) -> u64 {
         self.end.wrapping_sub(self.last_len as u64)

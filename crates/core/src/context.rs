@@ -2,7 +2,7 @@ use core::fmt;
 
 use crate::MemorySpace;
 
-/// In which state of the core, and for whom, instructions ran.
+/// The state of the core in which instructions ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context {
     /// Exception level, 0 to 3.
@@ -32,7 +32,7 @@ pub enum Security {
 }
 
 impl Context {
-    /// Where its instructions are read from.
+    /// Returns the memory space from which instructions are fetched in this context.
     pub const fn space(&self) -> MemorySpace {
         match (self.security, self.level) {
             (Security::Root, _) => MemorySpace::ROOT,

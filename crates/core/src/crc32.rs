@@ -1,4 +1,4 @@
-/// CRC-32 as in Ethernet, zip and PNG, of bytes that come piece by piece.
+/// A CRC-32 checksum, as in Ethernet, zip and PNG, of bytes that arrive in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crc32(u32);
 
@@ -37,7 +37,7 @@ impl Default for Crc32 {
     }
 }
 
-/// Sums of a byte that is followed by 0 to 7 zeros.
+/// Checksums of a byte followed by 0 to 7 zeros.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {

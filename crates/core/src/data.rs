@@ -1,85 +1,87 @@
-//! What instructions did to memory, and to control registers.
+//! Accesses of instructions to memory and to control registers.
 
 use core::fmt;
 
 /// An access to memory, or to a control register (CSR).
 ///
-/// What is not in the trace, or not known since the trace begins in the middle, is `None`.
+/// Fields are `None` if the trace does not have them, or if they depend on trace before its first synchronisation
+/// point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DataAccess {
-    /// What was done.
+    /// Kind of access.
     pub kind: DataKind,
-    /// To how many bytes: 1, 2, 4 or 8.
+    /// Size of the access in bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// Where; the number of a CSR.
+    /// Address of the access, or the number of the CSR.
     pub address: Option<u64>,
-    /// What was loaded; for a store, what was stored. Atomics and CSRs: what was found there, or what was left there if
+    /// Value that was loaded or stored. For atomics and CSRs it is the old value, or the new value if
     /// [`after`](Self::after). Not sign-extended.
     pub value: Option<u64>,
-    /// What an atomic operation combined with what it found (rs2), or a CSR instruction with the register (rs1). Not
-    /// sign-extended.
+    /// Operand of an atomic operation (rs2) or of a CSR instruction (rs1). Not sign-extended.
     pub operand: Option<u64>,
-    /// Whether the value of an atomic or of a CSR is the one after the operation.
+    /// Whether the value of an atomic or of a CSR is the new value.
     pub after: bool,
 }
 
-/// What was done to memory, or to a control register.
+/// The kind of an access to memory or to a control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataKind {
-    /// A load; a load-reserved too.
+    /// A load or load-reserved.
     Load,
-    /// A store; a store-conditional that succeeded too.
+    /// A store, or a store-conditional that succeeded.
     Store,
-    /// Something was combined with what was found there, and that was loaded.
+    /// An atomic operation, which loads the old value and stores the old value combined with the operand.
     Atomic(AtomicOp),
     /// A store-conditional failed: nothing was stored.
     StoreFailed,
     /// A compare-and-swap failed: nothing was stored.
     CompareFailed,
-    /// A control register was read and written.
+    /// A read and write of a control register.
     Csr(CsrOp),
 }
 
-/// What an atomic operation makes of what it finds and its operand. Whether minimum and maximum are signed is not told.
+/// The value that an atomic operation stores. Signed and unsigned minimum and maximum are not distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AtomicOp {
     /// The operand.
     Swap,
-    /// Their sum.
+    /// The sum of the old value and the operand.
     Add,
-    /// The bits that both have.
+    /// The bits that are set in both.
     And,
-    /// The bits that one of them has.
+    /// The bits that are set in either.
     Or,
     /// The bits in which they differ.
     Xor,
-    /// The greater one.
+    /// The greater of the two.
     Max,
-    /// The lesser one.
+    /// The lesser of the two.
     Min,
 }
 
-/// What a CSR instruction makes of what it finds and its operand.
+/// The value that a CSR instruction writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CsrOp {
     /// The operand (CSRRW).
     Write,
-    /// The bits of the operand are set (CSRRS).
+    /// The old value with the bits of the operand set (CSRRS).
     Set,
-    /// The bits of the operand are cleared (CSRRC).
+    /// The old value with the bits of the operand cleared (CSRRC).
     Clear,
 }
 
 impl DataAccess {
-    /// `value` with only the bits that an access of this size has.
+    /// Returns `value` truncated to the size of this access.
     pub const fn truncated(&self, value: u64) -> u64 {
         if self.size >= 8 { value } else { value & ((1 << (8 * self.size)) - 1) }
     }
 
-    /// What was stored, if that can be told: memory, or the register, may have kept other bits than those. Minimum and
-    /// maximum cannot be told without the instruction.
+    /// Returns the value that was stored. Memory or the register may have kept only some of its bits.
+    ///
+    /// Returns `None` if nothing was stored or the value is not known. Without the instruction, the result of a
+    /// minimum or maximum is not known.
     pub fn stored(&self) -> Option<u64> {
         use {AtomicOp as A, CsrOp as C};
         let value = match self.kind {
@@ -99,7 +101,7 @@ impl DataAccess {
 }
 
 impl DataKind {
-    /// In a word or two.
+    /// Returns the name in a word or two.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -120,7 +122,7 @@ impl DataKind {
     }
 }
 
-/// `store 4 at 0x80001000: 0x64`. What is not known is left out.
+/// Writes `store 4 at 0x80001000: 0x64`. Unknown fields are left out.
 impl fmt::Display for DataAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind.name(), self.size)?;

@@ -1,191 +1,192 @@
 use crate::{Block, Context, DataAccess, Isa, MemorySpace};
 
-/// What a decoder tells, in the order in which it happened. One enum for all protocols.
+/// An element of a decoded trace, in the order of execution. All protocols share this enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Instructions ran.
+    /// Instructions that ran.
     Block(Block),
-    /// Instructions ran that no walk can tell: some path from `start`, then execution went on at `next`.
+    /// Instructions that ran on a path that is not known: from `start`, and then execution went on at `next`.
     UnknownPath {
-        /// Where they began, if that is known.
+        /// Address of the first instruction, if known.
         start: Option<u64>,
-        /// Where execution went on.
+        /// Address at which execution went on.
         next: u64,
-        /// The instruction set there.
+        /// Instruction set at `next`.
         isa: Isa,
-        /// How many there were, if the trace says it.
+        /// Number of instructions, if the trace has it.
         count: Option<u32>,
     },
-    /// Execution goes on at this address; told where no program is at hand to tell more.
+    /// An address at which execution goes on. Emitted instead of blocks if there is no program to follow.
     Target {
         /// The address.
         address: u64,
-        /// The instruction set there.
+        /// Instruction set at the address.
         isa: Isa,
-        /// Whether a branch led there. Otherwise tracing begins there, an exception led there, or it is where execution was
-        /// anyway.
+        /// Whether a branch led to the address. If not, tracing begins there, an exception led there, or the trace
+        /// repeats the current address.
         branch: bool,
     },
-    /// The state of the core from here on, and the instruction set.
+    /// The state of the core and the instruction set from here on.
     Context(Context, Isa),
-    /// Tracing begins here: what ran before is unknown.
+    /// The start of tracing. What ran before is unknown.
     TraceOn(TraceOn),
-    /// An exception was taken.
+    /// An exception that was taken.
     Exception(Exception),
-    /// Return from an exception.
+    /// A return from an exception.
     ExceptionReturn,
     /// A global timestamp.
     Timestamp {
-        /// Its value.
+        /// Value of the timestamp.
         value: u64,
-        /// Cycles since the last cycle count, if it says so.
+        /// Cycles since the last cycle count, if the trace has them.
         cycles: Option<u32>,
     },
     /// The point that a later timestamp refers to.
     TimestampMarker,
-    /// Cycles since the last cycle count; `None`: the trace unit does not know.
+    /// Cycles since the last cycle count, or `None` if the trace unit does not know.
     Cycles(Option<u32>),
     /// Trace events, one bit each.
     Event(u8),
-    /// A value the program itself wrote into the trace.
+    /// A value that the program wrote into the trace.
     Instrumentation {
-        /// Exception level of the instruction that wrote it.
+        /// Exception level of the instruction that wrote the value.
         level: u8,
         /// The value.
         value: u64,
     },
     /// A memory transaction.
     Transaction(Transaction),
-    /// Memory, or a control register, was accessed. Accesses are told in their order, but not next to their instructions: those may have
-    /// been told before, or may be told later.
+    /// An access to memory or to a control register.
+    ///
+    /// Accesses are in order among themselves, but not next to their instructions, which may come earlier or later.
     Data {
-        /// What was done.
+        /// The access.
         access: DataAccess,
-        /// Address of the instruction that did it, where that is certain.
+        /// Address of the instruction that made the access, if certain.
         by: Option<u64>,
     },
-    /// Accesses are missing here.
+    /// Data accesses are missing here.
     DataLost,
-    /// The trace says that instructions ran here, but no image has their code.
+    /// Instructions that ran, but whose code is in no image.
     NoCode {
-        /// The first address that is not known.
+        /// First address without code.
         address: u64,
-        /// Where it would have to be.
+        /// Memory space of the missing code.
         space: MemorySpace,
     },
-    /// The trace and the program do not agree: is this the right program? Nothing is told from here on up to the next
-    /// address in the trace.
+    /// A contradiction between the trace and the program, most often because it is the wrong program. Nothing more is
+    /// emitted until the next address in the trace.
     Mismatch(Mismatch),
-    /// From here on trace is missing; a [`Gap`](Self::Gap) follows when it is known how much.
+    /// The start of missing trace. A [`Gap`](Self::Gap) follows when its extent is known.
     Lost(GapReason),
-    /// Between stream positions `from` and `to` nothing could be made of the trace.
+    /// A part of the trace that could not be decoded, as stream positions.
     Gap {
-        /// Why.
+        /// Reason why the part could not be decoded.
         reason: GapReason,
-        /// Where it began.
+        /// Position at which the gap begins.
         from: u64,
-        /// Where decoding went on.
+        /// Position at which decoding resumed.
         to: u64,
     },
-    /// The trace ends.
+    /// The end of the trace.
     End,
 }
 
-/// Why tracing begins.
+/// The reason why tracing begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceOn {
     /// Tracing was switched on, or a filter let it through.
     Normal,
-    /// The trace unit had overflowed.
+    /// The trace unit overflowed before.
     Overflow,
 }
 
 /// An exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exception {
-    /// Its number, with the meaning the protocol gives it.
+    /// Number of the exception, as the protocol defines it.
     pub number: u16,
-    /// Whether it is an interrupt, where these have numbers of their own (RISC-V).
+    /// Whether the exception is an interrupt, if interrupts have numbers of their own (RISC-V).
     pub interrupt: bool,
-    /// What the architecture tells besides (RISC-V: the trap value), if the trace has it.
+    /// Additional value of the architecture (RISC-V: the trap value), if the trace has it.
     pub value: Option<u64>,
-    /// Where execution goes on after it, if the trace says so.
+    /// Address at which execution goes on after the exception, if the trace has it.
     pub return_address: Option<u64>,
-    /// Whether the return address is also where the last branch went: no instruction ran there.
+    /// Whether the return address is also the target of the last branch, so that no instruction ran there.
     pub at_target: bool,
 }
 
-/// What became of a memory transaction.
+/// The state of a memory transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transaction {
-    /// It was under way when the trace began.
+    /// The transaction was under way when the trace began.
     Before,
-    /// It started.
+    /// The transaction started.
     Start,
-    /// It succeeded.
+    /// The transaction succeeded.
     Commit,
-    /// It failed: what it did is undone.
+    /// The transaction failed, and its effects were undone.
     Fail,
 }
 
-/// Why trace is missing.
+/// The reason why trace is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GapReason {
-    /// Nothing can be understood before the first synchronisation point.
+    /// No trace can be decoded before the first synchronisation point.
     Start,
     /// The trace unit overflowed.
     Overflow,
-    /// Tracing stopped and threw away what was not certain yet.
+    /// Tracing stopped, and elements that were still speculative were discarded.
     Discard,
-    /// Bytes that are no packet.
+    /// The bytes are not a packet.
     BadPacket,
-    /// Packets that contradict each other.
+    /// The packets contradict each other.
     Contradiction(Contradiction),
-    /// The recording was interrupted here: what follows does not continue what came before.
+    /// The recording was interrupted: what follows does not continue what came before.
     Interrupted,
-    /// What the trace says can have come about in several ways, after which the core is not in the same state.
+    /// The trace allows several paths that leave the core in different states.
     Ambiguous,
-    /// The program could not be followed, which was told ([`Element::Mismatch`], [`Element::NoCode`]); nothing can be told before
-    /// the next synchronisation point.
+    /// The program could not be followed, as an earlier [`Element::Mismatch`] or [`Element::NoCode`] reported.
+    /// Nothing can be decoded before the next synchronisation point.
     Mismatch,
 }
 
-/// Packets that contradict each other.
+/// A contradiction between packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Contradiction {
-    /// More elements committed than there are.
+    /// More elements are committed than are speculative.
     CommitBeyondDepth,
-    /// More elements cancelled than there are.
+    /// More elements are cancelled than are speculative.
     CancelBeyondDepth,
-    /// A return whose address is neither in the trace nor on the return stack.
+    /// A return has its address neither in the trace nor on the return stack.
     ReturnStackEmpty,
-    /// Not as many elements are uncertain as the trace unit says.
+    /// The number of speculative elements differs from what the trace unit reports.
     WrongDepth,
-    /// A packet that cannot come here.
+    /// A packet is not allowed here.
     UnexpectedPacket,
-    /// A trap whose handler is neither in the trace nor known otherwise.
+    /// A trap has a handler that is neither in the trace nor known otherwise.
     NoHandler,
 }
 
-/// How the trace and the program do not agree.
+/// A contradiction between the trace and the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// The branch at this address has no condition, and yet it was not taken.
+    /// The branch at this address is unconditional, but the trace says that it was not taken.
     NotTaken(u64),
-    /// From this address on there is no branch for a quarter of a megabyte.
+    /// There is no branch in a quarter of a megabyte from this address on.
     Endless(u64),
-    /// What lies at this address is no instruction.
+    /// There is no valid instruction at this address.
     NotCode(u64),
     /// The trace does not say where the branch at this address went.
     NoTarget(u64),
-    /// From this address on, execution does not come to where an exception or a branch is said to be.
+    /// Execution from `from` does not reach `to`, where the trace reports an exception or a branch.
     Missed {
-        /// Where execution was.
+        /// Address where execution was.
         from: u64,
-        /// Where it should have come to.
+        /// Address that execution should have reached.
         to: u64,
     },
 }

@@ -17,13 +17,14 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// Whether it is one of Arm's; otherwise it is RISC-V's.
+    /// Returns whether this is an instruction set of Arm. The others are of RISC-V.
     #[inline]
     pub const fn is_arm(self) -> bool {
         matches!(self, Self::A64 | Self::A32 | Self::T32)
     }
 
-    /// Length in bytes of its shortest instructions: 2 or 4. Where it is 4, all instructions are as long.
+    /// Returns the length in bytes of the shortest instructions: 2 or 4. If it is 4, all instructions have this
+    /// length.
     #[inline]
     pub const fn shortest(self) -> u8 {
         match self {
@@ -33,7 +34,7 @@ impl Isa {
     }
 }
 
-/// The name its architecture gives it: `A64`.
+/// Writes the name that the architecture uses, such as `A64`.
 impl fmt::Display for Isa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -46,67 +47,67 @@ impl fmt::Display for Isa {
     }
 }
 
-/// What an instruction can do to the flow of execution.
+/// The effect that an instruction can have on the flow of execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// Where it can go.
+    /// Places to which execution can go.
     pub flow: Flow,
-    /// What programs use it for.
+    /// Purpose of the instruction in programs.
     pub role: Role,
-    /// Whether it may also not be executed, or not branch, depending on a condition.
+    /// Whether the instruction may not be executed, or may not branch, depending on a condition.
     pub conditional: bool,
 }
 
-/// Where execution can go from an instruction.
+/// The places to which execution can go from an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {
     /// To the next instruction.
     Next,
-    /// To an address the instruction itself tells.
+    /// To an address that the instruction contains.
     Direct,
     /// To an address from a register or from memory.
     Indirect,
-    /// To an address that it tells together with the instruction just before it in the block (RISC-V: LUI or AUIPC, then
-    /// JALR). Who does not put the two together takes it for indirect.
+    /// To an address that the instruction forms with the one just before it in the block (RISC-V: LUI or AUIPC, then
+    /// JALR). Decoders that do not combine the two treat it as indirect.
     Pair,
     /// To the next instruction, after an instruction synchronisation barrier.
     Isb,
     /// To the next instruction, after waiting for an event or an interrupt.
     Wait,
-    /// To the next instruction, in a transaction; or back here when that fails.
+    /// To the next instruction, inside a transaction; or back here when the transaction fails.
     TransactionStart,
 }
 
-/// What programs use a branch for.
+/// The purpose of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
-    /// To go somewhere.
+    /// A jump.
     Jump,
-    /// To call: the address after it is kept in a link register.
+    /// A call, which keeps the address after it in a link register.
     Call,
-    /// To return from a call.
+    /// A return from a call.
     Return,
-    /// To return and to call at once: a co-routine swap (RISC-V).
+    /// A return and a call at once: a co-routine swap (RISC-V).
     Swap,
-    /// To return from an exception, or from a transaction that ends there.
+    /// A return from an exception, or from a transaction that ends there.
     ExceptionReturn,
-    /// To repeat a loop (Armv8.1-M).
+    /// The end of a loop, which repeats the loop (Armv8.1-M).
     LoopEnd,
 }
 
 impl Class {
-    /// An instruction that just goes to the next.
+    /// The class of an instruction after which execution continues at the next.
     pub const NEXT: Self = Self { flow: Flow::Next, role: Role::Jump, conditional: false };
 
-    /// Whether it is a branch: execution may go on elsewhere.
+    /// Returns whether this is a branch: execution may go on elsewhere.
     #[inline]
     pub const fn is_branch(self) -> bool {
         matches!(self.flow, Flow::Direct | Flow::Indirect | Flow::Pair)
     }
 
-    /// Whether a block ends with it; see [`Block`](crate::Block).
+    /// Returns whether a block ends with such an instruction. See [`Block`](crate::Block).
     #[inline]
     pub const fn ends_block(self) -> bool {
         !matches!(self.flow, Flow::Next)

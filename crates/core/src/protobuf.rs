@@ -1,6 +1,8 @@
-//! Messages of Protocol Buffers, read field by field: what simpleperf's files are made of.
+//! A reader of Protocol Buffers messages, field by field. simpleperf writes such messages.
 
-/// The fields of a message, in order. What is no field ends it, with an error.
+use core::fmt;
+
+/// An iterator over the number and value of each field of a message. It ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Message<'a> {
     rest: &'a [u8],
@@ -11,16 +13,24 @@ pub struct Message<'a> {
 pub enum Value<'a> {
     /// A number, of variable or fixed length.
     Number(u64),
-    /// Bytes: text, or a message.
+    /// Bytes, which may be text or a message.
     Bytes(&'a [u8]),
 }
 
-/// Bytes that are no field.
+/// An error: the bytes are not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoField;
 
+impl fmt::Display for NoField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("malformed protobuf field")
+    }
+}
+
+impl core::error::Error for NoField {}
+
 impl<'a> Message<'a> {
-    /// That which `bytes` are.
+    /// Creates an iterator over the fields in `bytes`.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }

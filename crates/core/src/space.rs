@@ -1,15 +1,15 @@
 use core::fmt;
 
-/// A set of memory spaces, each an exception level and security state pair; and whose, where each process has its own.
+/// A set of memory spaces, each a pair of exception level and security state. The set may belong to one process.
 ///
 /// One address may hold different bytes in different spaces. EL0 uses the space of EL1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemorySpace(u32);
 
-/// The process is in the bits from this one on.
+/// Lowest bit of the process number.
 const PROCESS: u32 = 8;
 
-/// Names as files write them and what they stand for; the first name of a mask is the one we write.
+/// Names of sets in trace snapshots. The first name of a mask is the one that is printed.
 const NAMES: [(&str, MemorySpace); 17] = [
     ("EL1S", MemorySpace::EL1S),
     ("EL1N", MemorySpace::EL1N),
@@ -23,7 +23,7 @@ const NAMES: [(&str, MemorySpace); 17] = [
     ("N", MemorySpace::N),
     ("R", MemorySpace::R),
     ("any", MemorySpace::ANY),
-    // Other names, some of them of the time before EL numbers (hypervisor, privileged, secure privileged).
+    // Aliases, some older than exception levels (hypervisor, privileged, secure privileged).
     ("EL2N", MemorySpace::EL2),
     ("H", MemorySpace::EL2),
     ("P", MemorySpace::EL1N),
@@ -54,39 +54,40 @@ impl MemorySpace {
     pub const N: Self = Self(0x06);
     /// All realm spaces: EL1R, EL2R.
     pub const R: Self = Self(0x60);
-    /// Every space: what memory belongs to of which nothing else is said.
+    /// Every space. Memory whose space is not given is in all of them.
     pub const ANY: Self = Self(0xff);
 
-    /// The space trace snapshots call `name`, in upper or lower case.
+    /// Returns the space that trace snapshots call `name`, in upper or lower case.
     pub fn from_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, space)| space)
     }
 
-    /// The highest number that a process can have.
+    /// Highest number of a process.
     pub const LAST_PROCESS: u32 = (1 << 21) - 1;
 
-    /// The set as a bit mask, one bit a space.
+    /// Returns the set as a bit mask, with a bit for each space.
     pub const fn bits(self) -> u8 {
         self.0 as u8
     }
 
-    /// The set that a bit mask stands for.
+    /// Returns the set of a bit mask.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits as u32)
     }
 
-    /// Whose: a number that whoever knows the processes gave one of them, up to [`LAST_PROCESS`](Self::LAST_PROCESS); 0 if that
-    /// does not matter or is not known.
+    /// Returns the number of the process that the set belongs to, up to [`LAST_PROCESS`](Self::LAST_PROCESS), or 0 if
+    /// it belongs to no process in particular. The caller assigns these numbers.
     pub const fn process(self) -> u32 {
         self.0 >> PROCESS
     }
 
-    /// The same spaces, of another process.
+    /// Returns the same spaces for `process`.
     pub const fn of_process(self, process: u32) -> Self {
         Self((process & Self::LAST_PROCESS) << PROCESS | self.0 & 0xff)
     }
 
-    /// Whether the two sets have a space in common. What is no process's in particular is in all of them.
+    /// Returns whether the two sets have a space in common. A set of no particular process overlaps those of all
+    /// processes.
     pub const fn overlaps(self, other: Self) -> bool {
         let same = self.process() == other.process() || self.process() == 0 || other.process() == 0;
         self.bits() & other.bits() != 0 && same
@@ -99,7 +100,7 @@ impl Default for MemorySpace {
     }
 }
 
-/// The name in trace snapshots: `any`, `EL1N`, `S`. It does not say whose.
+/// Writes the name in trace snapshots: `any`, `EL1N`, `S`. The process is not written.
 impl fmt::Display for MemorySpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(_, space)| space.bits() == self.bits()) {

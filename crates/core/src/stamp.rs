@@ -1,18 +1,18 @@
-/// When an instruction retired, as far as a trace tells: in cycles.
+/// The cycle in which an instruction retired, as precisely as the trace has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stamp {
-    /// In this cycle.
+    /// The instruction retired in this cycle.
     Exact(u64),
-    /// Not before the one nor after the other: the format forgot where.
+    /// The instruction retired between these two cycles, both included. The format does not keep which.
     Between(u64, u64),
-    /// Not before this cycle; how much later is told by what comes after it.
+    /// The instruction retired in this cycle or later. A later stamp says how much later.
     From(u64),
-    /// Not known: nothing tells it, or that was lost.
+    /// The cycle is not in the trace, or was lost.
     Unknown,
 }
 
 impl Stamp {
-    /// The first cycle in which it can have retired.
+    /// Returns the first cycle in which the instruction can have retired.
     #[must_use]
     pub const fn first(self) -> Option<u64> {
         match self {
@@ -21,7 +21,7 @@ impl Stamp {
         }
     }
 
-    /// The last one, where it is known.
+    /// Returns the last cycle in which the instruction can have retired, if known.
     #[must_use]
     pub const fn last(self) -> Option<u64> {
         match self {

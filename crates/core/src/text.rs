@@ -1,11 +1,11 @@
-//! Foreign text, made safe to print: symbols, paths and names come from files that anybody may have written.
+//! Text from untrusted files, such as symbols, paths and names, made safe to print.
 
 use core::fmt::{self, Write};
 
 /// Returns whether a character must not be printed as it is.
 ///
-/// These are control characters (C0, DEL, C1), which steer terminals and end lines; line and paragraph separators; marks that
-/// reorder text (bidirectional controls); and the two code points that XML forbids besides (U+FFFE, U+FFFF).
+/// These are control characters (C0, DEL, C1), which steer terminals and end lines; line and paragraph separators;
+/// marks that reorder text (bidirectional controls); and two code points that XML forbids (U+FFFE, U+FFFF).
 #[must_use]
 pub const fn is_unprintable(letter: char) -> bool {
     matches!(
@@ -23,7 +23,7 @@ pub const fn is_unprintable(letter: char) -> bool {
 /// Returns whether `text` prints as it is.
 #[must_use]
 pub fn is_printable(text: &str) -> bool {
-    // ASCII is nearly everything, and quickly seen.
+    // Most text is ASCII, which is quick to check.
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_unprintable)
 }
 

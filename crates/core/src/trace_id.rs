@@ -2,7 +2,7 @@ use core::fmt;
 
 /// The 7-bit identifier of a trace source on a CoreSight trace bus (ATB).
 ///
-/// 0x01 to 0x6F are sources; 0x00 is padding, 0x7D a trigger, the rest reserved.
+/// Values from 0x01 to 0x6F are sources, 0x00 is padding and 0x7D a trigger. The others are reserved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TraceId(u8);
 
@@ -10,17 +10,17 @@ impl TraceId {
     /// The null source: padding.
     pub const NULL: Self = Self(0);
 
-    /// An ID from its 7-bit value; `None` above 0x7F.
+    /// Creates an ID from its 7-bit value. Returns `None` above 0x7F.
     pub const fn new(value: u8) -> Option<Self> {
         if value < 0x80 { Some(Self(value)) } else { None }
     }
 
-    /// An ID from the low seven bits of `value`, as ID registers hold it.
+    /// Creates an ID from the low seven bits of `value`, as ID registers hold it.
     pub const fn from_low_bits(value: u8) -> Self {
         Self(value & 0x7f)
     }
 
-    /// The 7-bit value.
+    /// Returns the 7-bit value.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for TraceId {
     }
 }
 
-/// `0x10`: two hex digits, as every tool of this field writes IDs.
+/// Writes two hex digits, such as `0x10`.
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#04x}", self.0)

@@ -1,11 +1,11 @@
-//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+//! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use std::ops::Range;
 
 use tracewright_core::control::{Control, Handler, Names, Plan};
 use tracewright_testkit::Rng;
 
-/// Knows a few names.
+/// A resolver with a few names.
 struct Few;
 
 impl Names for Few {
@@ -22,8 +22,8 @@ impl Names for Few {
     }
 }
 
-/// Any text as what to trace: it is refused, with a place in the text and a short message, or it is something that decides, and what it
-/// says holds as far as it says.
+/// Parses any text as a plan. The text is refused with a position and a short message, or the plan decides, and each
+/// decision holds in its window.
 pub fn control(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let plan = match Plan::parse(&text, &Few) {
@@ -57,7 +57,7 @@ pub fn control(data: &[u8]) {
         assert!(!(verdict.qualifies && is_never), "{text}");
         assert!(verdict.window.pc.0 <= pc && pc <= verdict.window.pc.1);
         assert!(control.seen() <= verdict.window.number);
-        // The next is no other, if it is in there.
+        // The next decision is the same inside the window.
         control.advance(1, verdict.qualifies);
         let next = pc.wrapping_add(rng.below(16));
         if let Some(known) = control.known(next, next, 1, 0) {

@@ -1,13 +1,13 @@
-//! The model of the trace port beside one that goes from cycle to cycle.
+//! The model of the trace port, compared with one that advances cycle by cycle.
 
 use tracewright_core::port::{Backlog, Buffer, NoRate, Port, Rate, WhenFull};
 use tracewright_testkit::Rng;
 
-/// The same, simple and slow: a cycle at a time, in parts of a bit of which `rate.bits()` leave in each.
+/// A simple, slow twin of the model: a cycle at a time, in parts of a bit of which `rate.bits()` leave in each.
 struct Twin {
     port: Port,
     parts: u64,
-    /// Cycles that have passed, also while the hart waited.
+    /// Cycles that have passed, stalls included.
     cycle: u64,
     waited: u64,
     peak: u64,
@@ -48,7 +48,7 @@ fn any_rate(rng: &mut Rng) -> Rate {
     Rate::new(1 + rng.below(20) as u32, 1 + rng.below(7) as u32).unwrap()
 }
 
-/// Sizes of packets and the cycles they are made in.
+/// Makes packet sizes and the cycles in which the packets are made.
 fn any_packets(rng: &mut Rng) -> Vec<(u64, u64)> {
     let (largest, longest) = (1 + rng.below(100), 1 + rng.below(60));
     let mut cycle = 0;
@@ -120,12 +120,12 @@ fn the_smallest_buffer_is_exact() {
 fn a_third_of_a_bit_does_not_drift() {
     let rate = Rate::new(1, 3).unwrap();
     let mut backlog = Backlog::new(rate);
-    // As much as leaves, for ever: no more than one packet is in it.
+    // As many bits leave as enter, so no more than one packet is in the backlog.
     for round in 0..1_000_000 {
         backlog.add(7, round * 21);
     }
     assert_eq!(backlog.smallest(), 7);
-    // A cycle less each time is a third of a bit more each time.
+    // Packets that come a cycle earlier each time add a third of a bit each time.
     let mut backlog = Backlog::new(rate);
     for round in 0..=300 {
         backlog.add(7, round * 20);

@@ -1,49 +1,49 @@
-//! Bits, the highest first: written into and read from the payload of one packet.
+//! Bit readers and writers for the payload of one packet, the highest bit first.
 
 use crate::config::Code;
 
-/// Bytes a writer has room for: a payload, a group that begins before its end, and the word that is being filled.
+/// Size of a writer's buffer: a payload, a group that begins before its end, and the word that is being filled.
 const ROOM: usize = 320;
-/// Zero bytes after what a reader reads, so that a window never ends early.
+/// Zero bytes after a reader's payload, so that a window is always whole.
 const SLACK: usize = 16;
 
-/// Writes bits. It has room for a packet; who uses it looks at [`BitWriter::bits`] after each group.
+/// A writer of bits with room for one packet. Check [`BitWriter::bits`] after each group.
 #[derive(Clone, Debug)]
 pub struct BitWriter {
     bytes: [u8; ROOM],
-    /// Whole words in `bytes`, as bytes.
+    /// Bytes of the whole words in `bytes`.
     at: usize,
-    /// Bits not in `bytes` yet, from the top.
+    /// Bits that are not in `bytes` yet, from the top.
     word: u64,
     /// Free bits in `word`: 1 to 64.
     free: u32,
 }
 
 impl BitWriter {
-    /// An empty one.
+    /// Creates an empty writer.
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: [0; ROOM], at: 0, word: 0, free: 64 }
     }
 
-    /// Bits written.
+    /// Returns the number of bits written.
     #[must_use]
     #[inline]
     pub const fn bits(&self) -> usize {
         self.at * 8 + 64 - self.free as usize
     }
 
-    /// The low `len` bits of `value`, which has no others; at most 64.
+    /// Writes the low `len` bits of `value`, at most 64. The other bits must be 0.
     #[inline]
     pub fn put(&mut self, value: u64, len: u32) {
         debug_assert!(len == 64 || value >> len == 0);
         if len < self.free {
             self.free -= len;
-            // Of no bits at all, the shift may be by a whole word.
+            // With `len` 0, the shift may be by a whole word.
             self.word |= value.wrapping_shl(self.free);
             return;
         }
-        // At least the rest of the word: what is left over begins the next one.
+        // These bits fill the word. What is left begins the next one.
         let over = len - self.free;
         self.word |= value >> over;
         if let Some(room) = self.bytes.get_mut(self.at..self.at + 8) {
@@ -54,7 +54,7 @@ impl BitWriter {
         self.word = if over == 0 { 0 } else { value << self.free };
     }
 
-    /// Elias gamma of `n`, which is not 0: as many zeros as bits follow the first one of `n`, then `n`.
+    /// Writes `n`, which is not 0, in Elias gamma: a zero for each bit after the first one of `n`, then `n`.
     #[inline]
     pub fn gamma(&mut self, n: u64) {
         let len = gamma_bits(n);
@@ -66,7 +66,7 @@ impl BitWriter {
         }
     }
 
-    /// Elias delta of `n`, which is not 0: the number of its bits in gamma, then `n` without its first one.
+    /// Writes `n`, which is not 0, in Elias delta: its number of bits in gamma, then `n` without its first bit.
     #[inline]
     pub fn delta(&mut self, n: u64) {
         let rest = n.max(1).ilog2();
@@ -76,7 +76,7 @@ impl BitWriter {
         }
     }
 
-    /// `n`, which is not 0, in a code.
+    /// Writes `n`, which is not 0, in `code`.
     #[inline]
     pub fn elias(&mut self, code: Code, n: u64) {
         match code {
@@ -85,7 +85,7 @@ impl BitWriter {
         }
     }
 
-    /// What was written, with zeros up to a whole byte; the writer is empty then.
+    /// Returns the bytes written, with zeros up to a whole byte, and empties the writer.
     pub fn take(&mut self) -> &[u8] {
         let len = self.bits().div_ceil(8);
         if let Some(room) = self.bytes.get_mut(self.at..self.at + 8) {
@@ -102,14 +102,14 @@ impl Default for BitWriter {
     }
 }
 
-/// Bits that `n` has in Elias gamma.
+/// Returns the number of bits of `n` in Elias gamma.
 #[must_use]
 #[inline]
 pub const fn gamma_bits(n: u64) -> u32 {
     2 * (63 - (n | 1).leading_zeros()) + 1
 }
 
-/// Bits that `n` has in a code.
+/// Returns the number of bits of `n` in `code`.
 #[must_use]
 pub const fn elias_bits(code: Code, n: u64) -> u32 {
     match code {
@@ -121,18 +121,18 @@ pub const fn elias_bits(code: Code, n: u64) -> u32 {
     }
 }
 
-/// Reads the bits of one packet's payload, from a copy of its own that has zeros at its end.
+/// A reader of the bits of one packet's payload. It keeps a copy with zeros at the end.
 #[derive(Clone, Debug)]
 pub struct BitReader {
     bytes: [u8; 256 + SLACK],
-    /// Bits of the payload.
+    /// Number of bits in the payload.
     bits: usize,
-    /// Bits read.
+    /// Number of bits read.
     at: usize,
 }
 
 impl BitReader {
-    /// Reads a payload: at most 256 bytes.
+    /// Creates a reader of a payload of at most 256 bytes.
     #[must_use]
     pub fn new(payload: &[u8]) -> Self {
         let mut bytes = [0; 256 + SLACK];
@@ -141,35 +141,35 @@ impl BitReader {
         Self { bytes, bits: len * 8, at: 0 }
     }
 
-    /// Bits read.
+    /// Returns the number of bits read.
     #[must_use]
     #[inline]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// Whether nothing but the zeros that fill a byte is left.
+    /// Returns whether only the zeros that fill the last byte are left.
     #[must_use]
     pub fn is_padding(&self) -> bool {
         let left = self.bits.saturating_sub(self.at);
         left < 8 && self.window() == 0
     }
 
-    /// Whether more was read than there is.
+    /// Returns whether more bits were read than there are.
     #[must_use]
     #[inline]
     pub const fn is_over(&self) -> bool {
         self.at > self.bits
     }
 
-    /// The bits that come next, at the top; the lowest seven are not valid.
+    /// Returns the next bits, from the top. The lowest seven are not valid.
     #[must_use]
     #[inline]
     pub fn window(&self) -> u64 {
         self.window_at(self.at)
     }
 
-    /// The same from another place on.
+    /// Returns the bits from position `at` on, as [`window`](Self::window) does.
     #[must_use]
     #[inline]
     pub(crate) fn window_at(&self, at: usize) -> u64 {
@@ -178,26 +178,26 @@ impl BitReader {
         u64::from_be_bytes(word) << (at % 8)
     }
 
-    /// Goes on at another place.
+    /// Moves to position `at`.
     #[inline]
     pub(crate) fn seek(&mut self, at: usize) {
         self.at = at.min(self.bits);
     }
 
-    /// Bits of the payload.
+    /// Returns the number of bits in the payload.
     #[must_use]
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.bits
     }
 
-    /// Goes on by so many bits.
+    /// Skips `bits` bits.
     #[inline]
     pub fn skip(&mut self, bits: u32) {
         self.at = (self.at + bits as usize).min(self.bits + 1);
     }
 
-    /// `len` bits as a number: at most 57. `None` if there are fewer.
+    /// Reads `len` bits, at most 57, as a number. Returns `None` if there are fewer.
     #[inline]
     pub fn take(&mut self, len: u32) -> Option<u64> {
         let value = if len == 0 { 0 } else { self.window() >> (64 - len) };
@@ -205,7 +205,7 @@ impl BitReader {
         (!self.is_over()).then_some(value)
     }
 
-    /// A number in Elias gamma. `None` at the end, and if it has more than 64 bits.
+    /// Reads a number in Elias gamma. Returns `None` at the end, and if it has more than 64 bits.
     #[inline]
     pub fn gamma(&mut self) -> Option<u64> {
         let window = self.window();
@@ -231,7 +231,7 @@ impl BitReader {
         })
     }
 
-    /// A number in Elias delta. `None` at the end, and if it has more than 64 bits.
+    /// Reads a number in Elias delta. Returns `None` at the end, and if it has more than 64 bits.
     #[inline]
     pub fn delta(&mut self) -> Option<u64> {
         let rest = u32::try_from(self.gamma()? - 1).ok().filter(|&rest| rest < 64)?;
@@ -240,7 +240,7 @@ impl BitReader {
         Some(1 << rest | high << rest.saturating_sub(32) | low)
     }
 
-    /// A number in a code.
+    /// Reads a number in `code`.
     #[inline]
     pub fn elias(&mut self, code: Code) -> Option<u64> {
         match code {

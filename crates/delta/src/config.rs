@@ -1,30 +1,30 @@
-//! What a stream is made with: group format, retire width, codes, amortisation.
+//! Configuration of a stream: group format, retire width, codes, amortisation.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which tokens make a group.
+/// The tokens of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// {A, C}: cycles that retire, cycles that stall. Exact; one instruction a cycle.
+    /// {A, C}: cycles that retire, cycles that stall. Exact, with at most one instruction per cycle.
     Ac,
-    /// {A, B, C}: the same with missed retirement opportunities. Where in the A cycles they are is not told.
+    /// {A, B, C}: the same with missed retirement opportunities. The format does not keep in which A cycles they are.
     Abc,
-    /// {D, E}: how many retire in a cycle, and how far the next such cycle is. Exact.
+    /// {D, E}: how many instructions retire in a cycle, and the distance to the next such cycle. Exact.
     De,
 }
 
-/// How counts are written.
+/// The code of counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// Elias gamma: shorter below 32, which is what counts.
+    /// Elias gamma, shorter for the frequent counts below 32.
     #[default]
     Gamma,
-    /// Elias delta: shorter for large counts.
+    /// Elias delta, shorter for large counts.
     Delta,
 }
 
-/// How D is written.
+/// The code of D.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DCode {
     /// D - 1 in as many bits as the retire width needs.
@@ -34,67 +34,67 @@ pub enum DCode {
     Elias,
 }
 
-/// The widest retirement.
+/// Greatest retire width.
 pub const MAX_WIDTH: u8 = 8;
 
-/// What a stream is made with. Every sync packet carries it, so that a reader needs nothing else.
+/// The configuration of a stream. Every sync packet carries it, so that a decoder needs nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Which tokens make a group.
+    /// Tokens of a group.
     pub format: Format,
-    /// How many instructions can retire in a cycle: 1 to [`MAX_WIDTH`].
+    /// Maximum number of instructions that retire in a cycle: 1 to [`MAX_WIDTH`].
     pub width: u8,
-    /// How counts are written.
+    /// Code of counts.
     pub code: Code,
-    /// How D is written.
+    /// Code of D.
     pub d: DCode,
-    /// Stalls of up to so many cycles are amortised: counted in A, their place forgotten. 0: none.
+    /// Longest stall that is amortised, in cycles: counted in A, its place forgotten. 0: none.
     pub amortise: u32,
 }
 
-/// What is wrong with a [`Config`].
+/// An error in a [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The width is not 1 to [`MAX_WIDTH`].
     Width(u8),
-    /// {A, C} cannot say how many instructions retire in a cycle.
+    /// {A, C} allows only one instruction per cycle.
     AcWidth(u8),
     /// Only {A, B, C} can amortise.
     Amortise(Format),
-    /// A word of the text form that is none.
+    /// A word of the text form is unknown.
     Word(String),
 }
 
 impl Config {
-    /// {A, C} in Elias gamma.
+    /// Returns {A, C} in Elias gamma.
     #[must_use]
     pub const fn ac() -> Self {
         Self { format: Format::Ac, width: 1, code: Code::Gamma, d: DCode::Binary, amortise: 0 }
     }
 
-    /// {A, B, C} in Elias gamma, nothing amortised.
+    /// Returns {A, B, C} in Elias gamma, with nothing amortised.
     #[must_use]
     pub const fn abc(width: u8) -> Self {
         Self { format: Format::Abc, width, ..Self::ac() }
     }
 
-    /// {D, E} in binary and Elias gamma.
+    /// Returns {D, E} in binary and Elias gamma.
     #[must_use]
     pub const fn de(width: u8) -> Self {
         Self { format: Format::De, width, ..Self::ac() }
     }
 
-    /// The same with stalls of up to `cycles` amortised.
+    /// Returns the configuration with stalls of up to `cycles` amortised.
     #[must_use]
     pub const fn amortising(self, cycles: u32) -> Self {
         Self { amortise: cycles, ..self }
     }
 
-    /// Whether such a stream can be.
+    /// Checks that the configuration is possible.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !(1..=MAX_WIDTH).contains(&self.width) {
             return Err(ConfigError::Width(self.width));
@@ -106,19 +106,19 @@ impl Config {
         }
     }
 
-    /// Whether the cycle of every instruction can be told, whatever ran.
+    /// Returns whether the cycle of every instruction is always exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.format != Format::Abc || (self.width == 1 && self.amortise == 0)
     }
 
-    /// Bits of a binary D.
+    /// Returns the number of bits of a binary D.
     #[must_use]
     pub(crate) fn d_bits(&self) -> u32 {
         u32::from(self.width.max(1)).next_power_of_two().trailing_zeros()
     }
 
-    /// As in sync packets: a byte, and the threshold after it.
+    /// Returns the byte in sync packets. The threshold follows it there.
     pub(crate) fn to_byte(self) -> u8 {
         let format = match self.format {
             Format::Ac => 0,
@@ -129,7 +129,7 @@ impl Config {
         format | width << 2 | u8::from(self.code == Code::Delta) << 5 | u8::from(self.d == DCode::Elias) << 6
     }
 
-    /// From a sync packet; `None` for what no encoder writes.
+    /// Parses the byte of a sync packet. Returns `None` if no encoder emits it.
     pub(crate) fn from_byte(byte: u8, amortise: u32) -> Option<Self> {
         let config = Self {
             format: match byte & 3 {
@@ -163,7 +163,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// The text form: `ac`, `abc,width=4,amortise=1`, `de,width=2,d=elias`, `ac,code=delta`.
+/// Writes the text form: `ac`, `abc,width=4,amortise=1`, `de,width=2,d=elias`, `ac,code=delta`.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.format {

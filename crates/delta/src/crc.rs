@@ -1,4 +1,4 @@
-//! CRC-16 (polynomial 0x1021, from 0xffff, the highest bit first) of a packet, eight bytes at a time.
+//! CRC-16 (polynomial 0x1021, initial value 0xffff, highest bit first) of a packet, eight bytes at a time.
 
 const fn tables() -> [[u16; 256]; 8] {
     let mut tables = [[0; 256]; 8];
@@ -13,7 +13,7 @@ const fn tables() -> [[u16; 256]; 8] {
         tables[0][byte] = crc;
         byte += 1;
     }
-    // Row n: the same byte with n zero bytes after it.
+    // Row n is for a byte with n zero bytes after it.
     let mut row = 1;
     while row < 8 {
         let mut byte = 0;
@@ -29,7 +29,7 @@ const fn tables() -> [[u16; 256]; 8] {
 
 static TABLES: [[u16; 256]; 8] = tables();
 
-/// The checksum of some bytes.
+/// Returns the checksum of `bytes`.
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     let mut crc = 0xffff;
     let mut words = bytes.chunks_exact(8);

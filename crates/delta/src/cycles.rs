@@ -1,4 +1,4 @@
-//! The cycle of each instruction, for an instruction trace of the same run.
+//! Cycles of single instructions, for an instruction trace of the same run.
 
 use std::collections::VecDeque;
 
@@ -8,33 +8,33 @@ use crate::decode::Decoder;
 use crate::item::{Item, Lost, Off, Run, Sink, Span};
 use crate::packet::Sync;
 
-/// How much of the stream is read at once.
+/// Number of bytes decoded at once.
 const PIECE: usize = 4096;
 
-/// Gives the cycles of instructions one after another, as an instruction trace of the same run tells them. It reads the
-/// delta stream as far as it needs.
+/// An assignment of cycles to the instructions of another trace of the same run, in order. It decodes the delta
+/// stream as far as needed.
 ///
-/// An instruction trace that begins, or goes on after a loss, asks [`Cycles::seek`] for the sync with its own cycle and
-/// address, or [`Cycles::resume`] where it knows no cycle. Where the delta trace lost something, as many instructions are
-/// [`Stamp::Unknown`] as its counts say, and cycles go on after them. Where it does not know how many, and where it was
-/// switched off, they are unknown up to the next seek.
+/// Call [`Cycles::seek`] with the cycle and address of a sync where the instruction trace begins, or resumes after a
+/// loss, or [`Cycles::resume`] if its cycle is not known. After a loss in the delta trace, as many instructions are
+/// [`Stamp::Unknown`] as its counts say. If their number is not known, and where tracing was off, instructions are
+/// unknown until the next seek.
 #[derive(Debug)]
 pub struct Cycles<'a> {
     bytes: &'a [u8],
     decoder: Decoder,
     queue: Queue,
-    /// Instructions of the front of the queue that were given away.
+    /// Instructions of the front item that were already returned.
     given: u64,
-    /// A seek found nothing: what is in front belongs to other instructions.
+    /// Set when a seek failed: the front item belongs to other instructions.
     astray: bool,
     ended: bool,
-    /// The cycle of the last item, if the trace was switched off there.
+    /// Cycle of the last item, if tracing stopped there.
     off: Option<u64>,
-    /// Instructions that nobody asked for.
+    /// Number of instructions that were skipped.
     passed: u64,
 }
 
-/// What was decoded and not used.
+/// Items that were decoded and not used yet.
 #[derive(Debug, Default)]
 struct Queue(VecDeque<Item>);
 
@@ -61,14 +61,14 @@ impl Sink for Queue {
 }
 
 impl<'a> Cycles<'a> {
-    /// The cycles of a delta stream, from its first sync on.
+    /// Creates the cycles of a delta stream, from its first sync on.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         let (decoder, queue) = (Decoder::new(), Queue::default());
         Self { bytes, decoder, queue, given: 0, astray: false, ended: false, off: None, passed: 0 }
     }
 
-    /// The cycle of the next instruction.
+    /// Returns the cycle of the next instruction.
     pub fn next_cycle(&mut self) -> Stamp {
         if self.astray {
             return Stamp::Unknown;
@@ -93,7 +93,7 @@ impl<'a> Cycles<'a> {
                     continue;
                 }
                 Some(Item::Lost(Lost { retired: Some(retired), .. })) => (Stamp::Unknown, retired),
-                // Stays in front: only a seek leads on.
+                // The item stays in front until a seek.
                 Some(Item::Off { .. } | Item::Lost(_)) | None => return Stamp::Unknown,
             };
             self.given += 1;
@@ -104,10 +104,10 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// The cycles of the next block, `count` instructions from address `start` on, added to `to`.
+    /// Appends the cycles of the next block, `count` instructions from address `start` on, to `to`.
     ///
-    /// Syncs come with the first instructions of blocks. One that has another address, or is due in the middle of the block,
-    /// says that the two traces have parted: from there on instructions are unknown, up to a seek that finds its sync.
+    /// Syncs come with the first instructions of blocks. A sync with another address, or in the middle of the block,
+    /// means that the two traces do not match: instructions are then unknown until a seek finds its sync.
     pub fn block(&mut self, start: u64, count: u32, to: &mut Vec<Stamp>) {
         for at in 0..count {
             while !self.astray && self.given == 0 {
@@ -124,8 +124,8 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// Whether nothing is known before a seek: of the next instruction either, since the trace was switched off, lost something
-    /// that it cannot count, or ended.
+    /// Returns whether nothing is known before the next seek, because tracing was off, a loss cannot be counted, or
+    /// the stream ended.
     pub fn is_waiting(&mut self) -> bool {
         self.astray
             || match self.front() {
@@ -134,7 +134,7 @@ impl<'a> Cycles<'a> {
             }
     }
 
-    /// Passes all that is left. The cycle up to which everything was told, if the trace was switched off at its end.
+    /// Skips the rest. Returns the cycle up to which the trace is complete, if it ends with tracing off.
     pub fn end(&mut self) -> Option<u64> {
         while self.front().is_some() {
             self.pop();
@@ -142,24 +142,19 @@ impl<'a> Cycles<'a> {
         self.off
     }
 
-    /// How many instructions were passed that nobody asked for, up to now.
+    /// Returns how many instructions were skipped so far.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// The cycles of the next `count` instructions, added to `to`.
-    pub fn next_cycles(&mut self, count: usize, to: &mut Vec<Stamp>) {
-        to.extend((0..count).map(|_| self.next_cycle()));
-    }
-
-    /// Goes on to the sync with this cycle and address. Returns whether there is one: if not, instructions are
-    /// [`Stamp::Unknown`] up to another seek that finds its sync.
+    /// Skips to the sync with this cycle and address. Returns whether there is one. If not, instructions are
+    /// [`Stamp::Unknown`] until a seek finds its sync.
     ///
-    /// Syncs of earlier cycles are passed by; the first later one stays.
+    /// Syncs of earlier cycles are skipped. The first later one stays.
     pub fn seek(&mut self, cycle: u64, address: u64) -> bool {
         self.astray = !self.forward(|sync| {
-            // Of two syncs in one cycle, the second may be the one.
+            // If there are two syncs in one cycle, the second may match.
             if (sync.cycle, sync.address) == (cycle, address) {
                 Some(true)
             } else {
@@ -169,14 +164,14 @@ impl<'a> Cycles<'a> {
         !self.astray
     }
 
-    /// Goes on to the next sync, if it has this address. Returns whether it has: if not, it stays, and instructions are
-    /// [`Stamp::Unknown`] up to another seek that finds its sync.
+    /// Skips to the next sync. Returns whether it has this address. If not, it stays, and instructions are
+    /// [`Stamp::Unknown`] until a seek finds its sync.
     pub fn resume(&mut self, address: u64) -> bool {
         self.astray = !self.forward(|sync| Some(sync.address == address));
         !self.astray
     }
 
-    /// Passes all up to the first sync of which something is said, and that one if it is the right one.
+    /// Skips to the first sync for which `is_it` returns a value, and over it if the value is true.
     fn forward(&mut self, mut is_it: impl FnMut(&Sync) -> Option<bool>) -> bool {
         while let Some(item) = self.front() {
             let said = match &item {
@@ -194,7 +189,7 @@ impl<'a> Cycles<'a> {
         false
     }
 
-    /// What was decoded and not used, from the next one on; reads on if there is nothing.
+    /// Returns the next item that is not used yet, and decodes more if there is none.
     pub fn front(&mut self) -> Option<Item> {
         while self.queue.0.is_empty() && !self.ended {
             let (piece, rest) = self.bytes.split_at(PIECE.min(self.bytes.len()));

@@ -1,4 +1,4 @@
-//! Packets to cycles.
+//! Decoding of packets to cycles.
 
 use crate::bits::BitReader;
 use crate::config::{Code, Config, Format};
@@ -7,40 +7,41 @@ use crate::item::{Lost, Off, Run, Sink, Span, Told, Why};
 use crate::packet::{Kind, LONGEST, MAGIC, Packet, Read, Sync};
 use crate::pairs;
 
-/// Reads a stream in pieces of any size; what it tells does not depend on them. It needs no configuration: syncs have it.
+/// A decoder of a delta stream in chunks of any size. The result does not depend on the chunks. The configuration is
+/// in the stream.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// The beginning of a packet whose end has not come yet.
+    /// The start of a packet whose end has not arrived yet.
     carry: Vec<u8>,
-    /// Where in the stream the bytes begin that come next.
+    /// Offset in the stream of the next bytes.
     offset: u64,
     state: State,
-    /// The number of the next packet.
+    /// Sequence number of the next packet.
     sequence: u8,
-    /// The cycle after those told.
+    /// Cycle after the last one emitted.
     cycle: u64,
-    /// Instructions told, as syncs count them.
+    /// Number of instructions emitted, as syncs count them.
     retired: u64,
-    /// The last sync, and where.
+    /// Last sync, and its offset.
     last: Option<(Sync, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing was read.
+    /// Nothing has been read.
     Start,
-    /// Groups are being told.
+    /// Groups are being decoded.
     On(Config),
     /// Tracing is off.
     Off(Config),
-    /// Something was lost: waits for a sync.
+    /// Trace was lost, and the decoder waits for a sync.
     Lost { why: Why, offset: u64, from: Option<u64>, retired: Option<u64> },
 }
 
 enum Step {
-    /// So many bytes were used.
+    /// This many bytes were used.
     Used(usize),
-    /// It takes this many to go on.
+    /// This many bytes are needed.
     More(usize),
 }
 
@@ -51,16 +52,16 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder that has read nothing.
+    /// Creates a decoder at the start of a stream.
     #[must_use]
     pub const fn new() -> Self {
         let (state, last) = (State::Start, None);
         Self { carry: Vec::new(), offset: 0, state, sequence: 0, cycle: 0, retired: 0, last }
     }
 
-    /// Reads the next piece of the stream.
+    /// Decodes the next chunk of the stream.
     pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
-        // What is left of the pieces before: it grows by as many bytes as are asked for, until it is used up.
+        // The rest of earlier chunks grows by as many bytes as are needed, until it is used up.
         let mut carry = std::mem::take(&mut self.carry);
         let mut at = 0;
         while at < carry.len() {
@@ -90,9 +91,9 @@ impl Decoder {
         self.carry = carry;
     }
 
-    /// The stream ends here.
+    /// Ends the stream.
     pub fn finish(&mut self, sink: &mut impl Sink) {
-        // What looked like the beginning of a packet is none: there may be others in it.
+        // The incomplete packet is not one. There may be packets inside.
         let carry = std::mem::take(&mut self.carry);
         let mut at = 0;
         while at < carry.len() {
@@ -119,7 +120,7 @@ impl Decoder {
         used
     }
 
-    /// Reads one packet, or what is none.
+    /// Decodes one packet, or skips bytes that are not one.
     #[inline]
     fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Step {
         if let State::Lost { .. } = self.state {
@@ -128,7 +129,7 @@ impl Decoder {
         match Packet::read(bytes) {
             Read::Packet(packet) => {
                 self.packet(&packet, sink);
-                // The packet that cannot be used may be the sync that is looked for now.
+                // The packet that cannot be used may be the sync that is now searched for.
                 match self.state {
                     State::Lost { .. } => Step::Used(0),
                     _ => Step::Used(packet.len()),
@@ -142,7 +143,7 @@ impl Decoder {
         }
     }
 
-    /// Looks for a sync.
+    /// Searches for a sync.
     fn search(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Step {
         let Some(at) = bytes.iter().position(|&byte| byte == Kind::Sync.mark()) else {
             return Step::Used(bytes.len());
@@ -150,7 +151,8 @@ impl Decoder {
         if at > 0 {
             return Step::Used(at);
         }
-        // The first bytes of its payload are known: a packet is not waited for because of a byte that looks like a mark.
+        // The first bytes of a sync's payload are known, so that a byte that looks like a mark does not make the
+        // decoder wait for a packet.
         let magic = bytes.get(3..bytes.len().min(3 + MAGIC.len())).unwrap_or_default();
         if !MAGIC.starts_with(magic) {
             return Step::Used(1);
@@ -168,7 +170,7 @@ impl Decoder {
         }
     }
 
-    /// Nothing is known from here on.
+    /// Records a loss from here on.
     fn lose(&mut self, why: Why) {
         let (from, retired) = match self.state {
             State::Lost { .. } => return,
@@ -178,7 +180,7 @@ impl Decoder {
         self.state = State::Lost { why, offset: self.offset, from, retired };
     }
 
-    /// What was told since the last sync is not true.
+    /// Discards trust in all that was emitted since the last sync.
     fn doubt(&mut self) {
         let (from, offset) = match &self.last {
             Some((sync, offset)) => (Some(sync.cycle), *offset),
@@ -209,7 +211,7 @@ impl Decoder {
             }
             (Kind::Sync, State::On(config) | State::Off(config)) => match packet.sync() {
                 Some(sync) => {
-                    // A sync between instructions of one cycle names the cycle that was told last.
+                    // A sync between instructions of one cycle has the cycle emitted last.
                     let again = u64::from(config.width > 1);
                     let floor = self.cycle.saturating_sub(again);
                     let fits = match self.state {
@@ -241,17 +243,17 @@ impl Decoder {
         }
     }
 
-    /// Whether nothing was told since the last sync: then all cycles up to what comes are stalls.
+    /// Returns whether nothing was emitted since the last sync. Then all cycles in between are stalls.
     fn is_idle(&self) -> bool {
         self.last.is_some_and(|(sync, _)| (sync.cycle, sync.retired) == (self.cycle, self.retired))
     }
 
-    /// A sync after something was lost.
+    /// Reports a loss that ends with a sync.
     fn found(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl Sink) {
         if let State::Lost { why, offset, from, retired } = self.state {
             let from =
                 from.filter(|&from| from <= sync.cycle.saturating_add(1)).map(|from| from.min(sync.cycle));
-            // What the end seemed to have cut has something after it.
+            // More bytes followed what seemed to be cut off by the end.
             let why = match why {
                 Why::Truncated if from.is_none() => Why::Begun,
                 Why::Truncated => Why::Damaged,
@@ -277,7 +279,7 @@ impl Decoder {
         self.sequence = packet.sequence.wrapping_add(1);
     }
 
-    /// Tells the groups of a packet; `None` at what is none.
+    /// Emits the groups of a packet. Returns `None` at bits that are not a group.
     fn groups(&mut self, config: &Config, packet: &Packet<'_>, sink: &mut impl Sink) -> Option<()> {
         let mut bits = BitReader::new(packet.payload);
         if config.format == Format::Ac && config.code == Code::Gamma {
@@ -297,7 +299,7 @@ impl Decoder {
         }
     }
 
-    /// Tells one group; `None` if the numbers are not possible.
+    /// Emits one group. Returns `None` if its numbers are impossible.
     fn group(&mut self, config: &Config, group: Group, sink: &mut impl Sink) -> Option<()> {
         let (cycle, cycles, told, retired, stalls) = match group {
             Group::Ac { a, c } => (self.cycle, a, a, a, c),
@@ -322,11 +324,12 @@ impl Decoder {
         Some(())
     }
 
-    /// The groups of {A, C} in Elias gamma whose tokens fit one window, fast. Stops at the first that does not.
+    /// Emits groups of {A, C} in Elias gamma whose tokens fit one window: the fast path. Stops at the first that does
+    /// not.
     #[inline]
     fn pairs(&mut self, bits: &mut BitReader, sink: &mut impl Sink) {
         let (mut cycle, mut retired) = (self.cycle, self.retired);
-        // Each token is below 2^29, and a packet has less than 2^11: no sum is checked if this one is.
+        // Each token is below 2^29, and a packet has less than 2^11. If this sum does not overflow, none does.
         if cycle.max(retired).checked_add(1 << 42).is_none() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Cycles of retired instructions to packets.
+//! Encoding of the cycles of retired instructions as packets.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::config::{Code, Config, ConfigError, Format};
 use crate::group::Group;
 use crate::packet::{Assembly, Kind, Sync};
 
-/// What takes packets: a file's bytes, or a port that may be too slow.
+/// A consumer of packets: the bytes of a file, or a port that may be too slow.
 pub trait Out {
-    /// The next packet, ready in this cycle.
+    /// Accepts the next packet, which is ready in this cycle.
     fn packet(&mut self, cycle: u64, bytes: &[u8]);
 }
 
@@ -19,12 +19,12 @@ impl Out for Vec<u8> {
     }
 }
 
-/// When packets end.
+/// The sizes of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// A packet of groups ends with the group that makes its payload so many bytes: 1 to 200.
+    /// Payload size in bytes after which a packet of groups ends: 1 to 200.
     pub payload: u8,
-    /// A sync comes at the next block after so many bytes of packets. 0: only where asked for.
+    /// Bytes of packets after which the next block begins with a sync. 0: only on request.
     pub sync: u32,
 }
 
@@ -34,28 +34,28 @@ impl Default for Packing {
     }
 }
 
-/// What cannot be traced.
+/// An error: the retirement cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
-    /// An instruction retired before one that was told before.
+    /// An instruction retired before an earlier one.
     Backwards {
-        /// Its cycle.
+        /// Cycle of the instruction.
         cycle: u64,
     },
-    /// More instructions retired in a cycle than the configuration has.
+    /// More instructions retired in a cycle than the configuration allows.
     TooWide {
-        /// The cycle.
+        /// Cycle of the instructions.
         cycle: u64,
     },
     /// {D, E} was synchronised in a cycle that retires nothing.
     Late {
-        /// When the next instruction retired.
+        /// Cycle in which the next instruction retired.
         cycle: u64,
     },
-    /// A cycle number that has none after it.
+    /// The cycle is the greatest number, so that none follows.
     Endless,
-    /// After the beginning or [`Encoder::off`], something retired without an address.
+    /// At the beginning or after [`Encoder::off`], an instruction retired without an address.
     NoSync,
 }
 
@@ -69,38 +69,38 @@ impl fmt::Display for Refused {
                 write!(f, "more instructions retired in cycle {cycle} than the delta format's width")
             }
             Self::Late { cycle } => {
-                write!(f, "a sync of {{D,E}} before cycle {cycle}, which has its first instruction")
+                write!(f, "{{D,E}} was synchronised before cycle {cycle}, which has the next instruction")
             }
-            Self::Endless => f.write_str("a cycle number of 2^64 - 1"),
-            Self::NoSync => f.write_str("an instruction without an address where the delta trace begins"),
+            Self::Endless => f.write_str("the cycle number is 2^64 - 1, the greatest"),
+            Self::NoSync => f.write_str("the first instruction of the delta trace has no address"),
         }
     }
 }
 
 impl std::error::Error for Refused {}
 
-/// Makes packets of what retires. See the crate's docs for an example.
+/// An encoder of retired instructions. See the crate's docs for an example.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
     packing: Packing,
-    /// {A, C} in Elias gamma: there is a fast way.
+    /// Whether the stream is {A, C} in Elias gamma, which has a fast path.
     is_plain: bool,
-    /// Whether a sync was written and no off after it.
+    /// Whether a sync was emitted, and no off after it.
     on: bool,
-    /// A sync is to come with the next address.
+    /// Whether a sync is due with the next address.
     due: bool,
-    /// The cycle after the last one that retired something.
+    /// Cycle after the last one that retired an instruction.
     end: u64,
-    /// The first cycle that a sync can name.
+    /// First cycle that a sync can have.
     floor: u64,
-    /// A of the group being counted.
+    /// A of the current group.
     a: u64,
-    /// Instructions that retired in the A cycles; for {D, E} in the last cycle.
+    /// Instructions that retired in the A cycles of the current group. For {D, E}: in the last cycle.
     in_group: u64,
     /// Instructions that retired in the last cycle.
     in_cycle: u64,
-    /// Instructions that retired in all.
+    /// Number of retired instructions.
     retired: u64,
     bits: BitWriter,
     assembly: Assembly,
@@ -110,10 +110,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder that has told nothing.
+    /// Creates an encoder.
     ///
     /// # Errors
-    /// If there is no such configuration.
+    /// If the configuration is not possible.
     pub fn new(config: Config, packing: Packing) -> Result<Self, ConfigError> {
         config.check()?;
         let packing = Packing { payload: packing.payload.clamp(1, 200), ..packing };
@@ -136,34 +136,35 @@ impl Encoder {
         })
     }
 
-    /// What it was made with.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The cycle after the last one that retired something.
+    /// Returns the cycle after the last one that retired an instruction.
     #[must_use]
     pub fn cycle(&self) -> u64 {
         self.end
     }
 
-    /// How many instructions retired.
+    /// Returns the number of retired instructions.
     #[must_use]
     pub fn retired(&self) -> u64 {
         self.retired
     }
 
-    /// Asks for a sync with the next block: after packets were lost, or because another trace of the same run has one.
+    /// Requests a sync with the next block, because packets were lost, or because another trace of the same run has
+    /// one.
     pub fn request_sync(&mut self) {
         self.due = true;
     }
 
-    /// A block: the address of its first instruction, and the cycle in which each of its instructions retired. It begins
-    /// with a sync if one is due.
+    /// Encodes a block: the address of its first instruction, and the cycle in which each of its instructions
+    /// retired. A sync comes first if one is due.
     ///
     /// # Errors
-    /// At the first instruction that cannot be told; those before it were.
+    /// At the first instruction that cannot be encoded. Those before it were.
     #[inline]
     pub fn block(&mut self, address: u64, cycles: &[u64], out: &mut impl Out) -> Result<(), Refused> {
         if self.due
@@ -174,18 +175,18 @@ impl Encoder {
         self.cycles(cycles, out)
     }
 
-    /// More instructions, each with its cycle: no sync before them.
+    /// Encodes more instructions, given by their cycles, without a sync.
     ///
     /// # Errors
-    /// At the first instruction that cannot be told; those before it were.
+    /// At the first instruction that cannot be encoded. Those before it were.
     #[inline]
     pub fn cycles(&mut self, cycles: &[u64], out: &mut impl Out) -> Result<(), Refused> {
-        // No cycle reaches the last number while these are counted, if a stall does not lead there.
+        // Only a stall can lead to the greatest cycle number while these are counted.
         let limit = (u64::MAX - 1).saturating_sub(cycles.len() as u64);
         if !self.is_plain || !self.on || self.end >= limit {
             return cycles.iter().try_for_each(|&cycle| self.retire(cycle, 1, out));
         }
-        // A cycle each, or a stall and a new group.
+        // Each instruction is in the next cycle, or a stall ends the group.
         let (mut end, mut a) = (self.end, self.a);
         for (at, &cycle) in cycles.iter().enumerate() {
             if cycle != end {
@@ -210,10 +211,10 @@ impl Encoder {
         Ok(())
     }
 
-    /// `count` instructions retired in `cycle`: more of the last one, or a later one.
+    /// Encodes `count` instructions that retired in `cycle`, which is the last cycle or a later one.
     ///
     /// # Errors
-    /// If that cannot be told.
+    /// If that cannot be encoded.
     pub fn retire(&mut self, cycle: u64, count: u64, out: &mut impl Out) -> Result<(), Refused> {
         if count == 0 {
             return Ok(());
@@ -241,11 +242,11 @@ impl Encoder {
         Ok(())
     }
 
-    /// Goes on to a later cycle in which something retires: ends the group if what lies between does.
+    /// Advances to a later cycle that retires instructions. Ends the group if the stall in between does.
     fn advance(&mut self, cycle: u64, out: &mut impl Out) -> Result<(), Refused> {
         let stalls = cycle - self.end;
         let ends = match (self.config.format, self.a) {
-            // The first cycle after a sync: there is no stall before it, if the sync came with an instruction.
+            // The first cycle after a sync. If the sync came with an instruction, there is no stall before it.
             (Format::De, 0) if stalls > 0 => return Err(Refused::Late { cycle }),
             (_, 0) => stalls > 0,
             (Format::De, _) => true,
@@ -259,7 +260,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes the group being counted, which this many stalls follow.
+    /// Emits the current group, with the stalls that follow it.
     fn end_group(&mut self, stalls: u64, out: &mut impl Out) {
         let group = match self.config.format {
             Format::Ac => Group::Ac { a: self.a, c: stalls },
@@ -277,7 +278,7 @@ impl Encoder {
         self.a.saturating_mul(u64::from(self.config.width)).saturating_sub(self.in_group)
     }
 
-    /// Writes what is being counted, for a sync or an end in `cycle`.
+    /// Emits the current group, for a sync or an end in `cycle`.
     fn cut(&mut self, cycle: u64, out: &mut impl Out) {
         if self.a > 0 && cycle >= self.end && (cycle > self.end || self.config.format == Format::De) {
             self.end_group(cycle - self.end, out);
@@ -298,10 +299,11 @@ impl Encoder {
         self.in_cycle = 0;
     }
 
-    /// A sync: the next instruction is at `address` and retires in `cycle`, which may be the one of the last instruction.
+    /// Emits a sync: the next instruction is at `address` and retires in `cycle`, which may be the cycle of the last
+    /// instruction.
     ///
     /// # Errors
-    /// If that cannot be told.
+    /// If that cannot be encoded.
     pub fn sync(&mut self, cycle: u64, address: u64, out: &mut impl Out) -> Result<(), Refused> {
         if self.on && self.a > 0 {
             self.floor = if self.config.width > 1 { self.end - 1 } else { self.end };
@@ -320,12 +322,12 @@ impl Encoder {
         Ok(())
     }
 
-    /// Tracing stops: everything up to `cycle` was told. What retires later begins with a sync.
+    /// Stops tracing: everything up to `cycle` was encoded. Tracing resumes with a sync.
     pub fn off(&mut self, cycle: u64, out: &mut impl Out) {
         if !self.on {
             return;
         }
-        // What is switched on again may retire in the last cycle too.
+        // Instructions may retire in the last cycle again when tracing resumes.
         let again = self.config.width > 1 && self.a > 0 && cycle <= self.end;
         let cycle = cycle.max(self.end);
         self.cut(cycle, out);
@@ -336,19 +338,19 @@ impl Encoder {
         (self.on, self.due) = (false, true);
     }
 
-    /// Tracing ends with the last cycle that retired something.
+    /// Ends the trace with the last cycle that retired an instruction.
     pub fn finish(&mut self, out: &mut impl Out) {
         self.off(self.end, out);
     }
 
-    /// Writes the groups that are complete, as a packet; the one being counted goes on.
+    /// Emits the complete groups as a packet. The current group continues.
     pub fn flush(&mut self, out: &mut impl Out) {
         if self.bits.bits() > 0 {
             self.groups(Kind::Groups, self.end, out);
         }
     }
 
-    /// The two tokens of {A, C}, at once where they fit a word.
+    /// Writes the two tokens of {A, C}, at once if they fit a word.
     #[inline]
     fn pair(&mut self, a: u64, c: u64) {
         let (a_bits, c_bits) = (gamma_bits(a), gamma_bits(c));
@@ -385,7 +387,7 @@ impl Encoder {
     fn refusal(&self, cycle: u64, end: u64) -> Refused {
         match cycle {
             u64::MAX => Refused::Endless,
-            // Another one in the last cycle, where there is room for one.
+            // One more in the last cycle, which is full.
             _ if cycle.checked_add(1) == Some(end) => Refused::TooWide { cycle },
             _ => Refused::Backwards { cycle },
         }

@@ -1,17 +1,17 @@
-//! Groups of tokens, as the slides have them.
+//! Groups of tokens, as in the slides.
 //!
-//! A and B can be 0 and are written one higher; C, D and E cannot and are written as they are.
+//! A and B can be 0 and are written one higher. C, D and E cannot be 0 and are written as they are.
 
 use crate::bits::{BitReader, BitWriter, elias_bits};
 use crate::config::{Config, DCode, Format};
 
-/// A group. Its last token is 0 where the group was cut, by a sync or the end of the trace, before that was known: then it
-/// is not written.
+/// A group. Its last token is 0, and not written, if a sync or the end of the trace cut the group before that token
+/// was known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// {A, C}
     Ac {
-        /// Cycles that retired an instruction each.
+        /// Cycles that retired one instruction each.
         a: u64,
         /// Cycles after them that retired none.
         c: u64,
@@ -29,22 +29,22 @@ pub enum Group {
     De {
         /// Instructions that retired in a cycle.
         d: u64,
-        /// How many cycles later the next one retired.
+        /// Distance in cycles to the next cycle that retired.
         e: u64,
     },
 }
 
-/// Why bits are no group.
+/// An error: the bits are not a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoGroup {
-    /// There are no more.
+    /// The payload has no more groups.
     End,
-    /// Something else than groups.
+    /// The bits are something else.
     Malformed,
 }
 
 impl Group {
-    /// Writes it. At most 381 bits.
+    /// Writes the group in at most 381 bits.
     pub fn write(&self, config: &Config, to: &mut BitWriter) {
         let last = match *self {
             Self::Ac { a, c } => {
@@ -69,7 +69,7 @@ impl Group {
         }
     }
 
-    /// How many bits it has.
+    /// Returns the number of bits of the group.
     #[must_use]
     pub fn bits(&self, config: &Config) -> u32 {
         let bits = |n| if n == 0 { 0 } else { elias_bits(config.code, n) };
@@ -80,10 +80,10 @@ impl Group {
         }
     }
 
-    /// Reads the next one. With `cut`, what has no last token before the payload ends is a group.
+    /// Reads the next group. With `cut`, the last group of the payload may lack its last token.
     ///
     /// # Errors
-    /// At the end, and where bits are no group.
+    /// At the end, and if the bits are not a group.
     #[inline]
     pub fn read(config: &Config, from: &mut BitReader, cut: bool) -> Result<Self, NoGroup> {
         if !cut && from.is_padding() {
@@ -117,7 +117,7 @@ impl Group {
         Ok(first)
     }
 
-    /// Whether its last token is missing.
+    /// Returns whether the last token is missing.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
         matches!(self, Self::Ac { c: 0, .. } | Self::Abc { c: 0, .. } | Self::De { e: 0, .. })

@@ -1,48 +1,48 @@
-//! What a decoder tells.
+//! Output of a decoder.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::packet::Sync;
 
-/// Cycles one after another that each retired the same number of instructions: exact.
+/// Consecutive cycles that each retired the same number of instructions. Exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first.
+    /// First cycle.
     pub cycle: u64,
-    /// How many: not 0.
+    /// Number of cycles, not 0.
     pub cycles: u64,
-    /// Instructions that each retired: not 0.
+    /// Instructions retired in each cycle, not 0.
     pub each: u8,
 }
 
 impl Run {
-    /// Instructions that retired in all of them.
+    /// Returns the number of instructions that retired in all cycles.
     #[must_use]
     pub const fn retired(&self) -> u64 {
         self.cycles.saturating_mul(self.each as u64)
     }
 }
 
-/// Cycles one after another of which only the total is known: which of them retired how many is not told.
+/// Consecutive cycles of which only the total is known, not how many instructions retired in which cycle.
 ///
-/// The first and the last one retired something.
+/// At least one instruction retired in the first and in the last cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first.
+    /// First cycle.
     pub cycle: u64,
-    /// How many: at least 2.
+    /// Number of cycles, at least 2.
     pub cycles: u64,
-    /// Instructions that retired in all of them.
+    /// Number of instructions that retired in all cycles.
     pub retired: u64,
-    /// The most that retire in one.
+    /// Maximum number of instructions per cycle.
     pub width: u8,
-    /// The longest stall among them.
+    /// Longest stall among the cycles.
     pub amortise: u32,
 }
 
 impl Span {
-    /// Between which numbers the stall cycles among them are.
+    /// Returns the least and the greatest possible number of stall cycles.
     #[must_use]
     pub fn stalls(&self) -> RangeInclusive<u64> {
         let busy = self.retired.div_ceil(u64::from(self.width.max(1))).max(self.least());
@@ -50,7 +50,7 @@ impl Span {
         least..=self.cycles.saturating_sub(busy).max(least)
     }
 
-    /// Between which cycles the instruction with this number among them, from 0, retired.
+    /// Returns the cycles in which instruction number `instruction`, from 0, can have retired.
     #[must_use]
     pub fn cycle_of(&self, instruction: u64) -> RangeInclusive<u64> {
         let width = u64::from(self.width.max(1));
@@ -62,12 +62,12 @@ impl Span {
         self.cycle.saturating_add(from)..=self.cycle.saturating_add(to.max(from))
     }
 
-    /// The fewest cycles of them that can have retired something.
+    /// Returns the least number of cycles that can have retired instructions.
     fn least(&self) -> u64 {
         (self.cycles - 1).div_ceil(u64::from(self.amortise) + 1) + 1
     }
 
-    /// What {A, B, C} says of A cycles; `None` if no encoder says so.
+    /// Returns what {A, B, C} implies for A cycles, or `None` if no encoder emits it.
     pub(crate) fn told(&self) -> Option<Told> {
         let most = self.cycles.checked_mul(u64::from(self.width))?;
         if self.cycles == 0 || self.retired < self.least() || self.retired > most {
@@ -84,94 +84,94 @@ impl Span {
     }
 }
 
-/// What is known of some cycles.
+/// The knowledge about some cycles.
 pub(crate) enum Told {
     Run(Run),
     Span(Span),
 }
 
-/// Tracing stopped, on purpose.
+/// A deliberate stop of tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Off {
-    /// The cycle up to which everything was told.
+    /// Cycle up to which the trace is complete.
     pub cycle: u64,
-    /// Instructions told since the encoder began.
+    /// Number of instructions since the encoder began.
     pub retired: u64,
 }
 
-/// Why something was lost.
+/// The reason of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
     /// The bytes begin in the middle of a stream.
     Begun,
-    /// Bytes that are no packet, or a wrong checksum.
+    /// Bytes are not a packet, or a checksum is wrong.
     Damaged,
-    /// Packets are missing: their numbers are.
+    /// Packets are missing, as the sequence numbers show.
     Missing,
-    /// The port was too slow for some packets, and says so.
+    /// The port was too slow for some packets, and reported it.
     Overflow,
-    /// Packets with right checksums that make no sense.
+    /// Packets have right checksums, but their contents are impossible.
     Malformed,
-    /// What was told since the last sync does not lead to this one: none of it can be relied on.
+    /// The items since the last sync do not lead to this sync, so none of them is reliable.
     Mismatch,
-    /// The bytes end without the end of the trace.
+    /// The bytes end before the trace does.
     Truncated,
 }
 
-/// What is not known.
+/// A loss of trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Why.
+    /// Reason of the loss.
     pub why: Why,
-    /// The first byte that could not be used.
+    /// Offset of the first byte that could not be used.
     pub offset: u64,
-    /// The one after the last.
+    /// Offset after the last byte that could not be used.
     pub end: u64,
-    /// The cycle from which on nothing is known. `None` at the beginning, and if the cycles then go back.
+    /// Cycle from which on nothing is known. `None` at the beginning, and if the cycle numbers go back.
     pub from: Option<u64>,
-    /// The cycle that is known again. `None` at the end.
+    /// Cycle from which on the trace is known again. `None` at the end.
     pub to: Option<u64>,
-    /// How many instructions retired that were not told, where the counts say so.
+    /// Number of instructions that were lost, if the counts show it.
     pub retired: Option<u64>,
 }
 
-/// Takes what a decoder tells, in order.
+/// A consumer of what a decoder emits, in order.
 pub trait Sink {
-    /// Reading can begin here: at this byte of the stream.
+    /// Accepts a sync at this offset of the stream. Decoding can begin there.
     fn sync(&mut self, offset: u64, sync: &Sync);
-    /// Cycles of which all is known.
+    /// Accepts cycles that are known exactly.
     fn run(&mut self, run: Run);
-    /// Cycles of which the total is known.
+    /// Accepts cycles of which the total is known.
     fn span(&mut self, span: Span);
-    /// Tracing stopped.
+    /// Accepts a stop of tracing.
     fn off(&mut self, offset: u64, off: Off);
-    /// Something was lost. What follows is a sync, or nothing.
+    /// Accepts a loss. A sync or the end follows.
     fn lost(&mut self, lost: Lost);
 }
 
-/// What a decoder tells, as a value.
+/// An item that a decoder emits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Reading can begin here.
+    /// A sync, at which decoding can begin.
     Sync {
-        /// Where it is in the stream.
+        /// Offset in the stream.
         offset: u64,
-        /// What it says.
+        /// Contents of the sync.
         sync: Sync,
     },
-    /// Cycles of which all is known.
+    /// Cycles that are known exactly.
     Run(Run),
     /// Cycles of which the total is known.
     Span(Span),
-    /// Tracing stopped.
+    /// A stop of tracing.
     Off {
-        /// Where that is in the stream.
+        /// Offset in the stream.
         offset: u64,
-        /// What it says.
+        /// Contents of the packet.
         off: Off,
     },
-    /// Something was lost.
+    /// A loss.
     Lost(Lost),
 }
 
@@ -200,13 +200,13 @@ impl Sink for Vec<Item> {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Begun => "the bytes begin within a stream",
-            Self::Damaged => "bytes that are no packet",
+            Self::Begun => "the bytes begin inside a stream",
+            Self::Damaged => "bytes that are not a packet",
             Self::Missing => "packets are missing",
             Self::Overflow => "the port was too slow",
-            Self::Malformed => "packets that make no sense",
-            Self::Mismatch => "what was told does not lead to the next sync",
-            Self::Truncated => "the bytes end before the trace",
+            Self::Malformed => "packets with impossible contents",
+            Self::Mismatch => "the cycles do not lead to the next sync",
+            Self::Truncated => "the bytes end before the trace does",
         })
     }
 }

@@ -1,11 +1,11 @@
-//! Retirement-delta trace: in which cycle each instruction retired, and when none did.
+//! Retirement-delta trace: the cycle in which each instruction retired.
 //!
-//! After UltraSoC's "Every Cycle Counts" (2019): what a hart retires in each cycle as groups of counts. [`Encoder`] takes the
-//! cycles of retired instructions and gives packets; [`Decoder`] takes their bytes in pieces of any size and tells
-//! [`Run`]s (exact) and [`Span`]s (totals, where the format forgets the places), syncs, and what was lost; [`Cycles`] gives
-//! an instruction trace the cycle of each of its instructions.
+//! The format follows UltraSoC's "Every Cycle Counts" (2019): it stores what a hart retires in each cycle as groups
+//! of counts. An [`Encoder`] accepts the cycles of retired instructions and emits packets. A [`Decoder`] accepts
+//! their bytes in chunks of any size, and emits [`Run`]s (exact), [`Span`]s (totals, if the format does not keep the
+//! places), syncs and losses. [`Cycles`] assigns a cycle to each instruction of an instruction trace of the same run.
 //!
-//! The reading of the slides is in `README.md`, the bytes are in `FORMAT.md`.
+//! `README.md` explains the choices that the slides leave open, and `FORMAT.md` the bytes.
 //!
 //! ```
 //! use tracewright_delta::{Config, Decoder, Encoder, Item, Packing, Run};
@@ -24,6 +24,9 @@
 //! assert_eq!(items[2], Item::Run(Run { cycle: 17, cycles: 1, each: 1 }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! This crate needs `std` and has no features. It has no control flow: combine it with an instruction trace, such as
+//! E-Trace (`tracewright-etrace`). Cycle counts that are part of ETM packets are decoded by `tracewright-etm`.
 
 mod bits;
 mod config;

@@ -1,25 +1,25 @@
-//! Packets: a mark that says the kind, a sequence number, a length, that many bytes, a checksum. See `FORMAT.md`.
+//! Packets: a mark that gives the kind, a sequence number, a length, a payload, a checksum. See `FORMAT.md`.
 
 use crate::config::Config;
 use crate::crc::crc16;
 
-/// What a packet holds.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole groups.
     Groups,
-    /// Groups of which the last one was cut: it has no last token.
+    /// Groups of which the last one was cut, so that it lacks its last token.
     Cut,
-    /// Absolute cycle, address and count, and the configuration: reading can begin here.
+    /// A sync: absolute cycle, address and count, and the configuration. Decoding can begin here.
     Sync,
-    /// Tracing stopped, on purpose: the cycle up to which it told everything, and the count.
+    /// A deliberate stop of tracing: the cycle up to which the trace is complete, and the count.
     Off,
-    /// Packets before this one did not fit through the port.
+    /// A notice that packets before this one did not fit through the port.
     Overflow,
 }
 
 impl Kind {
-    /// The first byte of such a packet. Any two differ in three bits at least.
+    /// Returns the first byte of such a packet. Any two marks differ in at least three bits.
     #[must_use]
     pub const fn mark(self) -> u8 {
         match self {
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a first byte.
+    /// Returns the kind of packet that begins with `mark`.
     #[must_use]
     pub const fn of(mark: u8) -> Option<Self> {
         Some(match mark {
@@ -45,52 +45,52 @@ impl Kind {
     }
 }
 
-/// Bytes before the payload.
+/// Size of a packet before its payload, in bytes.
 pub(crate) const HEAD: usize = 3;
-/// Bytes that are not payload.
+/// Size of a packet without its payload, in bytes.
 pub const AROUND: usize = HEAD + 2;
-/// The longest packet.
+/// Size of the longest packet, in bytes.
 pub const LONGEST: usize = 255 + AROUND;
-/// What the payload of a sync packet begins with: three letters and the version.
+/// First bytes of a sync packet's payload: three letters and the version.
 pub(crate) const MAGIC: [u8; 4] = *b"TWD\x01";
 
-/// What a sync packet says.
+/// The contents of a sync packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// The cycle in which the next instruction retires.
     pub cycle: u64,
-    /// Where that instruction is.
+    /// Address of that instruction.
     pub address: u64,
-    /// How many instructions retired before it, since the encoder began.
+    /// Number of instructions that retired before it, since the encoder began.
     pub retired: u64,
-    /// What the groups that follow are made with.
+    /// Configuration of the groups that follow.
     pub config: Config,
 }
 
-/// A packet in bytes.
+/// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// What it holds.
+    /// Kind of the packet.
     pub kind: Kind,
-    /// Its number, of all that the encoder made, modulo 256.
+    /// Sequence number among all packets of the encoder, modulo 256.
     pub sequence: u8,
-    /// What it holds, as bytes.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
-/// What the beginning of some bytes is.
+/// The result of reading a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read<'a> {
     /// A packet.
     Packet(Packet<'a>),
-    /// Maybe the beginning of one: it takes this many bytes to say more.
+    /// Possibly the start of a packet: this many bytes are needed to decide.
     More(usize),
-    /// No packet.
+    /// Not a packet.
     Bad,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the packet that some bytes begin with.
+    /// Reads the packet at the start of `bytes`.
     #[must_use]
     pub fn read(bytes: &'a [u8]) -> Read<'a> {
         let Some(&mark) = bytes.first() else { return Read::More(1) };
@@ -105,19 +105,19 @@ impl<'a> Packet<'a> {
         Read::Packet(Self { kind, sequence, payload: &told[HEAD..] })
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.payload.len() + AROUND
     }
 
-    /// Never: a packet has bytes around its payload.
+    /// Returns false: a packet is never empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// What a sync packet says; `None` of other packets and of what no encoder writes.
+    /// Returns the contents of a sync packet, or `None` for other packets and for contents that no encoder emits.
     #[must_use]
     pub fn sync(&self) -> Option<Sync> {
         if self.kind != Kind::Sync {
@@ -136,7 +136,8 @@ impl<'a> Packet<'a> {
         rest.is_empty().then_some(sync)
     }
 
-    /// What an off packet says: the cycle up to which everything was told, and how many instructions retired until then.
+    /// Returns the contents of an off packet: the cycle up to which the trace is complete, and how many instructions
+    /// retired until then.
     #[must_use]
     pub fn off(&self) -> Option<(u64, u64)> {
         if self.kind != Kind::Off {
@@ -148,7 +149,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Packets being written: bytes of one, used again for the next.
+/// The buffer of the packet that is being written, reused for the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Assembly {
     bytes: [u8; LONGEST],
@@ -161,14 +162,14 @@ impl Assembly {
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) {
-        // What is put is made here, and fits.
+        // All that is put comes from this crate, and fits.
         if let Some(room) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
             room.copy_from_slice(bytes);
             self.len += bytes.len();
         }
     }
 
-    /// A number, seven bits in a byte, the lowest first; the highest bit says that more follow.
+    /// Appends a number, seven bits in a byte, lowest first. The highest bit says that more follow.
     pub(crate) fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.put(&[number as u8 | 0x80]);
@@ -186,7 +187,7 @@ impl Assembly {
         self.number(sync.retired);
     }
 
-    /// The packet with what was put into it.
+    /// Returns the packet with the contents of the buffer.
     pub(crate) fn finish(&mut self, kind: Kind, sequence: u8) -> &[u8] {
         let len = self.len;
         self.len = HEAD;
@@ -197,7 +198,7 @@ impl Assembly {
     }
 }
 
-/// The packet that says that packets before it did not fit through the port. It has no number of its own.
+/// Returns the packet that reports that packets before it did not fit through the port. It has no sequence number.
 #[must_use]
 pub fn overflow() -> [u8; AROUND] {
     let mut bytes = [0; AROUND];
@@ -205,7 +206,7 @@ pub fn overflow() -> [u8; AROUND] {
     bytes
 }
 
-/// A number at the front; `None` if it is cut, too large, or longer than it need be.
+/// Reads a number. Returns `None` if it is cut, too large, or longer than needed.
 fn number(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for at in 0..10 {

@@ -1,12 +1,12 @@
-//! The groups of {A, C} in Elias gamma, fast: those that fit some bits by a table, others by counting zeros.
+//! Fast decoding of {A, C} groups in Elias gamma: short ones by a table, others by counting zeros.
 
 use crate::bits::BitReader;
 
-/// Bits that the table looks at.
+/// Number of bits that index the table.
 const INDEX: u32 = 11;
 
-/// For each beginning, the group that it has: A (without the one that is added) from bit 8 on, C from bit 20 on, and how
-/// many bits they take; 0 if it is longer.
+/// For each index the group that it begins with: A (without the one that is added) from bit 8 on, C from bit 20 on,
+/// and its length in bits. 0 if the group is longer.
 static TABLE: [u32; 1 << INDEX] = table();
 
 const fn table() -> [u32; 1 << INDEX] {
@@ -23,7 +23,7 @@ const fn table() -> [u32; 1 << INDEX] {
     table
 }
 
-/// The two numbers that some bits begin with, and how many bits they take: more than 64 if they do not fit.
+/// Returns the two numbers that `word` begins with, and their length in bits, more than 64 if they do not fit.
 #[inline]
 const fn pair(word: u64) -> (u64, u64, u32) {
     let zeros = word.leading_zeros();
@@ -39,13 +39,13 @@ const fn pair(word: u64) -> (u64, u64, u32) {
     ((word >> (63 - 2 * zeros)) - 1, rest >> (63 - 2 * more), len)
 }
 
-/// Reads groups as long as they fit a word, and tells A and C of each. Stops at the first that does not, which may be the
-/// zeros at the end; numbers are below 2^29.
+/// Reads groups that fit a word, and passes A and C of each to `tell`. Stops at the first that does not fit, which
+/// may be the padding. The numbers are below 2^29.
 #[inline]
 pub(crate) fn read(bits: &mut BitReader, mut tell: impl FnMut(u64, u64)) {
     let end = bits.len();
     let mut at = bits.at();
-    // The bits from `at` on, and how many of them are there.
+    // The bits from `at` on, and the number of them that are valid.
     let (mut word, mut left) = (0_u64, 0_u32);
     loop {
         if left < 32 {
@@ -55,7 +55,7 @@ pub(crate) fn read(bits: &mut BitReader, mut tell: impl FnMut(u64, u64)) {
         let entry = TABLE[(word >> (64 - INDEX)) as usize];
         let (a, c, len) = match entry & 0xff {
             0 => {
-                // Longer than the table looks, and maybe than what is left.
+                // The group is longer than the index, and maybe than what is left.
                 (word, left) = (bits.window_at(at), 57);
                 pair(word)
             }

@@ -5,47 +5,49 @@ use tracewright_core::port::{Buffer, Port, Stats};
 use crate::encode::Out;
 use crate::packet::{Kind, overflow};
 
-/// Takes packets as far as a port does: whole ones, and after one that did not fit none up to the next sync for which there is room, and
-/// for the packet before it that says so.
+/// A buffer and a port between an encoder and a stream.
 ///
-/// Whoever drives the encoder asks for that sync while [`is_lost`](Self::is_lost) says so
-/// ([`Encoder::request_sync`](crate::Encoder::request_sync)). After the last packet comes [`finish`](Self::finish).
+/// Only whole packets pass. After one that did not fit, all are lost until there is room for a sync and for the
+/// packet that reports the loss.
+///
+/// Request that sync ([`Encoder::request_sync`](crate::Encoder::request_sync)) while [`is_lost`](Self::is_lost) is
+/// true. After the last packet call [`finish`](Self::finish).
 #[derive(Clone, Debug)]
 pub struct AtPort {
     buffer: Buffer,
     is_lost: bool,
     lost_packets: u64,
     lost_bits: u64,
-    /// What went through.
+    /// Bytes that passed the port.
     pub bytes: Vec<u8>,
 }
 
 impl AtPort {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     #[must_use]
     pub fn new(port: Port) -> Self {
         Self { buffer: Buffer::new(port), is_lost: false, lost_packets: 0, lost_bits: 0, bytes: Vec::new() }
     }
 
-    /// What happened at the port. Each time that something did not fit is a loss.
+    /// Returns the statistics of the port. Each time that something did not fit is a loss.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         self.buffer.stats()
     }
 
-    /// Whether packets are being lost.
+    /// Returns whether packets are being lost.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Packets that were made and lost, and their bits.
+    /// Returns the number of packets that were lost, and their bits.
     #[must_use]
     pub fn lost(&self) -> (u64, u64) {
         (self.lost_packets, self.lost_bits)
     }
 
-    /// Nothing more comes: the port has all the time it needs to say that something was lost.
+    /// Ends the stream. The port has all the time it needs to report a loss.
     pub fn finish(&mut self) {
         if self.is_lost {
             self.buffer.flush();

@@ -1,11 +1,11 @@
-//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+//! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_delta::{
     Code, Config, Cycles, DCode, Decoder, Encoder, Format, Item, MAX_WIDTH, Packing, Stamp,
 };
 use tracewright_testkit::Rng;
 
-/// Any bytes as a stream: what is told makes sense, and does not depend on the pieces that the bytes come in.
+/// Decodes any bytes as a stream: the result is consistent, and does not depend on the chunks.
 pub fn streams(data: &[u8]) {
     let mut items = Vec::new();
     let mut decoder = Decoder::new();
@@ -35,7 +35,7 @@ pub fn streams(data: &[u8]) {
     }
 }
 
-/// Cycles never go back between a sync and the next; what is lost has a place.
+/// Cycles never go back between a sync and the next, and each loss has a position.
 fn check(data: &[u8], items: &[Item]) {
     let (mut cycle, mut at) = (0, 0);
     for item in items {
@@ -67,7 +67,7 @@ fn check(data: &[u8], items: &[Item]) {
     }
 }
 
-/// Any bytes as what an encoder is asked for: what it takes comes back, with the same number of instructions.
+/// Runs any bytes as a sequence of calls of an encoder: all that it accepts is decoded again.
 pub fn encode(data: &[u8]) {
     let mut input = data.iter().copied();
     let mut next = || u64::from(input.next().unwrap_or(0));
@@ -118,7 +118,7 @@ pub fn encode(data: &[u8]) {
     assert_eq!(retired.sum::<u64>(), encoder.retired());
 }
 
-/// A stream of the encoder, to be damaged.
+/// Returns a stream of the encoder, to be damaged.
 pub fn stream(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = Vec::new();
     let width = 1 + rng.below(8) as u8;

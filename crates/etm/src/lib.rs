@@ -1,12 +1,13 @@
-//! Arm ETMv4 and ETE instruction trace.
+//! Arm ETMv4 and ETE instruction trace: decoding and encoding.
 //!
-//! This crate is the packet level: [`packet::Parser`] turns a source's byte stream into
-//! [`packet::Packet`]s, in any chunking; [`packet::Emitter`] turns packets back into bytes. What a packet
-//! means for the program (atoms, addresses, exceptions becoming executed code) is the next layer's work.
+//! The bytes of one trace source go in, in chunks of any size. [`packet::Parser`] splits them into
+//! [`packet::Packet`]s. `decode::Decoder` follows the program with these packets, and emits elements: blocks of
+//! executed instructions, exceptions, timestamps, gaps. In the other direction, [`encode::Encoder`] accepts elements
+//! and emits the bytes of a trace unit, and [`packet::Emitter`] turns single packets into bytes.
 //!
-//! A trace cannot be read without the trace unit's registers: how wide a context ID is, whether cycle counts
-//! carry commits, which headers exist at all. [`Registers`] holds them under their spec names; [`Params`]
-//! checks them once and folds them into what the parser's inner loop reads.
+//! A trace cannot be decoded without the registers of the trace unit: they define the width of a context ID, whether
+//! cycle counts carry commits, and which headers exist at all. [`Registers`] holds them under their names in the
+//! specification. [`Params`] checks them once and derives what the inner loop of the parser needs.
 //!
 //! ```
 //! use tracewright_etm::{Params, Registers, packet::{Packet, Parser}};
@@ -22,8 +23,16 @@
 //! assert_eq!(names, ["A-Sync", "Trace Info", "Atom F1"]);
 //! ```
 //!
-//! `no_std`, no allocation, no dependencies besides the shared vocabulary. Specifications: Arm IHI 0064
-//! (ETMv4.0-4.6) and DDI 0608 (ETE 1.0-1.3); section names in the module docs are theirs.
+//! * [`packet`]: packets, their parser, emitter and text.
+//! * `decode`: from packets to executed blocks, with the feature `decode`.
+//! * [`encode`]: from executed blocks to packets.
+//!
+//! The feature `decode` is on by default, and needs `std` (through `tracewright-flow` and `tracewright-image`). Without
+//! it, the crate is `no_std`, does not allocate, and depends only on `tracewright-core`. Split formatted captures with
+//! `tracewright-frames` first. To open whole captures, use `tracewright`.
+//!
+//! The specifications are Arm IHI 0064 (ETMv4.0 to 4.6) and DDI 0608 (ETE 1.0 to 1.3). Section names in the module
+//! docs are theirs.
 #![no_std]
 #![warn(clippy::std_instead_of_core)]
 

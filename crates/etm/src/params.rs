@@ -1,4 +1,4 @@
-//! From registers to what the parser's loop reads.
+//! Parameters of a source, derived from its registers.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use tracewright_core::TraceId;
 use crate::packet::{HeaderTable, Kind};
 use crate::registers::{Registers, field};
 
-/// Which of the two protocols a source speaks. ETE is ETMv4's successor; most packets are the same.
+/// The protocol of a source. ETE is the successor of ETMv4, and most packets are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Embedded Trace Macrocell, version 4.
@@ -16,7 +16,7 @@ pub enum Protocol {
     Ete,
 }
 
-/// The traced core's architecture profile.
+/// The architecture profile of the traced core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Application.
@@ -27,7 +27,7 @@ pub enum Profile {
     M,
 }
 
-/// The traced core's architecture, as far as packets depend on it.
+/// The architecture of the traced core, as far as packets depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Architecture {
     /// Armv7.
@@ -36,7 +36,7 @@ pub enum Architecture {
     V8,
 }
 
-/// Everything the packet level needs to know about a source, checked and folded from [`Registers`].
+/// The parameters of a source that the packet level needs, checked and derived from [`Registers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
     pub(crate) headers: HeaderTable,
@@ -46,7 +46,7 @@ pub struct Params {
     pub(crate) cycle_counts_commit: bool,
     pub(crate) max_spec: u32,
     pub(crate) cycle_mask: u32,
-    /// TRCCONFIGR.RS: returns that a stack of calls predicts have no address in the trace.
+    /// TRCCONFIGR.RS: returns that are predicted by a stack of calls have no address in the trace.
     pub(crate) return_stack: bool,
     /// TRCCONFIGR.CCI.
     pub(crate) cycle_counting: bool,
@@ -66,16 +66,16 @@ pub struct Params {
     id: TraceId,
 }
 
-/// A register value that no trace unit can have.
+/// An error: a register has a value that no trace unit can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamsError {
-    /// The register's spec name.
+    /// Name of the register in the specification.
     pub register: &'static str,
-    /// The field's spec name.
+    /// Name of the field in the specification.
     pub field: &'static str,
-    /// The field's value.
+    /// Value of the field.
     pub value: u32,
-    /// What it may be.
+    /// Allowed values.
     pub expected: &'static str,
 }
 
@@ -89,11 +89,11 @@ impl fmt::Display for ParamsError {
 impl core::error::Error for ParamsError {}
 
 impl Params {
-    /// Checks `registers` and folds them.
+    /// Checks `registers` and derives the parameters.
     ///
     /// # Errors
-    /// When a field that decides packet lengths has a value the architecture does not know: reading on
-    /// with a guess would misread every packet after the first that uses it.
+    /// If a field that determines packet lengths has a value that the architecture does not define. A guess would
+    /// misread every packet after the first one that uses the field.
     pub fn new(registers: &Registers) -> Result<Self, ParamsError> {
         let resolved = registers.resolved();
         let r = &resolved;
@@ -126,7 +126,7 @@ impl Params {
         };
 
         let is_ete = r.protocol == Protocol::Ete;
-        // COMMOPT means something only where cycle counting exists.
+        // COMMOPT has a meaning only if cycle counting exists.
         let commopt = field(r.trcidr0, 29, 29) & field(r.trcidr0, 7, 7);
         Ok(Self {
             headers: HeaderTable::new(r, version),
@@ -150,54 +150,54 @@ impl Params {
         })
     }
 
-    /// What a header byte stands for in this configuration.
+    /// Returns the kind of packet that a header byte begins in this configuration.
     pub fn kind(&self, header: u8) -> Kind {
         self.headers.kind(header)
     }
 
-    /// ETMv4 or ETE.
+    /// Returns the protocol.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// The protocol that the source was declared with. It differs from [`protocol`](Self::protocol) where the registers say that
-    /// the architecture is another.
+    /// Returns the protocol that the source was declared with. It differs from [`protocol`](Self::protocol) if the
+    /// registers contradict the declaration.
     pub fn declared(&self) -> Protocol {
         self.declared
     }
 
-    /// Whether this is an ETE.
+    /// Returns whether this is an ETE.
     pub fn is_ete(&self) -> bool {
         self.protocol == Protocol::Ete
     }
 
-    /// The traced core's profile.
+    /// Returns the profile of the traced core.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// The traced core's architecture.
+    /// Returns the architecture of the traced core.
     pub fn architecture(&self) -> Architecture {
         self.architecture
     }
 
-    /// Whether cycle counting is switched on (TRCCONFIGR.CCI).
+    /// Returns whether cycle counting is enabled (TRCCONFIGR.CCI).
     pub fn cycle_counting(&self) -> bool {
         self.cycle_counting
     }
 
-    /// Whether WFI and WFE have atoms (TRCIDR2.WFXMODE).
+    /// Returns whether WFI and WFE have atoms (TRCIDR2.WFXMODE).
     pub fn waits_are_p0(&self) -> bool {
         self.waits_are_p0
     }
 
-    /// Protocol version as (major, minor): 4.x for ETMv4, 1.x for ETE.
+    /// Returns the protocol version as (major, minor): 4.x for ETMv4, 1.x for ETE.
     pub fn version(&self) -> (u8, u8) {
         let major = self.version >> 4;
         (if self.is_ete() { major - 4 } else { major }, self.version & 0xf)
     }
 
-    /// The source's trace ID.
+    /// Returns the trace ID of the source.
     pub fn id(&self) -> TraceId {
         self.id
     }

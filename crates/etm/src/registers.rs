@@ -1,22 +1,22 @@
 use crate::params::{Architecture, Profile, Protocol};
 
-/// The trace unit's registers that decide how its stream is read, under their spec names, and the two
-/// facts about the core that no trace register tells.
+/// The registers of a trace unit that determine how its stream is decoded, under their names in the specification,
+/// and two properties of the core that no trace register holds.
 ///
-/// The default is an ETMv4.0 on an A-profile core with nothing optional switched on.
+/// The default is an ETMv4.0 on an A-profile core with no options enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// ETMv4 or ETE.
     pub protocol: Protocol,
-    /// The traced core's profile: M-profile numbers its exceptions differently.
+    /// Profile of the traced core. M profile has other exception numbers.
     pub profile: Profile,
-    /// The traced core's architecture: Function Return packets exist from v8-M on.
+    /// Architecture of the traced core. Function Return packets exist from v8-M on.
     pub architecture: Architecture,
-    /// Trace Configuration Register: what is switched on.
+    /// Trace Configuration Register: enabled options.
     pub trcconfigr: u32,
-    /// Trace ID Register: the source's ID on the trace bus, bits 6:0.
+    /// Trace ID Register: ID of the source on the trace bus, bits 6:0.
     pub trctraceidr: u32,
-    /// ID Register 0: what is implemented.
+    /// ID Register 0: implemented options.
     pub trcidr0: u32,
     /// ID Register 1: the ETMv4 version.
     pub trcidr1: u32,
@@ -48,13 +48,14 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// What a reader takes for TRCIDR1 when a capture leaves it out: ETMv4.0.
+    /// Default of TRCIDR1 if a capture does not have it: ETMv4.0.
     pub const DEFAULT_TRCIDR1: u32 = 0x4100_f403;
-    /// What a reader takes for TRCDEVARCH when a capture leaves it out: ETE 1.0.
+    /// Default of TRCDEVARCH if a capture does not have it: ETE 1.0.
     pub const DEFAULT_TRCDEVARCH: u32 = 0x4770_5a13;
 
-    /// Returns the registers as the trace unit means them. TRCIDR1.TRCARCHMAJ = 0xf says that TRCDEVARCH has the architecture: such
-    /// a unit is an ETE, whatever it was recorded as, unless TRCDEVARCH is that of an ETMv4.
+    /// Returns the registers with the protocol that the trace unit implements. If TRCIDR1.TRCARCHMAJ is 0xf,
+    /// TRCDEVARCH has the architecture: the unit is then an ETE, whatever the capture declares, unless TRCDEVARCH is
+    /// that of an ETMv4.
     pub(crate) fn resolved(&self) -> Self {
         const ETM4: u32 = 0x4a13;
         let mut registers = self.clone();
@@ -69,7 +70,7 @@ impl Registers {
         registers
     }
 
-    /// The registers by name, those that the protocol has.
+    /// Returns the registers that the protocol has, with their names.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u32)> {
         let ete = self.protocol == Protocol::Ete;
         let all = [
@@ -85,7 +86,7 @@ impl Registers {
     }
 }
 
-/// Bits `high..=low` of a register.
+/// Returns bits `high..=low` of a register.
 pub const fn field(register: u32, high: u32, low: u32) -> u32 {
     (register >> low) & (u32::MAX >> (31 - (high - low)))
 }

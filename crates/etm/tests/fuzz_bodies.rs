@@ -1,4 +1,5 @@
-//! The packet parser and the decoder fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzz bodies: the packet parser and the decoder, fed with anything. Each body is a plain function, for `cargo test`
+//! and for a fuzzer.
 
 use tracewright_core::{Element, MemorySpace};
 use tracewright_etm::decode::{self, Decoder, Snapshot};
@@ -10,7 +11,7 @@ use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, etm};
 
-/// What a parser said, skipped bytes joined.
+/// The output of a parser, with skipped bytes joined.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Log {
     packets: Vec<(u64, Vec<u8>, Packet)>,
@@ -35,9 +36,9 @@ fn parse<'a>(params: &Params, resync: Resync, chunks: impl Iterator<Item = &'a [
     log
 }
 
-/// Any bytes in any configuration: every byte is accounted for once, the chunking does not matter, the byte-wise decoder
-/// sees the same packets, and what was read can be written and read again. The first eight bytes choose
-/// configuration and chunking.
+/// Parses any bytes in any configuration. Every byte is reported once, chunking does not matter, the byte-wise
+/// decoder finds the same packets, and the packets survive a round trip. The first eight bytes select configuration
+/// and chunking.
 pub fn packets(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -76,10 +77,10 @@ fn account(log: &Log, bytes: &[u8]) {
     assert_eq!((end, skipped), (bytes.len() as u64, log.skipped.len()));
 }
 
-/// Emitting the packets read and reading that gives the packets again, though the bytes may not have been canonical.
+/// Checks that emitting and reading the packets gives the same packets, though the bytes may not have been canonical.
 fn round_trip(params: &Params, log: &Log) {
     let mut emitter = Emitter::new(params.clone());
-    // A stream for the reader to start at; its packets come before those of the log.
+    // The start of a stream. Its packets come before those of the log.
     let mut bytes = ASYNC.to_vec();
     let mut expected = Vec::new();
     let mut after_error = false;
@@ -93,8 +94,8 @@ fn round_trip(params: &Params, log: &Log) {
                 bytes.extend_from_slice(&emitted);
                 expected.push(*packet);
             }
-            // After an error the reader's compression registers may not be those of the packets seen; a count of
-            // more than 20 bits can be read, but is never said.
+            // After an error, the compression registers of the parser may differ from those of the packets seen. A
+            // count of more than 20 bits can be read, but is never emitted.
             Err(error) => {
                 let long_count = matches!(packet, Packet::CycleCount(count) if count.format == 1);
                 assert!(after_error || long_count, "{packet:?}: {error}");
@@ -120,7 +121,7 @@ fn compare_bytewise(params: &Params, log: &Log, bytes: &[u8]) {
     assert_eq!(expected.next(), None);
 }
 
-/// A program, a run of it, and perhaps other registers than the run's.
+/// Returns a program, a run of it, and perhaps other registers than the run's.
 pub fn machine(rng: &mut Rng) -> (Program, Run, Registers) {
     let size = 1 << (4 + rng.below(5));
     let program = program::generate(rng, size);
@@ -129,8 +130,8 @@ pub fn machine(rng: &mut Rng) -> (Program, Run, Registers) {
     (program, run, registers)
 }
 
-/// Elements with their offsets, and the decoder's state after each packet with a Trace Info before it: packet's offset,
-/// how many elements there were, state.
+/// Elements with their offsets, and the state of the decoder after each packet that follows a Trace Info: offset of
+/// the packet, number of elements, state.
 #[derive(Default)]
 struct Decoded {
     elements: Vec<(u64, Element)>,
@@ -138,7 +139,7 @@ struct Decoded {
     syncs: Vec<u64>,
 }
 
-/// Decodes what is at stream position `start` and after it.
+/// Decodes the bytes from stream position `start` on.
 fn decoded<'a>(
     decoder: &mut Decoder<'_>,
     start: u64,
@@ -167,9 +168,10 @@ fn decoded<'a>(
     Decoded { elements, states, syncs }
 }
 
-/// Any bytes as a trace of any program: nothing hangs or tells more than there can be, the chunking does not matter, nor
-/// what the decoder did before, and where decoding that began at an A-Sync is in the same state as decoding that
-/// began earlier, both tell the same from there on. The first eight bytes choose program, registers and chunking.
+/// Decodes any bytes as a trace of any program. Nothing hangs, the output is bounded, and neither chunking nor
+/// earlier input of the decoder matters. Where decoding from an A-Sync reaches the same state as decoding from an
+/// earlier one, both emit the same elements from there on. The first eight bytes select program, registers and
+/// chunking.
 pub fn decode(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -184,7 +186,7 @@ pub fn decode(data: &[u8]) {
     };
     let Ok(mut decoder) = Decoder::new(&params, &image, options) else { return };
     let whole = decoded(&mut decoder, 0, [bytes].into_iter(), true);
-    // A packet has 24 atoms at most, or walks through the program once.
+    // A packet has at most 24 atoms, or walks through the program once.
     let most = (bytes.len() + 1) * (32 + program.instructions());
     assert!(whole.elements.len() <= most, "{} elements", whole.elements.len());
     assert_eq!(whole.elements.last().map(|&(_, element)| element), Some(Element::End));
@@ -209,9 +211,9 @@ pub fn decode(data: &[u8]) {
     }
 }
 
-/// Encodes what never happened like that: elements of a run of any program, some of them left out, doubled, swapped or with
-/// other numbers, as the bytes say. An element is refused, or what the encoder writes are packets, which the decoder reads to
-/// the end. The first eight bytes choose program and trace unit.
+/// Encodes impossible executions: elements of a run of any program, some of them dropped, doubled, swapped or with
+/// other numbers, as the bytes say. An element is refused, or the encoder emits packets that can be decoded to the
+/// end. The first eight bytes select program and trace unit.
 pub fn encode(data: &[u8]) {
     let Some((seed, changes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -254,7 +256,7 @@ pub fn encode(data: &[u8]) {
     assert_eq!(told.elements.last().map(|&(_, element)| element), Some(Element::End));
 }
 
-/// The program, sometimes with other bytes in it.
+/// Returns the program, sometimes with other bytes in it.
 fn image(program: &Program, rng: &mut Rng) -> Image {
     let mut builder = Builder::default();
     for segment in &program.segments {
@@ -269,7 +271,7 @@ fn image(program: &Program, rng: &mut Rng) -> Image {
     builder.build()
 }
 
-/// Random bytes rich in what parsers trip over.
+/// Returns random bytes with many that are hard for parsers.
 pub fn any_bytes(rng: &mut Rng) -> Vec<u8> {
     let mut bytes = rng.bytes(8);
     for _ in 0..rng.below(60) {
@@ -299,7 +301,7 @@ fn decoding_of_anything() {
         let mut rng = Rng::new(seed);
         let (_, run, _) = machine(&mut rng);
         let mut trace = run.bytes[..run.bytes.len().min(1500)].to_vec();
-        // Often what was traced, with some damage; else anything.
+        // Often a damaged trace, otherwise anything.
         match rng.below(4) {
             0 => trace = any_bytes(&mut rng),
             1 => {}
@@ -326,7 +328,7 @@ fn encoding_of_anything() {
     }
 }
 
-/// What waits for what comes next is bounded, whatever the registers say.
+/// The decoder's queue is bounded, whatever the registers are.
 #[test]
 fn waiting_elements_are_bounded() {
     let program = program::generate(&mut Rng::new(1), 100);
@@ -337,7 +339,7 @@ fn waiting_elements_are_bounded() {
             let params = Params::new(&registers).unwrap();
             let mut decoder = Decoder::new(&params, &image, decode::Options::default()).unwrap();
             let mut parser = Parser::new(params);
-            // Trace Info, an atom or none, then events only.
+            // Trace Info, an atom or none, then only events.
             let start = [&ASYNC[..], &[0x01, 0x00, 0x04], atoms].concat();
             let mut told = |_: u64, _: &Element| {};
             let mut packets =

@@ -1,13 +1,15 @@
 use crate::NodeId;
 
-/// Calls that have not returned yet, as an encoder with few of them remembers: when there is no room, the oldest is forgotten.
+/// A stack of calls that have not returned yet, of limited size like that of an encoder. If there is no room, the
+/// oldest entry is dropped.
 ///
-/// An entry may stand for several calls that return to the same place.
+/// An entry may stand for several calls with the same return address.
 #[derive(Clone, Debug)]
 pub struct Calls {
-    /// A ring, a power of two long: where a call returns to, and how many more calls do.
+    /// Ring whose length is a power of two: the node that a call returns to, and the number of further calls that
+    /// return there.
     entries: Vec<(NodeId, u32)>,
-    /// The newest.
+    /// Index of the newest entry.
     top: usize,
     len: usize,
     most: usize,
@@ -17,36 +19,37 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Room for so many entries, each of which may stand for so many calls besides one.
+    /// Creates a stack of at most `most` entries, each of which may stand for up to `most_repeats` further calls.
     pub fn new(most: usize, most_repeats: u32) -> Self {
         Self { entries: Vec::new(), top: 0, len: 0, most, most_repeats, height: 0 }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[inline(always)]
     pub fn depth(&self) -> usize {
         self.len
     }
 
-    /// Goes up with each call and down with each return, also where an entry stands for several. Only differences mean something.
+    /// Returns a height that grows with each call and shrinks with each return, even if an entry stands for several.
+    /// Only differences have a meaning.
     #[inline(always)]
     pub fn height(&self) -> u64 {
         self.height
     }
 
-    /// Forgets all calls.
+    /// Removes all calls.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// So many calls are open, and nobody knows where they return to: [`NodeId::NONE`].
+    /// Sets the number of open calls. Their return addresses are unknown: [`NodeId::NONE`].
     pub fn set_unknown(&mut self, depth: usize) {
         self.clear();
         (0..depth.min(self.most)).for_each(|_| self.push(NodeId::NONE));
     }
 
-    /// A call was made that returns to `node`.
+    /// Adds a call that returns to `node`.
     #[inline(always)]
     pub fn push(&mut self, node: NodeId) {
         if self.entries.is_empty() && !self.start() {
@@ -66,7 +69,7 @@ impl Calls {
         self.len += usize::from(self.len < self.most);
     }
 
-    /// A return was made: where to.
+    /// Removes the newest call. Returns the node to which it returns.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<NodeId> {
         if self.len == 0 {
@@ -85,13 +88,13 @@ impl Calls {
         Some(node)
     }
 
-    /// All entries, the newest first.
+    /// Returns all entries, newest first.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
         let mask = self.entries.len().wrapping_sub(1);
         (0..self.len).map(move |i| self.entries[self.top.wrapping_sub(i) & mask])
     }
 
-    /// Other numbers for the same nodes.
+    /// Replaces the numbers of the nodes.
     pub(crate) fn renumber(&mut self, mut number: impl FnMut(NodeId) -> NodeId) {
         let mask = self.entries.len().wrapping_sub(1);
         for i in 0..self.len {
@@ -100,7 +103,7 @@ impl Calls {
         }
     }
 
-    /// Takes memory when the first call comes.
+    /// Allocates the ring at the first call.
     #[cold]
     fn start(&mut self) -> bool {
         if self.most > 0 {
@@ -127,7 +130,7 @@ mod tests {
     fn an_entry_stands_for_several() {
         let mut calls = Calls::new(2, 1);
         (0..5).for_each(|_| calls.push(NodeId(7)));
-        // Two entries of two calls each; the fifth took the place of the oldest.
+        // Two entries of two calls each. The fifth call replaced the oldest.
         assert_eq!(calls.depth(), 2);
         let popped = std::iter::from_fn(|| calls.pop()).count();
         assert_eq!(popped, 3);

@@ -6,29 +6,30 @@ use crate::edges::{Edge, Edges};
 use crate::paths::Paths;
 use crate::{Branches, End, Graph, NodeId, Sink};
 
-/// How often each block ran and how it ended, and where indirect branches went: a profile, made without making any block.
+/// A sink that counts how often each block ran and how it ended, and where indirect branches went, without
+/// constructing blocks.
 ///
-/// While decoding it counts by node. [`finish`](Self::finish) turns that into blocks.
+/// While decoding it counts by graph node. [`finish`](Self::finish) converts the counts to blocks.
 #[derive(Clone, Debug)]
 pub struct Counts {
     paths: Paths,
-    /// By node: not taken, and taken or through.
+    /// Counts by node: not taken, and taken or fallen through.
     nodes: Vec<[u64; 2]>,
-    /// Where indirect branches went, as far as the graph does not count it itself.
+    /// Targets of indirect branches, as far as the graph does not count them itself.
     edges: Option<Edges>,
-    /// What is not, or no longer, counted by node.
+    /// Counts that are not, or no longer, kept by node.
     profile: Profile,
-    /// Where blocks are that are told as such.
+    /// Memory space of blocks that are not nodes.
     space: MemorySpace,
 }
 
-/// A profile.
+/// Execution counts of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// How often each block ran.
+    /// Number of times that each block ran.
     pub blocks: HashMap<(Block, MemorySpace), u64>,
-    /// How often each indirect branch went where. Jumps whose target the instruction before tells ([`Flow::Pair`]) may be missing:
-    /// [`pair_target`](crate::pair_target) returns it.
+    /// Number of times that each indirect branch went to each target. Jumps whose target is in the instruction before
+    /// ([`Flow::Pair`]) may be missing: [`pair_target`](crate::pair_target) returns it.
     ///
     /// [`Flow::Pair`]: tracewright_core::Flow::Pair
     pub indirect: HashMap<(Where, Where), u64>,
@@ -38,15 +39,15 @@ pub struct Profile {
 pub type Where = (u64, MemorySpace);
 
 impl Profile {
-    /// Bytes of its tables.
+    /// Returns the memory of its tables in bytes.
     pub fn memory(&self) -> usize {
-        // A slot of a hash table has a byte beside it.
+        // A slot of a hash table has one more byte.
         let block = size_of::<((Block, MemorySpace), u64)>() + 1;
         let edge = size_of::<((Where, Where), u64)>() + 1;
         self.blocks.capacity() * block + self.indirect.capacity() * edge
     }
 
-    /// Adds another.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: Self) {
         if self.blocks.is_empty() && self.indirect.is_empty() {
             *self = other;
@@ -60,30 +61,31 @@ impl Profile {
 }
 
 impl Counts {
-    /// Nothing counted yet.
+    /// Creates a sink that has counted nothing.
     pub fn new() -> Self {
         let (profile, space) = (Profile::default(), MemorySpace::ANY);
         Self { paths: Paths::new(), nodes: Vec::new(), edges: None, profile, space }
     }
 
-    /// The profile. `graph` is the one that was counted in.
+    /// Returns the counts by block. `graph` must be the one in which they were counted.
     pub fn finish(mut self, graph: &Graph<'_>) -> Profile {
         self.forget(graph);
         self.profile
     }
 
-    /// Bytes of its tables that grow with what was counted.
+    /// Returns the memory in bytes of the tables that grow with what is counted.
     pub fn memory(&self) -> usize {
         let nodes = self.nodes.capacity() * size_of::<[u64; 2]>();
         nodes + self.edges.as_ref().map_or(0, Edges::memory) + self.profile.memory()
     }
 
-    /// Blocks that are told as such are here from now on.
+    /// Sets the memory space of blocks that are not nodes.
     pub fn set_space(&mut self, space: MemorySpace) {
         self.space = space;
     }
 
-    /// Adds what was counted in the same graph since its edges were last absorbed or discarded; nothing is left there.
+    /// Adds the counts that `other` made in the same graph since its edges were last absorbed or discarded, and
+    /// clears `other`.
     pub fn absorb(&mut self, other: &mut Self, graph: &mut Graph<'_>) {
         let nodes = &mut other.nodes;
         let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
@@ -105,7 +107,7 @@ impl Counts {
         self.profile.merge(std::mem::take(&mut other.profile));
     }
 
-    /// Forgets all, and what the graph has counted of edges.
+    /// Discards all counts, and the edges that the graph has counted.
     pub fn discard(&mut self, graph: &mut Graph<'_>) {
         graph.take_edges();
         self.paths.reset();
@@ -113,7 +115,7 @@ impl Counts {
         self.profile = Profile::default();
     }
 
-    /// Turns what is counted by node into blocks, but for what the graph itself has counted.
+    /// Converts counts by node to counts by block, except for those of the graph itself.
     pub fn settle(&mut self, graph: &Graph<'_>) {
         let nodes = &mut self.nodes;
         let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
@@ -146,7 +148,7 @@ impl Sink for Counts {
     fn element(&mut self, _: u64, element: &Element) {
         match element {
             Element::Block(block) => *self.profile.blocks.entry((*block, self.space)).or_default() += 1,
-            // RISC-V's privileges are no memory spaces.
+            // The privilege levels of RISC-V are not memory spaces.
             Element::Context(context, isa) if isa.is_arm() => self.space = context.space(),
             _ => {}
         }
@@ -169,7 +171,7 @@ impl Sink for Counts {
 
     #[inline(always)]
     fn learn(&mut self, graph: &Graph<'_>, start: NodeId, code: u32, branches: Branches, end: End) {
-        // All nodes of a path have been counted once, so that there is a place for each.
+        // All nodes of a path were counted once, so each has an entry.
         let nodes = &mut self.nodes;
         let mut count = |id: NodeId, taken: bool, count: u64| nodes[id.index()][usize::from(taken)] += count;
         self.paths.learn(graph, start, code, branches, end, &mut count);

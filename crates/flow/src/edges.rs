@@ -1,25 +1,25 @@
-//! Where indirect branches went.
+//! Counts of the targets of indirect branches.
 
 use crate::NodeId;
 
-/// An open hash table that only grows: for a branch and a node, how often it went there.
+/// An open hash table, which only grows, of how often a branch went to a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
-    /// A power of two of them, at most half of them used.
+    /// Slots: a power of two, at most half of them used.
     slots: Vec<Edge>,
-    /// 64 minus the power.
+    /// 64 minus the base-2 logarithm of the number of slots.
     shift: u32,
     len: usize,
 }
 
-/// An indirect branch that went somewhere.
+/// The number of times that an indirect branch went to one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// The node that ends with the branch.
+    /// Node that ends with the branch.
     pub from: NodeId,
-    /// The node where it went.
+    /// Node at the target.
     pub to: NodeId,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
@@ -31,7 +31,7 @@ impl Edges {
         Self { slots: vec![EMPTY; 1 << START_BITS], shift: 64 - START_BITS, len: 0 }
     }
 
-    /// A table for nothing.
+    /// Creates a table without memory.
     pub fn none() -> Self {
         Self { slots: vec![EMPTY; 2], shift: 63, len: 0 }
     }
@@ -40,7 +40,7 @@ impl Edges {
         self.len == 0
     }
 
-    /// Bytes it takes.
+    /// Returns the memory in bytes.
     pub fn memory(&self) -> usize {
         self.slots.len() * size_of::<Edge>()
     }
@@ -56,7 +56,7 @@ impl Edges {
         }
     }
 
-    /// Adds an edge that was counted for the first time.
+    /// Adds an edge at its first count.
     #[cold]
     fn insert(&mut self, from: NodeId, to: NodeId) {
         let slot = self.find(from, to);
@@ -67,7 +67,7 @@ impl Edges {
         }
     }
 
-    /// Adds what another table has counted.
+    /// Adds the count of an edge from another table.
     pub fn add(&mut self, edge: &Edge) {
         if edge.count == 0 {
             return;
@@ -81,7 +81,7 @@ impl Edges {
         self.slots.iter().filter(|edge| edge.count > 0)
     }
 
-    /// The slot of an edge, or the empty one where it belongs.
+    /// Returns the slot of an edge, or the empty one where it belongs.
     #[inline(always)]
     fn find(&self, from: NodeId, to: NodeId) -> usize {
         let mask = self.slots.len() - 1;

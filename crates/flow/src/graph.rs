@@ -6,17 +6,17 @@ use crate::index::Index;
 use crate::node::{Found, Node, NodeId, Stop};
 use crate::scan::{Scan, scan};
 
-/// So many bytes without a branch cannot be code.
+/// Maximum number of bytes without a branch in real code.
 const MAX_LEN: u32 = 1 << 18;
 
-/// The blocks of a program that execution came to so far, and how they follow each other.
+/// The blocks of a program that execution has reached, and the links between them.
 ///
-/// An arena: nodes are never moved, so following a direct branch is one array access. It belongs to one worker; the
-/// image under it is shared.
+/// The graph is an arena: nodes never move, so following a direct branch is one array access. Each worker has a graph
+/// of its own. The image is shared.
 #[derive(Clone, Debug)]
 pub struct Graph<'i> {
     image: &'i Image,
-    /// Whether to take all bytes for code.
+    /// Whether to treat all bytes as code.
     trust: bool,
     nodes: Vec<Node>,
     index: Index,
@@ -24,45 +24,45 @@ pub struct Graph<'i> {
 }
 
 impl<'i> Graph<'i> {
-    /// The graph of a program of which nothing has run yet. `trust`: take also for code what cannot be.
+    /// Creates an empty graph of a program. With `trust`, bytes that cannot be code are treated as code.
     pub fn new(image: &'i Image, trust: bool) -> Self {
         Self { image, trust, nodes: Vec::new(), index: Index::new(), edges: Edges::new() }
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn image(&self) -> &'i Image {
         self.image
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Forgets all nodes: their numbers mean nothing any more.
+    /// Removes all nodes. Their numbers lose their meaning.
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.index = Index::new();
         self.edges = Edges::new();
     }
 
-    /// A node.
+    /// Returns a node.
     #[inline(always)]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
-    /// All nodes with their numbers.
+    /// Returns all nodes with their numbers.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         (0..).map(NodeId).zip(&self.nodes)
     }
 
-    /// The node that starts at `address`.
+    /// Returns the node that starts at `address`.
     #[inline(always)]
     pub fn at(&mut self, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
         match self.index.get(address, isa, space) {
@@ -71,7 +71,7 @@ impl<'i> Graph<'i> {
         }
     }
 
-    /// Where the direct branch at the end of `id` goes.
+    /// Returns the target of the direct branch at the end of `id`.
     #[inline(always)]
     pub fn taken(&mut self, id: NodeId) -> NodeId {
         let node = &self.nodes[id.index()];
@@ -79,37 +79,37 @@ impl<'i> Graph<'i> {
         if node.taken.is_some() { node.taken } else { self.link_taken(id) }
     }
 
-    /// The node after `id`: where a branch that is not taken goes, and where a call returns to.
+    /// Returns the node after `id`, where a branch that is not taken goes and a call returns.
     #[inline(always)]
     pub fn next(&mut self, id: NodeId) -> NodeId {
         let node = &self.nodes[id.index()];
         if node.next.is_some() { node.next } else { self.link_next(id) }
     }
 
-    /// The indirect branch at the end of `from` went to `to`.
+    /// Counts that the indirect branch at the end of `from` went to `to`.
     ///
-    /// Kept apart from looking up `to` by its address: that does not have to wait until `from` is known, so a processor
-    /// can be far ahead with it.
+    /// This is separate from looking up `to` by its address: the lookup does not depend on `from`, so a processor can
+    /// run it far ahead.
     #[inline(always)]
     pub fn went(&mut self, from: NodeId, to: NodeId) {
         self.edges.count(from, to);
     }
 
-    /// Where indirect branches went up to now: they are counted anew.
+    /// Removes and returns the counted targets of indirect branches.
     pub(crate) fn take_edges(&mut self) -> Edges {
         if self.edges.is_empty() {
-            // Most often there is nothing to take, and a table is not made for nothing.
+            // Most often there are none, and no table is allocated.
             return Edges::none();
         }
         std::mem::replace(&mut self.edges, Edges::new())
     }
 
-    /// Bytes of the table of where indirect branches went. That of nodes is small: walkers start it anew.
+    /// Returns the memory in bytes of the counted targets. The table of nodes is small, since walkers limit it.
     pub fn memory(&self) -> usize {
         self.edges.memory()
     }
 
-    /// Where indirect branches went.
+    /// Returns the counted targets of indirect branches.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter()
     }
@@ -130,10 +130,10 @@ impl<'i> Graph<'i> {
         next
     }
 
-    /// Makes the node at `address`, and those that scans on the way make.
+    /// Creates the node at `address`, and those that scans on the way find.
     #[cold]
     fn find(&mut self, address: u64, isa: Isa, space: MemorySpace) -> NodeId {
-        // Scans that came to a boundary, and what the one after them found.
+        // Scans that ended at a boundary, and what the next one found.
         let mut parts = Vec::new();
         let mut at = address;
         let mut found = loop {
@@ -159,7 +159,7 @@ impl<'i> Graph<'i> {
             if found.stop == Stop::Endless || found.len > MAX_LEN {
                 found = Found::endless(isa);
             }
-            // From a part of what has no end, the end may be in reach.
+            // From a later start, the end of what seemed endless may be in reach.
             if found.stop != Stop::Endless || start == address {
                 self.add(Node::new(start, isa, space, found));
             }

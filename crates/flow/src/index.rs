@@ -1,16 +1,16 @@
-//! From addresses to nodes.
+//! A map from addresses to nodes.
 
 use tracewright_core::{Isa, MemorySpace};
 
 use crate::NodeId;
 
-/// An open hash table that only grows. Every indirect branch asks it, so it is made for that: a slot holds all there is to
-/// know, and the first one is nearly always right.
+/// An open hash table, which only grows. Every indirect branch needs a lookup, so a slot holds the whole entry, and
+/// the first slot is nearly always the right one.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    /// A power of two of them, at most half of them used.
+    /// Slots: a power of two, at most half of them used.
     slots: Vec<Slot>,
-    /// 64 minus the power.
+    /// 64 minus the base-2 logarithm of the number of slots.
     shift: u32,
     len: usize,
 }
@@ -37,7 +37,7 @@ impl Index {
         slot.id.is_some().then_some(slot.id)
     }
 
-    /// Adds what is not there yet.
+    /// Adds an entry that is not in the table yet.
     pub fn insert(&mut self, address: u64, isa: Isa, space: MemorySpace, id: NodeId) {
         if 2 * (self.len + 1) > self.slots.len() {
             self.grow();
@@ -48,11 +48,12 @@ impl Index {
         self.len += 1;
     }
 
-    /// The slot of a key, or the empty one where it belongs.
+    /// Returns the slot of a key, or the empty one where it belongs.
     #[inline(always)]
     fn find(&self, address: u64, kind: u32) -> usize {
         let mask = self.slots.len() - 1;
-        // Instructions are aligned, and neighbours differ in few low bits: the product's high bits depend on all of them.
+        // Instructions are aligned, and neighbours differ in few low bits. The high bits of the product depend on all
+        // bits.
         let hash = (address ^ u64::from(kind).rotate_right(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut at = (hash >> self.shift) as usize & mask;
         loop {

@@ -6,7 +6,7 @@ use tracewright_isa::ItState;
 
 use crate::scan::instruction;
 
-/// The instructions of a block, in order.
+/// An iterator over the instructions of a block.
 #[derive(Clone, Debug)]
 pub struct Instructions<'i> {
     image: &'i Image,
@@ -19,20 +19,20 @@ pub struct Instructions<'i> {
 /// An instruction of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InBlock {
-    /// Its address.
+    /// Address of the instruction.
     pub address: u64,
-    /// Its bytes; those after its length are 0.
+    /// Bytes of the instruction. Those after its length are 0.
     pub bytes: [u8; 4],
-    /// How many bytes it has.
+    /// Length in bytes.
     pub len: u8,
-    /// What it can do.
+    /// Effect that the instruction can have on the flow of execution.
     pub class: Class,
-    /// Where it branches to, if it tells that itself.
+    /// Target of a direct branch.
     pub target: Option<u64>,
 }
 
 impl<'i> Instructions<'i> {
-    /// The instructions of `block`, whose code lies in `space` of `image`.
+    /// Creates an iterator over the instructions of `block`, whose code is in `space` of `image`.
     pub fn new(image: &'i Image, space: MemorySpace, block: &Block) -> Self {
         Self { image, space, block: *block, at: block.start, it: ItState::default() }
     }

@@ -1,51 +1,52 @@
 use crate::NodeId;
 use crate::strides::Step;
 
-/// From one address that the trace tells to the next at once: by where execution was, and the packet that tells what became of the
-/// branches and where the indirect jump after them went, which blocks were executed.
+/// A cache of leaps from one address in the trace to the next.
 ///
-/// A cache: a leap lives in one slot, and another one that belongs there takes its place. It is found out when it comes for the
-/// second time.
+/// The key is the current position and the packet, which has the outcomes of branches and the target of the indirect
+/// jump after them. The value is the blocks that were executed.
+///
+/// Each leap has one slot, and replaces another leap there. Its blocks are found when it occurs for the second time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leaps {
     slots: Vec<Slot>,
     steps: Vec<Step>,
 }
 
-/// What a leap is known by.
+/// The key of a leap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leap {
-    /// The node that execution is in.
+    /// Node in which execution is.
     pub here: NodeId,
-    /// How long the packet is.
+    /// Length of the packet.
     pub len: u32,
-    /// The last instruction that is known to have retired, in `here`.
+    /// Last instruction in `here` that is known to have retired.
     pub at: u64,
-    /// The packet: what it means is the decoder's affair.
+    /// Packet, which has a meaning only for the decoder.
     pub word: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     key: Leap,
-    /// Where the jump went.
+    /// Target of the jump.
     to: u64,
     start: u32,
-    /// 0: not found out yet. [`NEVER`]: cannot be.
+    /// Number of steps. 0: not found yet. [`NEVER`]: impossible.
     len: u32,
-    /// The node there.
+    /// Node at the target.
     target: NodeId,
 }
 
-/// What is known of a leap.
+/// The state of a leap.
 pub(crate) enum Known<'a> {
-    /// Nothing.
+    /// The leap did not occur before.
     No,
-    /// It came before.
+    /// The leap occurred before.
     Seen,
-    /// It cannot be taken at once.
+    /// The packet cannot be a leap.
     Never,
-    /// The blocks, the last of which ends with the jump, the node there and its address.
+    /// The blocks, of which the last ends with the jump, the node at the target and its address.
     Steps(&'a [Step], NodeId, u64),
 }
 
@@ -58,9 +59,9 @@ const EMPTY: Slot = Slot {
     len: NEVER,
     target: NodeId::NONE,
 };
-/// No more steps are kept: 8 MB.
+/// Maximum number of steps that are kept: 8 MB.
 const MOST_STEPS: usize = 1 << 20;
-/// A leap with more steps is not worth it.
+/// Maximum number of steps of a leap.
 const LONG: usize = 128;
 
 impl Leaps {
@@ -77,7 +78,7 @@ impl Leaps {
         }
     }
 
-    /// A leap came for the first time, or cannot be taken as one.
+    /// Records a leap that occurred for the first time, or that is impossible.
     #[inline]
     pub fn see(&mut self, key: Leap, is_never: bool) {
         if self.slots.is_empty() {
@@ -87,7 +88,7 @@ impl Leaps {
         self.slots[slot(&key)] = Slot { key, to: 0, start: 0, len, target: NodeId::NONE };
     }
 
-    /// Begins to find out a leap: its steps follow, and then [`end`](Self::end).
+    /// Begins a new leap. Its steps follow, and then [`end`](Self::end).
     pub fn begin(&mut self) -> usize {
         if self.steps.len() > MOST_STEPS {
             self.clear();
@@ -95,13 +96,14 @@ impl Leaps {
         self.steps.len()
     }
 
-    /// Adds a step; `false`: there are too many.
+    /// Adds a step. Returns `false` if there are too many.
     pub fn step(&mut self, start: usize, step: Step) -> bool {
         self.steps.push(step);
         self.steps.len() - start <= LONG
     }
 
-    /// The steps from `start` on are the leap to `to`, the node `target`; without that they are none.
+    /// Ends the leap to `to`, the node `target`, with the steps from `start` on. Without a target, the steps are
+    /// dropped.
     pub fn end(&mut self, start: usize, key: Leap, to: u64, target: Option<NodeId>) {
         self.see(key, true);
         match target {
@@ -113,7 +115,7 @@ impl Leaps {
         }
     }
 
-    /// Forgets all.
+    /// Removes all leaps.
     pub fn clear(&mut self) {
         self.slots.clear();
         self.steps.clear();

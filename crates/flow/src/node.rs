@@ -1,28 +1,28 @@
 use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
 
-/// A node of the [`Graph`](crate::Graph): a block of the program, from a place where execution went to the next
+/// A node of the [`Graph`](crate::Graph): a block of the program, from an address that execution reached to the next
 /// instruction that ends a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     start: u64,
-    /// Where a direct branch, or a pair, goes.
+    /// Target of a direct branch or pair.
     pub(crate) target: u64,
-    /// Bytes, instructions, and the process that the space is of: so many bits each, from the lowest on.
+    /// Number of bytes, number of instructions, and process of the space, from the lowest bit on.
     packed: u64,
-    /// The node there; [`NodeId::NONE`] until somebody went.
+    /// Node at the target, or [`NodeId::NONE`] before its first use.
     pub(crate) taken: NodeId,
-    /// The node after this one; likewise.
+    /// Node after this one, or [`NodeId::NONE`] before its first use.
     pub(crate) next: NodeId,
     class: Class,
     last_len: u8,
     isa: Isa,
     pub(crate) target_isa: Isa,
     stop: Stop,
-    /// The space, of no process.
+    /// Memory space without its process.
     levels: u8,
 }
 
-/// Bits of `packed`.
+/// Widths of the fields of `packed` in bits.
 const LEN: u32 = 20;
 const COUNT: u32 = 20;
 
@@ -30,40 +30,40 @@ const COUNT: u32 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
 
-/// Why a node ends where it ends.
+/// The reason why a node ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stop {
-    /// At an instruction that ends a block.
+    /// An instruction ends the block.
     Class,
-    /// No image knows the code after it.
+    /// No image has the code after it.
     NoCode,
-    /// So much code without a branch cannot be code.
+    /// There is no branch in more bytes than code has without one.
     Endless,
-    /// At what is no instruction.
+    /// The bytes after it are not an instruction.
     NotCode,
 }
 
 impl NodeId {
     /// No node.
     pub const NONE: Self = Self(u32::MAX);
-    /// Where an indirect branch goes, in a table of links.
+    /// Marks an indirect branch in a table of links.
     pub(crate) const INDIRECT: Self = Self(u32::MAX - 1);
 
-    /// Its place in tables that have one row for each node.
+    /// Returns the index in tables that have one entry per node.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Whether there is one.
+    /// Returns whether this is a node.
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self != Self::NONE
     }
 }
 
-/// What a scan found, to make a node of.
+/// The result of a scan, for a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub len: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// No end within reach.
+    /// Returns the result if no end is within reach.
     pub fn endless(isa: Isa) -> Self {
         let class = Class::NEXT;
         Self { len: 0, count: 0, class, last_len: 0, target: 0, target_isa: isa, stop: Stop::Endless }
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// How many bytes.
+    /// Returns the length in bytes.
     #[inline(always)]
     pub(crate) fn len(&self) -> u32 {
         self.packed as u32 & ((1 << LEN) - 1)
@@ -121,7 +121,7 @@ impl Node {
         }
     }
 
-    /// The block it stands for, ended like this.
+    /// Returns the block of the node, with how it ended.
     #[inline(always)]
     pub fn block(&self, ended: Ended) -> Block {
         Block {
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// How the block ends if its last instruction is taken, or not.
+    /// Returns how the block ends if its last instruction is taken or not.
     #[inline(always)]
     pub fn ended(&self, taken: bool) -> Ended {
         match (self.class.is_branch(), taken) {
@@ -145,55 +145,55 @@ impl Node {
         }
     }
 
-    /// Address of the first instruction.
+    /// Returns the address of the first instruction.
     #[inline(always)]
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Address after the last instruction.
+    /// Returns the address after the last instruction.
     #[inline(always)]
     pub fn end(&self) -> u64 {
         self.start.wrapping_add(u64::from(self.len()))
     }
 
-    /// Address of the last instruction.
+    /// Returns the address of the last instruction.
     #[inline(always)]
     pub fn last(&self) -> u64 {
         self.end().wrapping_sub(u64::from(self.last_len))
     }
 
-    /// How many instructions; 0 where no image knows the first.
+    /// Returns the number of instructions, which is 0 if no image has the first one.
     #[inline(always)]
     pub fn count(&self) -> u32 {
         (self.packed >> LEN) as u32 & ((1 << COUNT) - 1)
     }
 
-    /// What the last instruction can do.
+    /// Returns what the last instruction can do to the flow of execution.
     #[inline(always)]
     pub fn class(&self) -> Class {
         self.class
     }
 
-    /// Why it ends here.
+    /// Returns why the node ends here.
     #[inline(always)]
     pub fn stop(&self) -> Stop {
         self.stop
     }
 
-    /// The instruction set.
+    /// Returns the instruction set.
     #[inline(always)]
     pub fn isa(&self) -> Isa {
         self.isa
     }
 
-    /// The memory space its code was read from.
+    /// Returns the memory space of the code.
     #[inline(always)]
     pub fn space(&self) -> MemorySpace {
         MemorySpace::from_bits(self.levels).of_process((self.packed >> (LEN + COUNT)) as u32)
     }
 
-    /// Where the direct branch at its end goes.
+    /// Returns the target of the direct branch at its end.
     pub fn direct_target(&self) -> Option<(u64, Isa)> {
         (self.class.flow == tracewright_core::Flow::Direct).then_some((self.target, self.target_isa))
     }

@@ -2,21 +2,22 @@
 
 use crate::{Graph, Node, NodeId};
 
-/// Remembers where branches lead from a node, and counts how often: several trace packets with many branches are then one
-/// look-up. What the branches on the way add up to is worked out when a path is forgotten.
+/// A cache of where branches lead from a node, with a count: several trace packets with many branches are then one
+/// lookup. The counts of the blocks on a path are computed when the path is dropped.
 ///
-/// A cache: a path lives in one slot, and another one that belongs there takes its place.
+/// Each path has one slot, and replaces another path there.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     slots: Vec<Path>,
-    /// The branches of each: apart, so that slots are small. They are needed only when a path is learnt or forgotten.
+    /// Branches of each path. They are separate, so that slots are small, and are needed only to learn or drop a
+    /// path.
     branches: Vec<Branches>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Path {
     start: NodeId,
-    /// What stands for its branches.
+    /// Code of its branches.
     code: u32,
     end: End,
     count: u32,
@@ -26,7 +27,7 @@ struct Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branches(u64);
 
-/// Where a path ends: at a node, or (bit 31) after the indirect branch at the end of one.
+/// The end of a path: a node, or (bit 31) the indirect branch at the end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End(u32);
 
@@ -35,11 +36,11 @@ const BITS: u32 = 16;
 const EMPTY: Path = Path { start: NodeId::NONE, code: 0, end: End(0), count: 0 };
 
 impl Branches {
-    /// None yet.
-    // A bit for each, the first one's lowest, and a 1 above them.
+    /// The empty sequence.
+    // One bit per branch, the first one lowest, and a 1 above them.
     pub const NONE: Self = Self(1);
 
-    /// These, and then `count` more: the bits of `taken`, the lowest first. `None` if those are too many.
+    /// Appends `count` branches: the bits of `taken`, lowest first. Returns `None` if there are too many.
     #[must_use]
     pub fn then(self, taken: u32, count: u32) -> Option<Self> {
         let len = self.0.ilog2();
@@ -60,7 +61,7 @@ impl End {
         (node.0 < INDIRECT).then_some(Self(node.0 | INDIRECT))
     }
 
-    /// The node, and whether execution went on from its end to nobody knows where.
+    /// Returns the node, and whether execution left its end for an unknown target.
     #[inline(always)]
     pub(crate) fn node(self) -> (NodeId, bool) {
         (NodeId(self.0 & !INDIRECT), self.0 & INDIRECT != 0)
@@ -68,12 +69,12 @@ impl End {
 }
 
 impl Paths {
-    /// Without any; memory is taken when the first one is learnt.
+    /// Creates an empty cache. Memory is allocated when the first path is learnt.
     pub fn new() -> Self {
         Self { slots: Vec::new(), branches: Vec::new() }
     }
 
-    /// Where the path leads, if it is known; it is counted then.
+    /// Returns where the path leads, and counts it, if it is known.
     #[inline(always)]
     pub fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {
         let first = slot(start, code);
@@ -87,7 +88,7 @@ impl Paths {
         None
     }
 
-    /// Remembers a path, which was counted otherwise this time. `count` is told what the forgotten one adds up to.
+    /// Adds a path, which was counted otherwise this time. Passes the counts of the path that it replaces to `count`.
     #[inline]
     pub fn learn(
         &mut self,
@@ -109,7 +110,7 @@ impl Paths {
         self.branches[slot] = branches;
     }
 
-    /// Counts anew. `count` is told what all paths add up to; they are remembered.
+    /// Passes the counts of all paths to `count` and resets them. The paths are kept.
     pub fn settle(&mut self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
         for (path, &branches) in self.slots.iter_mut().zip(&self.branches) {
             path.expand(branches, graph, count);
@@ -117,12 +118,12 @@ impl Paths {
         }
     }
 
-    /// Counts anew, and does not tell what was counted.
+    /// Discards all counts.
     pub fn reset(&mut self) {
         self.slots.iter_mut().for_each(|path| path.count = 0);
     }
 
-    /// Forgets all paths.
+    /// Passes the counts of all paths to `count` and removes them.
     pub fn forget(&mut self, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
         for (path, &branches) in self.slots.iter_mut().zip(&self.branches) {
             path.expand(branches, graph, count);
@@ -132,7 +133,7 @@ impl Paths {
 }
 
 impl Path {
-    /// Walks it once more for all the times it was followed.
+    /// Walks the path once for all the times it was followed.
     fn expand(&self, branches: Branches, graph: &Graph<'_>, count: &mut impl FnMut(NodeId, bool, u64)) {
         if self.count == 0 {
             return;
@@ -148,7 +149,7 @@ impl Path {
     }
 }
 
-/// The first of the two slots (this one, and the one whose number differs in the last bit) where a path may be.
+/// Returns the first of the two slots where a path may be. The other one differs in the last bit.
 #[inline(always)]
 fn slot(start: NodeId, code: u32) -> usize {
     let key = u64::from(start.0) << 32 | u64::from(code);

@@ -1,26 +1,26 @@
 use crate::NodeId;
 
-/// As deep as OpenCSD's. A trace unit's own may be less deep: then it sends addresses that were not needed.
+/// Maximum depth, as in OpenCSD. If that of a trace unit is smaller, it sends addresses that are not needed.
 const DEPTH: usize = 16;
 
-/// The calls whose returns the trace may leave out: a ring, of which the oldest entry is overwritten.
+/// The calls whose returns may have no address in the trace: a ring that overwrites its oldest entry.
 ///
-/// An entry is the node that ends with the call; the node after it is where the return goes.
+/// An entry is the node that ends with the call. The return goes to the node after it.
 #[derive(Clone, Debug)]
 pub struct ReturnStack {
     entries: [NodeId; DEPTH],
-    /// Where the next entry goes.
+    /// Index of the next entry.
     top: usize,
     len: usize,
 }
 
 impl ReturnStack {
-    /// Without entries.
+    /// Creates an empty stack.
     pub const fn new() -> Self {
         Self { entries: [NodeId::NONE; DEPTH], top: 0, len: 0 }
     }
 
-    /// A call was taken.
+    /// Adds a call.
     #[inline(always)]
     pub fn push(&mut self, caller: NodeId) {
         self.entries[self.top] = caller;
@@ -28,7 +28,7 @@ impl ReturnStack {
         self.len = (self.len + 1).min(DEPTH);
     }
 
-    /// The newest call, which is returned from.
+    /// Removes and returns the newest call.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<NodeId> {
         self.len = self.len.checked_sub(1)?;
@@ -36,12 +36,12 @@ impl ReturnStack {
         Some(self.entries[self.top])
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn flush(&mut self) {
         self.len = 0;
     }
 
-    /// All entries, the newest first.
+    /// Returns all entries, newest first.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> {
         (1..=self.len).map(|back| self.entries[(self.top + DEPTH - back) % DEPTH])
     }

@@ -1,4 +1,4 @@
-//! Following execution through a program of which a trace tells the branches' outcomes, and few addresses.
+//! Following execution by a trace that has the outcomes of branches, and few addresses.
 
 use tracewright_core::{Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
@@ -9,10 +9,10 @@ use crate::scan::instruction;
 use crate::strides::{self, Step, Strides};
 use crate::{Calls, Graph, Instructions, Leap, NodeId, Sink, Stop};
 
-/// Follows execution by a table that has a row for each block: branches and jumps alike are one look-up in it.
+/// A follower of execution with a table that has a row for each block: every branch or jump is one lookup.
 ///
-/// For traces that tell of conditional branches only, one bit each, and leave out all jumps that the program itself tells:
-/// RISC-V's. Where execution is, the caller keeps.
+/// Use it for traces that have one bit for each conditional branch, and no jumps whose target is in the program, such
+/// as those of RISC-V. The caller keeps the current position.
 #[derive(Clone, Debug)]
 pub struct Runner<'i> {
     graph: Graph<'i>,
@@ -20,85 +20,86 @@ pub struct Runner<'i> {
     strides: Strides,
     leaps: Leaps,
     rules: Inferred,
-    /// Calls whose returns the trace leaves out.
+    /// Calls whose returns are not in the trace.
     pub calls: Calls,
     isa: Isa,
 }
 
-/// What a trace leaves out besides direct jumps.
+/// The jumps, besides direct ones, that the trace omits because a decoder can infer them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inferred {
-    /// Jumps whose target the instruction before tells ([`Flow::Pair`]).
+    /// Whether jumps whose target is in the instruction before ([`Flow::Pair`]) are omitted.
     pub pairs: bool,
-    /// Returns that go where the last call says.
+    /// Whether returns to the address of the last call are omitted.
     pub returns: bool,
-    /// A return that went elsewhere, which the trace tells with the number of open calls, leaves its call open.
+    /// Whether a return to another address, which the trace reports with the number of open calls, leaves its call
+    /// open.
     pub keeps_failed: bool,
 }
 
-/// What execution came to.
+/// The place where a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// The address, in this node, with nothing on the way but what the program tells.
+    /// At the address, in this node, with nothing on the way but what the program determines.
     Inline(NodeId),
-    /// The end of this node, whose last instruction goes where only the trace can tell.
+    /// At the end of this node, whose last instruction has a target that only the trace can give.
     Indirect(NodeId),
-    /// A branch at the end of this node of which the trace tells nothing.
+    /// At a branch at the end of this node, which is not in the trace.
     Branch(NodeId),
-    /// The end of this node, where what is known of the program ends; or an instruction in it that never retires.
+    /// At the end of this node, where the known program ends, or at an instruction in it that never retires.
     End(NodeId),
-    /// Nothing: execution goes round for ever, from this node on.
+    /// Nowhere: execution loops for ever from this node on.
     Nothing(NodeId),
-    /// A return at the end of this node that may lead to the address, and so may a later one; or that may lead anywhere, since
-    /// its call is not known.
+    /// At a return at the end of this node that may lead to the address, but so may a later one; or that may lead
+    /// anywhere, since its call is not known.
     Several(NodeId),
 }
 
-/// Where a run is to end.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goal {
-    /// An address.
+    /// Address at which the run ends.
     pub address: u64,
-    /// Whether the run ends where it comes to the address; otherwise it ends only where the program does not tell where
-    /// execution goes.
+    /// Whether the run ends when it reaches the address. Otherwise it ends only where the program does not determine
+    /// the next address.
     pub inline: bool,
-    /// Whether a branch is there. Execution does not pass it, however many calls are open.
+    /// Whether a branch is at the address. Execution does not pass it, however many calls are open.
     pub is_branch: bool,
-    /// What is known of the calls there.
+    /// Knowledge about the calls at the address.
     pub returns: Returns,
 }
 
-/// What is known of the calls where a run ends.
+/// The knowledge about the calls at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// Nothing.
+    /// Nothing is known.
     Any,
-    /// So many are open.
+    /// The number of open calls is known.
     Depth {
-        /// How many: the lowest bits of it.
+        /// Number of open calls, of which only the lowest bits are valid.
         count: u32,
-        /// Those bits.
+        /// Mask of the valid bits.
         mask: u32,
-        /// Whether that may also be just before the return that leads to the address; otherwise it is there.
+        /// Whether the number may also be that just before the return that leads to the address.
         explicit: bool,
     },
-    /// So many returns were left out on the way.
+    /// The number of returns that were inferred on the way is known.
     Passed {
-        /// How many.
+        /// Number of returns.
         count: u32,
-        /// Whether a return after those leads to the address; otherwise none that is left out does.
+        /// Whether another return after those leads to the address. Otherwise no inferred return does.
         explicit: bool,
     },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Where execution goes: by the bit that the trace tells of a branch (0 is taken), else the first.
-    /// [`NodeId::NONE`]: ask.
+    /// Next nodes: by the bit of a branch in the trace (0 is taken), otherwise the first. [`NodeId::NONE`]: not known
+    /// yet.
     to: [NodeId; 2],
-    /// A call: the node after it.
+    /// Node after a call.
     after: NodeId,
-    /// How many bits it takes: 1 for a branch.
+    /// Number of bits that it consumes: 1 for a branch.
     takes: u8,
     kind: Kind,
 }
@@ -106,12 +107,12 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
-    /// Nobody asked yet.
+    /// Not determined yet.
     Unknown,
     Branch,
     Jump,
     Call,
-    /// A return that the trace may leave out.
+    /// A return that may be inferred.
     Return,
     /// A jump that is also a return.
     JumpBack,
@@ -123,15 +124,15 @@ enum Kind {
 const UNKNOWN: Row = Row { to: [NodeId::NONE; 2], after: NodeId::NONE, takes: 0, kind: Kind::Unknown };
 const _: () = assert!(size_of::<Row>() == 16, "rows are read at random: keep them small");
 
-/// After so many jumps in a row, it is found out whether there is an end.
+/// Number of jumps in a row after which the runner checks whether there is an end.
 const CAUTIOUS: u32 = 32;
-/// No program makes so many jumps without a branch.
+/// Maximum number of jumps without a branch in real programs.
 const MOST_JUMPS: u32 = 1 << 20;
-/// When there are more nodes than this, they are forgotten and found anew.
+/// Maximum number of nodes, after which the graph is emptied.
 const MAX_NODES: usize = 1 << 18;
 
 impl<'i> Runner<'i> {
-    /// A runner through a program. There is no room for calls yet.
+    /// Creates a runner through a program. It has no room for calls yet.
     pub fn new(image: &'i Image, isa: Isa) -> Self {
         Self {
             graph: Graph::new(image, false),
@@ -144,22 +145,22 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// The blocks found so far.
+    /// Returns the blocks found so far.
     pub fn graph(&self) -> &Graph<'i> {
         &self.graph
     }
 
-    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    /// Returns the graph, for sinks that count by node ([`Counts::absorb`](crate::Counts::absorb)).
     pub fn graph_mut(&mut self) -> &mut Graph<'i> {
         &mut self.graph
     }
 
-    /// The instruction set.
+    /// Returns the instruction set.
     pub fn isa(&self) -> Isa {
         self.isa
     }
 
-    /// What the trace leaves out from now on.
+    /// Sets what the trace omits from now on.
     pub fn set_inferred(&mut self, rules: Inferred) {
         if rules != self.rules {
             self.rules = rules;
@@ -169,19 +170,19 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// The node that starts at `address`.
+    /// Returns the node that starts at `address`.
     #[inline(always)]
     pub fn at(&mut self, address: u64) -> NodeId {
         self.graph.at(address, self.isa, MemorySpace::ANY)
     }
 
-    /// The indirect branch at the end of `from` went to `to`.
+    /// Counts that the indirect branch at the end of `from` went to `to`.
     #[inline(always)]
     pub fn went(&mut self, from: NodeId, to: NodeId) {
         self.graph.went(from, to);
     }
 
-    /// Starts the graph anew if it has become too large; `here` gets its new number.
+    /// Empties the graph if it has become too large, and updates `here` to its new number.
     #[inline]
     pub fn make_room(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
         if self.graph.len() > MAX_NODES {
@@ -206,11 +207,11 @@ impl<'i> Runner<'i> {
         self.calls.renumber(|_| nodes.next().unwrap_or(NodeId::NONE));
     }
 
-    /// Runs through `count` branches from the start of `here`, or from anywhere within it; the bits say what became of them, the
-    /// lowest first: 0 taken, 1 not. Returns the node after the last one.
+    /// Follows `count` branches from the start of `here`, or from anywhere within it. The bits are their outcomes,
+    /// lowest first: 0 taken, 1 not. Returns the node after the last branch.
     ///
     /// # Errors
-    /// What execution came to instead of the next branch, and how many bits were left then.
+    /// Returns where execution went instead of the next branch, and how many bits were left.
     #[inline(always)]
     pub fn follow(
         &mut self,
@@ -253,7 +254,7 @@ impl<'i> Runner<'i> {
                     self.learn(here, bits, most);
                     continue;
                 }
-                // Comparisons, not a table of jumps: those are hard to foretell.
+                // Comparisons are used because a jump table is hard to predict.
                 let to = if RETURNS && row.kind == Kind::Call {
                     self.calls.push(row.after);
                     row.to[0]
@@ -275,7 +276,7 @@ impl<'i> Runner<'i> {
                 here = to;
                 jumps += 1;
             }
-            // Jumps in a circle would go on for ever.
+            // Jumps in a circle would never end.
             if jumps > CAUTIOUS {
                 if let Reached::Nothing(at) = self.look_ahead(here, 0, None, 0) {
                     return Err((Reached::Nothing(at), count));
@@ -286,8 +287,8 @@ impl<'i> Runner<'i> {
         Ok(here)
     }
 
-    /// Finds the stride from `here`, which ends with a branch or a jump, through so many branches, or to what depends on more than
-    /// those.
+    /// Finds the stride from `here`, which ends with a branch or a jump, over `count` branches, or to something that
+    /// depends on more than those.
     #[cold]
     fn learn(&mut self, here: NodeId, bits: u32, count: u32) {
         let start = self.strides.begin();
@@ -313,8 +314,8 @@ impl<'i> Runner<'i> {
         self.strides.end(start, here, (bits, count), takes, at);
     }
 
-    /// Runs to where the packet says that an indirect jump went, if it came before at the same place, and was
-    /// [seen](Self::see_leap) then. Returns the node there and its address. Otherwise nothing happens.
+    /// Runs to the target of the indirect jump in a packet, if the same packet was [seen](Self::see_leap) at the same
+    /// place before. Returns the node at the target and its address. Otherwise does nothing.
     #[inline(always)]
     pub fn leap(&mut self, leap: &Leap, offset: u64, sink: &mut impl Sink) -> Option<(NodeId, u64)> {
         let Known::Steps(steps, target, to) = self.leaps.get(leap) else { return None };
@@ -327,8 +328,9 @@ impl<'i> Runner<'i> {
         Some((target, to))
     }
 
-    /// A packet says that execution goes through branches, at most 31 with these outcomes, and on to `to`. If nothing but branches
-    /// and direct jumps is on the way there, and at its end an indirect jump, it can be taken at once the next time.
+    /// Records that a packet leads over at most 31 branches with these outcomes to `to`. If there are only branches
+    /// and direct jumps on the way, and an indirect jump at its end, [`leap`](Self::leap) can take it at once next
+    /// time.
     #[inline(never)]
     pub fn see_leap(&mut self, leap: Leap, (bits, count): (u32, u32), to: u64) {
         match self.leaps.get(&leap) {
@@ -341,18 +343,18 @@ impl<'i> Runner<'i> {
         self.leaps.end(start, leap, to, target);
     }
 
-    /// Packets mean something else from now on.
+    /// Removes all leaps, because packets have another meaning from now on.
     pub fn forget_leaps(&mut self) {
         self.leaps.clear();
     }
 
-    /// The outcomes are below a 1.
+    /// Finds the steps of a leap. The outcomes are the bits below the highest 1 of `code`.
     fn leap_steps(&mut self, leap: &Leap, mut code: u32, address: u64, start: usize) -> Option<NodeId> {
         let goal = Goal { address, inline: true, is_branch: false, returns: Returns::Any };
         let target = self.at(address);
         let node = self.graph.node(target);
         if node.count() == 1 && node.class().conditional {
-            // One of the outcomes is of this branch.
+            // One of the outcomes belongs to this branch.
             return None;
         }
         let mut here = leap.here;
@@ -384,11 +386,12 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// Runs through `count` branches; `taken` says of the branch at an address what became of it. Returns the node after the last
-    /// one.
+    /// Follows `count` branches. `taken` returns the outcome of the branch at an address. Returns the node after the
+    /// last branch.
     ///
     /// # Errors
-    /// What execution came to instead of the next branch; the branch where the sink was [full](Sink::is_full).
+    /// Returns where execution went instead of the next branch, or the branch at which the sink was
+    /// [full](Sink::is_full).
     #[inline(always)]
     pub fn follow_with(
         &mut self,
@@ -429,9 +432,10 @@ impl<'i> Runner<'i> {
         Ok(here)
     }
 
-    /// Runs from `here` on without any branch. The first `skip` bytes of the node do not count for reaching an address;
-    /// `passed` returns were left out before.
-    /// The node that it ends at with an [`Inline`](Reached::Inline) is not told, nor is a [`Branch`](Reached::Branch) or an
+    /// Runs from `here` on without any branch. An address in the first `skip` bytes of the node does not count as
+    /// reached. `passed` returns were inferred before.
+    ///
+    /// The last node is not emitted if the result is [`Inline`](Reached::Inline), [`Branch`](Reached::Branch) or
     /// [`End`](Reached::End).
     #[inline(always)]
     pub fn run(
@@ -469,7 +473,7 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// A return that the trace tells of.
+    /// Handles a return whose target is in the trace.
     #[cold]
     fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
         let calls = self.calls.clone();
@@ -478,7 +482,7 @@ impl<'i> Runner<'i> {
             return Reached::Several(here);
         }
         if let (Returns::Depth { .. }, Some(to)) = (goal.returns, popped) {
-            // It may also have been left out, and a later one be meant.
+            // It may also have been inferred, and the trace may mean a later one.
             let later = self.explore(to, 0, Some(&Goal { inline: true, ..*goal }), 0);
             let is_return = |id| self.rows.get(NodeId::index(id)).is_some_and(|row| row.kind == Kind::Return);
             match later {
@@ -495,7 +499,7 @@ impl<'i> Runner<'i> {
         Reached::Indirect(here)
     }
 
-    /// What a [`run`](Self::run) would come to, without telling any of it; without a goal, what a run to a branch would.
+    /// Returns what [`run`](Self::run) would, without emitting anything. Without a goal, the run ends at a branch.
     pub fn look_ahead(&mut self, here: NodeId, skip: u64, goal: Option<&Goal>, passed: u32) -> Reached {
         let calls = self.calls.clone();
         let reached = self.explore(here, skip, goal, passed);
@@ -508,16 +512,16 @@ impl<'i> Runner<'i> {
         if inline.is_some_and(|goal| self.is_at(here, skip, goal, passed)) {
             return Reached::Inline(here);
         }
-        // Brent's way of finding a circle: compare with a place that is moved on at powers of two. What execution does from
-        // a place on depends on the calls that are open there, but only on those that it returns from; and on how far it is
-        // from the returns, or the depth, of the goal.
+        // Brent's algorithm finds a circle: it compares with a mark that is moved at powers of two. The path from a
+        // place on depends only on the open calls that it returns from, and on the distance from the returns, or the
+        // depth, of the goal.
         let progress = |runner: &Self, passed: u32| match goal.map(|goal| goal.returns) {
             Some(Returns::Passed { count, .. }) => passed.min(count + 1),
             Some(Returns::Depth { .. }) => runner.calls.depth() as u32,
             Some(Returns::Any) | None => 0,
         };
         let (mut mark, mut next_mark) = ((here, progress(self, passed)), 1);
-        // The lowest that calls were since, against the mark.
+        // The lowest height of calls since the mark, relative to it.
         let (mut at_mark, mut least) = (self.calls.height(), 0);
         for step in 1..=MOST_JUMPS {
             let row = self.row(here);
@@ -546,17 +550,17 @@ impl<'i> Runner<'i> {
         Reached::Nothing(here)
     }
 
-    /// Whether `here` ends with a return that the trace may leave out.
+    /// Returns whether `here` ends with a return that may be inferred.
     pub fn is_return(&mut self, here: NodeId) -> bool {
         self.row(here).kind == Kind::Return
     }
 
-    /// Whether it does, and some call is open, known or not.
+    /// Returns whether `here` ends with a return that may be inferred, and some call is open, known or not.
     pub fn is_open_return(&mut self, here: NodeId) -> bool {
         self.is_return(here) && self.calls.depth() > 0
     }
 
-    /// Where the jump at the end of `here` goes, if the trace leaves that out.
+    /// Returns the target of the jump at the end of `here`, if it can be inferred.
     pub fn inferred_target(&mut self, here: NodeId) -> Option<u64> {
         let row = self.row(here);
         let to = match row.kind {
@@ -567,7 +571,7 @@ impl<'i> Runner<'i> {
         Some(self.graph.node(to).start())
     }
 
-    /// Whether the goal lies in this node, beyond its first `skip` bytes.
+    /// Returns whether the goal is in this node, beyond its first `skip` bytes.
     #[inline(always)]
     fn is_at(&self, here: NodeId, skip: u64, goal: &Goal, passed: u32) -> bool {
         let node = self.graph.node(here);
@@ -586,7 +590,7 @@ impl<'i> Runner<'i> {
         fits && self.is_instruction(here, goal.address)
     }
 
-    /// Whether an instruction of this node always makes a trap and never retires.
+    /// Returns whether an instruction of this node always traps and never retires.
     fn traps(&self, here: NodeId) -> bool {
         let node = self.graph.node(here);
         let xlen = match node.isa() {
@@ -601,7 +605,7 @@ impl<'i> Runner<'i> {
         })
     }
 
-    /// Whether an instruction of this node begins at `address`.
+    /// Returns whether an instruction of this node begins at `address`.
     fn is_instruction(&self, here: NodeId, address: u64) -> bool {
         let node = self.graph.node(here);
         let (mut at, mut it) = (node.start(), Default::default());
@@ -614,7 +618,7 @@ impl<'i> Runner<'i> {
         at == address
     }
 
-    /// Whether the return that execution is at leads to the goal.
+    /// Returns whether the return at the current position leads to the goal.
     #[inline(always)]
     fn is_explicit(&self, goal: &Goal, passed: u32) -> bool {
         match goal.returns {
@@ -626,7 +630,7 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// The node after `here`, which ends with anything but a branch.
+    /// Returns the node after `here`, which ends with anything but a branch.
     #[inline(always)]
     fn jump<S: Sink>(
         &mut self,
@@ -635,7 +639,7 @@ impl<'i> Runner<'i> {
         offset: u64,
         sink: &mut S,
     ) -> Result<NodeId, Reached> {
-        // What is nearly always so comes first, and is compared with: a table of jumps is hard to foretell.
+        // The most frequent case comes first, by comparison: a jump table is hard to predict.
         if row.kind == Kind::Jump {
             sink.node(offset, &self.graph, here, true);
             return Ok(row.to[0]);
@@ -675,7 +679,7 @@ impl<'i> Runner<'i> {
         Ok(to)
     }
 
-    /// Counts where a return went that the trace leaves out, for sinks that count by node: others see the next block.
+    /// Counts the target of an inferred return, for sinks that count by node. Others see the next block.
     #[inline(always)]
     fn returned<S: Sink>(&mut self, from: NodeId, to: NodeId) -> NodeId {
         if S::FOLLOWS {
@@ -684,7 +688,7 @@ impl<'i> Runner<'i> {
         to
     }
 
-    /// The row of a node, found out if nobody asked before.
+    /// Returns the row of a node, and determines it at first use.
     #[inline(always)]
     fn row(&mut self, here: NodeId) -> Row {
         match self.rows.get(here.index()) {
@@ -693,7 +697,7 @@ impl<'i> Runner<'i> {
         }
     }
 
-    /// Where a branch goes.
+    /// Returns the node after a branch.
     #[cold]
     fn link(&mut self, here: NodeId, not_taken: bool) -> NodeId {
         let to = if not_taken { self.graph.next(here) } else { self.graph.taken(here) };
@@ -736,7 +740,7 @@ impl<'i> Runner<'i> {
     }
 }
 
-/// Tells nobody.
+/// A sink that discards everything.
 struct Nobody;
 
 impl Sink for Nobody {

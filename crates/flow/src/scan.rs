@@ -1,4 +1,4 @@
-//! From a place in the program to the next instruction that ends a block.
+//! Scans from an address in the program to the next instruction that ends a block.
 
 use tracewright_core::{Block, Class, Flow, Isa, MemorySpace};
 use tracewright_image::{Image, UNKNOWN_TARGET};
@@ -7,15 +7,15 @@ use tracewright_isa::{self as isa, Instruction, ItState, a64, riscv};
 use crate::Instructions;
 use crate::node::{Found, Stop};
 
-/// A scan stops at multiples of this: the rest is another scan's work, done once for all that come by. Otherwise
-/// addresses drawn at random from a large piece of memory without branches would cost its size each.
+/// A scan stops at multiples of this. The rest is another scan, which is shared by all that reach it. Otherwise each
+/// of many random addresses in a large piece of memory without branches would cost a scan of the whole piece.
 const STRIDE: u64 = 0x1000;
 
-/// What became of a scan.
+/// The result of a scan.
 pub(crate) enum Scan {
-    /// It found the end of the block.
+    /// The scan found the end of the block.
     Done(Found),
-    /// It came to a multiple of [`STRIDE`]: so many bytes and instructions from its start.
+    /// The scan reached a multiple of [`STRIDE`], after this many bytes and instructions.
     Boundary { len: u32, count: u32 },
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
             }
         }
         let is_boundary = at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1));
-        // What belongs together is scanned together.
+        // Pairs are not split.
         if is_boundary
             && it == ItState::default()
             && !last.is_some_and(|last| begins_pair(image, space, isa, last))
@@ -69,7 +69,7 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
     }
 }
 
-/// Returns where the jump at the end of `block` goes if the instruction before it tells ([`Flow::Pair`]).
+/// Returns the target of the jump at the end of `block` if the instruction before it contains it ([`Flow::Pair`]).
 #[must_use]
 pub fn pair_target(image: &Image, space: MemorySpace, block: &Block) -> Option<u64> {
     let mut last = [None; 2];
@@ -77,8 +77,8 @@ pub fn pair_target(image: &Image, space: MemorySpace, block: &Block) -> Option<u
     pair(image, space, block.isa, last[0]?, last[1]?).filter(|&target| target != UNKNOWN_TARGET)
 }
 
-/// Where the jump at `at` goes if the instruction at `previous`, just before it, tells (RISC-V); [`UNKNOWN_TARGET`] if either has
-/// a relocation that the file does not decide.
+/// Returns the target of the jump at `at` if the instruction at `previous`, just before it, contains it (RISC-V).
+/// Returns [`UNKNOWN_TARGET`] if either has a relocation that the file does not resolve.
 fn pair(image: &Image, space: MemorySpace, isa: Isa, previous: u64, at: u64) -> Option<u64> {
     let mask = if isa == Isa::Rv32 { u64::from(u32::MAX) } else { u64::MAX };
     let (first, second) = (riscv(image, space, isa, previous)?, riscv(image, space, isa, at)?);
@@ -87,12 +87,12 @@ fn pair(image: &Image, space: MemorySpace, isa: Isa, previous: u64, at: u64) -> 
     Some(if is_unknown { UNKNOWN_TARGET } else { target & mask })
 }
 
-/// Whether the instruction at `at` can be the first of a pair.
+/// Returns whether the instruction at `at` can be the first of a pair.
 fn begins_pair(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> bool {
     riscv(image, space, isa, at).is_some_and(|found| matches!(found.op, riscv::Op::Lui | riscv::Op::Auipc))
 }
 
-/// The instruction at `at` with its operands, if it is one of RISC-V.
+/// Returns the RISC-V instruction at `at` with its operands.
 fn riscv(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> Option<riscv::Instruction> {
     let xlen = match isa {
         Isa::Rv32 => riscv::Xlen::Rv32,
@@ -104,9 +104,9 @@ fn riscv(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> Option<riscv::
     Some(riscv::decode(xlen, u32::from_le_bytes(bytes)))
 }
 
-/// How many A64 instructions from `bytes[0]` on, which lies at `at`, cannot end a block, up to the next multiple of
-/// [`STRIDE`], and whether an instruction comes after them at all: UDF is permanently undefined, and what memory
-/// without code is most often full of. Nothing runs past it.
+/// Returns how many A64 instructions from `bytes[0]` on, which is at `at`, cannot end a block, up to the next
+/// multiple of [`STRIDE`], and whether an instruction follows. UDF does not count as one: it is permanently
+/// undefined, and memory without code is most often full of it. Nothing runs past it.
 fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
     let len = (STRIDE - at % STRIDE).min(bytes.len() as u64) as usize;
     for (i, word) in bytes[..len].chunks_exact(4).enumerate() {
@@ -121,8 +121,8 @@ fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
     (len as u32 / 4, true)
 }
 
-/// The instruction at `at`, even where it straddles two regions. A direct branch that only a loader knew the target of goes to
-/// [`UNKNOWN_TARGET`].
+/// Returns the instruction at `at`, even if it straddles two regions. A direct branch whose target only a loader knew
+/// goes to [`UNKNOWN_TARGET`].
 pub(crate) fn instruction(
     image: &Image,
     space: MemorySpace,

@@ -2,48 +2,51 @@ use tracewright_core::{Block, Element};
 
 use crate::{Branches, End, Graph, NodeId};
 
-/// What takes a decoder's elements. Each comes with the stream position of the packet that told it.
+/// A consumer of a decoder's elements. Each element comes with the stream position of its packet.
 ///
-/// A closure over elements is one. A sink that only counts can do so by node, without any block being made.
+/// A closure over elements is a sink. A sink that only counts can do so by graph node, without blocks being
+/// constructed.
 pub trait Sink {
-    /// Anything; blocks too unless they are taken otherwise.
+    /// Accepts any element, including blocks unless [`block`](Self::block) or [`node`](Self::node) accept them.
     fn element(&mut self, offset: u64, element: &Element);
 
-    /// A block.
+    /// Accepts a block.
     #[inline]
     fn block(&mut self, offset: u64, block: &Block) {
         self.element(offset, &Element::Block(*block));
     }
 
-    /// A block, as a node of the graph, and whether its last instruction was taken.
+    /// Accepts a block as a node of the graph, and whether its last instruction was taken.
     #[inline(always)]
     fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
         let node = graph.node(id);
         self.block(offset, &node.block(node.ended(taken)));
     }
 
-    /// Whether it counts by node, or passes nodes on to a sink that does: [`follow`](Self::follow) may do something then, and the graph
-    /// counts where returns went that the trace leaves out.
+    /// Whether the sink counts by node, or passes nodes on to a sink that does. Then [`follow`](Self::follow) may do
+    /// something, and the graph counts the targets of returns that the trace omits.
     const FOLLOWS: bool = false;
 
-    /// Several branches from node `start` on at once, if it has seen them before and can count them so; returns where they
-    /// lead. `code` stands for them: what it means is the decoder's affair.
+    /// Counts several branches from node `start` on at once, if the sink has learnt them before. Returns where they
+    /// lead. `code` identifies the branches, and has a meaning only for the decoder.
     #[inline(always)]
     fn follow(&mut self, _start: NodeId, _code: u32) -> Option<End> {
         None
     }
 
-    /// Branches that were just told one by one lead from `start` to `end`; `code` will stand for them.
+    /// Learns that the branches that were just passed one by one lead from `start` to `end`. `code` will identify
+    /// them.
     #[inline(always)]
     fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
 
-    /// Returns whether it takes nothing more. A packet may tell of billions of branches: following them stops early then.
+    /// Returns whether the sink accepts nothing more. A packet may stand for billions of branches: following them
+    /// then stops early.
     #[inline(always)]
     fn is_full(&self) -> bool {
         false
     }
 
-    /// The graph is about to be emptied: the numbers of its nodes lose their meaning.
+    /// Prepares for the graph being emptied: the numbers of its nodes lose their meaning.
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }
 

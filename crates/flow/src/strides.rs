@@ -1,27 +1,28 @@
 use crate::NodeId;
 
-/// A few branches at once: from a node, and by what became of the next branches, which blocks were executed and where that led.
+/// A table of strides: from a node and the outcomes of the next few branches to the blocks that were executed and the
+/// node after them.
 ///
-/// A table with a slot for each mix of outcomes, for each node that a stride began at. When there is no room, all is
-/// forgotten.
+/// For each node at which a stride began, there is a slot for each combination of outcomes. If there is no room, all
+/// strides are removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strides {
-    /// By node: where its slots begin. [`NO_SLOTS`]: nowhere yet.
+    /// Index of the first slot of each node, or [`NO_SLOTS`].
     first: Vec<u32>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
 }
 
-/// Where a stride leads.
+/// The result of a stride.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Its steps.
+    /// Index of its first step.
     start: u32,
-    /// How many; 0: it is not known.
+    /// Number of steps, or 0 if the stride is not known.
     pub len: u16,
-    /// How many branches it takes: as many as were asked for, or fewer where something comes in between.
+    /// Number of branches: as many as requested, or fewer if something else comes in between.
     pub takes: u16,
-    /// The node after them.
+    /// Node after the stride.
     pub end: NodeId,
 }
 
@@ -32,22 +33,22 @@ pub(crate) struct Step {
     pub taken: bool,
 }
 
-/// The most branches of a stride.
+/// Maximum number of branches of a stride.
 pub(crate) const MOST: u32 = 5;
 
 const NO_SLOTS: u32 = u32::MAX;
 const EMPTY: Slot = Slot { start: 0, len: 0, takes: 0, end: NodeId::NONE };
-/// Slots of a node: outcomes are bits below a 1.
+/// Number of slots of a node: outcomes are the bits below the highest 1 of the index.
 const SLOTS: usize = 2 << MOST;
-/// No more than so many slots are kept: 6 MB.
+/// Maximum number of slots: 6 MB.
 const MOST_SLOTS: usize = 1 << 19;
-/// Nor more steps: 8 MB.
+/// Maximum number of steps: 8 MB.
 const MOST_STEPS: usize = 1 << 20;
-/// A stride with more steps is not worth it.
+/// Maximum number of steps of a stride.
 const LONG: usize = 64;
 
 impl Strides {
-    /// The stride from `here` with `count` outcomes, the lowest bits of `bits`, if it is known.
+    /// Returns the stride from `here` with `count` outcomes, the lowest bits of `bits`, if it is known.
     #[inline(always)]
     pub fn get(&self, here: NodeId, bits: u32, count: u32) -> Option<(&[Step], Slot)> {
         let code = bits & ((1 << count) - 1) | 1 << count;
@@ -57,7 +58,7 @@ impl Strides {
         (slot.len > 0).then_some((steps, slot))
     }
 
-    /// Begins to learn a stride: its steps follow, and then [`end`](Self::end).
+    /// Begins a new stride. Its steps follow, and then [`end`](Self::end).
     pub fn begin(&mut self) -> usize {
         if self.slots.len() > MOST_SLOTS || self.steps.len() > MOST_STEPS {
             self.clear();
@@ -65,13 +66,13 @@ impl Strides {
         self.steps.len()
     }
 
-    /// Adds a step; `false`: there are too many.
+    /// Adds a step. Returns `false` if there are too many.
     pub fn step(&mut self, start: usize, step: Step) -> bool {
         self.steps.push(step);
         self.steps.len() - start <= LONG
     }
 
-    /// The stride from `here` with these outcomes took so many of them, and led to `end`.
+    /// Ends the stride from `here` with these outcomes, of which it used `takes`, at `end`.
     pub fn end(&mut self, start: usize, here: NodeId, (bits, count): (u32, u32), takes: u32, end: NodeId) {
         if self.first.len() <= here.index() {
             self.first.resize(here.index() + 1, NO_SLOTS);
@@ -87,7 +88,7 @@ impl Strides {
             Slot { start: start as u32, len, takes: takes as u16, end };
     }
 
-    /// Forgets all.
+    /// Removes all strides.
     pub fn clear(&mut self) {
         self.first.clear();
         self.slots.clear();

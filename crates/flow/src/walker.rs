@@ -5,30 +5,30 @@ use tracewright_isa::ItState;
 use crate::scan::instruction;
 use crate::{Branches, End, Graph, Node, NodeId, ReturnStack, Stop};
 
-/// The most not-taken branches that one source address may stand for. More is damage.
+/// Maximum number of not-taken branches that one source address may stand for. More are damage.
 const MOST_NOT_TAKEN: usize = 1 << 12;
 
-/// When there are more nodes than this, they are forgotten and found anew: bounds the memory of a walk through a
-/// program of any size (to 30 MB or so).
+/// Maximum number of nodes, after which the graph is emptied. This bounds the memory for a program of any size (to
+/// about 30 MB).
 const MAX_NODES: usize = 1 << 18;
 
-/// Where execution is, and where it goes from there.
+/// The current position of execution in a program.
 ///
-/// Protocol decoders drive it: they say where execution is ([`set_address`](Self::set_address)), whether the branch at
-/// the end of this block was taken ([`branch`](Self::branch)), or how far execution ran ([`run_to`](Self::run_to)).
-/// It tells the blocks that ran.
+/// A protocol decoder calls the walker: it sets the address ([`set_address`](Self::set_address)), gives the outcome
+/// of the branch at the end of the current block ([`branch`](Self::branch)), or the address up to which execution ran
+/// ([`run_to`](Self::run_to)). The walker reports the blocks that ran to a [`Trail`].
 #[derive(Clone, Debug)]
 pub struct Walker<'i> {
     graph: Graph<'i>,
-    /// For each node, where execution goes if the instruction at its end is not taken, and if it is: what can be followed
-    /// without a further thought. All else is [`NodeId::NONE`].
+    /// For each node, the next node if its last instruction is not taken, and if it is, as far as it can be followed
+    /// without further checks. All others are [`NodeId::NONE`].
     links: Vec<[NodeId; 2]>,
     space: MemorySpace,
-    /// The node where execution is.
+    /// Node where execution is.
     here: NodeId,
-    /// Where execution is, if that node has not been looked up.
+    /// Address where execution is, if its node has not been looked up.
     address: Option<(u64, Isa)>,
-    /// The node with the indirect branch that was taken last.
+    /// Node with the indirect branch that was taken last.
     from: NodeId,
     returns: ReturnStack,
     rules: Rules,
@@ -37,68 +37,68 @@ pub struct Walker<'i> {
     may_push: bool,
 }
 
-/// What a walker tells.
+/// A consumer of what a walker reports.
 pub trait Trail {
-    /// A node was passed; its last instruction was taken or not.
+    /// Accepts a node that was passed, and whether its last instruction was taken.
     fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool);
-    /// Part of a node was passed.
+    /// Accepts a part of a node that was passed.
     fn block(&mut self, block: &Block);
-    /// Several branches at once; see [`Sink::follow`](crate::Sink::follow).
+    /// Counts several branches at once. See [`Sink::follow`](crate::Sink::follow).
     #[inline(always)]
     fn follow(&mut self, _start: NodeId, _code: u32) -> Option<End> {
         None
     }
-    /// See [`Sink::learn`](crate::Sink::learn).
+    /// Learns a path. See [`Sink::learn`](crate::Sink::learn).
     #[inline(always)]
     fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
-    /// The graph is about to be emptied.
+    /// Prepares for the graph being emptied.
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }
 
-/// The state of a [`Walker`]: two that are equal walk the same ways.
+/// The state of a [`Walker`]. Walkers in equal states walk the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     address: Option<(u64, Isa)>,
     space: MemorySpace,
-    /// Return addresses, the newest first.
+    /// Return addresses, newest first.
     returns: Vec<(u64, Isa, MemorySpace)>,
     return_pending: bool,
     may_push: bool,
 }
 
-/// What a trace unit does.
+/// The behaviour of a trace unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Whether it tells of instructions that wait for an event or interrupt.
+    /// Whether the trace unit traces instructions that wait for an event or interrupt.
     pub waits_are_traced: bool,
-    /// Whether it leaves out the addresses of returns that a stack of calls predicts.
+    /// Whether the trace unit omits the addresses of returns that a stack of calls predicts.
     pub return_stack: bool,
-    /// Whether to go on where the program cannot be the one that ran: a branch without a condition that was not taken,
-    /// code that is none.
+    /// Whether to continue if the trace and the program contradict each other: an unconditional branch that was not
+    /// taken, or bytes that are not code.
     pub trust_program: bool,
 }
 
-/// Why the walk cannot go on. Where execution is, is not known then.
+/// The reason why a walk cannot continue. The current address is then unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// No image knows the code at this address.
+    /// No image has the code at this address.
     NoCode(u64),
     /// There is no branch within reach of this address.
     Endless(u64),
-    /// The branch at this address has no condition, and yet it was not taken.
+    /// The branch at this address is unconditional, but was not taken.
     NotTaken(u64),
-    /// Execution did not come to where it should from this address without a branch.
+    /// Execution from this address did not reach the expected address without a branch.
     Missed(u64),
-    /// What lies at this address is no instruction.
+    /// There is no valid instruction at this address.
     NotCode(u64),
-    /// The trace does not say where the branch at this address went.
+    /// The trace does not have the target of the branch at this address.
     NoTarget(u64),
-    /// A return, and no call on the stack.
+    /// There is a return, but no call on the stack.
     NoCall,
 }
 
 impl<'i> Walker<'i> {
-    /// A walker through the program, who does not know where execution is.
+    /// Creates a walker through a program, at an unknown address.
     pub fn new(image: &'i Image, rules: Rules) -> Self {
         Self {
             graph: Graph::new(image, rules.trust_program),
@@ -114,37 +114,37 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// The blocks found so far.
+    /// Returns the blocks found so far.
     pub fn graph(&self) -> &Graph<'i> {
         &self.graph
     }
 
-    /// The same, for who counts ([`Counts::absorb`](crate::Counts::absorb)).
+    /// Returns the graph, for sinks that count by node ([`Counts::absorb`](crate::Counts::absorb)).
     pub fn graph_mut(&mut self) -> &mut Graph<'i> {
         &mut self.graph
     }
 
-    /// The rules it walks by.
+    /// Returns the rules.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// The memory space code is read from.
+    /// Returns the memory space of the code.
     pub fn space(&self) -> MemorySpace {
         self.space
     }
 
-    /// From now on code is read from `space`.
+    /// Sets the memory space of the code from now on.
     pub fn set_space(&mut self, space: MemorySpace) {
         if space != self.space {
-            // The code here may be other code now.
+            // The code here may be different now.
             self.address = self.address();
             self.here = NodeId::NONE;
             self.space = space;
         }
     }
 
-    /// Execution is at `address`.
+    /// Sets the address where execution is.
     #[inline(always)]
     pub fn set_address(&mut self, address: u64, isa: Isa) {
         self.address = Some((address, isa));
@@ -153,7 +153,7 @@ impl<'i> Walker<'i> {
         self.may_push = true;
     }
 
-    /// The instruction set here is `isa`.
+    /// Sets the instruction set at the current address.
     pub fn set_isa(&mut self, isa: Isa) {
         if let Some((address, _)) = self.address() {
             self.address = Some((address, isa));
@@ -161,7 +161,7 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Where execution is, is not known.
+    /// Makes the current address unknown.
     pub fn lose(&mut self) {
         self.address = None;
         self.here = NodeId::NONE;
@@ -169,12 +169,12 @@ impl<'i> Walker<'i> {
         self.return_pending = false;
     }
 
-    /// Whatever comes next is not where the last branch went.
+    /// Reports that the next address is not the target of the last branch.
     pub fn divert(&mut self) {
         self.from = NodeId::NONE;
     }
 
-    /// Where execution is, if that is known.
+    /// Returns the current address, if it is known.
     pub fn address(&self) -> Option<(u64, Isa)> {
         if self.here.is_some() {
             let node = self.graph.node(self.here);
@@ -183,7 +183,7 @@ impl<'i> Walker<'i> {
         self.address
     }
 
-    /// All that decides where it goes.
+    /// Returns the state that determines how the walk continues.
     pub fn snapshot(&self) -> Snapshot {
         let returns = self.returns.iter().map(|caller| self.graph.node(caller));
         Snapshot {
@@ -195,15 +195,15 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Nothing is known: neither where execution is nor where it came from.
+    /// Makes the current address and the way to it unknown.
     pub fn restart(&mut self) {
         self.lose();
         self.returns.flush();
         self.may_push = true;
     }
 
-    /// Forgets the calls on the return stack, and makes none of the calls before the next address one to return to. A
-    /// return that the stack predicted before is still one, unless the next address says otherwise.
+    /// Removes the calls on the return stack. Calls before the next address are not added either. A return that the
+    /// stack predicted before remains, unless the next address contradicts it.
     pub fn flush_returns(&mut self) {
         if self.return_pending
             && let Some(caller) = self.returns.iter().next()
@@ -216,11 +216,10 @@ impl<'i> Walker<'i> {
         self.may_push = false;
     }
 
-    /// Takes the address of a return that the trace left out from the return stack. Does nothing if there was no
-    /// such return.
+    /// Resolves a return that the trace omitted with the return stack. Does nothing if there was no such return.
     ///
     /// # Errors
-    /// [`Stuck::NoCall`] if there is none.
+    /// [`Stuck::NoCall`] if the stack is empty.
     #[inline(always)]
     pub fn resolve_return(&mut self) -> Result<(), Stuck> {
         if !self.return_pending {
@@ -236,10 +235,10 @@ impl<'i> Walker<'i> {
         Ok(())
     }
 
-    /// Follows branches that `told` has seen before, all at once; `code` stands for them.
+    /// Follows branches that `told` has learnt before, all at once. `code` identifies them.
     ///
     /// # Errors
-    /// The node they start from, if `told` does not know where they lead from there.
+    /// Returns the node where they start, if `told` does not know where they lead from there.
     #[inline(always)]
     pub fn follow(&mut self, code: u32, told: &mut impl Trail) -> Result<(), NodeId> {
         if self.address.is_some() {
@@ -251,7 +250,8 @@ impl<'i> Walker<'i> {
         Ok(())
     }
 
-    /// From now on, `code` stands for these branches, which were straight and led from `start` to where execution is now.
+    /// Lets `told` learn that the branches identified by `code`, which were straight, lead from `start` to the
+    /// current node.
     pub fn learn(&self, start: NodeId, code: u32, branches: Branches, told: &mut impl Trail) {
         let end = if self.here.is_some() { End::at(self.here) } else { End::after(self.from) };
         if let (Some(end), true) = (end, start.is_some()) {
@@ -259,13 +259,13 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Runs to the next `count` instructions that the trace tells of, each of which is taken or not: the bits of `taken`, the
-    /// lowest first. Does nothing while it is not known where execution is. Returns whether they were straight: from this
-    /// node, they lead there every time.
+    /// Runs over the next `count` traced instructions, each of which is taken or not: the bits of `taken`, lowest
+    /// first. Does nothing if the current address is not known. Returns whether they were straight: from this node,
+    /// they always lead to the same place.
     ///
     /// # Errors
-    /// When the program does not allow it; what certainly ran before was told. The second value is how many of the bits
-    /// were used, the one that failed among them.
+    /// If the program does not allow it. What certainly ran before was reported. The second value is the number of
+    /// bits used, including the one that failed.
     #[inline(always)]
     pub fn branches(&mut self, taken: u32, count: u32, told: &mut impl Trail) -> Result<bool, (Stuck, u32)> {
         if self.address.is_some() {
@@ -275,7 +275,7 @@ impl<'i> Walker<'i> {
         let mut straight = true;
         let mut i = 0;
         loop {
-            // What can be followed without a thought. Where execution is not known, `here` is beyond all nodes.
+            // Nodes that can be followed without checks. If the address is not known, `here` is beyond all nodes.
             let links = &self.links[..];
             let mut link = NodeId::NONE;
             while i < count {
@@ -296,7 +296,7 @@ impl<'i> Walker<'i> {
                 told.node(&self.graph, here, true);
                 self.from = here;
                 here = NodeId::NONE;
-                // More branches after it would need an address first.
+                // More branches would need an address first.
                 straight &= i + 1 == count;
             } else {
                 straight = false;
@@ -310,11 +310,11 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Runs to the next instruction that the trace tells of, which is taken or not. Does nothing if it is not known where
-    /// execution is.
+    /// Runs over the next traced instruction, which is taken or not. Does nothing if the current address is not
+    /// known.
     ///
     /// # Errors
-    /// When the program does not allow it; what certainly ran before was told.
+    /// If the program does not allow it. What certainly ran before was reported.
     #[inline(never)]
     pub fn branch(&mut self, taken: bool, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
@@ -375,7 +375,7 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// From now on, `to` follows `from` without a further thought.
+    /// Records that `to` follows `from` without further checks.
     fn link(&mut self, from: NodeId, bit: usize, to: NodeId) {
         if self.links.len() < self.graph.len() {
             self.links.resize(self.graph.len(), [NodeId::NONE; 2]);
@@ -383,10 +383,11 @@ impl<'i> Walker<'i> {
         self.links[from.index()][bit] = to;
     }
 
-    /// Runs to `address`, without any branch on the way. Does nothing if it is not known where execution is.
+    /// Runs to `address`, without any branch on the way. Does nothing if the current address is not known.
     ///
     /// # Errors
-    /// When the program does not allow it; what certainly ran before was told: nothing if there is a branch on the way.
+    /// If the program does not allow it. What certainly ran before was reported: nothing if there is a branch on the
+    /// way.
     pub fn run_to(&mut self, address: u64, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
         if self.here(told).is_some()
@@ -419,8 +420,8 @@ impl<'i> Walker<'i> {
                 return Ok(());
             }
             match node.class().flow {
-                // An exception comes after a barrier or a wait like after any other instruction. After a branch
-                // the trace would have told what became of it.
+                // An exception may follow a barrier or a wait like any other instruction. After a branch, the trace
+                // would have its outcome.
                 Flow::Isb | Flow::Wait | Flow::TransactionStart => {
                     told.node(&self.graph, self.here, true);
                     self.here = self.graph.next(self.here);
@@ -430,11 +431,11 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Checks that the code from here on, through branches that are not taken, has a block that ends with the instruction at `last`,
-    /// and that a trace tells of that instruction. Tells nothing but where execution is.
+    /// Checks that the code from here on, over branches that are not taken, has a block that ends with the
+    /// instruction at `last`, and that this instruction is traced. Reports nothing.
     ///
     /// # Errors
-    /// When it has none; then it is not known any more where execution is.
+    /// If there is no such block. The current address is then unknown.
     pub fn leads_to(&mut self, last: u64, told: &mut impl Trail) -> Result<(), Stuck> {
         if self.here(told).is_none() {
             return Ok(());
@@ -469,7 +470,7 @@ impl<'i> Walker<'i> {
         Err(stuck)
     }
 
-    /// The node with a branch that lies between here and `address`, if there is one: its start.
+    /// Returns the start of the node with a branch between here and `address`, if there is one.
     fn branch_before(&mut self, address: u64) -> Option<u64> {
         let mut here = self.here;
         loop {
@@ -486,7 +487,7 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Fails, once, if a branch was taken and the trace did not say where to.
+    /// Fails, once, if a branch was taken and the trace does not have its target.
     ///
     /// # Errors
     /// [`Stuck::NoTarget`].
@@ -500,12 +501,12 @@ impl<'i> Walker<'i> {
         Err(Stuck::NoTarget(branch))
     }
 
-    /// The node where execution is.
+    /// Returns the node where execution is.
     pub fn here(&mut self, told: &mut impl Trail) -> Option<&Node> {
         (self.here.is_some() || self.look_up(told)).then(|| self.graph.node(self.here))
     }
 
-    /// The first `count` instructions of the node where execution is, or all of them if there are not so many.
+    /// Returns the first `count` instructions of the current node, or all of them if there are fewer.
     pub fn first(&mut self, count: u32, told: &mut impl Trail) -> Option<Block> {
         let node = *self.here(told)?;
         if count >= node.count() {
@@ -539,7 +540,7 @@ impl<'i> Walker<'i> {
         true
     }
 
-    /// Starts the graph anew.
+    /// Empties the graph.
     #[cold]
     fn forget_nodes(&mut self) {
         let callers: Vec<_> = self.returns.iter().map(|caller| *self.graph.node(caller)).collect();
@@ -553,7 +554,7 @@ impl<'i> Walker<'i> {
         }
     }
 
-    /// Some trace units say "not taken" of a branch to the next instruction.
+    /// Accepts a not-taken branch to the next instruction, since some trace units report "not taken" there.
     #[cold]
     fn check_fall_through(&mut self) -> Result<(), Stuck> {
         let node = self.graph.node(self.here);
@@ -565,7 +566,7 @@ impl<'i> Walker<'i> {
         Err(Stuck::NotTaken(address))
     }
 
-    /// The part of `node` before `address`, if an instruction begins there.
+    /// Returns the part of `node` before `address`, if an instruction begins there.
     fn cut(&self, node: &Node, address: u64) -> Option<Block> {
         let (mut at, mut count, mut last_len) = (node.start(), 0, 0);
         if node.isa().shortest() == 2 {
@@ -593,7 +594,7 @@ impl<'i> Walker<'i> {
     fn stuck(&mut self, told: &mut impl Trail) -> Result<(), Stuck> {
         let node = self.graph.node(self.here);
         let (start, end, stop) = (node.start(), node.end(), node.stop());
-        // What leads to what is no code was none either.
+        // If code leads to bytes that are not code, it was not code either.
         if node.count() > 0 && stop == Stop::NoCode {
             told.block(&node.block(Ended::Cut));
         }

@@ -1,5 +1,5 @@
-//! Bytes to frames, one byte at a time. This half of the work knows the syncs; what is in a frame is the
-//! concern of [`block`](crate::block).
+//! Assembly of bytes into frames, one byte at a time. This module handles the syncs; [`block`](crate::block) handles
+//! the contents of frames.
 
 use crate::fsync::{FSYNC, FsyncFinder, HSYNC};
 use crate::partial::Partial;
@@ -9,11 +9,11 @@ use crate::{Format, Lost, LostReason};
 #[derive(Clone, Debug)]
 pub(crate) struct Assembler {
     format: Format,
-    /// The frame at hand.
+    /// The current, incomplete frame.
     frame: Partial,
-    /// Memory-aligned frames: the FSYNCs just before the frame at hand.
+    /// Memory-aligned frames: the FSYNCs just before the current frame.
     barrier: Option<Barrier>,
-    /// Formats with syncs: why and since when the next FSYNC is being searched.
+    /// Formats with syncs: why and since when the next FSYNC is searched for.
     search: Option<Loss>,
     finder: FsyncFinder,
     /// Formats with syncs: the first byte of a pair, and its offset.
@@ -22,14 +22,14 @@ pub(crate) struct Assembler {
     half_fsync: Option<u64>,
 }
 
-/// What a byte led to.
+/// The result of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing yet.
     More,
-    /// A frame is complete, and has to be [taken](Assembler::frame) before the next byte.
+    /// A frame is complete. [Take](Assembler::frame) it before the next byte.
     Frame,
-    /// These bytes were lost, and with them the knowledge of the current source.
+    /// Bytes were lost, and the current source is unknown.
     Lost(Lost),
     /// A barrier, which began at this offset, has ended.
     Reset(u64),
@@ -51,7 +51,7 @@ struct Loss {
 }
 
 impl Assembler {
-    /// For a stream that begins at `offset`.
+    /// Creates an assembler for a stream that begins at `offset`.
     pub(crate) fn new(format: Format, offset: u64) -> Self {
         let search = Loss { from: offset, reason: LostReason::NoSync };
         Self {
@@ -65,19 +65,19 @@ impl Assembler {
         }
     }
 
-    /// True if the next byte begins a frame or a sync and nothing is pending. Only then may frames and FSYNCs
-    /// bypass [`push`](Self::push), if [`passed`](Self::passed) is told.
+    /// Returns whether the next byte begins a frame or a sync and nothing is pending. Only then may frames and FSYNCs
+    /// bypass [`push`](Self::push), and [`passed`](Self::passed) must be called.
     pub(crate) fn between_frames(&self) -> bool {
         self.start().is_none() && self.search.is_none() && self.barrier.is_none()
     }
 
-    /// Frames or FSYNCs went by, and this was their last byte.
+    /// Reports that frames or FSYNCs bypassed the assembler, with their last byte.
     pub(crate) fn passed(&mut self, byte: u8, offset: u64) {
         self.finder.clear();
         self.finder.push(byte, offset);
     }
 
-    /// Takes the byte at `offset`.
+    /// Accepts the byte at `offset`.
     pub(crate) fn push(&mut self, byte: u8, offset: u64) -> Step {
         match self.format {
             Format::Aligned => self.push_aligned(byte, offset),
@@ -85,12 +85,12 @@ impl Assembler {
         }
     }
 
-    /// The complete frame.
+    /// Returns the complete frame.
     pub(crate) fn frame(&mut self) -> &mut Partial {
         &mut self.frame
     }
 
-    /// Ends the stream at `end`; to be repeated until there is nothing [more](Step::More).
+    /// Ends the stream at `end`. Repeat until the result is [`More`](Step::More).
     pub(crate) fn finish(&mut self, end: u64) -> Step {
         if let Some(barrier) = self.barrier.take() {
             return barrier.step();
@@ -101,7 +101,7 @@ impl Assembler {
         lost.map_or(Step::More, Step::Lost)
     }
 
-    /// Where the frame or sync at hand begins.
+    /// Returns where the current frame or sync begins.
     fn start(&self) -> Option<u64> {
         self.frame.offset().or(self.half_fsync).or(self.first.map(|(_, offset)| offset))
     }
@@ -135,8 +135,7 @@ impl Assembler {
             if let Some(step) = self.push_pair(byte, offset) {
                 return step;
             }
-            // This is no frame. Search the next FSYNC; this very byte may complete one that is at an odd
-            // position.
+            // This is not a frame. Search for the next FSYNC. This very byte may complete one at an odd position.
             self.search = Some(Loss { from: start, reason: LostReason::ReservedId });
             self.frame.clear();
             self.half_fsync = None;
@@ -148,8 +147,8 @@ impl Assembler {
         }
     }
 
-    /// Takes a byte of a stream in sync; `None` if it fits neither a frame nor a sync. Both consist of pairs
-    /// of bytes, and a pair that begins with FF is never part of a frame.
+    /// Accepts a byte of a stream in sync. Returns `None` if it fits neither a frame nor a sync. Both consist of
+    /// pairs of bytes, and a pair that begins with FF is never part of a frame.
     fn push_pair(&mut self, byte: u8, offset: u64) -> Option<Step> {
         let Some((first, first_offset)) = self.first.take() else {
             if self.half_fsync.is_some() && byte != 0xff {
@@ -179,9 +178,9 @@ impl Assembler {
 }
 
 impl Barrier {
-    /// What the barrier means, now that it has ended.
+    /// Returns what the barrier means, now that it has ended.
     fn step(self) -> Step {
-        // Whole frames of FSYNCs.
+        // The FSYNCs fill whole frames.
         if self.fsyncs.is_multiple_of(4) {
             return Step::Reset(self.offset);
         }
@@ -190,8 +189,8 @@ impl Barrier {
 }
 
 impl Loss {
-    /// The loss, now that it has ended. The FSYNC that ends it may have begun before it, at an odd position:
-    /// then the frame before took the FSYNC's first byte for its own last one.
+    /// Returns the loss, now that it has ended at `end`. The FSYNC that ends it may have begun before it, at an odd
+    /// position: then the frame before took the FSYNC's first byte for its own last one.
     fn until(self, end: u64) -> Lost {
         Lost { offset: self.from, len: end.saturating_sub(self.from), reason: self.reason }
     }

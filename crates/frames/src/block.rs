@@ -1,9 +1,9 @@
-//! The inner loop: a block of whole frames, neighbours in the file, to segments of one source each.
+//! The inner loop: splits a block of whole frames, adjacent in the file, into segments of one source each.
 //!
-//! Done in two passes. The first puts the auxiliary bits back into the even bytes and lays the frames' lanes
-//! end to end, without asking what they hold; it only notes which frames have ID bytes. The second visits
-//! just those frames, and cuts the lanes into segments at the ID bytes. Frames without ID bytes, the most,
-//! cost a handful of word operations and no branch that depends on the data.
+//! There are two passes. The first restores the auxiliary bits of the even bytes and lays the lanes of the frames end
+//! to end, whatever they hold. It only notes which frames have ID bytes. The second pass visits just those frames,
+//! and cuts the lanes into segments at the ID bytes. Most frames have no ID bytes: they cost a handful of word
+//! operations and no branch that depends on the data.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ const LANES: usize = 15;
 /// Bit 0 of the even bytes in half a frame: set in an ID byte, moved to the auxiliary byte in a data byte.
 const EVEN_BIT0: u64 = 0x0001_0001_0001_0001;
 
-/// The auxiliary bits at the places where they belong, in the first and the second half of a frame.
+/// The auxiliary bits at their places, in the first and the second half of a frame.
 static AUXILIARY: [[u64; 2]; 256] = {
     let mut table = [[0; 2]; 256];
     let mut aux = 0;
@@ -31,7 +31,7 @@ static AUXILIARY: [[u64; 2]; 256] = {
 
 /// Lanes of one source that no ID byte interrupts.
 pub(crate) struct Segment<'a> {
-    /// The source; `None` if no ID was seen yet.
+    /// Source, or `None` if there was no ID yet.
     pub(crate) source: Option<TraceId>,
     /// File offset of the first byte.
     pub(crate) offset: u64,
@@ -39,21 +39,20 @@ pub(crate) struct Segment<'a> {
     pub(crate) lane: u8,
     /// See [`Run::slip`](crate::Run::slip).
     pub(crate) slip: u32,
-    /// The bytes, restored; may be empty.
+    /// Restored bytes. May be empty.
     pub(crate) bytes: &'a [u8],
 }
 
-/// Room for a block of frames, unpacked.
+/// A buffer for a block of unpacked frames.
 #[derive(Clone)]
 pub(crate) struct Block {
-    /// The lanes, ID bytes included; one more than needed because frames are written with their auxiliary
-    /// byte.
+    /// The lanes, ID bytes included. One more than needed, since frames are written with their auxiliary byte.
     lanes: [u8; FRAMES * LANES + 1],
-    /// The numbers of the frames that have ID bytes.
+    /// Numbers of the frames that have ID bytes.
     marks: [u16; FRAMES],
 }
 
-/// How much of a block is filled.
+/// The filled part of a block.
 #[derive(Clone, Copy, Default)]
 struct Filled {
     frames: usize,
@@ -61,17 +60,17 @@ struct Filled {
 }
 
 impl Block {
-    /// An empty block.
+    /// Creates an empty block.
     pub(crate) const fn new() -> Self {
         Self { lanes: [0; FRAMES * LANES + 1], marks: [0; FRAMES] }
     }
 
-    /// Gives the segments of the first frames to `emit`, in order. Stops when the block is full, and before a
-    /// frame with FF at an even position: that is a sync, or no frame at all. Returns how many frames were
-    /// done.
+    /// Passes the segments of the first frames to `emit`, in order. Stops when the block is full, and before a frame
+    /// with FF at an even position, which is a sync or not a frame at all. Returns the number of frames that were
+    /// split.
     ///
-    /// `offset` is the file offset of the first frame. `source` is the source before it, and becomes the one
-    /// after the last frame done.
+    /// `offset` is the file offset of the first frame. `source` is the source before it, and is updated to that after
+    /// the last frame split.
     pub(crate) fn split(
         &mut self,
         frames: &[[u8; 16]],
@@ -101,7 +100,7 @@ impl Block {
         filled
     }
 
-    /// Unpacks all of these frames, or none. A few at a time go faster, and the checks are made once for all.
+    /// Unpacks all of these frames, or none. A few at a time are faster, since the checks are made once for all.
     fn append<const N: usize>(&mut self, frames: &[[u8; 16]; N], filled: &mut Filled) -> bool {
         let frames = frames.map(halves);
         let ff = frames.iter().flatten().fold(0, |ff, half| ff | even_ff(*half));
@@ -116,7 +115,7 @@ impl Block {
             let lanes = &mut lanes[number * LANES..][..16];
             lanes[..8].copy_from_slice(&(low | aux[0]).to_le_bytes());
             lanes[8..].copy_from_slice(&(high | aux[1]).to_le_bytes());
-            // Noted always, and kept if there is an ID byte: no branch to mispredict.
+            // Written always, but kept only if there is an ID byte: no branch to mispredict.
             if let Some(mark) = marks.get_mut(marked) {
                 *mark = (filled.frames + number) as u16;
             }
@@ -135,8 +134,7 @@ impl Block {
         source: &mut Option<TraceId>,
         mut emit: impl FnMut(&Segment<'_>),
     ) {
-        // The segment at hand: its source is `source`, it begins at this lane and place, and ends at the next
-        // ID byte.
+        // The current segment has source `source`, begins at this lane and place, and ends at the next ID byte.
         let mut start = 0;
         let mut place = Place { offset, lane: 0, slip: 0 };
         for &number in &self.marks[..filled.marks] {
@@ -153,7 +151,7 @@ impl Block {
 
                 let id = TraceId::from_low_bits(self.lanes[at] >> 1);
                 let changes = *source != Some(id);
-                // After lane 14 there is no byte left that could belong to the old source.
+                // After lane 14, no byte is left that could belong to the old source.
                 let delayed = changes && lane < 14 && frame[15] >> (lane / 2) & 1 == 1;
                 if delayed {
                     let place = Place::new(frame_offset, lane + 1, groups.slip + 1);
@@ -176,7 +174,7 @@ impl fmt::Debug for Block {
     }
 }
 
-/// Where a segment begins.
+/// The position where a segment begins.
 struct Place {
     offset: u64,
     lane: u8,
@@ -184,7 +182,7 @@ struct Place {
 }
 
 impl Place {
-    /// A place in the frame at `frame`; behind its last lane, the first one of the next frame.
+    /// Creates a place in the frame at `frame`. A place after the last lane is the first lane of the next frame.
     fn new(frame: u64, lane: u8, slip: u8) -> Self {
         if usize::from(lane) < LANES {
             Self { offset: frame + u64::from(lane), lane, slip }
@@ -198,14 +196,14 @@ impl Place {
     }
 }
 
-/// How OpenCSD numbers the bytes of one frame; see [`Run::opencsd_index_of`](crate::Run::opencsd_index_of).
+/// The state of OpenCSD's numbering of the bytes in a frame. See
+/// [`Run::opencsd_index_of`](crate::Run::opencsd_index_of).
 #[derive(Default)]
 struct Groups {
-    /// Lane minus OpenCSD's index, for the next data byte.
+    /// Lane minus OpenCSD's index, of the next data byte.
     slip: u8,
-    /// At this lane, and nowhere else, the group is still empty: then a change of source only renames it.
-    /// Each ID byte is followed by a data byte, so that this is the frame's first lane or the one after a
-    /// delayed change.
+    /// Only lane at which the group is still empty, so that a change of source only renames it. A data byte follows
+    /// each ID byte, so it is the first lane of the frame, or the one after a delayed change.
     empty_at: u8,
 }
 
@@ -213,8 +211,7 @@ impl Groups {
     /// Passes an ID byte, and the byte after it if the change is delayed.
     fn id_byte(&mut self, lane: u8, changes: bool, delayed: bool) {
         if delayed {
-            // The byte after the ID byte went to the old group, so that a new one starts, numbered from the
-            // ID byte.
+            // The byte after the ID byte went to the old group. A new group starts, numbered from the ID byte.
             self.slip = 2;
             self.empty_at = lane + 2;
         } else if changes && lane != self.empty_at {
@@ -225,24 +222,24 @@ impl Groups {
     }
 }
 
-/// A frame as two words.
+/// Returns a frame as two words.
 fn halves(frame: [u8; 16]) -> [u64; 2] {
     let word = u128::from_le_bytes(frame);
     [word as u64, (word >> 64) as u64]
 }
 
-/// Not 0 if an even byte is FF. Adding 1 to each carries into the odd byte only then.
+/// Returns a value other than 0 if an even byte is FF. Only then does adding 1 to each carry into the odd byte.
 fn even_ff(half: u64) -> u64 {
     ((half & (0xff * EVEN_BIT0)) + EVEN_BIT0) & (0x100 * EVEN_BIT0)
 }
 
-/// Bit k of four bits to bit 16k. The product holds copies of them 15 bits apart, so that bit k of copy k is
-/// where it should be; no two copies overlap.
+/// Moves bit k of four bits to bit 16k. The product holds copies of them 15 bits apart, so that bit k of copy k is at
+/// its place. No two copies overlap.
 const fn spread(bits: u64) -> u64 {
     bits.wrapping_mul(1 | 1 << 15 | 1 << 30 | 1 << 45) & EVEN_BIT0
 }
 
-/// The reverse of [`spread`]: bit 16k to bit k. The product brings bit 16k to bit 48 + k; no two terms meet.
+/// Reverses [`spread`]: moves bit 16k to bit k. The product moves bit 16k to bit 48 + k. No two terms meet.
 fn gather(half: u64) -> u8 {
     ((half & EVEN_BIT0).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) as u8 & 0xf
 }

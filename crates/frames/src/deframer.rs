@@ -8,30 +8,30 @@ use crate::block::{Block, Segment};
 use crate::delivery::Delivery;
 use crate::fsync::FSYNC;
 
-/// How frames follow one another in a stream.
+/// The arrangement of frames in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Every 16 bytes are a frame, as trace buffers in memory have it (ETB, ETR). FSYNCs that fill whole
-    /// frames are a barrier, see [`Sink::reset`].
+    /// Every 16 bytes are a frame, as in trace buffers in memory (ETB, ETR). FSYNCs that fill whole frames are a
+    /// barrier: see [`Sink::reset`].
     Aligned,
-    /// Any number of FSYNCs (`FF FF FF 7F`) between frames, as a trace port (TPIU) sends them. What comes
-    /// before the first one is lost.
+    /// Any number of FSYNCs (`FF FF FF 7F`) may be between frames, as a trace port (TPIU) sends them. All bytes
+    /// before the first FSYNC are lost.
     Fsync,
-    /// As [`Fsync`](Self::Fsync), with half syncs (`FF 7F`) anywhere between two pairs of bytes.
+    /// As [`Fsync`](Self::Fsync), with half syncs (`FF 7F`) between any two pairs of bytes.
     FsyncHsync,
 }
 
-/// Takes a formatted stream apart: 16-byte frames in, the bytes of each source out.
+/// A decoder of formatted streams: 16-byte frames in, the bytes of each source out.
 ///
-/// Input may be cut into pieces anywhere. Damage is reported to the sink and never stops the deframer: it
-/// goes on with the next frame ([`Format::Aligned`]) or the next FSYNC (the others), and with the data of a
-/// known source after the next ID byte. Memory is constant, and none is allocated.
+/// The input may be split anywhere. Damage is reported to the sink and never stops the deframer: it resumes with the
+/// next frame ([`Format::Aligned`]) or the next FSYNC (other formats), and with the data of a known source after the
+/// next ID byte. Memory is constant, and none is allocated.
 #[derive(Clone, Debug)]
 pub struct Deframer {
     format: Format,
     /// File offset of the next byte.
     offset: u64,
-    /// The source that the next data byte belongs to.
+    /// Source of the next data byte.
     source: Option<TraceId>,
     assembler: Assembler,
     delivery: Delivery,
@@ -39,13 +39,13 @@ pub struct Deframer {
 }
 
 impl Deframer {
-    /// For a stream of this format, from file offset 0.
+    /// Creates a deframer for a stream that begins at file offset 0.
     pub fn new(format: Format) -> Self {
         Self::starting_at(format, 0)
     }
 
-    /// For a stream of this format, from a file offset on: of memory-aligned frames a multiple of 16. Whose the bytes
-    /// before the first ID are is not known, then.
+    /// Creates a deframer for the part of a stream that begins at `offset`: for memory-aligned frames, a multiple of
+    /// 16. The source of bytes before the first ID byte is not known.
     pub fn starting_at(format: Format, offset: u64) -> Self {
         Self {
             format,
@@ -57,7 +57,7 @@ impl Deframer {
         }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Accepts the next bytes of the stream.
     pub fn feed<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
         while let Some((&byte, rest)) = bytes.split_first() {
             if self.assembler.between_frames() {
@@ -76,8 +76,7 @@ impl Deframer {
         }
     }
 
-    /// Ends the stream: reports what is still pending. What is fed after this begins anew, at the next
-    /// offset.
+    /// Ends the stream and reports pending losses. Bytes fed afterwards begin a new stream at the next offset.
     pub fn finish<S: Sink>(&mut self, sink: &mut S) {
         loop {
             let step = self.assembler.finish(self.offset);
@@ -90,7 +89,7 @@ impl Deframer {
         self.source = None;
     }
 
-    /// Forgets everything, as if new; what is pending is not reported.
+    /// Resets to the initial state. Pending losses are discarded.
     pub fn reset(&mut self) {
         self.offset = 0;
         self.source = None;
@@ -98,23 +97,23 @@ impl Deframer {
         self.delivery = Delivery::default();
     }
 
-    /// File offset of the next byte.
+    /// Returns the file offset of the next byte.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many bytes of the null source, padding, were dropped.
+    /// Returns how many bytes of the null source (padding) were dropped.
     pub fn padding(&self) -> u64 {
         self.delivery.padding()
     }
 
-    /// Passes over bytes of the file that are not part of the stream.
+    /// Skips bytes of the file that are not part of the stream.
     pub(crate) fn skip(&mut self, len: u64) {
         self.offset += len;
     }
 
-    /// The fast path: takes an FSYNC or a block of whole frames that have no syncs inside. Returns the number
-    /// of bytes taken, 0 if there is neither.
+    /// Accepts an FSYNC or a block of whole frames without syncs inside: the fast path. Returns the number of bytes
+    /// accepted, or 0 if there is neither.
     fn pass<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> usize {
         if self.format != Format::Aligned && bytes.starts_with(&FSYNC) {
             return FSYNC.len();
@@ -139,7 +138,7 @@ impl Deframer {
         }
     }
 
-    /// Takes the frame that the assembler has completed.
+    /// Splits the frame that the assembler has completed.
     fn frame<S: Sink>(&mut self, sink: &mut S) {
         let frame = self.assembler.frame();
         if let (Some(offset), Some(bytes)) = (frame.offset(), frame.complete()) {

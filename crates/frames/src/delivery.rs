@@ -3,29 +3,29 @@ use tracewright_core::TraceId;
 use crate::block::Segment;
 use crate::{Lost, LostReason, Run, Sink};
 
-/// The way from segments to the sink: drops padding, and joins losses so that they are reported once.
+/// The way from segments to the sink. It drops padding, and joins losses so that each is reported once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
-    /// A loss that may still grow. A loss always makes the source unknown, so that it is over when data of a
-    /// known source comes.
+    /// Loss that may still grow. Every loss makes the source unknown, so it ends with the next data of a known
+    /// source.
     pending: Option<Lost>,
-    /// Bytes of the null source.
+    /// Bytes of the null source that were dropped.
     padding: u64,
 }
 
 impl Delivery {
-    /// Bytes of the null source that were dropped.
+    /// Returns how many bytes of the null source were dropped.
     pub(crate) fn padding(&self) -> u64 {
         self.padding
     }
 
-    /// Hands a segment over.
+    /// Passes a segment on.
     pub(crate) fn segment<S: Sink>(&mut self, segment: &Segment<'_>, sink: &mut S) {
         let &Segment { source, offset, lane, slip, bytes } = segment;
         if bytes.is_empty() {
             return;
         }
-        // A segment without source still has neighbouring bytes, as a run has: this is used to find its end.
+        // A segment without a source is also contiguous, like a run. This is used to find its end.
         let run = Run { id: source.unwrap_or_default(), lane, slip, offset };
         let len = bytes.len() as u64;
         if source.is_none() {
@@ -40,10 +40,10 @@ impl Delivery {
         }
     }
 
-    /// Notes a loss, or lets the pending one grow.
+    /// Adds a loss to the pending one, or makes it the pending one.
     #[cold]
     pub(crate) fn lose<S: Sink>(&mut self, lost: Lost, sink: &mut S) {
-        // Between data without a source there may be auxiliary bytes and syncs; other losses have no holes.
+        // Data without a source may have auxiliary bytes and syncs in between. Other losses have no holes.
         match &mut self.pending {
             Some(pending)
                 if pending.reason == lost.reason

@@ -5,55 +5,54 @@ use tracewright_core::TraceId;
 
 use crate::{Lost, OffsetMap, Run, Sink};
 
-/// A [`Sink`] that collects each source's bytes in one contiguous buffer.
+/// A [`Sink`] that collects the bytes of each source in one contiguous buffer.
 ///
-/// Feed some input, look at or [swap](Self::swap) out the streams, [clear](Self::clear), feed on: buffers are
-/// reused, and memory is bounded by what is fed between two clears.
+/// Feed some input, read or [swap](Self::swap) out the streams, [clear](Self::clear), and repeat. Buffers are reused,
+/// and memory is bounded by what is fed between two clears.
 #[derive(Clone, Debug)]
 pub struct Demux {
-    /// By ID.
+    /// Streams by ID.
     streams: Vec<Stream>,
     breaks: Vec<Break>,
 }
 
-/// The bytes of one source, and where they came from.
+/// The bytes of one source, and their origin.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     /// The bytes collected.
     pub bytes: Vec<u8>,
-    /// Where they came from. Positions count from the first byte the source ever had, see
-    /// [`start`](Self::start).
+    /// Origin of the bytes. Positions count from the first byte that the source ever had: see [`start`](Self::start).
     pub offsets: OffsetMap,
 }
 
-/// Something that interrupts the streams of all sources. It lies before the bytes whose file offset is
-/// greater than its own.
+/// An interruption of the streams of all sources. It comes before the bytes whose file offset is greater than its
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Bytes were lost; see [`Sink::lost`].
+    /// Bytes were lost. See [`Sink::lost`].
     Lost(Lost),
-    /// A barrier at this offset; see [`Sink::reset`].
+    /// A barrier at this offset. See [`Sink::reset`].
     Reset(u64),
 }
 
 impl Demux {
-    /// Without any streams.
+    /// Creates a collection without streams.
     pub fn new() -> Self {
         Self { streams: (0..0x80).map(|_| Stream::default()).collect(), breaks: Vec::new() }
     }
 
-    /// The sources that have bytes, in the order of their IDs.
+    /// Returns the sources that have bytes, in the order of their IDs.
     pub fn streams(&self) -> impl Iterator<Item = (TraceId, &Stream)> {
         let ids = (0..).map(TraceId::from_low_bits);
         ids.zip(&self.streams).filter(|(_, stream)| !stream.bytes.is_empty())
     }
 
-    /// What interrupted all streams, in the order of the file.
+    /// Returns the interruptions of all streams, in the order of the file.
     pub fn breaks(&self) -> &[Break] {
         &self.breaks
     }
 
-    /// Takes what was collected of one source, and leaves the memory of `stream`, emptied, in its place.
+    /// Moves what was collected of one source to `stream`, whose memory is emptied and kept for reuse.
     pub fn swap(&mut self, id: TraceId, stream: &mut Stream) {
         if let Some(own) = self.streams.get_mut(usize::from(id.get())) {
             stream.bytes.clear();
@@ -62,7 +61,7 @@ impl Demux {
         }
     }
 
-    /// Forgets what was collected and keeps the memory. Positions go on counting.
+    /// Discards what was collected and keeps the memory. Positions keep counting.
     pub fn clear(&mut self) {
         for stream in &mut self.streams {
             stream.bytes.clear();
@@ -79,7 +78,7 @@ impl Default for Demux {
 }
 
 impl Stream {
-    /// Position of the first byte here in the source's whole stream.
+    /// Returns the position of the first collected byte in the whole stream of the source.
     pub fn start(&self) -> u64 {
         self.offsets.end() - self.bytes.len() as u64
     }

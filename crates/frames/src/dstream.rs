@@ -1,15 +1,15 @@
 use crate::{Deframer, Sink};
 
-/// Bytes of a block.
+/// Size of a block in bytes.
 const BLOCK: u64 = 512;
 
-/// Bytes of a block before its footer.
+/// Size of a block without its footer.
 const PAYLOAD: u64 = 504;
 
-/// Removes the 8-byte footers from a DSTREAM capture, in which each 512-byte block has one, and feeds the
-/// rest to a [`Deframer`].
+/// A filter that removes the 8-byte footer of each 512-byte block of a DSTREAM capture, and feeds the rest to a
+/// [`Deframer`].
 ///
-/// Offsets stay those of the file, footers counted.
+/// Offsets remain those of the file, footers included.
 #[derive(Clone, Debug, Default)]
 pub struct DstreamBlocks {
     /// Position of the next byte in its block.
@@ -17,12 +17,12 @@ pub struct DstreamBlocks {
 }
 
 impl DstreamBlocks {
-    /// At the start of a block.
+    /// Creates a filter at the start of a block.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next bytes of the capture. Its end needs no telling here, only to the deframer.
+    /// Accepts the next bytes of the capture. At its end, finish only the deframer.
     pub fn feed<S: Sink>(&mut self, mut bytes: &[u8], deframer: &mut Deframer, sink: &mut S) {
         while !bytes.is_empty() {
             let is_payload = self.at < PAYLOAD;
@@ -39,9 +39,8 @@ impl DstreamBlocks {
         }
     }
 
-    /// Where `offset` would be if the footers were cut out of the file, which is how OpenCSD counts: its
-    /// index of a run's byte is this of [`Run::offset_of`](crate::Run::offset_of), less
-    /// [`Run::slip_of`](crate::Run::slip_of).
+    /// Returns `offset` less the footers before it, which is how OpenCSD counts. OpenCSD's index of a byte is this
+    /// for its [`Run::offset_of`](crate::Run::offset_of), less its [`Run::slip_of`](crate::Run::slip_of).
     pub fn payload_offset(offset: u64) -> u64 {
         offset / BLOCK * PAYLOAD + (offset % BLOCK).min(PAYLOAD)
     }

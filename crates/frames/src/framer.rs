@@ -6,41 +6,40 @@ use tracewright_core::TraceId;
 
 use crate::fsync::{FSYNC, HSYNC};
 
-/// Which syncs a [`Framer`] writes; by default none, which makes memory-aligned frames.
+/// The syncs that a [`Framer`] emits. The default is none, which makes memory-aligned frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// An FSYNC before every so many frames, the first included ([`Format::Fsync`](crate::Format::Fsync)).
-    /// The frame after it begins with an ID byte, so that a reader who starts there knows the source.
+    /// Number of frames per FSYNC. One comes before the first frame, too ([`Format::Fsync`](crate::Format::Fsync)).
+    /// The frame after an FSYNC begins with an ID byte, so that a decoder that starts there knows the source.
     pub fsync_every: Option<NonZero<u32>>,
-    /// A half sync after every so many pairs of frame bytes
-    /// ([`Format::FsyncHsync`](crate::Format::FsyncHsync)), but never right after a frame's last pair, where
-    /// OpenCSD stumbles over it. If no FSYNCs are asked for, there is still one at the start, without which
-    /// nobody could read the stream.
+    /// Number of pairs of frame bytes per half sync ([`Format::FsyncHsync`](crate::Format::FsyncHsync)). There is
+    /// none right after the last pair of a frame, where OpenCSD does not expect it. Without `fsync_every`, there is
+    /// still one FSYNC at the start, which a decoder needs.
     pub hsync_every: Option<NonZero<u32>>,
 }
 
-/// Puts the bytes of several sources into one formatted stream: the reverse of a
+/// An encoder that merges the bytes of several sources into one formatted stream: the reverse of a
 /// [`Deframer`](crate::Deframer).
 #[derive(Clone, Debug)]
 pub struct Framer {
     options: Options,
-    /// The frame at hand, the last byte of which are the auxiliary bits.
+    /// Current frame. Its last byte holds the auxiliary bits.
     frame: [u8; 16],
-    /// How many of its lanes are filled.
+    /// Number of lanes of the current frame that are filled.
     lane: usize,
-    /// The source that the next data byte will be read as.
+    /// Source to which a decoder will assign the next data byte.
     source: Option<TraceId>,
-    /// Frames until the next FSYNC; `None`: there is no other.
+    /// Frames until the next FSYNC, or `None` if there is no other.
     frames_to_fsync: Option<u32>,
     pairs_to_hsync: u32,
 }
 
-/// ID 0x7F cannot be framed: its ID byte is FF, which is reserved for syncs.
+/// An error: ID 0x7F cannot be framed, since its ID byte is FF, which is reserved for syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedId;
 
 impl Framer {
-    /// An empty stream.
+    /// Creates an empty stream.
     pub fn new(options: Options) -> Self {
         let synced = options != Options::default();
         Self {
@@ -53,17 +52,17 @@ impl Framer {
         }
     }
 
-    /// Appends bytes of one source. Frames are written to `out` as they become complete. Bytes of the null
-    /// source are padding, and a deframer drops them.
+    /// Appends bytes of one source. Complete frames are appended to `out`. Bytes of the null source are padding,
+    /// which a deframer drops.
     ///
     /// # Errors
-    /// If the ID is 0x7F; nothing is appended then.
+    /// If the ID is 0x7F. Nothing is appended then.
     pub fn push(&mut self, id: TraceId, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ReservedId> {
         if id.get() == 0x7f {
             return Err(ReservedId);
         }
         while let Some((&byte, rest)) = bytes.split_first() {
-            // An FSYNC makes the ID due again, even right after an ID byte in a frame's last lane.
+            // An FSYNC requires the ID again, even right after an ID byte in the last lane of a frame.
             while self.source != Some(id) {
                 self.switch(id, out);
             }
@@ -78,7 +77,7 @@ impl Framer {
         Ok(())
     }
 
-    /// Fills the frame at hand, if one was begun, with the null source, and writes it.
+    /// Pads the current frame with the null source and emits it. Does nothing if no frame was begun.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if self.lane > 0 {
             self.switch(TraceId::NULL, out);
@@ -88,7 +87,7 @@ impl Framer {
         }
     }
 
-    /// Places an ID byte.
+    /// Emits an ID byte.
     fn switch(&mut self, id: TraceId, out: &mut Vec<u8>) {
         let id_byte = id.get() << 1 | 1;
         self.source = Some(id);
@@ -96,9 +95,9 @@ impl Framer {
             self.place(id_byte, out);
             return;
         }
-        // ID bytes go to even lanes only. The byte in the one before, data since an odd lane follows each ID
-        // byte, moves up and leaves its lane to an ID byte with the auxiliary bit set: the change of source
-        // is delayed by one byte.
+        // ID bytes are in even lanes only. The previous even lane holds data, since data follows each ID byte. Its
+        // byte moves up, and an ID byte with the auxiliary bit set takes its place: the change of source is delayed
+        // by one byte.
         let even = self.lane - 1;
         let aux = 1 << (even / 2);
         let moved = self.frame[even] | u8::from(self.frame[15] & aux != 0);
@@ -107,7 +106,7 @@ impl Framer {
         self.place(moved, out);
     }
 
-    /// Places a data byte.
+    /// Emits a data byte.
     fn data(&mut self, byte: u8, out: &mut Vec<u8>) {
         if self.lane.is_multiple_of(2) {
             self.frame[15] |= (byte & 1) << (self.lane / 2);
@@ -117,7 +116,7 @@ impl Framer {
         }
     }
 
-    /// Writes a frame of one source's data.
+    /// Emits a frame of one source's data.
     fn whole(&mut self, lanes: &[u8; 15], out: &mut Vec<u8>) {
         let (frame, aux) = self.frame.split_at_mut(15);
         frame.copy_from_slice(lanes);
@@ -128,7 +127,7 @@ impl Framer {
         self.write(out);
     }
 
-    /// Fills the next lane, and writes the frame if it was the last one.
+    /// Fills the next lane, and emits the frame if it was the last one.
     fn place(&mut self, byte: u8, out: &mut Vec<u8>) {
         self.frame[self.lane] = byte;
         self.lane += 1;
@@ -137,7 +136,7 @@ impl Framer {
         }
     }
 
-    /// Writes the frame, with the syncs that are due before it and inside.
+    /// Emits the frame, with the syncs that are due before it and inside.
     fn write(&mut self, out: &mut Vec<u8>) {
         if self.frames_to_fsync == Some(0) {
             out.extend_from_slice(&FSYNC);

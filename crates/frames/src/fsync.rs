@@ -4,18 +4,18 @@ pub(crate) const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
 /// The half sync, which is also the second half of an FSYNC.
 pub(crate) const HSYNC: [u8; 2] = [0xff, 0x7f];
 
-/// Finds FSYNCs byte by byte, whatever their alignment.
+/// A search for FSYNCs, byte by byte, at any alignment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FsyncFinder {
-    /// Offsets of the last three bytes, as far as they were FF. Kept one by one because a container's footer
-    /// may lie between them.
+    /// Offsets of the last three bytes, as far as they were FF. Kept one by one, since a container's footer may lie
+    /// between them.
     ff: [u64; 3],
-    /// How many of the bytes just before the next were FF, at most 3.
+    /// Number of FF bytes just before the next byte, at most 3.
     count: u8,
 }
 
 impl FsyncFinder {
-    /// Takes the byte at `offset`; gives the offset of the FSYNC which that byte completes.
+    /// Accepts the byte at `offset`. Returns the offset of the FSYNC that it completes.
     pub(crate) fn push(&mut self, byte: u8, offset: u64) -> Option<u64> {
         if byte == 0xff {
             self.ff = [self.ff[1], self.ff[2], offset];

@@ -1,17 +1,19 @@
-//! CoreSight formatter frames, both ways.
+//! CoreSight formatter frames: decoding and encoding.
 //!
-//! A CoreSight trace sink (ETB, ETR, TPIU) mixes the bytes of several trace sources into one stream of
-//! 16-byte frames. A [`Deframer`] takes such a stream apart: bytes go in, in pieces of any size, and a
-//! [`Sink`] is told each source's bytes, the file offset of every one of them, and what was lost. A
-//! [`Framer`] does the reverse. Two helpers for those who want whole streams: [`Demux`] is a sink that
-//! collects each source's bytes, and [`OffsetMap`] remembers where they were.
+//! A CoreSight trace sink (ETB, ETR, TPIU) merges the bytes of several trace sources into one stream of 16-byte
+//! frames. A [`Deframer`] splits such a stream: it accepts bytes in chunks of any size, and reports to a [`Sink`] the
+//! bytes of each source with their file offsets, and what was lost. A [`Framer`] does the reverse.
+//!
+//! * [`Demux`] is a sink that collects the bytes of each source.
+//! * [`OffsetMap`] maps positions in a source's stream back to file offsets.
+//! * [`DstreamBlocks`] removes the block footers of DSTREAM captures.
 //!
 //! ```
 //! use tracewright_frames::{Deframer, Demux, Format};
 //!
-//! // Source 0x10 sends 01 to 08, then source 0x11 takes over. Its ID byte, byte 8, has its auxiliary bit set
-//! // (bit 4 of the last byte), so that the byte after it is still one of source 0x10. Data at even positions
-//! // has its bit 0 in the last byte, too: AB at byte 10 is written as AA, with bit 5 set.
+//! // Source 0x10 sends 01 to 08, then source 0x11. The ID byte of 0x11, byte 8, has its auxiliary bit set
+//! // (bit 4 of the last byte), so that the byte after it still belongs to source 0x10. Bit 0 of data at even
+//! // positions is in the last byte, too: AB at byte 10 is stored as AA, with bit 5 set.
 //! let frame = [0x21, 1, 0x02, 3, 0x04, 5, 0x06, 7, 0x23, 8, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0b0011_0000];
 //!
 //! let mut demux = Demux::new();
@@ -27,12 +29,11 @@
 //! assert_eq!(b.offsets.runs().next().map(|(_, run)| run.offset), Some(10));
 //! ```
 //!
-//! Damage is normal in trace: what cannot be read is reported as [`Lost`], and the deframer goes on. Whatever
-//! the input, it neither panics nor takes more than constant memory, and the result does not depend on how
-//! the input is cut.
+//! Damage is normal in trace. What cannot be decoded is reported as [`Lost`], and the deframer resumes. It never
+//! panics, its memory is constant, and the result does not depend on how the input is split.
 //!
-//! This crate is `no_std`; only [`Framer`], [`Demux`] and [`OffsetMap`] allocate. What the sources' bytes
-//! mean is for other crates. Bytes of a single source that were never framed need none of this.
+//! This crate is `no_std` and has no features. Only [`Framer`], [`Demux`] and [`OffsetMap`] allocate. To decode the
+//! bytes of a source, use `tracewright-etm`. Captures of a single, unformatted source do not need this crate.
 #![no_std]
 
 extern crate alloc;

@@ -1,36 +1,36 @@
 use core::fmt;
 
-/// Bytes of the input that could not be given to a source.
+/// Bytes of the input that were assigned to no source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// File offset of the first lost byte.
     pub offset: u64,
-    /// Bytes of the file from the first to the last lost one. Zero when damage shows although every byte was
-    /// used.
+    /// Number of bytes of the file from the first to the last lost one. Zero if there is damage although every byte
+    /// was used.
     pub len: u64,
-    /// Why.
+    /// Reason why the bytes were lost.
     pub reason: LostReason,
 }
 
-/// Why bytes were lost.
+/// The reason why bytes were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// No FSYNC seen yet, so that it is not known where frames begin.
+    /// There was no FSYNC yet, so the position of frames is not known.
     NoSync,
-    /// Data before the first ID byte, at the start or after a loss.
+    /// The data is before the first ID byte, at the start or after a loss.
     NoSource,
-    /// ID 0x7F inside a frame: no source has it, so this is no frame.
+    /// ID 0x7F, which no source has, is inside a frame. So this is not a frame.
     ReservedId,
-    /// An FSYNC in the middle of a frame.
+    /// An FSYNC is inside a frame.
     CutFrame,
     /// The input ended inside a frame.
     Truncated,
-    /// FSYNCs between frames that should have none; only whole frames of them, a barrier, are expected there.
+    /// FSYNCs are between memory-aligned frames, but do not fill whole frames as a barrier does.
     StraySync,
 }
 
-/// `20 bytes lost: input ends inside a frame (at offset 0x1f0)`
+/// Writes `20 bytes lost: input ends inside a frame (at offset 0x1f0)`.
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { offset, len, reason } = self;

@@ -2,17 +2,17 @@ use alloc::vec::Vec;
 
 use crate::Run;
 
-/// Where the bytes of one source's stream came from: position in the stream to [`Run`] and file offset.
+/// A map from positions in the stream of one source to [`Run`]s and file offsets.
 ///
-/// Runs are pushed as they come. Positions that are no longer needed can be [forgotten](Self::forget_before),
-/// so that the map of an endless stream stays small.
+/// Runs are pushed in order. Positions that are no longer needed can be [forgotten](Self::forget_before), so that the
+/// map of an endless stream stays small.
 #[derive(Clone, Debug, Default)]
 pub struct OffsetMap {
-    /// Ordered by position, without holes.
+    /// Entries in the order of positions, without holes.
     entries: Vec<Entry>,
-    /// Position behind the last run.
+    /// Position after the last run.
     end: u64,
-    /// The entry found last: positions are mostly looked up in increasing order.
+    /// Last entry found. Most lookups are in increasing order.
     cursor: usize,
 }
 
@@ -23,14 +23,14 @@ struct Entry {
 }
 
 impl OffsetMap {
-    /// An empty map, at position 0.
+    /// Creates an empty map at position 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Appends the next `len` bytes of the stream. A run that just goes on costs nothing.
+    /// Appends the next `len` bytes of the stream. A run that continues the last one needs no memory.
     pub fn push(&mut self, run: Run, len: u64) {
-        // Runs are only ever split between frames, which spares all others the arithmetic.
+        // Runs are only split between frames, so others need no arithmetic.
         let goes_on = |last: &Entry| run.lane == 0 && last.run.after(self.end - last.position) == run;
         if len > 0 && !self.entries.last().is_some_and(goes_on) {
             self.entries.push(Entry { position: self.end, run });
@@ -38,18 +38,18 @@ impl OffsetMap {
         self.end += len;
     }
 
-    /// Position behind the last byte pushed.
+    /// Returns the position after the last byte.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The runs, each with the stream position of its first byte.
+    /// Returns the runs, each with the position of its first byte.
     pub fn runs(&self) -> impl Iterator<Item = (u64, Run)> {
         self.entries.iter().map(|entry| (entry.position, entry.run))
     }
 
-    /// The run that the byte at `position` belongs to, from that byte on; `None` if it was forgotten or has
-    /// not been pushed yet.
+    /// Returns the run of the byte at `position`, from that byte on. Returns `None` if it was forgotten or has not
+    /// been pushed yet.
     pub fn run_at(&mut self, position: u64) -> Option<Run> {
         let mut cursor = self.cursor;
         let run = self.run_near(position, &mut cursor);
@@ -57,8 +57,8 @@ impl OffsetMap {
         run
     }
 
-    /// As [`run_at`](Self::run_at), for several that ask at once: each keeps a `cursor` of its own, 0 in the
-    /// beginning.
+    /// Returns what [`run_at`](Self::run_at) does, for several readers. Each keeps a `cursor` of its own, initially
+    /// 0.
     pub fn run_near(&self, position: u64, cursor: &mut usize) -> Option<Run> {
         if position >= self.end {
             return None;
@@ -75,18 +75,17 @@ impl OffsetMap {
         Some(run.after(position - start))
     }
 
-    /// File offset of the byte at `position`.
+    /// Returns the file offset of the byte at `position`.
     pub fn offset_of(&mut self, position: u64) -> Option<u64> {
         self.run_at(position).map(|run| run.offset)
     }
 
-    /// What OpenCSD's tools print as the `Idx` of the byte at `position`; see [`Run::opencsd_index_of`].
+    /// Returns what OpenCSD's tools print as the `Idx` of the byte at `position`. See [`Run::opencsd_index_of`].
     pub fn opencsd_index_of(&mut self, position: u64) -> Option<u64> {
         self.run_at(position).map(|run| run.opencsd_index_of(0))
     }
 
-    /// Says that positions before this one will not be asked for any more. Their runs are forgotten in
-    /// batches.
+    /// Forgets positions before this one, in batches. They must not be looked up afterwards.
     pub fn forget_before(&mut self, position: u64) {
         let after = self.entries.partition_point(|entry| entry.position <= position);
         let old = if position >= self.end { after } else { after.saturating_sub(1) };
@@ -97,14 +96,14 @@ impl OffsetMap {
         }
     }
 
-    /// Appends what `other` has, which begins where this ends, and takes it from there: `other` goes on where it was.
+    /// Moves all runs of `other`, which begins where this map ends, to this map. `other` continues at its position.
     pub fn append(&mut self, other: &mut Self) {
         self.entries.append(&mut other.entries);
         self.end = other.end;
         other.cursor = 0;
     }
 
-    /// Forgets everything; the next run pushed is at `position`.
+    /// Forgets all runs. The next run is at `position`.
     pub(crate) fn restart(&mut self, position: u64) {
         self.entries.clear();
         self.cursor = 0;

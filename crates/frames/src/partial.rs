@@ -1,6 +1,6 @@
 use crate::block::Segment;
 
-/// A frame that is put together byte by byte, because it came in pieces or has syncs inside.
+/// A frame that is assembled byte by byte, because the input was split inside it or it has syncs inside.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Partial {
     bytes: [u8; 16],
@@ -10,7 +10,7 @@ pub(crate) struct Partial {
     half_syncs: u32,
 }
 
-/// Where a byte of the frame came from.
+/// The origin of a byte of the frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin {
     offset: u64,
@@ -19,22 +19,22 @@ struct Origin {
 }
 
 impl Partial {
-    /// The bytes so far.
+    /// Returns the bytes so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// The frame, if it is complete.
+    /// Returns the frame, if it is complete.
     pub(crate) fn complete(&self) -> Option<&[u8; 16]> {
         (self.len == 16).then_some(&self.bytes)
     }
 
-    /// File offset of the first byte, if there is one.
+    /// Returns the file offset of the first byte, if there is one.
     pub(crate) fn offset(&self) -> Option<u64> {
         (self.len > 0).then_some(self.origins[0].offset)
     }
 
-    /// Appends a byte; ignored if the frame is complete.
+    /// Appends a byte. Does nothing if the frame is complete.
     pub(crate) fn push(&mut self, byte: u8, offset: u64) {
         if self.len < 16 {
             self.bytes[self.len] = byte;
@@ -43,26 +43,25 @@ impl Partial {
         }
     }
 
-    /// Leaves a half sync out.
+    /// Skips a half sync.
     pub(crate) fn skip_half_sync(&mut self) {
         if self.len > 0 {
             self.half_syncs = self.half_syncs.saturating_add(2);
         }
     }
 
-    /// Begins a new frame.
+    /// Starts a new frame.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.half_syncs = 0;
     }
 
-    /// True if the complete frame's bytes are neighbours in the file.
+    /// Returns whether the bytes of the complete frame are adjacent in the file.
     pub(crate) fn is_whole(&self) -> bool {
         self.origins[15].offset - self.origins[0].offset == 15
     }
 
-    /// Cuts a segment of this frame where its bytes are no neighbours in the file, and puts the pieces where
-    /// they came from.
+    /// Cuts a segment of this frame where its bytes are not adjacent in the file, and sets the origin of each piece.
     pub(crate) fn place<'a>(&self, segment: &Segment<'a>, mut emit: impl FnMut(&Segment<'a>)) {
         let mut lane = usize::from(segment.lane);
         let mut bytes = segment.bytes;

@@ -1,20 +1,20 @@
 use tracewright_core::TraceId;
 
-/// Data bytes a frame holds at most: every byte but the last, the auxiliary byte.
+/// Maximum number of data bytes in a frame: all but the auxiliary byte.
 pub(crate) const LANES: u64 = 15;
 
-/// Where a stretch of one source's bytes came from.
+/// The origin of consecutive bytes of one source.
 ///
-/// The bytes of a run are neighbours in the file, except that the auxiliary byte of each 16-byte frame is
-/// left out. Anything else in between (an ID byte, a sync, a container's footer) ends the run, so that the
-/// file offset of each byte follows from the first one's.
+/// The bytes of a run are adjacent in the file, except that the auxiliary byte of each 16-byte frame is skipped.
+/// Anything else in between (an ID byte, a sync, a container's footer) ends the run, so that the file offset of each
+/// byte follows from that of the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The source.
+    /// Source of the bytes.
     pub id: TraceId,
     /// Position of the first byte in its frame, 0 to 14. Frames need not be aligned in the file.
     pub lane: u8,
-    /// How far OpenCSD's index of the run's bytes lags behind their offset, in the run's first frame; see
+    /// Lag of OpenCSD's index behind the file offset, in the first frame of the run. See
     /// [`opencsd_index_of`](Self::opencsd_index_of).
     pub slip: u32,
     /// File offset of the first byte.
@@ -22,27 +22,26 @@ pub struct Run {
 }
 
 impl Run {
-    /// File offset of the run's byte number `index`.
+    /// Returns the file offset of byte `index` of the run.
     pub fn offset_of(&self, index: u64) -> u64 {
         self.offset + index + (u64::from(self.lane) + index) / LANES
     }
 
-    /// The `Idx` that OpenCSD's tools print for the run's byte number `index`.
+    /// Returns the `Idx` that OpenCSD's tools print for byte `index` of the run.
     ///
-    /// OpenCSD splits a frame into groups, one for each change of source, and numbers the bytes of a group
-    /// upward from the frame's offset (first group) or the ID byte's offset (later groups). It does not count
-    /// the ID bytes and half syncs in between, so its numbers fall behind the offsets by up to a few bytes,
-    /// until the next frame.
+    /// OpenCSD splits a frame into groups, one for each change of source. It numbers the bytes of a group upward from
+    /// the offset of the frame (first group) or of the ID byte (later groups). It does not count the ID bytes and
+    /// half syncs in between, so its numbers lag behind the offsets by up to a few bytes until the next frame.
     pub fn opencsd_index_of(&self, index: u64) -> u64 {
         self.offset_of(index).saturating_sub(u64::from(self.slip_of(index)))
     }
 
-    /// The lag of OpenCSD's index at byte number `index`: `slip` in the run's first frame, none after it.
+    /// Returns the lag of OpenCSD's index at byte `index`: `slip` in the first frame of the run, and 0 afterwards.
     pub fn slip_of(&self, index: u64) -> u32 {
         if u64::from(self.lane) + index < LANES { self.slip } else { 0 }
     }
 
-    /// What is left of the run after its first `len` bytes.
+    /// Returns the run without its first `len` bytes.
     pub fn after(&self, len: u64) -> Self {
         let lane = (u64::from(self.lane) + len) % LANES;
         Self { id: self.id, lane: lane as u8, slip: self.slip_of(len), offset: self.offset_of(len) }

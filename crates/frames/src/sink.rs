@@ -1,17 +1,17 @@
 use crate::{Lost, Run};
 
-/// Takes what a [`Deframer`](crate::Deframer) finds, in the order of the file.
+/// A consumer of what a [`Deframer`](crate::Deframer) decodes, in the order of the file.
 pub trait Sink {
-    /// Consecutive bytes of one source, never empty and never of the null source.
+    /// Accepts consecutive bytes of one source, never empty and never of the null source.
     ///
-    /// How a long run is cut into calls depends on how the input was cut into pieces; the bytes, their
-    /// sources and their offsets do not.
+    /// The split of a long run into calls depends on that of the input. The bytes, their sources and their offsets do
+    /// not.
     fn data(&mut self, run: Run, bytes: &[u8]);
 
-    /// Bytes that belong to no known source. Every source's stream may have lost some of its data here.
+    /// Accepts a loss of bytes that belong to no known source. The stream of every source may lack data here.
     fn lost(&mut self, lost: Lost);
 
-    /// A barrier at `offset` (Linux perf writes one wherever it joins two recordings): what follows is
-    /// unrelated to what came before, for every source.
+    /// Accepts a barrier at `offset`: for every source, what follows does not continue what came before. Linux perf
+    /// writes a barrier wherever it joins two recordings.
     fn reset(&mut self, offset: u64);
 }

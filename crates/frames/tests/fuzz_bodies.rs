@@ -1,14 +1,14 @@
-//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+//! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, Sink};
 use tracewright_testkit::Rng;
 
-/// Checks what it is told against the input, and keeps what must not depend on chunking.
+/// A sink that checks the events against the input, and keeps what must not depend on chunking.
 #[derive(Default)]
 struct Checker<'a> {
     input: &'a [u8],
-    /// Nothing may be told about the bytes before this offset any more.
+    /// Offset before which nothing may be reported any more.
     done: u64,
     told: Vec<(u64, u8)>,
     losses: Vec<Lost>,
@@ -41,8 +41,8 @@ impl Sink for Checker<'_> {
     }
 }
 
-/// Any bytes in any chunking: no panic, offsets in order and true, and the same result as in one piece. The
-/// first byte chooses the format, the second one the chunks.
+/// Deframes any bytes in any chunking: no panic, offsets in order and true, and the same result as in one piece. The
+/// first byte selects the format, the second one the chunks.
 pub fn deframe(data: &[u8]) {
     let &[choice, chunk, ref input @ ..] = data else { return };
     let format = [Format::Aligned, Format::Fsync, Format::FsyncHsync][usize::from(choice % 3)];
@@ -65,8 +65,8 @@ pub fn deframe(data: &[u8]) {
     assert_eq!(told(1 + usize::from(chunk)), told(usize::MAX));
 }
 
-/// Any sequence of pushes and flushes: what was framed comes back. Each step is an ID (high bit: flush after
-/// it), a length, and that many bytes.
+/// Runs any sequence of pushes and flushes, and deframes the result. Each step is an ID (high bit: flush after it), a
+/// length, and that many bytes.
 pub fn frame(data: &[u8]) {
     let &[fsync_every, hsync_every, ref steps @ ..] = data else { return };
     let options = Options {
@@ -117,7 +117,7 @@ impl Sink for Collector {
     }
 }
 
-/// Random bytes, in half of the inputs mostly such that make syncs and ID bytes.
+/// Returns random bytes. In half of the inputs, most of them make syncs and ID bytes.
 pub fn random_input(rng: &mut Rng) -> Vec<u8> {
     let len = rng.sized(12) as usize;
     let mut input = rng.bytes(len);

@@ -9,7 +9,7 @@ use tracewright_core::{Flow, Isa, Role};
 use crate::Instruction;
 use crate::table::{Row, Table, next, signed};
 
-/// The instruction `word` at `address`.
+/// Decodes the instruction `word` at `address`.
 #[inline]
 pub fn decode(address: u64, word: u32) -> Instruction {
     let condition = word >> 28;
@@ -25,8 +25,8 @@ pub fn decode(address: u64, word: u32) -> Instruction {
 /// Instructions with a condition in bits 31:28, in the order of the specification's index.
 pub(crate) static CONDITIONAL: Table = Table::new(
     &[
-        // Data-processing (register, immediate shift), with PC for Rd. Comparisons have no Rd. Forms with a register
-        // for a shift are not here: PC is forbidden in them.
+        // Data-processing (register, immediate shift), with PC for Rd. Comparisons have no Rd. Forms that shift by a
+        // register are left out: they must not use PC.
         other("ANDS .. RSCS (register)", (0x0f10_f010, 0x0010_f000), Indirect, ExceptionReturn),
         other("AND .. RSC (register)", (0x0f10_f010, 0x0000_f000), Indirect, Jump),
         other("ORRS, MOVS, BICS, MVNS (register)", (0x0f90_f010, 0x0190_f000), Indirect, ExceptionReturn),
@@ -38,20 +38,20 @@ pub(crate) static CONDITIONAL: Table = Table::new(
         other("BXJ", (0x0ff0_00f0, 0x0120_0020), Indirect, Jump),
         other("BLX (register)", (0x0ff0_00f0, 0x0120_0030), Indirect, Call),
         other("ERET", (0x0ff0_00f0, 0x0160_0060), Indirect, ExceptionReturn),
-        // Data-processing (immediate), with PC for Rd. MOVW and MOVT are not here: PC is forbidden in them.
+        // Data-processing (immediate), with PC for Rd. MOVW and MOVT are left out: they must not use PC.
         other("ANDS .. RSCS (immediate)", (0x0f10_f000, 0x0210_f000), Indirect, ExceptionReturn),
         other("AND .. RSC (immediate)", (0x0f10_f000, 0x0200_f000), Indirect, Jump),
         other("ORRS, MOVS, BICS, MVNS (immediate)", (0x0f90_f000, 0x0390_f000), Indirect, ExceptionReturn),
         other("ORR, MOV, BIC, MVN (immediate)", (0x0f90_f000, 0x0380_f000), Indirect, Jump),
         // Move special register and hints (immediate)
         other("WFE, WFI", (0x0fff_00fe, 0x0320_0002), Wait, Jump),
-        // Load word, with PC for Rt. LDRT is not here: PC is forbidden in it.
+        // Load word, with PC for Rt. LDRT is left out: it must not use PC.
         other("LDR PC, [SP], #imm", (0x0fff_f000, 0x049d_f000), Indirect, Return),
         other("LDR (immediate), post-indexed", (0x0f70_f000, 0x0410_f000), Indirect, Jump),
         other("LDR (literal, immediate)", (0x0f50_f000, 0x0510_f000), Indirect, Jump),
         other("LDR (register), post-indexed", (0x0f70_f010, 0x0610_f000), Indirect, Jump),
         other("LDR (register)", (0x0f50_f010, 0x0710_f000), Indirect, Jump),
-        // Load multiple, with PC in the list. A list with SP too leaves SP unknown: no pop.
+        // Load multiple, with PC in the list. If SP is also in the list, it is unknown afterwards: not a pop.
         other("LDM (exception return)", (0x0e50_8000, 0x0850_8000), Indirect, ExceptionReturn),
         other("LDMIA SP!", (0x0fff_a000, 0x08bd_8000), Indirect, Return),
         other("LDM, LDMDA, LDMDB, LDMIB", (0x0e50_8000, 0x0810_8000), Indirect, Jump),
@@ -82,7 +82,7 @@ fn imm24(address: u64, word: u32) -> u64 {
     address.wrapping_add(8).wrapping_add(signed(word, 24) << 2) & 0xffff_ffff
 }
 
-/// BLX can reach every halfword: bit 24, H, is bit 1 of the offset.
+/// Returns the target of BLX, which can reach every halfword: bit 24, H, is bit 1 of the offset.
 fn imm24_h(address: u64, word: u32) -> u64 {
     imm24(address.wrapping_add(u64::from(word >> 23 & 2)), word)
 }

@@ -7,7 +7,7 @@ use tracewright_core::{Flow, Isa, Role};
 use crate::Instruction;
 use crate::table::{Row, Table, Target, bits, next, signed};
 
-/// The instruction `word` at `address`.
+/// Decodes the instruction `word` at `address`.
 #[inline]
 pub fn decode(address: u64, word: u32) -> Instruction {
     if may_end_block(word)
@@ -18,17 +18,17 @@ pub fn decode(address: u64, word: u32) -> Instruction {
     next(4, Isa::A64)
 }
 
-/// Whether `word` may end a block; when false it certainly does not. For finding the end of a block fast: one mask and
-/// one comparison.
+/// Returns whether `word` may end a block. If false, it certainly does not. A fast filter to find the end of a block:
+/// one mask and one comparison.
 ///
-/// All that ends blocks is in one group of the encoding, "Branches, Exception Generating and System instructions", and
-/// that group has little else that is common in programs.
+/// All instructions that end blocks are in one group of the encoding, "Branches, Exception Generating and System
+/// instructions". Few other instructions of that group are common in programs.
 #[inline]
 pub const fn may_end_block(word: u32) -> bool {
     word & 0x1c00_0000 == 0x1400_0000
 }
 
-/// In the order of the specification's index.
+/// Instructions in the order of the specification's index.
 pub(crate) static TABLE: Table = Table::new(
     &[
         // Compare and branch (FEAT_CMPBR). Conditions 100 and 101 are not allocated, hence two rows each.
@@ -40,7 +40,7 @@ pub(crate) static TABLE: Table = Table::new(
         direct("CB<cc> (immediate)", (0x7fc0_4000, 0x75c0_0000), Jump, imm9).conditional(),
         // Conditional branch (immediate)
         direct("B.cond, BC.cond", (0xff00_0000, 0x5400_0000), Jump, imm19).conditional(),
-        // Miscellaneous branch (immediate). The immediate says where LR was signed, not where to go.
+        // Miscellaneous branch (immediate). The immediate is where LR was signed, not a target.
         other("RETAASPPC, RETABSPPC", (0xffc0_001f, 0x5500_001f), Indirect, Return),
         // System instructions with register argument
         other("WFET, WFIT", (0xffff_ffc0, 0xd503_1000), Wait, Jump),
@@ -50,13 +50,13 @@ pub(crate) static TABLE: Table = Table::new(
         other("ISB", (0xffff_f0ff, 0xd503_30df), Isb, Jump),
         // System with result
         other("TSTART", (0xffff_ffe0, 0xd523_3060), TransactionStart, Jump),
-        // Unconditional branch (register). DRPS is not here: it exists in Debug state only.
+        // Unconditional branch (register). DRPS is left out: it exists in Debug state only.
         other("BR", (0xffff_fc1f, 0xd61f_0000), Indirect, Jump),
         other("BRAAZ, BRABZ", (0xffff_f81f, 0xd61f_081f), Indirect, Jump),
         other("BLR", (0xffff_fc1f, 0xd63f_0000), Indirect, Call),
         other("BLRAAZ, BLRABZ", (0xffff_f81f, 0xd63f_081f), Indirect, Call),
         other("RET", (0xffff_fc1f, 0xd65f_0000), Indirect, Return),
-        // One row: the former are the latter with 31 for a register.
+        // One row for all: the first two are the others with register 31.
         other("RETAA, RETAB, RETAASPPCR, RETABSPPCR", (0xffff_fbe0, 0xd65f_0be0), Indirect, Return),
         other("ERET", (0xffff_ffff, 0xd69f_03e0), Indirect, ExceptionReturn),
         other("ERETAA, ERETAB", (0xffff_fbff, 0xd69f_0bff), Indirect, ExceptionReturn),

@@ -1,8 +1,11 @@
-//! What an instruction does to the flow of execution: its length, its [`Class`], and where it branches to when the
-//! instruction itself says so. For Arm nothing else: no operands, no text. [`riscv`] has both.
+//! Decoding of Arm and RISC-V instructions, as far as a trace decoder needs it.
 //!
-//! Instruction sets are A64, A32 and T32 of Armv7 to Armv9, A, R and M profile; RV32 and RV64 of RISC-V. Bytes are
-//! little-endian, as instructions are in all of them (BE-8 included).
+//! Bytes of code and their address go in. An [`Instruction`] comes out: its length, its [`Class`] (what it can do to
+//! the flow of execution), and the target of a direct branch. For Arm that is all: operands and text are not decoded.
+//! [`riscv`] decodes both.
+//!
+//! The instruction sets are A64, A32 and T32 of Armv7 to Armv9 (A, R and M profile), and RV32 and RV64 of RISC-V.
+//! Instructions are little-endian in all of them (BE-8 included).
 //!
 //! ```
 //! use tracewright_core::{Flow, Isa, Role};
@@ -12,32 +15,39 @@
 //! let bl = decode(Isa::A64, 0x1000, &[0xfe, 0xff, 0xff, 0x97], &mut ItState::default()).unwrap();
 //! assert_eq!((bl.len, bl.class.flow, bl.class.role, bl.target), (4, Flow::Direct, Role::Call, 0xff8));
 //!
-//! // it eq; bx lr: what an IT block covers is conditional
+//! // it eq; bx lr: instructions in an IT block are conditional
 //! let mut it = ItState::default();
 //! decode(Isa::T32, 0x1000, &[0x08, 0xbf], &mut it).unwrap();
 //! let bx = decode(Isa::T32, 0x1002, &[0x70, 0x47], &mut it).unwrap();
 //! assert_eq!((bx.class.flow, bx.class.role, bx.class.conditional), (Flow::Indirect, Role::Return, true));
 //! ```
 //!
-//! # What counts as what
+//! * [`a64`], [`a32`], [`t32`]: decode one Arm instruction set each.
+//! * [`riscv`]: decodes RISC-V instructions with their operands and text.
 //!
-//! Of Arm; for RISC-V see [`riscv::Instruction::class`].
+//! This crate is `no_std`, does not allocate, and has no features. To follow a program from block to block, use
+//! `tracewright-flow`.
 //!
-//! * Any bits decode; what is not listed in a table just goes to the next instruction. That holds for exceptions too
-//!   (SVC, BRK, UDF, ...): a trace reports them as such.
-//! * Bits that "should be" zero or one are not looked at. Encodings that would branch only by way of a register the
-//!   architecture forbids there (`MOVW PC`, `LDRT PC`, ...) are no branches.
+//! # Classification of Arm instructions
+//!
+//! For RISC-V see [`riscv::Instruction::class`].
+//!
+//! * All bits decode. An instruction that is in no table goes to the next one. That includes instructions that raise
+//!   exceptions (SVC, BRK, UDF, ...), since a trace reports the exception itself.
+//! * Bits that "should be" zero or one are ignored. Encodings that branch only if they use a register that the
+//!   architecture forbids there (`MOVW PC`, `LDRT PC`, ...) are not branches.
 //! * [`Role::Call`] is any branch that writes the link register.
-//! * [`Role::Return`] is RET and its kin in A64. AArch32 has no such instruction, so it is what programs return with:
-//!   `BX LR`, `MOV PC, LR`, a pop into PC; Armv8.1-M: `BXAUT` with LR.
-//! * [`Role::ExceptionReturn`] is ERET and its kin, TEXIT; in AArch32 also RFE, `LDM ... ^` with PC, and data processing
-//!   that sets the flags with PC as its destination (`SUBS PC, LR, #4`): all that restore the state saved by an
-//!   exception. (M profile returns from exceptions by a branch to a magic address, which no instruction shows.)
-//! * [`Class::conditional`] is a matter of the encoding and of IT blocks alone, whatever the flow: `ADDEQ` is, and
-//!   `B.AL` is too. `LE` without LR repeats for ever, so it is not.
-//! * The architecture version is never asked for: no two versions give the same bits to different branches. Where
-//!   Armv8.1-M gave a meaning to bits that are UNPREDICTABLE elsewhere, the meaning counts (`CLRM`, `BXAUT`).
-//! * Branch Future (BF and its kin, Armv8.1-M) goes to the next instruction: it is a hint that cores may ignore.
+//! * [`Role::Return`] is RET and its variants in A64. AArch32 has no return instruction, so the instructions that
+//!   programs return with count: `BX LR`, `MOV PC, LR`, a pop into PC, and `BXAUT` with LR (Armv8.1-M).
+//! * [`Role::ExceptionReturn`] is ERET and its variants, and TEXIT. In AArch32 it is every instruction that restores
+//!   the state saved by an exception: also RFE, `LDM ... ^` with PC, and data processing that sets the flags with PC
+//!   as its destination (`SUBS PC, LR, #4`). M profile returns from exceptions by a branch to a magic address, which
+//!   the instruction does not show.
+//! * [`Class::conditional`] depends only on the encoding and on IT blocks, whatever the flow: `ADDEQ` is conditional,
+//!   and so is `B.AL`. `LE` without LR repeats for ever, so it is not.
+//! * The architecture version does not matter: no two versions give the same bits to different branches. Where
+//!   Armv8.1-M gave a meaning to bits that are UNPREDICTABLE elsewhere, that meaning is used (`CLRM`, `BXAUT`).
+//! * Branch Future (BF and its variants, Armv8.1-M) goes to the next instruction: it is a hint that cores may ignore.
 //!
 //! [`Role::Call`]: tracewright_core::Role::Call
 //! [`Role::Return`]: tracewright_core::Role::Return
@@ -57,23 +67,24 @@ use tracewright_core::{Class, Isa};
 pub use it::ItState;
 pub use memory::may_access;
 
-/// What an instruction does.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
     /// Length in bytes: 2 or 4.
     pub len: u8,
-    /// What it can do to the flow.
+    /// Effect that the instruction can have on the flow of execution.
     pub class: Class,
-    /// Where it branches to; meaningful when `class.flow` is [`Flow::Direct`](tracewright_core::Flow::Direct), else 0.
+    /// Address of a direct branch's target: valid if `class.flow` is
+    /// [`Flow::Direct`](tracewright_core::Flow::Direct), otherwise 0.
     pub target: u64,
-    /// The instruction set there; meaningful likewise, else its own.
+    /// Instruction set at the target, otherwise that of the instruction.
     pub target_isa: Isa,
 }
 
-/// The instruction at `address` whose bytes begin at `bytes[0]`; `None` when there are not enough.
+/// Decodes the instruction at `address` whose bytes begin at `bytes[0]`. Returns `None` if there are too few bytes.
 ///
-/// `it` is the state of T32's IT block before the instruction, and is advanced over it. Other instruction sets do not
-/// touch it.
+/// `it` is the state of T32's IT block before the instruction. It is advanced over the instruction. Other instruction
+/// sets ignore it.
 #[inline]
 pub fn decode(isa: Isa, address: u64, bytes: &[u8], it: &mut ItState) -> Option<Instruction> {
     match isa {

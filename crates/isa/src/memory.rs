@@ -2,10 +2,11 @@ use tracewright_core::Isa;
 
 use crate::{riscv, t32};
 
-/// Whether an instruction may access memory, and so fault: all that do, and a few that do not. `bytes` begin with it; what is too
-/// short may.
+/// Returns whether the instruction at the start of `bytes` may access memory, and thus fault. Returns true for all
+/// instructions that do, for a few that do not, and if there are too few bytes.
 ///
-/// Only as exact as the encoding's large groups are: whoever asks wants to know where execution may be broken off.
+/// The answer is only as exact as the large groups of the encoding. Use it to find where execution may have been
+/// interrupted.
 pub fn may_access(isa: Isa, bytes: &[u8]) -> bool {
     let half = bytes.first_chunk().map(|&half| u16::from_le_bytes(half));
     let word = bytes.first_chunk().map(|&word| u32::from_le_bytes(word));
@@ -21,7 +22,7 @@ pub fn may_access(isa: Isa, bytes: &[u8]) -> bool {
 }
 
 fn a64(bits: u32) -> bool {
-    // Loads and stores; SVE and SME, whatever they do; SYS, which has the cache operations (DC ZVA writes).
+    // Loads and stores; all of SVE and SME; SYS, which includes cache operations (DC ZVA writes).
     bits & 0x0a00_0000 == 0x0800_0000
         || bits & 0x1e00_0000 == 0x0400_0000
         || bits & 0x1e00_0000 == 0 && bits >> 31 == 1
@@ -40,7 +41,7 @@ fn a32(bits: u32) -> bool {
     }
 }
 
-/// Instructions of T32 with 16 bits.
+/// Classifies a 16-bit instruction of T32.
 fn narrow(half: u16) -> bool {
     match half >> 11 {
         0b01001 | 0b01010..=0b10011 | 0b11000 | 0b11001 => true,
@@ -50,13 +51,13 @@ fn narrow(half: u16) -> bool {
     }
 }
 
-/// Instructions of T32 with 32 bits, by their first half.
+/// Classifies a 32-bit instruction of T32 by its first halfword.
 fn wide(half: u16) -> bool {
-    // Multiple, dual, exclusive and table branches; single ones and those of SIMD; coprocessors'.
+    // Multiple, dual, exclusive and table branch; single loads and stores, SIMD included; coprocessor.
     matches!(half >> 9, 0b111_0100 | 0b111_1100 | 0b111_0110 | 0b111_1110)
 }
 
-/// Instructions of RISC-V with 16 bits.
+/// Classifies a 16-bit instruction of RISC-V.
 fn compressed(half: u16) -> bool {
     match half & 3 {
         0 => half >> 13 != 0,
@@ -65,13 +66,13 @@ fn compressed(half: u16) -> bool {
     }
 }
 
-/// Instructions of RISC-V with 32 bits.
+/// Classifies a 32-bit instruction of RISC-V.
 fn risc_v(bits: u32) -> bool {
     match bits & 0x7f {
-        // OP, OP-IMM and their kin, LUI, AUIPC, branches, jumps, floating point.
+        // OP, OP-IMM and variants, LUI, AUIPC, branches, jumps, floating point.
         0x13 | 0x1b | 0x33 | 0x3b | 0x37 | 0x17 | 0x63 | 0x67 | 0x6f | 0x43 | 0x47 | 0x4b | 0x4f | 0x53
         | 0x57 => false,
-        // SYSTEM: nothing but what hypervisors load and store with; FENCE, but not what works on cache blocks.
+        // SYSTEM has only hypervisor loads and stores. FENCE has operations on cache blocks, which count.
         0x73 => bits >> 12 & 7 == 4,
         0x0f => bits >> 12 & 7 == 2,
         _ => true,

@@ -1,10 +1,10 @@
-//! Instructions as rows of mask, value and meaning, and the index that makes looking one up fast.
+//! Tables of instructions, as rows of mask, value and meaning, with an index for fast lookup.
 
 use tracewright_core::{Class, Flow, Isa, Role};
 
 use crate::Instruction;
 
-/// One instruction, or several that do the same: all words `w` with `w & mask == value` that no row before takes.
+/// One instruction, or several of the same class: all words `w` with `w & mask == value` that no earlier row matches.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     mask: u32,
@@ -14,11 +14,11 @@ pub(crate) struct Row {
     target_isa: Isa,
 }
 
-/// Where the instruction, a word at an address, branches to.
+/// A function from the address and the word of a direct branch to its target.
 pub(crate) type Target = fn(u64, u32) -> u64;
 
 impl Row {
-    /// A row of direct branches. `_name` is the specification's; it is there for readers.
+    /// Creates a row of direct branches. `_name` is the name in the specification, for the reader only.
     pub(crate) const fn direct(
         _name: &str,
         (mask, value): (u32, u32),
@@ -35,7 +35,7 @@ impl Row {
         }
     }
 
-    /// A row of anything else.
+    /// Creates a row of other instructions.
     pub(crate) const fn other(
         _name: &str,
         (mask, value): (u32, u32),
@@ -52,7 +52,7 @@ impl Row {
         }
     }
 
-    /// The same, conditional.
+    /// Makes the row conditional.
     pub(crate) const fn conditional(mut self) -> Self {
         self.class.conditional = true;
         self
@@ -72,7 +72,7 @@ impl Row {
     }
 }
 
-/// What an instruction that is in no table does.
+/// Returns the meaning of an instruction that is in no table.
 pub(crate) const fn next(len: u8, isa: Isa) -> Instruction {
     Instruction { len, class: Class::NEXT, target: 0, target_isa: isa }
 }
@@ -81,12 +81,12 @@ pub(crate) const fn next(len: u8, isa: Isa) -> Instruction {
 pub(crate) struct Table {
     rows: &'static [Row],
     shift: u32,
-    /// For each value of the index bits, the rows that have words with that value: bit n is row n.
+    /// For each value of the index bits, the set of rows that can match: bit n is row n.
     candidates: [u64; 256],
 }
 
 impl Table {
-    /// `rows` indexed by the eight bits at `shift`. At most 64 rows: more do not compile.
+    /// Creates a table of `rows`, indexed by the eight bits at `shift`. More than 64 rows do not compile.
     pub(crate) const fn new(rows: &'static [Row], shift: u32) -> Self {
         assert!(rows.len() <= 64);
         let mut candidates = [0; 256];
@@ -106,7 +106,7 @@ impl Table {
         Self { rows, shift, candidates }
     }
 
-    /// The first row that has this word.
+    /// Returns the first row that matches `word`.
     #[inline]
     pub(crate) fn find(&self, word: u32) -> Option<&'static Row> {
         let mut left = self.candidates[(word >> self.shift & 0xff) as usize];
@@ -121,12 +121,12 @@ impl Table {
     }
 }
 
-/// The `width` bits of `word` at `lsb`.
+/// Returns the `width` bits of `word` at `lsb`.
 pub(crate) const fn bits(word: u32, lsb: u32, width: u32) -> u32 {
     (word >> lsb) & ((1 << width) - 1)
 }
 
-/// The low `width` bits of `value` as a signed number, to be added to an address.
+/// Returns the low `width` bits of `value` as a signed number, to be added to an address.
 pub(crate) const fn signed(value: u32, width: u32) -> u64 {
     ((value << (32 - width)) as i32 >> (32 - width)) as u64
 }
@@ -135,7 +135,7 @@ pub(crate) const fn signed(value: u32, width: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// The naive twin of `find`, and that no row is hidden by those before it.
+    /// Compares `find` with its naive twin, and checks that no row is hidden by earlier ones.
     fn check(name: &str, table: &Table) {
         let mut random = tracewright_testkit::Rng::new(1);
         for (n, row) in table.rows.iter().enumerate() {
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Not only on samples: `a64::may_end_block` is true of all words of all rows.
+    /// Checks `a64::may_end_block` for all words of all rows, not only on samples.
     #[test]
     fn no_row_of_a64_is_outside_the_group() {
         for row in crate::a64::TABLE.rows {

@@ -1,12 +1,12 @@
-//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+//! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_core::{Flow, Isa};
 use tracewright_isa::riscv::{self, IType, Xlen};
 use tracewright_isa::{Instruction, ItState, a32, a64, decode, t32};
 use tracewright_testkit::Rng;
 
-/// Any bytes as a program: it is read to its end, and every instruction is consistent in itself. The first byte chooses
-/// the instruction set, the next eight are the address.
+/// Decodes any bytes as a program to its end. Every instruction is consistent in itself. The first byte selects the
+/// instruction set, the next eight are the address.
 pub fn instructions(data: &[u8]) {
     let Some((&[choice, ref address @ ..], mut code)) = data.split_first_chunk::<9>() else { return };
     let isa = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64][usize::from(choice % 5)];
@@ -15,7 +15,7 @@ pub fn instructions(data: &[u8]) {
     loop {
         let before = it;
         let Some(instruction) = decode(isa, address, code, &mut it) else {
-            // Too few bytes, and then the state is as it was.
+            // With too few bytes, the state does not change.
             assert!(code.len() < 4);
             assert_eq!(it, before);
             break;
@@ -52,7 +52,7 @@ pub fn instructions(data: &[u8]) {
     }
 }
 
-/// A RISC-V instruction, read alone and checked for what holds for all of them.
+/// Decodes one RISC-V instruction and checks what holds for all of them.
 fn risc_v(xlen: Xlen, address: u64, bits: u32) -> Instruction {
     let found = riscv::decode(xlen, bits);
     assert_eq!(found.len, riscv::len(bits as u16));

@@ -1,7 +1,7 @@
-//! Nanoseconds an operation takes, with NX clear and set, loop and loads included:
-//! `cargo run --release -p tracewright-softfloat --example speed`.
+//! Nanoseconds per operation, with NX clear and set, loop and loads included: `cargo run --release -p
+//! tracewright-softfloat --example speed`.
 //!
-//! `chained`: each operation waits for the one before, in chains of 16. Otherwise they are independent of each other.
+//! `chained`: each operation depends on the one before, in chains of 16. The others are independent.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ const OPERANDS: usize = 1024;
 
 fn main() {
     let mut rng = Rng::new(1);
-    // From 1/16 to 16, so that chains stay in range for a while, as programs do.
+    // From 1/16 to 16, so that chains stay in range for a while.
     let mut number = || {
         let field = 1023 + rng.below(9) - 4;
         field << 52 | rng.next_u64() >> 12
@@ -61,7 +61,7 @@ fn row<T: Copy>(name: &str, operands: &[[T; 2]], operation: impl Fn(T, T, &mut F
             let mut a = operands[0][0];
             for (at, &[_, b]) in operands.iter().enumerate() {
                 let mut flags = black_box(before);
-                // Starts anew now and then, since chains of products leave the range.
+                // Starts a new chain now and then, since products leave the range.
                 a = black_box(operation(if at % 16 == 0 { operands[at][0] } else { a }, b, &mut flags));
                 black_box(flags);
             }
@@ -76,7 +76,7 @@ fn row<T: Copy>(name: &str, operands: &[[T; 2]], operation: impl Fn(T, T, &mut F
     );
 }
 
-/// The best of many runs, per operation.
+/// Returns the best time of many runs, per operation.
 fn time(run: impl Fn()) -> f64 {
     let best = (0..200).map(|_| {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-/// Exceptions that occurred, with the bits of `fcsr`. They are sticky: nothing here ever clears one.
+/// Exception flags with the bits of `fcsr`. Flags are sticky: no operation clears one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u8);
 
@@ -20,7 +20,7 @@ impl Flags {
         self.0 |= flags.0;
     }
 
-    /// Whether all of `flags` are raised.
+    /// Returns whether all of `flags` are raised.
     #[inline]
     pub const fn contains(self, flags: Self) -> bool {
         self.0 & flags.0 == flags.0

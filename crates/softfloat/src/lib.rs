@@ -1,8 +1,8 @@
-//! Floating-point arithmetic as a RISC-V hart with the F and D extensions does it: same bits, same flags, in all five
-//! rounding modes.
+//! Floating-point arithmetic of RISC-V harts with the F and D extensions: the same bits and the same flags, in all
+//! five rounding modes.
 //!
-//! Every function of [`single`] and [`double`] takes and gives raw bits, and raises what it has to in [`Flags`], which
-//! are sticky as in `fcsr`. NaN boxing is the caller's business.
+//! The functions of [`single`] and [`double`] accept and return raw bits. They raise exceptions in [`Flags`], which
+//! are sticky as in `fcsr`. NaN boxing is left to the caller.
 //!
 //! ```
 //! use tracewright_softfloat::{Flags, Rounding, double};
@@ -12,17 +12,25 @@
 //! assert_eq!((f64::from_bits(third), flags), (0.33333333333333337, Flags::NX));
 //! ```
 //!
-//! What RISC-V says where IEEE 754 leaves a choice:
+//! Where IEEE 754 leaves a choice, RISC-V decides:
 //!
-//! * A NaN that comes out is the canonical one, whatever went in.
+//! * A NaN result is always the canonical NaN.
 //! * Tininess is detected after rounding.
-//! * `min` and `max` are minimumNumber and maximumNumber of IEEE 754-2019, with -0 below +0. (A signalling NaN raises
-//!   NV and the other operand comes out.)
-//! * `fma` of infinity times zero raises NV also when a quiet NaN is added.
-//! * What does not fit an integer becomes the nearest limit, a NaN the upper limit, with NV and without NX.
+//! * `min` and `max` are minimumNumber and maximumNumber of IEEE 754-2019, with -0 below +0. A signalling NaN raises
+//!   NV, and the result is the other operand.
+//! * `fma` of infinity times zero raises NV even if a quiet NaN is added.
+//! * A number that does not fit an integer becomes the nearest limit, and a NaN the upper limit, with NV and without
+//!   NX.
 //!
-//! There are two implementations. [`exact`] works in integers, by the book, one way for all modes and formats. `fast`
-//! asks the host's floating-point unit in the cases that make up nearly everything, and `exact` in all others.
+//! There are two implementations. [`exact`] uses integers only, in the same way for all modes and formats. The
+//! private `fast` uses the host's floating-point unit for nearly all operands, and `exact` for the others.
+//!
+//! * [`double`]: operations in double precision.
+//! * [`single`]: operations in single precision.
+//! * [`exact`]: operations in any [`Format`], slow and simple.
+//!
+//! Without the default feature `std`, this crate is `no_std`, and square roots are computed in integers. To run whole
+//! programs, use `tracewright-hart`.
 #![cfg_attr(not(feature = "std"), no_std)]
 
 pub mod double;

@@ -1,4 +1,4 @@
-/// What to do with a result between two representable numbers: the rounding modes of RISC-V, in the order of `rm`.
+/// The rounding modes of RISC-V, in the order of `rm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// RNE: to the nearest, ties to the one whose last bit is 0.
@@ -18,8 +18,8 @@ impl Rounding {
     pub const ALL: [Self; 5] =
         [Self::NearestEven, Self::TowardZero, Self::Down, Self::Up, Self::NearestMaxMagnitude];
 
-    /// The mode that an instruction's `rm` or `frm` stands for. None for the reserved ones, and for 7, which in an
-    /// instruction means `frm`.
+    /// Returns the mode of an instruction's `rm`, or of `frm`. Returns `None` for reserved modes, and for 7, which
+    /// selects `frm` in an instruction.
     #[inline]
     pub const fn from_rm(rm: u8) -> Option<Self> {
         match rm {

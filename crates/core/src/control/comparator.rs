@@ -1,17 +1,17 @@
-/// What a comparator looks for.
+/// The values that a comparator matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Comparator {
-    /// It is off: anything will do.
+    /// Any value.
     #[default]
     Off,
     /// This value.
     Match(u64),
-    /// A value in this range, both ends among them.
+    /// A value in this range, both ends included.
     Range(u64, u64),
 }
 
 impl Comparator {
-    /// Whether it agrees.
+    /// Returns whether `value` matches.
     #[inline]
     pub const fn agrees(self, value: u64) -> bool {
         match self {
@@ -21,7 +21,7 @@ impl Comparator {
         }
     }
 
-    /// The least and the greatest value that it agrees with.
+    /// Returns the least and the greatest value that match.
     #[inline]
     pub const fn bounds(self) -> (u64, u64) {
         match self {

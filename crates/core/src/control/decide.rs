@@ -2,39 +2,39 @@ use super::expression::Sample;
 use super::handlers::Handlers;
 use super::{Field, Handler, Period, Plan, Window};
 
-/// A [`Plan`] at work: it is told what runs, and decides what is traced.
+/// A running [`Plan`]: follows execution and decides which instructions are traced.
 ///
-/// For each instruction, or the first of some: [`cycle`](Self::cycle) and [`events`](Self::events) if there are any, then
-/// [`decide`](Self::decide), then [`advance`](Self::advance).
+/// Call these for each instruction, or for the first of a run: [`cycle`](Self::cycle) and [`events`](Self::events) if
+/// there are any, then [`decide`](Self::decide), then [`advance`](Self::advance).
 #[derive(Clone, Debug)]
 pub struct Control {
     plan: Plan,
     sample: Sample,
     handlers: Handlers,
-    /// How many instructions ran.
+    /// Number of instructions that ran.
     number: u64,
     is_on: bool,
-    /// The period that runs, and the last number and cycle of it.
+    /// Whether a period has begun, and its last instruction number and cycle.
     has_begun: bool,
     until: (u64, u64),
-    /// What was decided last, if it may hold for the next block, too.
+    /// The last verdict, if it may also hold for the next block.
     last: Option<Verdict>,
     asks_block: bool,
     starts: u64,
     qualified: u64,
 }
 
-/// What was decided of an instruction.
+/// The decision about an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it is traced.
+    /// Whether the instruction is traced.
     pub qualifies: bool,
-    /// It is the same for those that come next, as long as they are in here.
+    /// The window in which the decision also holds for the instructions that follow.
     pub window: Window,
 }
 
 impl Control {
-    /// Nothing ran yet. The privilege is 3 (machine mode) at first.
+    /// Creates a control before the first instruction. The initial privilege is 3 (machine mode).
     pub fn new(plan: Plan) -> Self {
         let mut sample: Sample = [Some(0); Field::COUNT];
         sample[Field::Privilege as usize] = Some(3);
@@ -59,68 +59,68 @@ impl Control {
         control
     }
 
-    /// What is asked for.
+    /// Returns the plan.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How many instructions ran.
+    /// Returns how many instructions ran.
     pub const fn seen(&self) -> u64 {
         self.number
     }
 
-    /// How many of them qualified.
+    /// Returns how many instructions qualified.
     pub const fn qualified(&self) -> u64 {
         self.qualified
     }
 
-    /// How often tracing started.
+    /// Returns how often tracing started.
     pub const fn starts(&self) -> u64 {
         self.starts
     }
 
-    /// Whether somebody asks for what [`block`](Self::block) tells.
+    /// Returns whether the plan needs calls of [`block`](Self::block).
     #[inline]
     pub const fn asks_block(&self) -> bool {
         self.asks_block
     }
 
-    /// From now on this is the privilege.
+    /// Sets the privilege from now on.
     pub fn privilege(&mut self, privilege: u8) {
         self.set(Field::Privilege, privilege.into());
     }
 
-    /// From now on this is the context.
+    /// Sets the context from now on.
     pub fn context(&mut self, context: u64) {
         self.set(Field::Context, context);
     }
 
-    /// From now on this is the thread.
+    /// Sets the thread from now on.
     pub fn thread(&mut self, thread: u64) {
         self.set(Field::Thread, thread);
     }
 
-    /// The next instruction retires in this cycle.
+    /// Sets the cycle in which the next instruction retires.
     #[inline]
     pub fn cycle(&mut self, cycle: u64) {
         self.sample[Field::Cycle as usize] = Some(cycle);
     }
 
-    /// These events happened, a bit each, just before the next instruction.
+    /// Reports events that happened just before the next instruction, a bit each.
     pub fn events(&mut self, events: u64) {
         self.set(Field::Event, events);
     }
 
-    /// The next instructions are in such a block: its type, half-words, and the size of its last instruction, as E-Trace has
-    /// them.
+    /// Describes the block of the next instructions in the terms of E-Trace: its type, its length in half-words, and
+    /// the size of its last instruction.
     pub fn block(&mut self, itype: u8, iretire: u32, ilastsize: u8) {
         self.set(Field::Itype, itype.into());
         self.set(Field::Iretire, iretire.into());
         self.set(Field::Ilastsize, ilastsize.into());
     }
 
-    /// What is decided of all of the next `count` instructions at once, if that is known already: from the address `first` to
-    /// `last`, the last in this cycle.
+    /// Returns the decision for the next `count` instructions if the last verdict covers them. Their addresses are
+    /// from `first` to `last`, and the last one retires in `cycle`.
     #[inline]
     pub fn known(&self, first: u64, last: u64, count: u32, cycle: u64) -> Option<bool> {
         let Verdict { qualifies, window } = self.last?;
@@ -128,7 +128,7 @@ impl Control {
         (window.holds(last, number, cycle) && window.pc.0 <= first && first <= last).then_some(qualifies)
     }
 
-    /// Decides of the next instruction, which is at this address.
+    /// Decides whether the next instruction, at `pc`, is traced.
     pub fn decide(&mut self, pc: u64) -> Verdict {
         self.sample[Field::Pc as usize] = Some(pc);
         self.sample[Field::Number as usize] = Some(self.number);
@@ -154,7 +154,7 @@ impl Control {
         }
         let has_event = self.sample[Field::Event as usize] != Some(0);
         if was_on != self.is_on || starts != self.starts || has_event {
-            // Something else is looked for from the next instruction on.
+            // The next instruction is subject to other tests.
             window.number = self.number;
         }
         let verdict = Verdict { qualifies, window };
@@ -165,7 +165,7 @@ impl Control {
         verdict
     }
 
-    /// So many instructions ran, all of which qualified or not.
+    /// Reports that `count` instructions ran, which all qualified or all did not.
     #[inline]
     pub fn advance(&mut self, count: u32, qualifies: bool) {
         self.number += u64::from(count);
@@ -174,8 +174,9 @@ impl Control {
         }
     }
 
-    /// A trap was taken at the instruction at `pc`, which did not retire, or did not yet. Says whether that is traced. Unless
-    /// `is_served` at once, its handler runs from now on.
+    /// Reports a trap at the instruction at `pc`, which has not retired. Returns whether the trap is traced.
+    ///
+    /// The handler runs from now on, unless the trap `is_served` at once.
     pub fn trap(&mut self, pc: u64, handler: Handler, is_served: bool) -> bool {
         self.handlers.push(handler);
         self.handled();
@@ -191,18 +192,18 @@ impl Control {
         qualifies
     }
 
-    /// The handler that runs has returned.
+    /// Reports that the current handler returned.
     pub fn handled_back(&mut self) {
         self.handlers.pop();
         self.handled();
     }
 
-    /// The trap whose handler runs.
+    /// Returns the trap whose handler runs.
     pub fn handler(&self) -> Option<Handler> {
         self.handlers.last()
     }
 
-    /// Something ran that is not known: handlers may have returned.
+    /// Forgets all handlers, since unknown instructions ran and handlers may have returned.
     pub fn lost(&mut self) {
         self.handlers = Handlers::default();
         self.handled();
@@ -216,7 +217,7 @@ impl Control {
         }
     }
 
-    /// Other handlers run.
+    /// Updates the fields that depend on the current handlers.
     fn handled(&mut self) {
         let last = self.handlers.last();
         let is = |interrupt| last.is_some_and(|last| last.interrupt == interrupt);
@@ -239,7 +240,7 @@ impl Control {
         }
     }
 
-    /// Tracing starts with the next instruction.
+    /// Starts tracing with the next instruction.
     fn begin(&mut self) {
         self.has_begun = true;
         self.starts += 1;
@@ -253,7 +254,7 @@ impl Control {
         };
     }
 
-    /// Whether the period is over.
+    /// Returns whether the period is over.
     fn is_over(&self) -> bool {
         let cycle = self.sample[Field::Cycle as usize].unwrap_or_default();
         self.has_begun && (self.number > self.until.0 || cycle > self.until.1)

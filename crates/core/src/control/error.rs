@@ -2,53 +2,55 @@ use core::fmt;
 
 use super::Field;
 
-/// Why a text is no [`Plan`](super::Plan).
+/// An error in the text of a [`Plan`](super::Plan).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error<'t> {
-    /// Where in the text, in bytes.
+    /// Position in the text, in bytes.
     pub at: usize,
-    /// How many bytes are wrong; 0 at the end of the text.
+    /// Number of wrong bytes, or 0 at the end of the text.
     pub len: usize,
-    /// What.
+    /// The problem at this position.
     pub problem: Problem<'t>,
 }
 
-/// What is wrong.
+/// The problem in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Problem<'t> {
-    /// This is not what can be here.
+    /// The text does not continue with anything expected.
     Unexpected {
-        /// What is here; empty at the end.
+        /// Text at this position, empty at the end.
         found: &'t str,
-        /// What can be here.
+        /// Expected text.
         expected: Expected,
     },
-    /// These digits are no number, or one with more than 64 bits.
+    /// The digits are not a number, or the number has more than 64 bits.
     Number(&'t str),
-    /// A quoted name does not end.
+    /// A quoted name has no closing quote.
     Quote,
-    /// There is no symbol with this name.
+    /// No symbol has this name.
     Symbol(&'t str),
-    /// There is no event with this name.
+    /// No event has this name.
     Event(&'t str),
-    /// The value is too great for this field, or the range has nothing that it can be.
+    /// The value is too great for this field, or no value of the field is in the range.
     Value(Field),
     /// A range ends before it begins.
     Empty,
-    /// An address is beyond all addresses.
+    /// The address has more than 64 bits.
     Overflow,
-    /// There is one of these already: `for`, or `test`.
+    /// The clause occurs twice: `for`, or `test`.
     Twice(&'static str),
-    /// Nothing is asked for.
+    /// The text or a clause asks for nothing.
     Nothing,
-    /// More tests than there are comparators.
+    /// The text has more tests than there are comparators.
     TooMany,
-    /// More parentheses in one another than anybody needs.
+    /// Parentheses are nested too deeply.
     TooDeep,
 }
 
-/// What can be at a place in the text.
+/// The kind of text that was expected at a position of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Expected {
     /// A sign, a number or a name.
     Any,
@@ -56,15 +58,15 @@ pub enum Expected {
     Clause,
     /// A test.
     Test,
-    /// What combines tests, or the end.
+    /// An operator between tests, or the end.
     Combination,
     /// A closing parenthesis.
     Close,
     /// An opening parenthesis.
     Open,
-    /// How a field is compared.
+    /// A comparison operator after a field.
     Comparison(Field),
-    /// A value of a field.
+    /// A value of the field.
     Value(Field),
     /// A number.
     Number,
@@ -74,20 +76,20 @@ pub enum Expected {
     Event,
     /// `at`, `on` or `when`.
     Point,
-    /// What is counted.
+    /// A unit: instructions or cycles.
     Unit,
 }
 
 impl Error<'_> {
-    /// The text with the place marked, in two lines, without the message.
+    /// Returns the text with the position marked below it, in two lines. The message is not part of it.
     pub fn shown<'a>(&self, text: &'a str) -> impl fmt::Display + use<'a> {
         let (at, len) = (self.at, self.len);
         fmt::from_fn(move |f| {
-            // A caret for each character, not for each byte.
+            // Carets count characters, not bytes.
             let columns =
                 |range: core::ops::Range<usize>| text.get(range).map_or(0, |part| part.chars().count());
             let (before, width) = (columns(0..at), columns(at..at + len).max(1));
-            // What is no space would move the caret.
+            // A control character would move the caret.
             let line = |c: char| if c.is_control() { ' ' } else { c };
             f.write_str("  ")?;
             text.chars().try_for_each(|c| write!(f, "{}", line(c)))?;
@@ -104,23 +106,23 @@ impl fmt::Display for Error<'_> {
             Problem::Unexpected { found: "", expected } => write!(f, "expected {expected}, found the end"),
             Problem::Unexpected { found, expected } => write!(f, "expected {expected}, found `{found}`"),
             Problem::Number(digits) => {
-                write!(f, "`{digits}` is no number of 64 bits (decimal, 0x..., 0b...)")
+                write!(f, "`{digits}` is not a 64-bit number (decimal, 0x..., 0b...)")
             }
-            Problem::Quote => f.write_str("the name does not end: a \" is missing"),
+            Problem::Quote => f.write_str("a quoted name has no closing \""),
             Problem::Symbol(name) => write!(f, "there is no symbol `{name}`"),
             Problem::Event(name) => write!(f, "there is no event `{name}`"),
             Problem::Value(field) => {
-                write!(f, "`{}` is never so: it is {} at most", field.name(), field.most())
+                write!(f, "`{}` never has this value: its maximum is {}", field.name(), field.most())
             }
             Problem::Empty => {
                 f.write_str("the range ends before it begins (A..B is without B, A..=B with it)")
             }
-            Problem::Overflow => f.write_str("there is no such address"),
+            Problem::Overflow => f.write_str("the address does not fit 64 bits"),
             Problem::Twice("for") => f.write_str("there is a `for` already"),
             Problem::Twice(what) => write!(f, "there is a {what} already: join both with `&` or `|`"),
-            Problem::Nothing => f.write_str("nothing is asked for"),
+            Problem::Nothing => f.write_str("the plan asks for nothing"),
             Problem::TooMany => write!(f, "more than {} tests and operators", super::expression::MOST),
-            Problem::TooDeep => f.write_str("too many parentheses in one another"),
+            Problem::TooDeep => f.write_str("parentheses are nested too deeply"),
         }
     }
 }

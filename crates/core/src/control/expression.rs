@@ -1,9 +1,9 @@
 use super::{Comparator, Field};
 
-/// How many operations an expression has at most.
+/// Maximum number of operations in an expression.
 pub(super) const MOST: usize = 64;
 
-/// Tests, combined: operations in reverse Polish notation.
+/// A combination of tests, as operations in reverse Polish notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     operations: [Operation; MOST],
@@ -12,38 +12,38 @@ pub struct Expression {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Is the field of the instruction so? Of [`Field::Event`], the comparator matches the number of the event.
+    /// Tests a field of the instruction. For [`Field::Event`], the comparator matches the number of the event.
     Test(Field, Comparator),
     Not,
     And,
     Or,
 }
 
-/// As long as an instruction stays in here, a decision holds. All ends are among it.
+/// The range of instructions for which a decision holds. All ends are included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// From this address to that.
+    /// First and last address.
     pub pc: (u64, u64),
-    /// The last number of an instruction.
+    /// Last instruction number.
     pub number: u64,
-    /// The last cycle.
+    /// Last cycle.
     pub cycle: u64,
 }
 
-/// The fields of an instruction. `None`: it has no cause, since it is in no handler.
+/// The field values of an instruction. Outside handlers, the cause and trap value are `None`.
 pub(super) type Sample = [Option<u64>; Field::COUNT];
 
 impl Window {
-    /// For ever.
+    /// The unlimited window.
     pub const ALL: Self = Self { pc: (0, u64::MAX), number: u64::MAX, cycle: u64::MAX };
 
-    /// Whether an instruction is in here.
+    /// Returns whether an instruction is inside the window.
     #[inline]
     pub const fn holds(&self, pc: u64, number: u64, cycle: u64) -> bool {
         self.pc.0 <= pc && pc <= self.pc.1 && number <= self.number && cycle <= self.cycle
     }
 
-    /// A test of `field` may have another result outside of here.
+    /// Narrows the window to where a test of `field` has the same result.
     #[inline]
     fn narrow(&mut self, field: Field, value: u64, comparator: Comparator) {
         let (least, most) = comparator.bounds();
@@ -70,13 +70,13 @@ impl Default for Expression {
 }
 
 impl Expression {
-    /// Whether nothing is asked.
+    /// Returns whether the expression has no test.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether it asks for this field.
+    /// Returns whether the expression tests `field`.
     pub fn asks(&self, field: Field) -> bool {
         self.asks_any(|asked| asked == field)
     }
@@ -91,7 +91,7 @@ impl Expression {
         &self.operations[..self.len]
     }
 
-    /// Whether there was room.
+    /// Returns whether there was room.
     pub(super) fn push(&mut self, operation: Operation) -> bool {
         match self.operations.get_mut(self.len) {
             Some(slot) => {
@@ -103,20 +103,21 @@ impl Expression {
         }
     }
 
-    /// Adds another that may be so instead. Whether there was room.
+    /// Adds `other` as an alternative. Returns whether there was room.
     pub(super) fn or(&mut self, other: &Self) -> bool {
         let is_first = self.is_empty();
         other.operations().iter().all(|operation| self.push(*operation))
             && (is_first || self.push(Operation::Or))
     }
 
-    /// Whether an instruction is so, and how far that holds. An empty one is always so.
+    /// Returns whether the expression is true for an instruction, and narrows `window` to where that holds. An empty
+    /// expression is always true.
     #[inline]
     pub(super) fn holds(&self, sample: &Sample, window: &mut Window) -> bool {
         if self.is_empty() {
             return true;
         }
-        // A bit for each value on the stack; there is room for all.
+        // Each value on the stack is a bit. An expression never has more values than there are bits.
         let mut stack = 0_u64;
         for operation in self.operations() {
             match *operation {

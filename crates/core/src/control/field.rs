@@ -1,49 +1,49 @@
-/// What can be asked of an instruction.
+/// A property of an instruction that a plan can test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Field {
-    /// Its address.
+    /// Address of the instruction.
     Pc,
-    /// How many instructions ran before it.
+    /// Number of instructions that ran before it.
     Number,
-    /// The cycle in which it retired.
+    /// Cycle in which it retired.
     Cycle,
-    /// The privilege it ran in: 0 user, 1 supervisor, 3 machine.
+    /// Privilege in which it ran: 0 user, 1 supervisor, 3 machine.
     Privilege,
-    /// The context it ran in: thread, address space.
+    /// Context in which it ran: a thread or an address space.
     Context,
-    /// The thread's number in its recording.
+    /// Number of the thread in its recording.
     Thread,
-    /// The cause of the trap whose handler it is in.
+    /// Cause of the trap whose handler runs.
     Cause,
-    /// The value of that trap.
+    /// Value of the trap whose handler runs.
     Tval,
-    /// 1 if that trap is an exception.
+    /// 1 if the trap whose handler runs is an exception.
     Exception,
-    /// 1 if that trap is an interrupt.
+    /// 1 if the trap whose handler runs is an interrupt.
     Interrupt,
-    /// 1 if it is in the handler of an interrupt, or in one of an exception in there.
+    /// 1 if an interrupt handler runs, or the handler of an exception inside one.
     Isr,
-    /// E-Trace's type of the block that it is in.
+    /// E-Trace type of the instruction's block.
     Itype,
-    /// Half-words of the block that it is in.
+    /// Half-words of the instruction's block.
     Iretire,
-    /// E-Trace's size of the last instruction of the block that it is in.
+    /// E-Trace size of the last instruction of the instruction's block.
     Ilastsize,
-    /// The events that happened just before it, a bit each.
+    /// Events that happened just before the instruction, a bit each.
     Event,
 }
 
-/// What values of a field look like.
+/// The kind of values that a field has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values {
     /// Numbers and symbols.
     Addresses,
     /// Numbers.
     Numbers,
-    /// Numbers, and these words for some.
+    /// Numbers, some of which have names.
     Words(&'static [(&'static str, u64)]),
-    /// It is, or it is not.
+    /// A flag, tested by the name of the field alone.
     Flag,
     /// Names of events.
     Events,
@@ -69,7 +69,7 @@ const ITYPES: &[(&str, u64)] = &[
     ("other_inferable_jump", 15),
 ];
 
-/// All names, first those that errors and documents use.
+/// Names of all fields. The first name of a field is used in errors and documents.
 const NAMES: &[(&str, Field)] = &[
     ("pc", Field::Pc),
     ("priv", Field::Privilege),
@@ -92,24 +92,24 @@ const NAMES: &[(&str, Field)] = &[
 ];
 
 impl Field {
-    /// How many there are.
+    /// Number of fields.
     pub(super) const COUNT: usize = 15;
 
-    /// Its names in alphabetical order would hide which belong together: so they come in this order.
+    /// Names in the order in which messages list them, with related fields side by side.
     pub(super) const LISTED: &str = "pc, priv, context, thread, cause, tval, exception, interrupt, isr, \
                                      instruction, cycle, itype, iretire, ilastsize or event";
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn of(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
     }
 
-    /// Its name.
+    /// Returns the name of the field.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(_, field)| *field == self).map_or("", |(name, _)| name)
     }
 
-    /// What its values look like.
+    /// Returns the kind of its values.
     pub(super) const fn values(self) -> Values {
         match self {
             Self::Pc => Values::Addresses,
@@ -121,7 +121,7 @@ impl Field {
         }
     }
 
-    /// The greatest value that it can have.
+    /// Returns the greatest value of the field.
     pub(super) const fn most(self) -> u64 {
         match self {
             Self::Privilege => 3,
@@ -131,7 +131,7 @@ impl Field {
         }
     }
 
-    /// Whether it is of the whole block that an instruction is in.
+    /// Returns whether the field belongs to the block of the instruction.
     pub(super) const fn is_of_block(self) -> bool {
         matches!(self, Self::Itype | Self::Iretire | Self::Ilastsize)
     }

@@ -5,19 +5,19 @@ pub struct Handler {
     pub cause: u64,
     /// The trap value.
     pub tval: u64,
-    /// Whether it is an interrupt.
+    /// Whether the trap is an interrupt.
     pub interrupt: bool,
 }
 
-/// How many handlers in one another are known. Of more, the innermost.
+/// Maximum depth of nested handlers. Beyond it, only the innermost are kept.
 const MOST: usize = 32;
 
-/// Handlers that run: each began while the one before it ran.
+/// The nested trap handlers that run, as a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Handlers {
-    /// A ring.
+    /// Ring of handlers.
     all: [Handler; MOST],
-    /// Where the next goes.
+    /// Index of the next handler in the ring.
     next: usize,
     count: usize,
     interrupts: usize,
@@ -26,7 +26,7 @@ pub(super) struct Handlers {
 impl Handlers {
     pub fn push(&mut self, handler: Handler) {
         if self.count == MOST {
-            // The outermost is forgotten: most likely nothing ever returns from it.
+            // The outermost handler is dropped: most likely nothing ever returns from it.
             self.interrupts -= usize::from(self.all[self.next].interrupt);
             self.count -= 1;
         }
@@ -36,7 +36,7 @@ impl Handlers {
         self.interrupts += usize::from(handler.interrupt);
     }
 
-    /// The innermost returns, if there is one.
+    /// Removes the innermost handler, if there is one.
     pub fn pop(&mut self) {
         if let Some(last) = self.last() {
             self.interrupts -= usize::from(last.interrupt);
@@ -45,13 +45,13 @@ impl Handlers {
         }
     }
 
-    /// The innermost.
+    /// Returns the innermost handler.
     #[inline]
     pub fn last(&self) -> Option<Handler> {
         (self.count > 0).then(|| self.all[(self.next + MOST - 1) % MOST])
     }
 
-    /// Whether one of them is an interrupt's.
+    /// Returns whether one of the handlers serves an interrupt.
     #[inline]
     pub const fn has_interrupt(&self) -> bool {
         self.interrupts > 0

@@ -1,10 +1,10 @@
-//! Trace control: which instructions are traced.
+//! Trace control: decides which instructions are traced.
 //!
-//! A [`Plan`] is what a person asks for, read from a line of text ([`Plan::parse`]); `docs/control.md` describes the
-//! language. A [`Control`] is a plan at work: it is told what runs, and says whether the next instruction qualifies and
-//! how far that holds, so that whole blocks are decided at once.
+//! A [`Plan`] says what to trace. [`Plan::parse`] reads it from a line of text in the language of `docs/control.md`.
+//! A [`Control`] runs a plan: it follows execution and returns whether the next instruction qualifies, and for how
+//! long that decision holds, so that whole blocks can be decided at once.
 //!
-//! Nothing here allocates: as in hardware, there is room for so many comparators and no more.
+//! Nothing here allocates. As in hardware, the number of comparators is fixed.
 //!
 //! ```
 //! use tracewright_core::control::{Control, NoNames, Plan};
@@ -14,7 +14,7 @@
 //! control.privilege(0);
 //! let verdict = control.decide(0x1ff0);
 //! assert!(verdict.qualifies);
-//! // Up to this address nothing changes.
+//! // The decision holds up to this address.
 //! assert_eq!(verdict.window.pc.1, 0x1fff);
 //! ```
 
@@ -36,43 +36,44 @@ pub use field::Field;
 pub use handlers::Handler;
 pub use parse::{Names, NoNames};
 
-/// What is asked for: when instructions are traced.
+/// A description of which instructions are traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// An instruction has to be so; empty: any.
+    /// Condition for an instruction to be traced. If empty, all qualify.
     pub when: Expression,
-    /// An instruction that is so starts tracing, and is the first; empty: tracing is on from the start.
+    /// Condition that starts tracing, with the instruction that meets it. If empty, tracing is on from the start.
     pub start: Expression,
-    /// An instruction that is so stops tracing, and is not traced any more; empty: nothing does.
+    /// Condition that stops tracing, before the instruction that meets it. If empty, nothing does.
     pub stop: Expression,
-    /// How long tracing stays on after it started.
+    /// Time for which tracing stays on after it started.
     pub period: Option<Period>,
 }
 
-/// How long.
+/// The duration of tracing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// So many instructions, whether they qualify or not; the one that starts is the first.
+    /// Number of instructions, qualified or not, from the one that starts tracing.
     Instructions(u64),
-    /// So many cycles, the one of the instruction that starts is the first.
+    /// Number of cycles, from that of the instruction that starts tracing.
     Cycles(u64),
 }
 
 impl Plan {
-    /// Reads what a person says. `names` knows symbols and events.
+    /// Parses the text of a plan. `names` resolves symbols and events.
     ///
     /// # Errors
-    /// Says where the text makes no sense, and what was expected there.
+    /// Returns where the text is wrong, and what was expected there.
     pub fn parse<'t>(text: &'t str, names: &dyn Names) -> Result<Self, Error<'t>> {
         parse::plan(text, names)
     }
 
-    /// Whether it asks for nothing: everything is traced.
+    /// Returns whether the plan is empty, so that everything is traced.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it can be seen without running anything that no instruction qualifies. If not, there may still be none.
+    /// Returns whether the plan contradicts itself, so that no instruction can qualify. Not every contradiction is
+    /// found.
     pub fn is_never(&self) -> bool {
         self.when.is_never() || self.start.is_never()
     }

@@ -1,9 +1,9 @@
-//! Contradictions that can be seen at once.
+//! Detection of expressions that contradict themselves.
 
 use super::expression::{MOST, Operation};
 use super::{Comparator, Expression, Field};
 
-/// The least and the greatest value of each field, where something can be so. Empty: it never is.
+/// The least and the greatest value of each field for which an expression can be true. If empty, it never is.
 #[derive(Clone, Copy)]
 struct Hull {
     fields: [(u64, u64); Field::COUNT],
@@ -46,13 +46,13 @@ impl Hull {
         either
     }
 
-    /// Where `!test` can be so: a range that begins or ends the field leaves one.
+    /// Returns where `!test` can be true. A range that begins or ends with the values of the field leaves one range.
     fn outside(field: Field, comparator: Comparator) -> Self {
         let (least, most) = comparator.bounds();
         let last = field.most();
         match (field, least, most) {
             (Field::Event, ..) => Self::ALL,
-            // What is in no handler has neither cause nor value.
+            // Outside handlers, these fields have no value.
             (Field::Cause | Field::Tval, ..) => Self::ALL,
             (_, 0, most) if most >= last => Self::NONE,
             (_, 0, most) => Self::of(field, Comparator::Range(most + 1, last)),
@@ -63,9 +63,9 @@ impl Hull {
 }
 
 impl Expression {
-    /// Whether it contradicts itself, as far as that can be seen by looking at each field alone. Never of an empty one.
+    /// Returns whether the expression contradicts itself, looking at each field alone. An empty one does not.
     pub fn is_never(&self) -> bool {
-        // Where each value on the stack can be so, and where its opposite can.
+        // For each value on the stack: where it can be true, and where its negation can.
         let mut stack = [(Hull::ALL, Hull::ALL); MOST];
         let mut len = 0;
         for operation in self.operations() {

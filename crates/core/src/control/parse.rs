@@ -1,4 +1,4 @@
-//! The language, read from left to right.
+//! Recursive-descent parser of the language.
 
 use core::ops::Range;
 
@@ -8,16 +8,16 @@ use super::field::Values;
 use super::token::{self, Sign, Spanned, Token};
 use super::{Comparator, Expression, Field, Period, Plan};
 
-/// Who knows names.
+/// A resolver of names.
 pub trait Names {
-    /// The addresses of the symbol with this name.
+    /// Returns the addresses of the symbol with this name.
     fn symbol(&self, name: &str) -> Option<Range<u64>>;
 
-    /// The number of the event with this name: 0 to 63.
+    /// Returns the number of the event with this name: 0 to 63.
     fn event(&self, name: &str) -> Option<u8>;
 }
 
-/// Nobody: addresses are numbers.
+/// A resolver that knows no names, so that addresses must be numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoNames;
 
@@ -31,7 +31,7 @@ impl Names for NoNames {
     }
 }
 
-/// Parentheses and `!` in one another.
+/// Maximum nesting of parentheses and `!`.
 const DEEPEST: u32 = 32;
 
 pub(super) fn plan<'t>(text: &'t str, names: &dyn Names) -> Result<'t, Plan> {
@@ -42,11 +42,11 @@ pub(super) fn plan<'t>(text: &'t str, names: &dyn Names) -> Result<'t, Plan> {
 struct Parser<'t, 'n> {
     text: &'t str,
     names: &'n dyn Names,
-    /// What comes next.
+    /// The next token.
     token: Spanned<'t>,
 }
 
-/// An address that was named, and all addresses that the name stands for.
+/// An address, and the range of its symbol.
 struct Address {
     at: u64,
     extent: Option<Range<u64>>,
@@ -94,7 +94,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Where tracing starts or stops.
+    /// Parses where tracing starts or stops.
     fn point(&mut self, to: &mut Expression) -> Result<'t, ()> {
         let keyword = self.token;
         let mut point = Expression::default();
@@ -105,7 +105,7 @@ impl<'t> Parser<'t, '_> {
             }
             Token::Word("on") => {
                 self.step()?;
-                // `on event NAME` reads well, too.
+                // `on event NAME` is accepted, too.
                 if self.token.token == Token::Word("event") {
                     self.step()?;
                 }
@@ -224,7 +224,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// Values, or ranges of them, any of which will do.
+    /// Parses a list of values or ranges, any of which may match.
     fn list(&mut self, to: &mut Expression, field: Field, has_ranges: bool) -> Result<'t, ()> {
         let first = self.token;
         self.item(to, field, has_ranges)?;
@@ -306,7 +306,7 @@ impl<'t> Parser<'t, '_> {
         self.push(to, Operation::Test(Field::Event, Comparator::Match(number.into())), name)
     }
 
-    /// A value, with what is added to it.
+    /// Parses a value and an offset that is added to it.
     fn value(&mut self, field: Field) -> Result<'t, Address> {
         let first = self.token;
         let mut address = self.plain_value(field)?;
@@ -345,7 +345,7 @@ impl<'t> Parser<'t, '_> {
         Ok(address)
     }
 
-    /// A symbol, or `NAME_end`, which is the end of another unless there is one with this name.
+    /// Resolves a symbol, or `NAME_end`, which is the end of `NAME` unless a symbol is called so.
     fn symbol(&self, name: &'t str, at: Spanned<'t>) -> Result<'t, Address> {
         if let Some(extent) = self.names.symbol(name) {
             return Ok(Address { at: extent.start, extent: Some(extent) });
@@ -357,7 +357,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// `end(NAME)`.
+    /// Parses `end(NAME)`.
     fn end(&mut self) -> Result<'t, Address> {
         self.step()?;
         self.step()?;
@@ -371,7 +371,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Address { at: extent.end, extent: None })
     }
 
-    /// Whether an opening parenthesis comes after the next token.
+    /// Returns whether an opening parenthesis follows the next token.
     fn is_call(&self) -> bool {
         let next = token::next(self.text, self.token.end);
         next.is_ok_and(|next| next.token == Token::Sign(Sign::Open))
@@ -415,7 +415,7 @@ impl<'t> Parser<'t, '_> {
     }
 }
 
-/// Whether a test, or something around one, begins so.
+/// Returns whether an operand can begin with this token.
 fn is_operand(token: Token<'_>) -> bool {
     match token {
         Token::Word(word) => Field::of(word).is_some(),

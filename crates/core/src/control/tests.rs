@@ -33,7 +33,7 @@ fn plan(text: &str) -> Plan {
     Plan::parse(text, &Known).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The expression, as operations in words.
+/// Returns the operations of the expression in words.
 fn when(text: &str) -> String {
     let words = |operation: &Operation| match *operation {
         Operation::Test(field, Comparator::Match(value)) => format!("{}={value:x}", field.name()),
@@ -109,15 +109,15 @@ fn clauses_are_read() {
     assert_eq!(event.start, plan("event button").when);
     assert_eq!(event.stop, event.start);
     assert_eq!(event.period, Some(Period::Instructions(1)));
-    // Several are as good as one.
+    // Several `start` clauses are alternatives.
     assert_eq!(plan("start at main; start when priv = s").start, plan("pc = main | priv = s").when);
 }
 
 #[test]
 fn errors_say_where_and_what() {
     for (text, marked, message) in [
-        ("", "^", "nothing is asked for"),
-        (";", " ^", "nothing is asked for"),
+        ("", "^", "the plan asks for nothing"),
+        (";", " ^", "the plan asks for nothing"),
         ("pc in", "     ^", "expected an address or a symbol, found the end"),
         ("pc in mian", "      ^^^^", "there is no symbol `mian`"),
         ("pc in end(mian)", "          ^^^^", "there is no symbol `mian`"),
@@ -125,8 +125,8 @@ fn errors_say_where_and_what() {
         ("pc 5", "   ^", "expected `in`, `=`, `!=`, `<`, `<=`, `>` or `>=` after `pc`, found `5`"),
         ("pc = 5 6", "       ^", "expected `&`, `|`, `;` or the end, found `6`"),
         ("priv = x", "       ^", "expected u, s, m or a number, found `x`"),
-        ("priv = 4", "       ^", "`priv` is never so: it is 3 at most"),
-        ("ilastsize > 1", "            ^", "`ilastsize` is never so: it is 1 at most"),
+        ("priv = 4", "       ^", "`priv` never has this value: its maximum is 3"),
+        ("ilastsize > 1", "            ^", "`ilastsize` never has this value: its maximum is 1"),
         (
             "itype = x",
             "        ^",
@@ -134,13 +134,13 @@ fn errors_say_where_and_what() {
         ),
         ("cause = u", "        ^", "expected a number, found `u`"),
         ("cause = \"7\"", "        ^^^", "expected a number, found `\"7\"`"),
-        ("pc = 0xg", "     ^^^", "`0xg` is no number of 64 bits (decimal, 0x..., 0b...)"),
+        ("pc = 0xg", "     ^^^", "`0xg` is not a 64-bit number (decimal, 0x..., 0b...)"),
         (
             "pc = 18446744073709551616",
             "     ^^^^^^^^^^^^^^^^^^^^",
-            "`18446744073709551616` is no number of 64 bits (decimal, 0x..., 0b...)",
+            "`18446744073709551616` is not a 64-bit number (decimal, 0x..., 0b...)",
         ),
-        ("pc = \"main", "     ^^^^^", "the name does not end: a \" is missing"),
+        ("pc = \"main", "     ^^^^^", "a quoted name has no closing \""),
         ("pc in 5..5", "      ^^^^", "the range ends before it begins (A..B is without B, A..=B with it)"),
         (
             "pc in exit..main",
@@ -149,7 +149,7 @@ fn errors_say_where_and_what() {
         ),
         ("pc < 0", "     ^", "the range ends before it begins (A..B is without B, A..=B with it)"),
         ("pc in 5..=", "          ^", "expected an address or a symbol, found the end"),
-        ("pc = main - 0x2000", "     ^^^^^^^^^^^^^", "there is no such address"),
+        ("pc = main - 0x2000", "     ^^^^^^^^^^^^^", "the address does not fit 64 bits"),
         ("pc = main + main", "            ^^^^", "expected a number, found `main`"),
         ("(pc = 5", "       ^", "expected `)`, `&` or `|`, found the end"),
         ("pc = 5 )", "       ^", "expected `&`, `|`, `;` or the end, found `)`"),
@@ -158,7 +158,7 @@ fn errors_say_where_and_what() {
         ("start on 5", "         ^", "expected the name of an event, found `5`"),
         ("start main", "      ^^^^", "expected `at` ADDRESS, `on` EVENT or `when` TEST, found `main`"),
         ("for ever", "    ^^^^", "expected a number, found `ever`"),
-        ("for 0 cycles", "    ^", "nothing is asked for"),
+        ("for 0 cycles", "    ^", "the plan asks for nothing"),
         ("for 5 days", "      ^^^^", "expected `instructions` or `cycles`, found `days`"),
         ("for 5 cycles for 6 cycles", "             ^^^", "there is a `for` already"),
         ("pc = 5 # 6", "       ^", "expected a test, a number or a name, found `#`"),
@@ -177,10 +177,10 @@ fn errors_say_where_and_what() {
     let many = vec!["pc = 1"; 40].join(" & ");
     assert_eq!(Plan::parse(&many, &Known).unwrap_err().to_string(), "more than 64 tests and operators");
     let deep = format!("{}isr", "(".repeat(100_000));
-    assert_eq!(Plan::parse(&deep, &Known).unwrap_err().to_string(), "too many parentheses in one another");
+    assert_eq!(Plan::parse(&deep, &Known).unwrap_err().to_string(), "parentheses are nested too deeply");
 }
 
-/// All fields are in the list that errors show, and each is found by its name.
+/// The list that errors show has all fields, and each is found by its name.
 #[test]
 fn all_fields_are_listed() {
     let listed: Vec<_> =
@@ -218,7 +218,7 @@ fn contradictions_are_seen() {
     }
 }
 
-/// Up to where a decision holds.
+/// A decision holds up to where something changes.
 #[test]
 fn windows_end_where_something_changes() {
     let mut control = Control::new(plan("pc in main & instruction in 2..10 & cycle < 9 | pc = exit"));
@@ -248,10 +248,10 @@ fn handlers_are_known_up_to_a_depth() {
     control.handled_back();
     control.handled_back();
     assert!(!control.decide(0).qualifies);
-    // One too many, and returns without a handler.
+    // A return without a handler is ignored.
     control.handled_back();
     assert_eq!(control.handler(), None);
-    // The outermost is forgotten.
+    // Beyond the maximum depth, the outermost handler is forgotten.
     control.trap(0, interrupt(7), false);
     for cause in 0..100 {
         control.trap(0, exception(cause), false);

@@ -1,12 +1,12 @@
-//! Words, numbers and signs of the language.
+//! Tokens of the language: words, numbers and signs.
 
 use super::error::{Error, Expected, Problem};
 
-/// A piece of the text.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Number(u64),
-    /// A name or a keyword; quoted ones are names only.
+    /// A name or a keyword. Quoted words are never keywords.
     Word(&'t str),
     Quoted(&'t str),
     Sign(Sign),
@@ -34,7 +34,7 @@ pub(super) enum Sign {
     Semicolon,
 }
 
-/// Longest first.
+/// Signs, longest first.
 const SIGNS: &[(&str, Sign)] = &[
     ("..=", Sign::ToAndWith),
     ("..", Sign::To),
@@ -58,10 +58,10 @@ const SIGNS: &[(&str, Sign)] = &[
     (";", Sign::Semicolon),
 ];
 
-/// Words that are signs.
+/// Words that stand for signs.
 const WORDS: &[(&str, Sign)] = &[("and", Sign::And), ("or", Sign::Or), ("not", Sign::Not)];
 
-/// A token, where it begins, and where it ends.
+/// A token with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spanned<'t> {
     pub token: Token<'t>,
@@ -69,7 +69,7 @@ pub(super) struct Spanned<'t> {
     pub end: usize,
 }
 
-/// The next token from `from` on.
+/// Returns the next token at or after `from`.
 pub(super) fn next(text: &str, from: usize) -> Result<Spanned<'_>, Error<'_>> {
     let rest = text.get(from..).unwrap_or_default();
     let at = from + (rest.len() - rest.trim_start().len());
@@ -106,7 +106,8 @@ pub(super) fn next(text: &str, from: usize) -> Result<Spanned<'_>, Error<'_>> {
     }
 }
 
-/// How long the word is that the text begins with. A dot is part of it if something follows that is, as in `part.0`.
+/// Returns the length of the word at the start of `text`. A dot belongs to the word if a letter follows, as in
+/// `part.0`.
 fn word_len(text: &str) -> usize {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '@' | ':');
     let mut chars = text.char_indices().peekable();
@@ -119,7 +120,7 @@ fn word_len(text: &str) -> usize {
     text.len()
 }
 
-/// Decimal, or hexadecimal or binary with a prefix; `_` may be between digits.
+/// Parses a decimal number, or a hexadecimal or binary one with a prefix. `_` may separate digits.
 fn number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.get(..2) {
         Some("0x" | "0X") => (&text[2..], 16),

@@ -1,7 +1,7 @@
 use super::Rate;
 use super::level::Level;
 
-/// A buffer without a limit: tells the size of the smallest buffer that loses nothing, and for which no hart waits.
+/// A buffer without a limit. It measures the smallest buffer that neither loses a packet nor stalls a hart.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     rate: Rate,
@@ -10,17 +10,17 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// At this rate.
+    /// Creates an empty backlog that drains at `rate`.
     pub fn new(rate: Rate) -> Self {
         Self { rate, level: Level::new(rate), peak: 0 }
     }
 
-    /// The rate at which it empties.
+    /// Returns the rate at which it drains.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// A packet of so many bits is made in this cycle. Cycles do not decrease: one that is over counts as the last.
+    /// Adds a packet of `bits` bits in `cycle`. A cycle before the last one counts as the last.
     #[inline]
     pub fn add(&mut self, bits: u64, cycle: u64) {
         self.level.at(cycle);
@@ -28,7 +28,8 @@ impl Backlog {
         self.peak = self.peak.max(self.level.parts());
     }
 
-    /// Bits of the smallest buffer into which all packets so far fit, each as a whole and in time. With one bit less, one of them does not.
+    /// Returns the size in bits of the smallest buffer that holds all packets so far. With one bit less, a packet
+    /// would not fit.
     pub fn smallest(&self) -> u64 {
         self.level.bits_of(self.peak)
     }

@@ -1,6 +1,8 @@
 use super::Rate;
 
-/// How full a buffer is, and since when: exactly, in parts of a bit of which a whole number leaves in each cycle. No number of bits and
+/// The fill level of a buffer at a cycle.
+///
+/// The level is exact: it counts parts of a bit, of which a whole number leaves in each cycle. No number of bits and
 /// cycles overflows it.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
@@ -14,17 +16,18 @@ impl Level {
         Self { rate, parts: 0, cycle: 0 }
     }
 
-    /// So many bits.
+    /// Converts bits to parts.
     pub(super) fn parts_of(&self, bits: u64) -> u128 {
         u128::from(bits) * u128::from(self.rate.cycles())
     }
 
-    /// In bits, of which the last may be there in part.
+    /// Converts parts to bits, rounded up.
     pub(super) fn bits_of(&self, parts: u128) -> u64 {
         u64::try_from(parts.div_ceil(self.rate.cycles().into())).unwrap_or(u64::MAX)
     }
 
-    /// What is in it after the cycle's bits have left. A cycle that is over counts as the last.
+    /// Advances to `cycle` and returns the level after its bits have left. A cycle before the last one counts as the
+    /// last.
     pub(super) fn at(&mut self, cycle: u64) -> u128 {
         if cycle > self.cycle {
             self.pass(cycle - self.cycle);
@@ -45,7 +48,7 @@ impl Level {
         self.parts = 0;
     }
 
-    /// Waits until no more than `most` is in it. Says how long.
+    /// Waits until the level is at most `most`. Returns the number of cycles waited.
     pub(super) fn wait_for(&mut self, most: u128) -> u64 {
         let over = self.parts.saturating_sub(most);
         let wait = u64::try_from(over.div_ceil(self.rate.bits().into())).unwrap_or(u64::MAX);

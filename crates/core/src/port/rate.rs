@@ -2,7 +2,7 @@ use core::fmt;
 use core::num::NonZero;
 use core::str::FromStr;
 
-/// Bits a cycle, as a fraction in its lowest terms. Never 0.
+/// A rate in bits per cycle, as a fraction in its lowest terms. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     bits: NonZero<u32>,
@@ -10,7 +10,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many bits in so many cycles; `None` if one of them is 0.
+    /// Creates a rate of `bits` bits in `cycles` cycles. Returns `None` if either is 0.
     pub const fn new(bits: u32, cycles: u32) -> Option<Self> {
         let (mut divisor, mut rest) = (bits, cycles);
         while rest != 0 {
@@ -25,23 +25,23 @@ impl Rate {
         }
     }
 
-    /// So many bits a cycle; `None` if there are none.
+    /// Creates a rate of `bits` bits per cycle. Returns `None` for 0.
     pub const fn whole(bits: u32) -> Option<Self> {
         Self::new(bits, 1)
     }
 
-    /// Bits in [`cycles`](Self::cycles).
+    /// Returns the bits that leave in [`cycles`](Self::cycles) cycles.
     pub const fn bits(self) -> u32 {
         self.bits.get()
     }
 
-    /// Cycles in which [`bits`](Self::bits) leave.
+    /// Returns the cycles in which [`bits`](Self::bits) leave.
     pub const fn cycles(self) -> u32 {
         self.cycles.get()
     }
 }
 
-/// Why a text is no rate.
+/// An error: the text is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRate;
 
@@ -53,12 +53,12 @@ impl fmt::Display for NoRate {
 
 impl core::error::Error for NoRate {}
 
-/// `4`, `0.5` or `1/2`.
+/// Parses `4`, `0.5` or `1/2`.
 impl FromStr for Rate {
     type Err = NoRate;
 
     fn from_str(text: &str) -> Result<Self, NoRate> {
-        // Not all that an integer may look like.
+        // `u32::from_str` would accept a sign.
         if !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'/')) {
             return Err(NoRate);
         }
@@ -77,7 +77,7 @@ impl FromStr for Rate {
     }
 }
 
-/// `4`, or `1/2`.
+/// Writes `4` or `1/2`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.bits, self.cycles.get()) {

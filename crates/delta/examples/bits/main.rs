@@ -1,4 +1,4 @@
-//! How many bits an instruction takes: the tables of the README, for the sample programs.
+//! Bits per instruction of the sample programs: the tables of the README.
 //!
 //! `cargo run --release -p tracewright-delta --example bits`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]

@@ -1,4 +1,4 @@
-//! Sample programs on a hart with a timing model, its cycles into an encoder of each format.
+//! Runs sample programs on a hart with a timing model, and encodes its cycles in each format.
 
 use std::fs;
 use std::io;
@@ -18,9 +18,9 @@ pub struct Model {
     formats: Vec<Config>,
 }
 
-/// All of them.
+/// Returns all models.
 pub fn models() -> Vec<Model> {
-    // Nobody's: what four instructions a cycle would look like.
+    // A made-up model that retires four instructions a cycle.
     let quad =
         timing::Config { issue_width: 4, retire_width: 4, fetch_bytes: 16, ..timing::Config::dual_issue() };
     let model = |name, timing: timing::Config| {
@@ -48,7 +48,7 @@ pub struct Program {
     elf: PathBuf,
 }
 
-/// All of them.
+/// Returns all programs.
 pub fn programs() -> Vec<Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -58,19 +58,19 @@ pub fn programs() -> Vec<Program> {
     programs
 }
 
-/// What a program took.
+/// The size of a program's trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Instructions that retired.
     pub instructions: u64,
-    /// Cycles up to the last of them.
+    /// Cycles up to the last instruction.
     pub cycles: u64,
     /// Bytes of each format.
     pub bytes: Vec<u64>,
 }
 
 impl Row {
-    /// As a line of the table.
+    /// Returns the line of the table.
     pub fn line(&self, name: &str) -> String {
         let instructions = self.instructions.max(1) as f64;
         let each = self.bytes.iter().map(|&bytes| format!("{:.3}", 8.0 * bytes as f64 / instructions));
@@ -81,13 +81,13 @@ impl Row {
 }
 
 impl Model {
-    /// What is above the table.
+    /// Returns the title of the table.
     pub fn title(&self) -> String {
         let width = self.timing.retire_width;
         format!("`{}`, up to {width} a cycle:\n", self.name)
     }
 
-    /// The head of the table.
+    /// Returns the head of the table.
     pub fn head(&self) -> String {
         let names = self.formats.iter().map(|format| format!("`{}`", Config { width: 1, ..*format }));
         let names: Vec<_> = names.collect();
@@ -95,7 +95,7 @@ impl Model {
         format!("| program | instructions | cycles each | {} |\n|---{line}|", names.join(" | "))
     }
 
-    /// Runs a program and encodes it. What is decoded again must have as many instructions and cycles as the model counted.
+    /// Runs and encodes a program. The decoder must find as many instructions and cycles as the model counted.
     pub fn row(&self, program: &Program) -> Result<Row, String> {
         let failed = |why: String| format!("{}: {why}", program.name);
         let model = timing::Model::new(&self.timing).map_err(|error| failed(error.to_string()))?;
@@ -181,7 +181,7 @@ impl One {
         self.encoder.config().to_string()
     }
 
-    /// What a decoder tells of it.
+    /// Decodes the stream.
     fn total(&self) -> Total {
         let mut total = Total::default();
         let mut decoder = Decoder::new();
@@ -191,15 +191,15 @@ impl One {
     }
 }
 
-/// Sums of what a decoder tells.
+/// Sums over the decoded items.
 #[derive(Debug, Default)]
 struct Total {
-    /// The cycle after the last one.
+    /// Cycle after the last one.
     cycle: u64,
     retired: u64,
-    /// Cycles that retired something.
+    /// Cycles that retired instructions.
     busy: u64,
-    /// The last one of them.
+    /// Last of these cycles.
     last: Option<u64>,
     lost: u64,
 }
@@ -208,7 +208,7 @@ impl Sink for Total {
     fn sync(&mut self, _: u64, _: &Sync) {}
 
     fn run(&mut self, run: Run) {
-        // A sync may have cut a cycle in two.
+        // A sync may have split a cycle.
         self.busy += run.cycles - u64::from(self.last == Some(run.cycle));
         self.last = Some(run.cycle + run.cycles - 1);
         self.retired += run.retired();

@@ -8,7 +8,7 @@ fn written(write: impl Fn(&mut BitWriter)) -> String {
     text[..bits].to_owned()
 }
 
-/// The codes of small numbers, as everyone writes them.
+/// The codes of small numbers, as usually defined.
 #[test]
 fn codes_of_small_numbers() {
     let gamma = ["1", "010", "011", "00100", "00101", "00110", "00111", "0001000"];
@@ -24,7 +24,7 @@ fn any_number_is_read_as_written() {
     let edges = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) | 1, u64::MAX >> bit]);
     for n in edges.chain([0x1234_5678_9abc_def1]) {
         for code in [Code::Gamma, Code::Delta] {
-            // At any place in a byte.
+            // At any position in a byte.
             for before in 0..9 {
                 let mut writer = BitWriter::new();
                 writer.put(0, before);

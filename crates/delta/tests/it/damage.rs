@@ -1,4 +1,4 @@
-//! What damage costs: from where it is to the next sync, told with its bytes and cycles, and nothing else.
+//! The cost of damage: a loss up to the next sync, reported with its bytes and cycles, and nothing else.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use support::{any_config, any_cycles, decoded, packets};
 use tracewright_delta::{Config, Cycles, Encoder, Item, Kind, Lost, Packing, Stamp, Why, overflow};
 use tracewright_testkit::Rng;
 
-/// A stream with many syncs.
+/// Returns a stream with many syncs.
 fn stream(rng: &mut Rng, config: Config) -> (Vec<u64>, Vec<u8>) {
     let cycles = any_cycles(rng, config.width, 4_000);
     let mut bytes = Vec::new();
@@ -18,7 +18,7 @@ fn stream(rng: &mut Rng, config: Config) -> (Vec<u64>, Vec<u8>) {
     (cycles, bytes)
 }
 
-/// Where each packet begins, and its kind.
+/// Returns the start, the end and the kind of each packet.
 fn layout(bytes: &[u8]) -> Vec<(usize, usize, Kind)> {
     let mut at = 0;
     let place = |packet: &tracewright_delta::Packet<'_>| {
@@ -29,7 +29,7 @@ fn layout(bytes: &[u8]) -> Vec<(usize, usize, Kind)> {
     packets(bytes).iter().map(place).collect()
 }
 
-/// The counts of all syncs, by which they are told apart.
+/// Returns the counts of all syncs, which identify them.
 fn syncs(items: &[Item]) -> Vec<u64> {
     items
         .iter()
@@ -41,7 +41,8 @@ fn losses(items: &[Item]) -> Vec<Lost> {
     items.iter().filter_map(|item| if let Item::Lost(lost) = item { Some(*lost) } else { None }).collect()
 }
 
-/// Instructions told between syncs are right, whatever was lost elsewhere: those before a loss are the first of them.
+/// Checks that instructions between syncs are right, whatever was lost elsewhere. Before a loss, they are the first
+/// ones.
 fn check_parts(items: &[Item], whole: &[Item]) {
     let parts = |items: &[Item]| {
         let parts = items.chunk_by(|_, next| !matches!(next, Item::Sync { .. })).map(<[Item]>::to_vec);
@@ -74,7 +75,7 @@ fn a_changed_byte_costs_what_is_up_to_the_next_sync() {
             let mut bytes = good.clone();
             bytes[at] ^= 1 << rng.below(8);
             let items = decoded(&bytes);
-            // All that is told is true.
+            // All that is emitted is right.
             check_parts(&items, &whole);
             let losses = losses(&items);
             assert_eq!(losses.len(), 1);
@@ -85,7 +86,7 @@ fn a_changed_byte_costs_what_is_up_to_the_next_sync() {
             match next {
                 Some(&(begin, ..)) => {
                     assert_eq!(lost.end, begin as u64);
-                    // The next sync is there, and nothing but the part before it has suffered.
+                    // The next sync is found, and only the part before it is lost.
                     assert!(syncs(&whole).len() - syncs(&items).len() <= 1);
                     assert_eq!(lost.retired.is_some(), from > 0);
                 }
@@ -130,7 +131,7 @@ fn a_dropped_packet_is_noticed_with_the_next_one() {
     }
 }
 
-/// The counts say how many instructions have no cycle; all others have theirs.
+/// Checks that as many instructions have no cycle as the counts say, and that all others have theirs.
 fn check_stamps(bytes: &[u8], cycles: &[u64], lost: u64) {
     let mut stamps = Cycles::new(bytes);
     let mut unknown = 0;
@@ -144,7 +145,7 @@ fn check_stamps(bytes: &[u8], cycles: &[u64], lost: u64) {
     assert_eq!(unknown, lost);
 }
 
-/// So many packets are missing that the numbers begin again: the next sync shows it.
+/// So many packets are missing that the sequence numbers wrap. The next sync shows it.
 #[test]
 fn packets_that_are_missing_by_the_256_are_noticed_at_the_next_sync() {
     let mut rng = Rng::new(83);
@@ -184,12 +185,12 @@ fn a_stream_that_is_cut_says_so() {
                     assert_eq!((lost.why, lost.end, lost.to), (Why::Truncated, len as u64, None));
                 }
             }
-            // The other half begins somewhere, and is used from its first sync on.
+            // The second half begins anywhere, and is decoded from its first sync on.
             let items = decoded(&good[len..]);
             let losses = losses(&items);
             assert!(losses.len() <= 1);
             for lost in losses {
-                // Bytes in which no packet is whole could be a beginning too.
+                // Bytes without a whole packet could also be the start of a stream.
                 let why = if lost.to.is_none() && lost.why == Why::Truncated { lost.why } else { Why::Begun };
                 assert_eq!((lost.why, lost.offset, lost.from), (why, 0, None));
             }
@@ -198,7 +199,7 @@ fn a_stream_that_is_cut_says_so() {
     }
 }
 
-/// Two streams in one file: the cycles of the second one are its own.
+/// Two streams in one file: the second one has cycles of its own.
 #[test]
 fn another_stream_after_the_end_begins_anew() {
     let mut rng = Rng::new(85);

@@ -1,10 +1,10 @@
-//! Delta trace through a port: the smallest buffer is exact; what is lost is told, and the rest is what retired.
+//! Delta trace through a port: the smallest buffer is exact, losses are reported, and the rest is what retired.
 
 use tracewright_core::port::{Backlog, Port, Rate, WhenFull};
 use tracewright_delta::{AtPort, Config, Decoder, Encoder, Item, Out, Packing, Run, Why};
 use tracewright_testkit::Rng;
 
-/// How many bits were made when.
+/// The number of bits made in each cycle.
 #[derive(Default)]
 struct Made(Vec<(u64, u64)>);
 
@@ -14,7 +14,7 @@ impl Out for Made {
     }
 }
 
-/// Blocks with the cycles of their instructions.
+/// Returns blocks with the cycles of their instructions.
 fn blocks(rng: &mut Rng) -> Vec<Vec<u64>> {
     let mut cycle = 0;
     let mut block = |rng: &mut Rng| {
@@ -89,7 +89,7 @@ fn the_smallest_buffer_is_exact_and_gaps_are_told() {
         let mut ran = all.iter();
         assert!(told.iter().all(|told| ran.any(|ran| ran == told)), "seed {seed}");
         assert_eq!(gaps, passed.stats().refused, "seed {seed}");
-        // How many a gap at the end had, nobody says.
+        // A gap at the end has no known length.
         let is_open = matches!(items.last(), Some(Item::Lost(_)));
         let counted = told.len() as u64 + lost;
         assert!(counted == all.len() as u64 || is_open && counted < all.len() as u64, "seed {seed}");

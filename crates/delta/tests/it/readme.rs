@@ -1,4 +1,4 @@
-//! The tables of the README are true: those of the programs that run shortly are made again.
+//! Checks the tables of the README against programs that run quickly.
 
 #[path = "../../examples/bits/table.rs"]
 mod table;
@@ -6,7 +6,7 @@ mod table;
 use tracewright_delta::{Config, Encoder, Packing};
 
 const README: &str = include_str!("../../README.md");
-/// The programs. The others run for seconds.
+/// Names of the programs. The others run for seconds.
 const SHORT: [&str; 4] = ["args", "semihosting", "semihosting32", "traps"];
 
 #[test]
@@ -14,7 +14,7 @@ fn the_tables_of_the_readme_are_true() {
     for model in table::models() {
         let after = README.split_once(model.title().trim_end()).map(|(_, after)| after);
         let after = after.unwrap_or_else(|| panic!("no table of {}", model.title()));
-        // Up to the next one.
+        // The text up to the next table.
         let text = after.trim_start().split("\n\n").next().unwrap_or_default();
         let lines: Vec<_> = text.lines().collect();
         assert!(text.starts_with(&model.head()), "{text}");
@@ -28,7 +28,7 @@ fn the_tables_of_the_readme_are_true() {
     }
 }
 
-/// What `FORMAT.md` says that packets and syncs add.
+/// The overhead of packets and syncs, as in `FORMAT.md`.
 #[test]
 fn packets_and_syncs_take_little() {
     // Groups of four bits.

@@ -1,4 +1,4 @@
-//! What an encoder does not take, and what it then does.
+//! Input that an encoder refuses, and its state afterwards.
 
 use crate::support;
 
@@ -43,7 +43,7 @@ fn what_goes_back_or_is_too_wide() {
     assert_eq!(one.block(0, &[5, 6, 6], &mut bytes), Err(Refused::TooWide { cycle: 6 }));
     assert_eq!(one.block(0, &[3], &mut bytes), Err(Refused::Backwards { cycle: 3 }));
     assert_eq!(one.block(0, &[u64::MAX], &mut bytes), Err(Refused::Endless));
-    // What was taken before is told, and it goes on.
+    // What was accepted before is encoded, and encoding continues.
     assert_eq!(one.block(0, &[7], &mut bytes), Ok(()));
     one.finish(&mut bytes);
     assert_eq!(decoded(&bytes)[1], Item::Run(Run { cycle: 5, cycles: 3, each: 1 }));
@@ -75,12 +75,12 @@ fn instructions_without_an_address() {
     encoder.block(0, &[5], &mut bytes).unwrap();
     encoder.off(9, &mut bytes);
     assert_eq!(encoder.cycles(&[10], &mut bytes), Err(Refused::NoSync));
-    // Off up to cycle 9: what is before that was told.
+    // Everything up to cycle 9 was encoded.
     assert_eq!(encoder.block(0, &[8], &mut bytes), Err(Refused::Backwards { cycle: 8 }));
     assert_eq!(encoder.block(0, &[9], &mut bytes), Ok(()));
 }
 
-/// A sync while nothing retires: A is 0 then. {D, E} has no way to say so.
+/// A sync while nothing retires: A is 0 then. {D, E} cannot express that.
 #[test]
 fn a_sync_in_a_stall() {
     for config in [Config::ac(), Config::abc(1), Config::abc(4).amortising(9)] {

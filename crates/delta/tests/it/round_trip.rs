@@ -1,5 +1,4 @@
-//! Random retirement sequences, encoded and decoded: what is exact is the same, what is not has lost what the format
-//! says, and nothing else.
+//! Random retirement sequences, encoded and decoded: nothing is lost but what the format gives up.
 
 use crate::support;
 
@@ -9,12 +8,12 @@ use tracewright_delta::{
 };
 use tracewright_testkit::Rng;
 
-/// A run of a hart, as blocks: each with the cycle of its instructions; syncs before some of them.
+/// A run of a hart as blocks, with the cycles of instructions, and syncs before some blocks.
 struct Ran {
     config: Config,
     packing: Packing,
     cycles: Vec<u64>,
-    /// Where blocks begin among the instructions; whether a sync is asked for, or tracing is off before it.
+    /// Index of each block's first instruction, and whether a sync is requested or tracing is off before it.
     blocks: Vec<(usize, Before)>,
 }
 
@@ -69,12 +68,12 @@ impl Ran {
     }
 }
 
-/// How many retired in each cycle of some that retired.
+/// Returns how many instructions retired in each cycle that retired any.
 fn counts(cycles: &[u64]) -> Vec<(u64, u64)> {
     cycles.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect()
 }
 
-/// What is to be told of cycles between two syncs, by the definition of the formats.
+/// Returns the expected items between two syncs, by the definition of the formats.
 fn expected(config: &Config, cycles: &[u64]) -> Vec<Item> {
     let counts = counts(cycles);
     let parts = counts.chunk_by(|a, b| {
@@ -98,7 +97,7 @@ fn expected(config: &Config, cycles: &[u64]) -> Vec<Item> {
                 cycles if all => Item::Run(Run { cycle: first, cycles, each: span.width }),
                 cycles if one => Item::Run(Run { cycle: first, cycles, each: 1 }),
                 _ => {
-                    // What is said of the stalls is true.
+                    // The range of stalls is right.
                     let stalls = span.cycles - part.len() as u64;
                     assert!(span.stalls().contains(&stalls), "{span:?}: {stalls}");
                     if span.width == 1 || config.amortise == 0 {
@@ -111,7 +110,7 @@ fn expected(config: &Config, cycles: &[u64]) -> Vec<Item> {
         .collect()
 }
 
-/// Exact runs a cycle at a time, so that it does not matter how they are cut.
+/// Splits exact runs into single cycles, so that their extent does not matter.
 fn single(items: &[Item]) -> Vec<Item> {
     let mut single = Vec::new();
     for item in items {
@@ -167,14 +166,14 @@ fn what_is_decoded_is_what_ran() {
     assert!(spans > 1_000 && within > 20, "{spans} {within}");
 }
 
-/// The encoder's payloads are those of the words of the format, bit by bit.
+/// The payloads of the encoder equal those of the naive twin, bit by bit.
 #[test]
 fn payloads_are_those_of_a_writer_of_bits() {
     let mut rng = Rng::new(72);
     for _ in 0..400 {
         let config = any_config(&mut rng);
         let count = 1 + rng.below(400) as usize;
-        // No stall so long that looking at each cycle takes long.
+        // Stalls are short, since the twin visits each cycle.
         let mut cycles = any_cycles(&mut rng, config.width, count);
         let mut back = 0;
         for at in 1..cycles.len() {
@@ -193,7 +192,7 @@ fn payloads_are_those_of_a_writer_of_bits() {
         encoder.block(0, &cycles, &mut bytes).unwrap();
         encoder.off(end, &mut bytes);
         for (payload, _) in payloads(&bytes) {
-            // Each packet is filled up with zeros.
+            // Each packet is padded with zeros.
             let whole: String = payload.iter().map(|byte| format!("{byte:08b}")).collect();
             let mut reader = BitReader::new(&payload);
             let cut = payload == naive::bytes(&bits);
@@ -207,7 +206,7 @@ fn payloads_are_those_of_a_writer_of_bits() {
     }
 }
 
-/// Reading with a window of a word is reading bit by bit.
+/// Reading by windows equals reading bit by bit.
 #[test]
 fn words_are_read_as_bits_are() {
     let mut rng = Rng::new(73);
@@ -232,7 +231,7 @@ fn words_are_read_as_bits_are() {
     }
 }
 
-/// Groups are read as they were written, tokens of any size among them.
+/// Groups are read as they were written, with tokens of any size.
 #[test]
 fn any_group_is_read_as_written() {
     let mut rng = Rng::new(74);
@@ -262,7 +261,7 @@ fn any_group_is_read_as_written() {
     }
 }
 
-/// However the bytes come, the same is told.
+/// The result does not depend on the chunks.
 #[test]
 fn pieces_do_not_matter() {
     let mut rng = Rng::new(75);
@@ -284,7 +283,7 @@ fn pieces_do_not_matter() {
     }
 }
 
-/// Every instruction gets its cycle, or two between which it is.
+/// Every instruction gets its cycle, or two between which it retired.
 #[test]
 fn instructions_get_their_cycles() {
     let mut rng = Rng::new(76);
@@ -294,7 +293,7 @@ fn instructions_get_their_cycles() {
         let bytes = ran.encode();
         let mut cycles = Cycles::new(&bytes);
         for (at, &cycle) in ran.cycles.iter().enumerate() {
-            // Where tracing was off, only a seek leads on.
+            // Where tracing was off, a seek is needed.
             if at > 0 && ran.blocks.contains(&(at, Before::Off)) {
                 assert_eq!(cycles.next_cycle(), Stamp::Unknown);
                 assert!(cycles.seek(cycle, Ran::address(at)));

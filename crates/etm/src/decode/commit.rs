@@ -1,4 +1,4 @@
-//! What happened: moves the walker and tells elements.
+//! Committed elements: moves the walker and emits elements.
 
 use tracewright_core::{
     Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
@@ -10,11 +10,11 @@ use super::queue::Item;
 use crate::packet::{Address, AtomRun, Atoms, Context, InstructionSet, Packet, Q};
 use crate::{Profile, packet};
 
-/// An M-profile exception without a return address: it comes right after another.
+/// The address of an M-profile exception without a return address: it follows another exception directly.
 const TAIL_CHAINED: u64 = 0xffff_fffe;
 
 impl Decoder<'_> {
-    /// Tells what `item`, which happened, means. Returns how many P0 elements were told.
+    /// Emits the meaning of `item`, which is committed. Returns the number of P0 elements committed.
     pub(super) fn commit_item(
         &mut self,
         offset: u64,
@@ -78,7 +78,8 @@ impl Decoder<'_> {
         Ok(item.p0())
     }
 
-    /// Tells `item`, which is of a P0 element. Without a program, the cycle count of that, which comes later, is told before.
+    /// Emits `item`, which belongs to a P0 element. Without a program, the cycle count of that element, which comes
+    /// later in the queue, is emitted first.
     fn tell_after_count(&mut self, offset: u64, item: Item, sink: &mut impl Sink) {
         if let (true, Some(&(at, Item::Cycles(cycles)))) = (self.options.no_image, self.queue.peek()) {
             self.queue.pop();
@@ -86,7 +87,7 @@ impl Decoder<'_> {
         } else if self.options.no_image {
             return self.queue.put_back(offset, item);
         }
-        // None of those can fail.
+        // None of these can fail.
         let _ = self.commit_item(offset, item, sink);
     }
 
@@ -102,7 +103,7 @@ impl Decoder<'_> {
         sink.element(offset, &element);
     }
 
-    /// A Trace Info while tracing goes on: what is told by difference begins anew. A wrong ID, once read, does not outlive it.
+    /// Handles a Trace Info during tracing: compressed values are reset. So a wrong ID ends here.
     pub(super) fn trace_info(&mut self) {
         self.walker.flush_returns();
         if let Some(context) = &mut self.context {
@@ -110,14 +111,14 @@ impl Decoder<'_> {
         }
     }
 
-    /// Without a program: after these atoms an address may come.
+    /// Expects an address after these atoms, without a program.
     #[inline]
     pub(super) fn await_target(&mut self, atoms: Atoms) {
         let taken = atoms.count > 0 && atoms.bits >> (atoms.count - 1) & 1 == 1;
         self.awaited = if taken { Awaited::Branch } else { Awaited::Nothing };
     }
 
-    /// Execution is at `address`.
+    /// Continues execution at `address`.
     pub(super) fn arrive(&mut self, offset: u64, address: Address, sink: &mut impl Sink) {
         if !self.options.no_image {
             return self.set_address(address);
@@ -157,7 +158,7 @@ impl Decoder<'_> {
     }
 
     fn isa(&self, is: InstructionSet) -> Isa {
-        // In AArch64 there is one only, whatever a damaged address says.
+        // AArch64 has only one, whatever a damaged address says.
         match is {
             _ if self.context.is_some_and(|context| context.is_64bit) => Isa::A64,
             InstructionSet::Is1 => Isa::T32,
@@ -165,8 +166,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs through the P0 instructions that the atoms stand for. Returns whether they lead from here to there every time, and
-    /// nothing is told but blocks.
+    /// Walks through the P0 instructions of the atoms. Returns whether they lead to the same place every time, and
+    /// nothing but blocks is emitted.
     #[inline(always)]
     pub(super) fn atoms(
         &mut self,
@@ -195,7 +196,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Atoms that the sink has not seen here before: packet by packet.
+    /// Walks atoms packet by packet, if the sink has not seen them here before.
     #[inline(never)]
     pub(super) fn walk_run(&mut self, offset: u64, run: AtomRun, start: NodeId, sink: &mut impl Sink) {
         let mut branches = Some(Branches::NONE);
@@ -220,7 +221,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs to the instruction at `source`, through branches that were not taken, and through it.
+    /// Walks to the instruction at `source`, through branches that were not taken, and over it.
     fn source_address(
         &mut self,
         offset: u64,
@@ -253,22 +254,22 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs to the instruction at `source` and through it; branches on the way are not taken.
+    /// Walks to the instruction at `source` and over it. Branches on the way are not taken.
     fn walk_to(&mut self, source: u64, told: &mut impl Trail) -> Result<(), Stuck> {
-        // Nothing of what leads elsewhere ran.
+        // A path that leads elsewhere did not run.
         self.walker.leads_to(source, told)?;
         loop {
             let Some(node) = self.walker.here(told) else { return Ok(()) };
             let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;
-            // A node that ends without any: the code does.
+            // A node that ends without a branch: the code ends there.
             let is_branch = node.class().is_branch() || node.class() == Class::NEXT;
             let (start, end) = (node.start(), node.end());
-            // In the middle of a block, or behind it: where a block of another program would end.
+            // The source is inside the block or after it: where a block of another program would end.
             if !at_end && source < end || start > source {
                 self.walker.lose();
                 return Err(Stuck::Missed(start));
             }
-            // A wait that is not told of does not end a walk to the next branch: it is run through.
+            // A wait that is not traced does not end a walk to the next branch.
             if at_end || is_branch {
                 self.walker.branch(at_end, told)?;
             } else {
@@ -280,7 +281,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// An exception: takes the address, and perhaps the context, that come with it.
+    /// Handles an exception, with the address, and perhaps the context, that follow it.
     fn exception(
         &mut self,
         offset: u64,
@@ -315,7 +316,7 @@ impl Decoder<'_> {
                 let result = if here <= address.value {
                     self.walker.run_to(address.value, &mut Tell::new(offset, false, sink))
                 } else {
-                    // Nothing leads back there but a branch.
+                    // Only a branch leads back there.
                     self.walker.lose();
                     Err(Stuck::Missed(here))
                 };
@@ -323,7 +324,7 @@ impl Decoder<'_> {
                     self.stuck(offset, stuck, address.value, sink)?;
                 }
             } else if let (Err(stuck), false) = (self.walker.no_target(), is_m) {
-                // On M-profile a branch may return from an exception, and another be taken at once.
+                // On M profile, a branch may return from an exception, and another exception may follow at once.
                 self.stuck(offset, stuck, 0, sink)?;
             }
         }
@@ -334,7 +335,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Some instructions ran, perhaps with branches among them.
+    /// Handles instructions that ran, perhaps with branches among them.
     fn q(&mut self, offset: u64, q: Q, sink: &mut impl Sink) -> Result<(), Contradiction> {
         if let Err(stuck) = self.walker.resolve_return() {
             self.stuck(offset, stuck, 0, sink)?;
@@ -392,7 +393,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Tells why the walk ended. `to` is where it should have come to.
+    /// Emits why the walk ended. `to` is where it should have ended.
     #[cold]
     fn stuck(
         &mut self,
@@ -419,12 +420,12 @@ impl Decoder<'_> {
     }
 }
 
-/// Tells what a walker tells as elements.
+/// A trail that emits what a walker reports as elements.
 pub(super) struct Tell<'s, S> {
     pub offset: u64,
-    /// Whether to tell of returns from exceptions: ETE has no packet for that.
+    /// Whether to emit returns from exceptions, for which ETE has no packet.
     pub synthesise: bool,
-    /// Whether one was told.
+    /// Whether a return was emitted.
     pub returned: bool,
     pub sink: &'s mut S,
 }
@@ -466,7 +467,7 @@ impl<S: Sink> Trail for Tell<'_, S> {
     }
 }
 
-/// Makes one block of all it is told.
+/// A sink that joins all blocks into one.
 struct Join<'s, S> {
     joined: Option<Block>,
     sink: &'s mut S,

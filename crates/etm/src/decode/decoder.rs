@@ -8,41 +8,41 @@ use super::queue::{Item, Queue};
 use crate::packet::{Address, AtomRun, Atoms, CycleCount, InstructionSet, Packet, ReturnAddress};
 use crate::{Architecture, Params, Profile};
 
-/// An ETMv4 or ETE decoder: packets in, in the order of the stream; elements out.
+/// A decoder of ETMv4 and ETE: packets in, in the order of the stream, elements out.
 #[derive(Clone, Debug)]
 pub struct Decoder<'i> {
     pub(super) params: Params,
     pub(super) options: Options,
     pub(super) walker: Walker<'i>,
-    /// Where code was missing, while nothing else is known of where execution is.
+    /// Address at which code was missing, until a new address is known.
     pub(super) missing: Option<u64>,
     state: State,
-    /// What is not certain yet, or waits for what it belongs to.
+    /// Elements that are speculative, or wait for what they belong to.
     pub(super) queue: Queue,
-    /// How many P0 elements are in it.
+    /// Number of P0 elements in the queue.
     pub(super) depth: u32,
     /// Whether the newest P0 element waits for its address.
     awaits_address: bool,
-    /// Whether atoms can go straight to the walker: nothing is in the queue, nothing will be.
+    /// Whether atoms can go straight to the walker: the queue is empty and stays so.
     straight: bool,
     pub(super) context: Option<Context>,
-    /// Whether nothing can be told until a context comes.
+    /// Whether a context is needed before anything can be emitted.
     pub(super) needs_context: bool,
     /// Instruction set of the last address.
     last_is: InstructionSet,
     pub(super) overflowed: bool,
-    /// Without a program: what the next address is told for.
+    /// Without a program: the reason why the next address is emitted.
     pub(super) awaited: Awaited,
-    /// Without a program, where nothing is in the queue: an address whose cycle count may still come.
+    /// Without a program, while the queue is empty: an address whose cycle count may still come.
     held: Option<(u64, Address)>,
-    /// Whether timestamps mean nothing until a marker comes.
+    /// Whether timestamps have no meaning before the next marker.
     awaits_marker: bool,
     last_offset: Option<u64>,
-    /// When what is decoded ran, for those who know what was mapped when.
+    /// Time at which the decoded instructions ran, for images that change with time.
     pub(super) moment: Moment,
 }
 
-/// The state of a [`Decoder`]: two that are equal tell the same of the same packets.
+/// The state of a [`Decoder`]. Decoders in equal states emit the same elements for the same packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     walker: tracewright_flow::Snapshot,
@@ -58,43 +58,43 @@ pub struct Snapshot {
     awaits_marker: bool,
 }
 
-/// What an address is told for.
+/// The reason why an address is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// A branch was taken.
     Branch,
     /// Tracing has begun, or an exception was taken.
     Other,
-    /// Nothing asks for one.
+    /// No address is expected.
     Nothing,
 }
 
-/// No trace unit keeps as many elements uncertain.
+/// More elements than any trace unit keeps speculative.
 const MOST_UNCERTAIN: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing can be told until an A-Sync comes. `told`: the loss was told.
+    /// Waiting for an A-Sync. `told` is set when the loss was emitted.
     Lost {
         reason: GapReason,
         from: u64,
         told: bool,
     },
-    /// Nor until a Trace Info.
+    /// Waiting for a Trace Info after an A-Sync.
     Synchronised {
         reason: GapReason,
         from: u64,
-        /// Whether packets came that should not.
+        /// Whether unexpected packets came in between.
         skipped: bool,
     },
     Running,
 }
 
 impl<'i> Decoder<'i> {
-    /// A decoder of a source's packets, with the program that ran.
+    /// Creates a decoder of a source's packets, with the program that ran.
     ///
     /// # Errors
-    /// When the source's registers ask for what cannot be decoded.
+    /// If the registers enable an option that cannot be decoded.
     pub fn new(params: &Params, image: &'i Image, options: Options) -> Result<Self, Unsupported> {
         if params.loads_stores_p0 != 0 {
             return Err(Unsupported { what: "loads or stores as P0 elements", field: "TRCCONFIGR.INSTP0" });
@@ -126,8 +126,8 @@ impl<'i> Decoder<'i> {
         })
     }
 
-    /// What follows begins at stream position `offset`. It ran at this moment: that decides what was mapped, where the image
-    /// knows that of processes.
+    /// Continues at stream position `offset` with instructions that ran at `moment`. The moment selects what was
+    /// mapped, if the image has the mappings of processes.
     pub fn resume(&mut self, offset: u64, moment: Moment) {
         self.moment = moment;
         if let State::Lost { from, .. } = &mut self.state {
@@ -135,33 +135,32 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// The source's parameters.
+    /// Returns the parameters of the source.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The walker it drives.
+    /// Returns the walker.
     pub fn walker(&self) -> &Walker<'i> {
         &self.walker
     }
 
-    /// The program as far as it ran, for who counts in it.
+    /// Returns the graph of the program as far as it ran, for sinks that count by graph node.
     pub fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
         self.walker.graph_mut()
     }
 
-    /// Memory space of the code that runs now.
+    /// Returns the memory space of the current code.
     pub fn space(&self) -> MemorySpace {
         self.walker.space()
     }
 
-    /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to
-    /// come.
+    /// Returns the earliest stream position of an element still to come, if it is before that of the next packet.
     pub fn oldest(&self) -> Option<u64> {
         self.held.map(|(offset, _)| offset).or(self.queue.oldest())
     }
 
-    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    /// Returns the stream position at which the current gap began, if there is one.
     #[inline]
     pub fn gap_start(&self) -> Option<u64> {
         match self.state {
@@ -170,17 +169,17 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Stream position of the last packet.
+    /// Returns the stream position of the last packet.
     pub fn last_offset(&self) -> Option<u64> {
         self.last_offset
     }
 
-    /// Whether the trace unit overflowed, and tracing has not begun again.
+    /// Returns whether the trace unit overflowed and tracing has not resumed.
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
 
-    /// All that decides what packets to come will tell.
+    /// Returns the state that determines how later packets are decoded.
     pub fn snapshot(&self) -> Snapshot {
         let mut queue = self.queue.clone();
         if let Some((offset, address)) = self.held {
@@ -201,7 +200,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Begins anew, at stream position `offset`, with all that was learnt about the program.
+    /// Resets the decoder at stream position `offset`. What was learnt about the program is kept.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
         self.overflowed = false;
@@ -209,7 +208,7 @@ impl<'i> Decoder<'i> {
         self.state = State::Lost { reason: GapReason::Start, from: offset, told: false };
     }
 
-    /// Takes the packet that began at stream position `offset`.
+    /// Decodes the packet that began at stream position `offset`.
     #[inline(always)]
     pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         self.last_offset = Some(offset);
@@ -234,8 +233,8 @@ impl<'i> Decoder<'i> {
         self.other_packet(offset, packet, sink);
     }
 
-    /// Takes atom packets, the first of which began at stream position `offset`: the same as taking them one by one, but
-    /// faster if the sink can count them at once.
+    /// Decodes atom packets, the first of which began at stream position `offset`. The result is that of decoding
+    /// them one by one, but faster if the sink can count them at once.
     #[inline(always)]
     pub fn atoms_run(&mut self, offset: u64, run: AtomRun, sink: &mut impl Sink) {
         if !self.straight {
@@ -255,8 +254,7 @@ impl<'i> Decoder<'i> {
         self.straight
     }
 
-    /// Without a program: takes a packet of those that make up nearly all of a trace, if nothing is in the queue and
-    /// nothing will be.
+    /// Decodes a common packet without a program, if the queue is empty and stays so. Returns whether it did.
     #[inline]
     fn targets(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
         if self.params.max_spec == 0 && self.queue.is_empty() && matches!(self.state, State::Running) {
@@ -287,15 +285,15 @@ impl<'i> Decoder<'i> {
         false
     }
 
-    /// Puts the address that is held into the queue.
+    /// Moves the held address to the queue.
     fn release(&mut self) {
         if let Some((offset, address)) = self.held.take() {
             self.queue.put_back(offset, Item::Address(address));
         }
     }
 
-    /// From stream position `offset` on bytes are passed over in search of an A-Sync: what is lost is told now, not when the
-    /// search has ended.
+    /// Reports that the parser skips bytes from stream position `offset` on in search of an A-Sync. The loss is
+    /// emitted now, not at the end of the search.
     pub fn skipping(&mut self, offset: u64, sink: &mut impl Sink) {
         if let State::Lost { reason, from, told: false } = self.state {
             sink.element(offset, &Element::Lost(reason));
@@ -303,7 +301,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// The stream ends at stream position `offset`.
+    /// Ends the stream at stream position `offset`.
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
         self.release();
         match self.state {
@@ -318,7 +316,7 @@ impl<'i> Decoder<'i> {
         self.restart(offset);
     }
 
-    /// What follows does not continue what came before: begins anew at the next A-Sync.
+    /// Reports that what follows does not continue what came before. Decoding resumes at the next A-Sync.
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
         if self.state == State::Running {
             self.release();
@@ -344,7 +342,7 @@ impl<'i> Decoder<'i> {
         self.walker.restart();
     }
 
-    /// Nothing can be told until the next A-Sync.
+    /// Loses synchronisation until the next A-Sync.
     #[cold]
     pub(super) fn lost(&mut self, offset: u64, reason: GapReason) {
         self.forget();
@@ -388,7 +386,7 @@ impl<'i> Decoder<'i> {
                     }
                     self.begin(offset, info);
                 }
-                // ETE: they do not wait for the Trace Info.
+                // ETE events do not wait for the Trace Info.
                 Packet::Event(events) => self.push(offset, Item::Event(*events)),
                 Packet::Async | Packet::Ignore | Packet::Incomplete { .. } => {}
                 _ if skipped => {}
@@ -402,7 +400,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// The first Trace Info.
+    /// Starts decoding at the first Trace Info.
     fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo) {
         if info.spec > 0 {
             self.depth = info.spec.min(MOST_UNCERTAIN as u32);
@@ -414,8 +412,8 @@ impl<'i> Decoder<'i> {
         self.set_straight();
     }
 
-    /// A Trace Info says that not as much is uncertain as there is: something was read wrong before, so none of that is
-    /// told. All begins anew here.
+    /// Handles a Trace Info whose speculation depth differs from that of the queue. Something was decoded wrongly
+    /// before, so the queue is discarded, and decoding starts anew here.
     #[cold]
     fn wrong_depth(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl Sink) {
         let reason = GapReason::Contradiction(Contradiction::WrongDepth);
@@ -530,10 +528,10 @@ impl<'i> Decoder<'i> {
                 self.discard_at_end(sink);
                 self.lost(offset, GapReason::BadPacket);
             }
-            // The parser searches an A-Sync: it told why before.
+            // The parser searches for an A-Sync, and reported the reason before.
             Packet::NotSync { .. } => {}
             Packet::Incomplete { .. } => {}
-            // They tell of data accesses and of conditional instructions that are no branches.
+            // These are about data accesses and conditional non-branch instructions.
             Packet::NumberedDataSync(_)
             | Packet::UnnumberedDataSync(_)
             | Packet::ConditionalInstruction(_)
@@ -555,7 +553,8 @@ impl<'i> Decoder<'i> {
         self.set_straight();
     }
 
-    /// Memory is bounded: where nothing is uncertain, what waits is told. Else nobody will ever say what became of it.
+    /// Empties the queue, whose memory is bounded. If nothing is speculative, what waits is emitted. Otherwise its
+    /// fate is never known, and it is lost.
     #[cold]
     fn tell_all(&mut self, offset: u64, sink: &mut impl Sink) {
         if self.depth > 0 {
@@ -577,7 +576,7 @@ impl<'i> Decoder<'i> {
         self.depth = self.depth.saturating_add(p0);
     }
 
-    /// A P0 element whose address is the next packet's.
+    /// Adds a P0 element whose address is in the next packet.
     fn push_without_address(&mut self, offset: u64, item: Item) {
         if self.awaits_address {
             return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
@@ -586,7 +585,7 @@ impl<'i> Decoder<'i> {
         self.awaits_address = true;
     }
 
-    /// A cycle count, to be told before what else is told of the element whose cycle it tells.
+    /// Adds a cycle count, to be emitted before all else of the P0 element that it belongs to.
     fn count_before(&mut self, offset: u64, commit: Option<i64>, cycles: Option<u32>, sink: &mut impl Sink) {
         match commit {
             None => self.queue.push_count(offset, cycles),
@@ -607,7 +606,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// New atoms, then a cancellation, then a misprediction.
+    /// Handles new atoms, then a cancellation, then a misprediction.
     fn resolve(&mut self, offset: u64, atoms: Atoms, cancel: u32, mispredict: bool, sink: &mut impl Sink) {
         if atoms.count > 0 {
             self.push(offset, Item::Atoms(atoms));

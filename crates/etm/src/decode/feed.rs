@@ -3,12 +3,12 @@ use tracewright_flow::Sink;
 use super::Decoder;
 use crate::packet::{self, AtomRun, Packet};
 
-/// A decoder and its sink, to give a packet parser: what it parses is decoded.
+/// A decoder and its sink, as a sink of a packet parser.
 #[derive(Debug)]
 pub struct Feed<'i, S> {
-    /// Takes the packets.
+    /// Decoder of the packets.
     pub decoder: Decoder<'i>,
-    /// Takes the elements.
+    /// Consumer of the elements.
     pub sink: S,
 }
 

@@ -1,12 +1,12 @@
-//! From packets to what ran.
+//! Decoding of packets to executed instructions.
 //!
-//! A [`Decoder`] takes packets in order, drives a [`Walker`](tracewright_flow::Walker) through the program and tells
+//! A [`Decoder`] accepts packets in order, moves a [`Walker`](tracewright_flow::Walker) through the program and emits
 //! [`Element`](tracewright_core::Element)s: blocks of instructions, exceptions, contexts, timestamps, gaps.
 //!
-//! A trace unit tells of instructions before it is certain that they will be executed. What is not certain yet waits in
-//! a queue (`queue.rs`) until packets commit or cancel it (`resolve.rs`); what is committed moves the walker
-//! (`commit.rs`). Trace units without speculation (TRCIDR8.MAXSPEC = 0, nearly all) commit everything at once: their
-//! atoms go straight to the walker.
+//! A trace unit emits elements for instructions before it is certain that they will be executed. Such speculative
+//! elements wait in a queue (`queue.rs`) until packets commit or cancel them (`resolve.rs`). Committed elements move
+//! the walker (`commit.rs`). Trace units without speculation (TRCIDR8.MAXSPEC = 0, nearly all) commit everything at
+//! once, and their atoms go straight to the walker.
 
 mod commit;
 mod decoder;

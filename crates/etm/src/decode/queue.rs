@@ -1,4 +1,4 @@
-//! What is not certain yet.
+//! The queue of speculative elements.
 
 use alloc::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use tracewright_core::{Exception, Isa, Transaction};
 
 use crate::packet::{Address, Atoms, Context, InstructionSet, Q, Timestamp};
 
-/// Elements in the order of the trace, the oldest first, each with the stream position of its packet.
+/// Elements in the order of the trace, oldest first, each with the stream position of its packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     items: VecDeque<(u64, Item)>,
 }
 
-/// One element of the trace (section "Instruction trace elements").
+/// An element of the trace (section "Instruction trace elements").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// P0: each atom.
@@ -24,27 +24,27 @@ pub(super) enum Item {
         number: u16,
         at_target: bool,
     },
-    /// P0; M-profile: an exception, or ETE: a reset or failed transaction, that no address follows.
+    /// P0 without an address: an exception on M profile, or a reset or failed transaction in ETE.
     ExceptionOnly {
         number: u16,
     },
     /// P0, followed by an address if it has none.
     Q(Q),
-    /// P0 on M-profile.
+    /// P0 on M profile.
     ExceptionReturn {
         p0: bool,
     },
     /// P0.
     FunctionReturn,
-    /// P0 where TRCIDR0.COMMTRANS says so.
+    /// P0 if TRCIDR0.COMMTRANS says so.
     TransactionStart {
         p0: bool,
     },
     /// P0: `n` elements from before the trace began.
     Unseen(u32),
-    /// Without a program: an exception that was committed, and has not been told.
+    /// Without a program: an exception that was committed, and not emitted yet.
     Taken(Exception),
-    /// The same, an unknown path.
+    /// Without a program: an unknown path that was committed, and not emitted yet.
     Path {
         next: u64,
         isa: Isa,
@@ -66,7 +66,7 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// How many P0 elements it is.
+    /// Returns the number of P0 elements.
     pub fn p0(&self) -> u32 {
         match *self {
             Self::Atoms(atoms) => atoms.count.into(),
@@ -81,7 +81,7 @@ impl Item {
         }
     }
 
-    /// Whether it tells something that happened whatever became of the instructions around it.
+    /// Returns whether the item happened whatever became of the instructions around it.
     pub fn survives(&self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Item {
     }
 }
 
-/// More was to be cancelled than there is.
+/// An error: more elements were to be cancelled than there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overrun;
 
@@ -107,7 +107,7 @@ impl Queue {
         self.items.len()
     }
 
-    /// Stream position of the oldest element.
+    /// Returns the stream position of the oldest element.
     pub fn oldest(&self) -> Option<u64> {
         self.items.front().map(|&(offset, _)| offset)
     }
@@ -116,19 +116,19 @@ impl Queue {
         self.items.push_back((offset, item));
     }
 
-    /// Adds a cycle count right after the newest P0 element, before what else was told since. If there was a count since,
-    /// or a timestamp that counts from the last one, right after those.
+    /// Inserts a cycle count right after the newest P0 element. Later counts, and timestamps that count from the last
+    /// one, stay before it.
     pub fn push_count(&mut self, offset: u64, cycles: Option<u32>) {
         let stays_before = |&(_, item): &(u64, Item)| {
             item.p0() > 0
                 || matches!(item, Item::Cycles(_) | Item::Timestamp(Timestamp { cycles: Some(_), .. }))
         };
         let mut at = self.items.iter().rposition(stays_before).map_or(0, |newest| newest + 1);
-        // What came second is of no element: it stays where it is, and the next need not look further.
+        // A second count belongs to no element. It stays where it is, and ends the search.
         if at > 0 && matches!(self.items[at - 1].1, Item::Cycles(_)) {
             at = self.items.len();
         }
-        // The address of an exception is told with it.
+        // The address of an exception stays with it.
         let awaits = |item| matches!(item, Item::Exception { .. } | Item::Q(Q { address: None, .. }));
         if at > 0 && awaits(self.items[at - 1].1) {
             let behind = |&(_, item): &(u64, Item)| matches!(item, Item::Address(_));
@@ -137,17 +137,17 @@ impl Queue {
         self.items.insert(at, (offset, Item::Cycles(cycles)));
     }
 
-    /// Takes the oldest element.
+    /// Removes the oldest element.
     pub fn pop(&mut self) -> Option<(u64, Item)> {
         self.items.pop_front()
     }
 
-    /// The oldest element.
+    /// Returns the oldest element.
     pub fn peek(&self) -> Option<&(u64, Item)> {
         self.items.front()
     }
 
-    /// Puts back what is left of an element just taken.
+    /// Puts back the rest of an element that was just removed.
     pub fn put_back(&mut self, offset: u64, item: Item) {
         self.items.push_front((offset, item));
     }
@@ -156,7 +156,7 @@ impl Queue {
         self.items.clear();
     }
 
-    /// Drops the newest `count` P0 elements, and what hangs on them.
+    /// Drops the newest `count` P0 elements, and what depends on them.
     pub fn cancel(&mut self, mut count: u32) -> Result<(), Overrun> {
         let mut kept = VecDeque::new();
         while count > 0 {
@@ -180,7 +180,8 @@ impl Queue {
         if count == 0 { Ok(()) } else { Err(Overrun) }
     }
 
-    /// The newest atom was predicted wrongly: it is the opposite, and addresses after it are of the path not taken.
+    /// Inverts the newest atom, which was mispredicted, and drops the addresses after it, which belong to the other
+    /// path.
     pub fn mispredict(&mut self) -> Result<(), Overrun> {
         let is_atom = |&(_, item): &(u64, Item)| matches!(item, Item::Atoms(_) | Item::Unseen(_));
         let newest = self.items.iter().rposition(is_atom).ok_or(Overrun)?;

@@ -1,4 +1,4 @@
-//! What becomes of what was not certain: commit, cancel, mispredict, discard.
+//! Resolution of speculative elements: commit, cancel, mispredict, discard.
 
 use tracewright_core::{Contradiction, GapReason};
 use tracewright_flow::Sink;
@@ -8,9 +8,9 @@ use super::queue::{Item, Overrun};
 use crate::packet::Atoms;
 
 impl Decoder<'_> {
-    /// The oldest `count` P0 elements happened.
+    /// Commits the oldest `count` P0 elements.
     pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
-        // A larger count is wrong, and which elements happened is unknown.
+        // A larger count is wrong, and it is unknown which elements happened.
         if count > self.depth {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
         }
@@ -42,7 +42,7 @@ impl Decoder<'_> {
         self.set_straight();
     }
 
-    /// The newest `count` P0 elements did not happen.
+    /// Cancels the newest `count` P0 elements.
     pub(super) fn cancel(&mut self, offset: u64, count: u32, sink: &mut impl Sink) {
         match self.queue.cancel(count) {
             Ok(()) => self.depth = self.depth.saturating_sub(count),
@@ -50,14 +50,14 @@ impl Decoder<'_> {
         }
     }
 
-    /// The newest atom is the opposite of what it was.
+    /// Inverts the newest atom.
     pub(super) fn mispredict(&mut self, offset: u64, sink: &mut impl Sink) {
         if let Err(Overrun) = self.queue.mispredict() {
             self.contradiction(offset, Contradiction::CancelBeyondDepth, sink);
         }
     }
 
-    /// Nothing that is not certain yet happened; what happened anyway is told.
+    /// Discards all speculative elements. Elements that happened anyway are emitted.
     pub(super) fn discard(&mut self, sink: &mut impl Sink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
@@ -68,15 +68,15 @@ impl Decoder<'_> {
         self.depth = 0;
     }
 
-    /// The trace ends: what happened before anything that is not certain is told; that a transaction ended, too, if nothing is
-    /// uncertain at all.
+    /// Discards all speculative elements at the end of the trace. Elements before the first speculative one are
+    /// emitted, and so is the end of a transaction if nothing is speculative.
     pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
             match item {
                 item if item.survives() => self.tell_survivor(offset, item, sink),
                 Item::Transaction(_) if self.depth == 0 => {
-                    // It cannot fail.
+                    // This cannot fail.
                     let _ = self.commit_item(offset, item, sink);
                 }
                 Item::Transaction(_)
@@ -91,7 +91,7 @@ impl Decoder<'_> {
         self.depth = 0;
     }
 
-    /// Without a program: tells what belongs to P0 elements that were committed, the target of the last branch for one.
+    /// Emits what belongs to committed P0 elements, such as the target of the last branch, without a program.
     pub(super) fn tell_certain(&mut self, sink: &mut impl Sink) {
         if !self.options.no_image {
             return;
@@ -100,7 +100,7 @@ impl Decoder<'_> {
             if item.p0() > 0 {
                 return self.queue.put_back(offset, item);
             }
-            // None of those waits for what may be missing.
+            // None of these waits for anything that may be missing.
             let _ = self.commit_item(offset, item, sink);
         }
     }

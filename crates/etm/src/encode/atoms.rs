@@ -1,16 +1,15 @@
 use crate::packet::Atoms;
 
-/// Atoms that have not been written yet.
+/// A queue of atoms that are not written yet.
 ///
-/// Packets are made greedily, each as long as can be, which is optimal: every end piece of what an atom packet can say
-/// can be said by an atom packet too, so a packet that starts later never gets further than one that starts earlier
-/// and is as long as can be.
+/// Packets are made greedily, each as long as possible. This is optimal: every suffix of an atom packet is itself an
+/// atom packet, so a packet that starts later never ends after the longest packet that starts earlier.
 #[derive(Clone, Debug)]
 pub(super) struct AtomQueue {
-    /// Bit 0 is the oldest; 1 is E. Bits from `count` on are 0.
+    /// Atoms as bits: bit 0 is the oldest, 1 is E. Bits from `count` on are 0.
     bits: u64,
     count: u32,
-    /// So many are gathered.
+    /// Capacity.
     most: u32,
 }
 
@@ -21,7 +20,7 @@ impl Default for AtomQueue {
 }
 
 impl AtomQueue {
-    /// No packet says more.
+    /// Maximum number of atoms in a packet.
     const LONGEST: u32 = 24;
 
     #[inline]
@@ -29,7 +28,7 @@ impl AtomQueue {
         self.count == 0
     }
 
-    /// A queue that is full as soon as what comes later cannot make the next packet longer.
+    /// Creates a queue that is full as soon as later atoms cannot make the next packet longer.
     pub(super) fn early() -> Self {
         Self { most: Self::LONGEST, ..Self::default() }
     }
@@ -39,13 +38,13 @@ impl AtomQueue {
         self.count as usize
     }
 
-    /// Whether packets must be taken out before the next [`push`](Self::push).
+    /// Returns whether packets must be taken out before the next [`push`](Self::push).
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.count >= self.most
     }
 
-    /// Forgets all of them.
+    /// Removes all atoms.
     pub(super) fn clear(&mut self) {
         (self.bits, self.count) = (0, 0);
     }
@@ -56,18 +55,18 @@ impl AtomQueue {
         self.count += 1;
     }
 
-    /// Takes back the newest atoms as far as they are N.
+    /// Removes the newest atoms as far as they are N.
     pub(super) fn forget_not_taken(&mut self) {
         self.count = u64::BITS - self.bits.leading_zeros();
     }
 
-    /// The header of the next packet, if what comes later cannot make it longer.
+    /// Returns the header of the next packet, if later atoms cannot make it longer.
     #[inline]
     pub(super) fn settled(&mut self) -> Option<u8> {
         if self.count < Self::LONGEST { None } else { self.next() }
     }
 
-    /// The header of the next packet.
+    /// Returns the header of the next packet.
     #[inline]
     pub(super) fn next(&mut self) -> Option<u8> {
         if self.count == 0 {
@@ -75,7 +74,7 @@ impl AtomQueue {
         }
         let taken = self.bits.trailing_ones();
         let (count, header) = if taken >= 3 && self.count > 3 {
-            // E's, then whatever comes (format 6).
+            // E's, and then either atom (format 6).
             let count = (taken + 1).min(Self::LONGEST).min(self.count);
             let is_all = u8::from(count <= taken);
             (count, (0xe0 - (is_all << 5)) | (count as u8 - 4))
@@ -89,8 +88,8 @@ impl AtomQueue {
     }
 }
 
-/// By how many atoms there are, 5 standing for more, and what the first five are, the longest packet that does not begin with four E's or
-/// three and an N: how many it says, and its header.
+/// The longest packet that does not begin with four E's, or three and an N: its number of atoms and its header.
+/// Indexed by the number of atoms, 5 standing for more, and by the first five atoms.
 static SHORT: [[(u8, u8); 32]; 6] = {
     let mut table = [[(0, 0); 32]; 6];
     let mut available = 1;
@@ -123,7 +122,7 @@ mod tests {
         core::iter::from_fn(|| queue.next()).collect()
     }
 
-    /// The fewest packets by trying all ways to cut.
+    /// Returns the fewest packets, by trying all ways to split.
     fn fewest(bits: u32, count: u32) -> usize {
         let mut fewest = [0; 33];
         for end in 1..=count {

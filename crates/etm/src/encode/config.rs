@@ -3,7 +3,7 @@ use tracewright_core::{Block, Context, Ended, Flow};
 use crate::registers::{Registers, field};
 use crate::{Params, Profile};
 
-/// What the registers switch on.
+/// The options that the registers enable.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) branch_broadcast: bool,
@@ -43,7 +43,7 @@ impl Config {
         }
     }
 
-    /// The atom of a block, if it ends in a P0 instruction.
+    /// Returns the atom of a block, if it ends in a P0 instruction.
     #[inline]
     pub(super) fn atom(&self, block: &Block) -> Option<bool> {
         let p0 = match block.class.flow {
@@ -55,7 +55,7 @@ impl Config {
         (p0 && block.ended != Ended::Cut).then_some(block.ended != Ended::NotTaken)
     }
 
-    /// As much of a context as is traced.
+    /// Returns the part of a context that is traced.
     pub(super) fn traced(&self, context: &Context) -> Context {
         Context {
             vmid: context.vmid.filter(|_| self.vmids),

@@ -16,12 +16,12 @@ use crate::packet::{
 };
 use crate::{Params, ParamsError, Registers};
 
-/// Where bytes go: a `Vec<u8>`, or anything else that can be extended.
+/// A destination of bytes: a `Vec<u8>`, or anything else that can be extended.
 pub trait Bytes: for<'a> Extend<&'a u8> {}
 
 impl<T: for<'a> Extend<&'a u8>> Bytes for T {}
 
-/// Writes the trace of an execution; see the [module](super).
+/// An encoder of executions. See the [module](super).
 ///
 /// ```
 /// use tracewright_core::{Block, Class, Context, Element, Ended, Flow, Isa, Role, Security, TraceOn};
@@ -57,53 +57,53 @@ pub struct Encoder {
     atoms: AtomQueue,
     stack: ReturnStack,
     speculation: Speculation,
-    /// Which branches are told by Source Address packets.
+    /// Selection of the branches that are traced by Source Address packets.
     sources: Option<Random>,
-    /// A reader has no synchronisation point yet, or trace is missing since the last.
+    /// Whether a decoder has no synchronisation point yet, or trace is missing since the last.
     lost: bool,
-    /// Bytes since the last synchronisation point, and how many there may be.
+    /// Bytes since the last synchronisation point, and their limit.
     since_sync: u64,
     sync_every: u64,
-    /// Packets so far.
+    /// Number of packets so far.
     packets: u64,
-    /// The context at this point.
+    /// Current context.
     context: Context,
     isa: Isa,
-    /// What a reader takes it for.
+    /// Context that a decoder assumes.
     told: Option<Context>,
-    /// An Address must come before the next atom.
+    /// Whether an Address must come before the next atom.
     address_due: bool,
-    /// What a reader knows about where execution goes on.
+    /// Knowledge of a decoder about where execution goes on.
     target: Target,
-    /// The return stack told where execution goes on since the last taken branch.
+    /// Whether the return stack gave the address at which execution goes on, since the last taken branch.
     popped: bool,
-    /// Instructions ran since the last P0 element: no address can be told here.
+    /// Whether instructions ran since the last P0 element: no address can be emitted here.
     in_run: bool,
     in_transaction: bool,
-    /// A reader knows all about where execution is: nothing is to be told before the next atom.
+    /// Whether a decoder knows the current address and context: nothing is due before the next atom.
     quiet: bool,
-    /// Atoms are just told: no speculation, no Source Address packets.
+    /// Whether atoms need no special treatment: no speculation, no Source Address packets.
     is_plain: bool,
 }
 
-/// What a reader knows about where execution goes on after the last P0 element.
+/// The knowledge of a decoder about where execution goes on after the last P0 element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// All, from the program.
+    /// The program gives the address.
     Known,
-    /// All, but branch broadcast tells it.
+    /// The program gives the address, but branch broadcast emits it.
     Taken,
-    /// What the return stack says, if no Address comes.
+    /// The return stack gives the address, if no Address comes.
     Indirect,
-    /// Nothing without an Address.
+    /// An Address is needed.
     Unknown,
 }
 
 impl Encoder {
-    /// An encoder for a trace unit with these registers.
+    /// Creates an encoder for a trace unit with these registers.
     ///
     /// # Errors
-    /// When a register has a value the architecture does not know.
+    /// If a register has a value that the architecture does not define.
     pub fn new(registers: &Registers, options: Options) -> Result<Self, ParamsError> {
         let params = Params::new(registers)?;
         let config = Config::new(registers, &params);
@@ -138,11 +138,11 @@ impl Encoder {
         })
     }
 
-    /// Appends what the trace unit writes for `element`. Some of it may come later: call this with
-    /// [`Element::End`] at the end.
+    /// Appends the bytes that the trace unit emits for `element`. Some of them may come later: end with
+    /// [`Element::End`].
     ///
     /// # Errors
-    /// When the configuration has no packet for the element, or a value is out of its range. The element is left out then.
+    /// If the configuration has no packet for the element, or a value is out of range. The element is then left out.
     #[inline]
     pub fn element(&mut self, element: &Element, out: &mut impl Bytes) -> Result<(), EmitError> {
         match element {
@@ -151,28 +151,28 @@ impl Encoder {
         }
     }
 
-    /// Whether instructions ran since the last P0 element: if tracing ends here, nothing tells of them.
+    /// Returns whether instructions ran since the last P0 element. If tracing ends here, they are not in the trace.
     #[inline]
     pub fn in_run(&self) -> bool {
         self.in_run
     }
 
-    /// Packets so far.
+    /// Returns the number of packets so far.
     pub(super) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Atoms that have not been written.
+    /// Returns the number of atoms that are not written yet.
     pub(super) fn waiting_atoms(&self) -> usize {
         self.atoms.len()
     }
 
-    /// Atoms are written as soon as can be, in the same packets.
+    /// Writes atoms as soon as possible, in the same packets.
     pub(super) fn write_atoms_early(&mut self) {
         self.atoms = AtomQueue::early();
     }
 
-    /// What was made last is lost. Nothing may be told before [`TraceOn::Overflow`].
+    /// Discards the state after a loss. The next element must be [`TraceOn::Overflow`].
     pub(super) fn abandon(&mut self) {
         self.atoms.clear();
         self.speculation.abandon();
@@ -181,7 +181,7 @@ impl Encoder {
         self.target = Target::Known;
     }
 
-    /// The same for a block, which nearly all elements are.
+    /// Appends the bytes of a block. Nearly all elements are blocks.
     ///
     /// # Errors
     /// As for [`element`](Self::element).
@@ -208,7 +208,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Tells where execution is, and what else is due.
+    /// Emits where execution is, and what else is due.
     #[inline(never)]
     fn begin(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
         if self.lost || self.since_sync >= self.sync_every {
@@ -230,7 +230,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// A branch was taken of which more than an atom may have to be told.
+    /// Handles a taken branch that may need more than an atom.
     #[inline]
     fn went(&mut self, block: &Block) {
         let call = block.class.role == Role::Call;
@@ -238,7 +238,7 @@ impl Encoder {
             self.stack.push(block.end, block.isa);
         }
         self.target = match (block.class.flow, block.class.role) {
-            // A call puts its own return address on top first, and exception returns are not predicted.
+            // A call first pushes its own return address, and exception returns are not predicted.
             (Flow::Indirect, Role::Call | Role::ExceptionReturn) => Target::Unknown,
             (Flow::Indirect, _) if self.config.return_stack => Target::Indirect,
             (Flow::Indirect, _) => Target::Unknown,
@@ -290,7 +290,7 @@ impl Encoder {
             Element::End => self.settle(out),
             // An ETM has no data trace.
             Element::Data { .. } | Element::DataLost => Ok(()),
-            // What a reader finds out, not what a trace unit says.
+            // Decoders infer these. A trace unit does not emit them.
             Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => {
                 Ok(())
             }
@@ -314,14 +314,14 @@ impl Encoder {
         let isa = self.isa;
         match return_address {
             None if self.config.ete && number == 0 => self.say(&Packet::PeReset, out)?,
-            // "There is none", says M profile with this address.
+            // On M profile, this address means that there is none.
             None if self.config.m_profile => {
                 self.exception_packets(number, ReturnAddress::Follows, 0xffff_fffe, Isa::T32, out)?;
             }
             None => return Err(EmitError::Value),
             Some(address) => {
-                // With a return stack, readers disagree on whether the exception takes its top; so an Address says that
-                // nothing is to be taken.
+                // With a return stack, decoders disagree on whether the exception pops it. So an Address says that
+                // nothing is popped.
                 let branch = matches!(self.target, Target::Indirect | Target::Unknown);
                 let may_pop = self.config.return_stack && branch;
                 self.address_due |= may_pop;
@@ -358,7 +358,7 @@ impl Encoder {
 
     fn transaction(&mut self, transaction: Transaction, out: &mut impl Bytes) -> Result<(), EmitError> {
         match transaction {
-            // Trace Info says it.
+            // Trace Info holds this.
             Transaction::Before => {}
             Transaction::Start => {
                 self.commit_due(out)?;
@@ -430,10 +430,10 @@ impl Encoder {
         Ok(())
     }
 
-    /// A taken branch, by an atom or by its address.
+    /// Emits a taken branch, as an atom or as its address.
     #[inline(never)]
     fn branch(&mut self, block: &Block, out: &mut impl Bytes) -> Result<(), EmitError> {
-        // See the option for why.
+        // The option explains why.
         let by_atom = block.class.role == Role::ExceptionReturn || self.popped;
         if by_atom || self.sources.as_mut().is_none_or(|sources| sources.below(4) != 0) {
             return self.atom(true, out);
@@ -448,7 +448,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The atom of a P0 instruction.
+    /// Emits the atom of a P0 instruction.
     #[inline]
     fn atom(&mut self, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
         if self.config.max_spec == 0 {
@@ -491,8 +491,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Atoms of what did not happen, with addresses. An Address at the start would be the target of the atom before, which a
-    /// cancel leaves alone and a mispredict takes back.
+    /// Emits atoms of a path that was not executed, with addresses. An Address at the start would be the target of
+    /// the atom before, which a cancel keeps and a mispredict drops.
     fn wrong_path(&mut self, atoms: u32, mispredicted: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
         for i in 0..atoms {
             if (mispredicted || i > 0) && self.speculation.whim(4) == 0 {
@@ -528,7 +528,7 @@ impl Encoder {
         out.extend(&bytes[..len]);
     }
 
-    /// Execution goes on at `address`: tells that, and the context, as far as a reader does not know.
+    /// Emits that execution goes on at `address`, and the context, as far as a decoder does not know them.
     #[inline]
     fn arrive(&mut self, address: u64, isa: Isa, out: &mut impl Bytes) -> Result<(), EmitError> {
         let tell = self.address_due
@@ -552,7 +552,7 @@ impl Encoder {
         }
     }
 
-    /// Tells the context, and perhaps the address, which are one packet if that is shorter.
+    /// Emits the context, and perhaps the address, in one packet if that is shorter.
     #[inline(never)]
     fn tell_arrival(
         &mut self,
@@ -579,7 +579,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The context, with the IDs that a reader does not know.
+    /// Returns the context, with the IDs that a decoder does not know.
     fn context_packet(&self) -> packet::Context {
         let Context { level, security, is_64bit, vmid, context_id } = self.context;
         let mut context = packet::Context::new(level, is_64bit, security);
@@ -592,7 +592,7 @@ impl Encoder {
         context
     }
 
-    /// Nothing is said before the first synchronisation point.
+    /// Emits a synchronisation point unless there was one. Nothing may come before the first.
     fn synced(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
         if self.lost { self.sync(out) } else { Ok(()) }
     }
@@ -642,14 +642,14 @@ impl Encoder {
         Ok(())
     }
 
-    /// So many bytes are written.
+    /// Counts the bytes of a packet.
     #[inline]
     fn count(&mut self, len: usize) {
         self.since_sync += len as u64;
         self.quiet &= self.since_sync < self.sync_every;
     }
 
-    /// A packet, after the atoms that came before it.
+    /// Emits a packet, after the atoms that came before it.
     fn say(&mut self, packet: &Packet, out: &mut impl Bytes) -> Result<(), EmitError> {
         if !self.atoms.is_empty() {
             self.write_atoms(AtomQueue::next, out);
@@ -675,7 +675,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Nothing is left uncertain, nor unwritten.
+    /// Commits and writes everything.
     fn settle(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
         self.write_atoms(AtomQueue::next, out);
         self.commit(self.speculation.depth(), out)

@@ -1,36 +1,37 @@
 use core::num::NonZero;
 
-/// What a trace unit decides for itself.
+/// The choices that the architecture leaves to a trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// A synchronisation point after so many bytes, at the next P0 element; `None`: only at the start.
+    /// Bytes after which a synchronisation point comes, at the next P0 element. `None`: only at the start.
     pub sync_every: Option<NonZero<u32>>,
-    /// How many return addresses the return stack holds: 16 at most, which is what readers keep. Used where
-    /// TRCCONFIGR.RS switches it on.
+    /// Size of the return stack: at most 16, which is what decoders keep. Used if TRCCONFIGR.RS enables it.
     pub return_stack: u8,
-    /// The smallest cycle count that is told (register TRCCCCTLR).
+    /// Smallest cycle count that is emitted (register TRCCCCTLR).
     pub cycle_threshold: u32,
-    /// When P0 elements are committed, where TRCIDR8.MAXSPEC is above 0.
+    /// Policy for committing P0 elements, if TRCIDR8.MAXSPEC is above 0.
     pub commits: Commits,
-    /// Commit everything before each synchronisation point. Otherwise Trace Info says how much is not committed.
+    /// Whether everything is committed before each synchronisation point. Otherwise Trace Info gives the number of
+    /// uncommitted elements.
     pub commit_before_sync: bool,
-    /// Where TRCIDR8.MAXSPEC is above 0: tells some elements wrong and corrects them before they are committed, at random with
-    /// this seed.
+    /// Seed of random mispredictions, if TRCIDR8.MAXSPEC is above 0: some elements are emitted wrong, and corrected
+    /// before they are committed.
     pub mispredict: Option<u64>,
-    /// ETE: tells some taken branches by Source Address packets, at random with this seed. Where TRCIDR8.MAXSPEC is 0 the branches
-    /// before it that were not taken are told by it, too. Not exception returns and not what follows an address from
-    /// the return stack: OpenCSD 1.3.3 takes those for atoms only.
+    /// Seed of random Source Address packets (ETE), which replace the atoms of some taken branches. If
+    /// TRCIDR8.MAXSPEC is 0, such a packet also stands for the branches before it that were not taken. Exception
+    /// returns, and what follows an address from the return stack, always have atoms, since OpenCSD 1.3.3 expects
+    /// them.
     pub source_addresses: Option<u64>,
 }
 
-/// When P0 elements are committed.
+/// The policy for committing P0 elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commits {
     /// All, when one more would be too many, and with each cycle count.
     AtMaxSpec,
-    /// Never by a Commit packet, but by each one too many the oldest; all at the end of the trace.
+    /// Never by a Commit packet. The oldest is committed when there is one too many, and all at the end of the trace.
     Implicit,
-    /// At random, with this seed: sometimes some, sometimes by being too many.
+    /// At random, with this seed: sometimes by a packet, sometimes because there is one too many.
     Random(u64),
 }
 

@@ -4,77 +4,77 @@ use tracewright_core::{Context, Element, Isa, TraceOn};
 use super::encoder::{Bytes, Encoder};
 use crate::packet::EmitError;
 
-/// An encoder whose packets go through a port. All that is made of one element fits, or is lost.
+/// An encoder whose packets pass a port. All packets of one element fit, or all are lost.
 ///
-/// After a loss nothing is written until there is room for all that a reader needs: then come an Overflow packet, a synchronisation point,
-/// Trace On, and the context and address of the block with which tracing goes on.
+/// After a loss nothing is emitted until there is room for all that a decoder needs: an Overflow packet, a
+/// synchronisation point, Trace On, and the context and address of the block with which tracing resumes.
 #[derive(Clone, Debug)]
 pub struct AtPort {
     encoder: Encoder,
     buffer: Buffer,
-    /// Packets are being lost.
+    /// Whether packets are being lost.
     is_lost: bool,
     context: Option<(Context, Isa)>,
     told: Told,
     lost_instructions: u64,
 }
 
-/// Of how many instructions a reader knows.
+/// The number of instructions that a decoder knows.
 #[derive(Clone, Debug)]
 struct Told {
-    /// Instructions that ran, and those of them that a reader knows of.
+    /// Number of instructions that ran, and of those that a decoder knows.
     ran: u64,
     told: u64,
     /// Instructions since the last P0 element.
     run: u64,
-    /// Those of the P0 elements whose atoms have not been written, in order.
+    /// Instructions of each P0 element whose atom is not written yet, in order.
     waiting: [u64; MOST],
     first: usize,
     count: usize,
 }
 
-/// Atoms that wait to be written at most.
+/// Maximum number of atoms that wait to be written.
 const MOST: usize = 64;
 
-/// Bits of what comes first after a loss: Overflow, A-Sync, the shortest Trace Info, Trace On.
+/// Bits of the packets that come first after a loss: Overflow, A-Sync, the shortest Trace Info, Trace On.
 const LEAST: u64 = 8 * (1 + 12 + 2 + 1);
 
 impl AtPort {
-    /// Bits that the buffer must hold at least, so that tracing can begin anew after a loss: what comes first, with the longest Trace
-    /// Info, context and address.
+    /// Minimum size of the buffer in bits, so that tracing can resume after a loss: the first packets, with the
+    /// longest Trace Info, context and address.
     pub const LEAST: u64 = LEAST + 8 * (12 + 18);
 
-    /// The packets of `encoder`, which must be new, go through this port.
+    /// Connects `encoder`, which must be new, to a port.
     pub fn new(mut encoder: Encoder, port: Port) -> Self {
-        // When a packet is made matters.
+        // The cycle in which a packet is made matters.
         encoder.write_atoms_early();
         let told = Told { ran: 0, told: 0, run: 0, waiting: [0; MOST], first: 0, count: 0 };
         let buffer = Buffer::new(port);
         Self { encoder, buffer, is_lost: false, context: None, told, lost_instructions: 0 }
     }
 
-    /// What happened at the port. Each time that something did not fit is a loss.
+    /// Returns the statistics of the port. Each time that something did not fit is a loss.
     pub fn stats(&self) -> &Stats {
         self.buffer.stats()
     }
 
-    /// Whether packets are being lost.
+    /// Returns whether packets are being lost.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Instructions that ran and that no packet tells of since packets were lost; of a loss that goes on, none yet. Exact where
-    /// TRCIDR8.MAXSPEC is 0 and there are only blocks and exceptions.
+    /// Returns how many instructions were lost. Those of a loss that has not ended are not counted yet. The number is
+    /// exact if TRCIDR8.MAXSPEC is 0 and all elements are blocks and exceptions.
     pub fn lost_instructions(&self) -> u64 {
         self.lost_instructions
     }
 
-    /// Whether instructions ran since the last P0 element: if tracing ends here, nothing tells of them.
+    /// Returns whether instructions ran since the last P0 element. If tracing ends here, they are not in the trace.
     pub fn in_run(&self) -> bool {
         !self.is_lost && self.encoder.in_run()
     }
 
-    /// Appends what goes through the port for `element`, which happens in this cycle of the hart.
+    /// Appends the bytes that pass the port for `element`, which happens in this cycle of the hart.
     ///
     /// # Errors
     /// As for [`Encoder::element`].
@@ -91,7 +91,7 @@ impl AtPort {
         self.pass(cycle, element, out)
     }
 
-    /// Gives an element to the encoder, and what that makes of it to the port.
+    /// Passes an element to the encoder, and its packets to the port.
     fn pass(&mut self, cycle: u64, element: &Element, out: &mut impl Bytes) -> Result<(), EmitError> {
         let mut bytes = Gathered::default();
         let before = self.encoder.packets();
@@ -123,7 +123,7 @@ impl AtPort {
         if *element == Element::End { self.end(out) } else { Ok(()) }
     }
 
-    /// Whether tracing goes on with `element`, after a loss. If so, tells that.
+    /// Returns whether tracing resumes with `element` after a loss. If so, emits what a decoder needs.
     #[cold]
     fn recovers(&mut self, cycle: u64, element: &Element, out: &mut impl Bytes) -> Result<bool, EmitError> {
         if *element == Element::End {
@@ -140,7 +140,7 @@ impl AtPort {
         let mut encoder = self.encoder.clone();
         let mut bytes = Gathered::default();
         for element in start.iter().flatten().chain([element]) {
-            // A block that cannot be told is none to go on with.
+            // Tracing cannot resume with a block that cannot be encoded.
             if encoder.element(element, &mut bytes).is_err() {
                 return Ok(false);
             }
@@ -156,7 +156,7 @@ impl AtPort {
         Ok(true)
     }
 
-    /// Nothing more comes: the port has all the time it needs to tell that something was lost.
+    /// Ends the trace. The port has all the time it needs to report a loss.
     fn end(&mut self, out: &mut impl Bytes) -> Result<(), EmitError> {
         self.is_lost = false;
         self.lost_instructions += self.told.resume();
@@ -177,7 +177,7 @@ impl Told {
         }
     }
 
-    /// So many atoms have not been written; the others are.
+    /// Reports that only `atoms` atoms are not written yet.
     fn wait_for(&mut self, atoms: usize) {
         while self.count > atoms {
             self.told += self.waiting[self.first];
@@ -186,19 +186,19 @@ impl Told {
         }
     }
 
-    /// All that ran is told.
+    /// Reports that all instructions are known.
     fn all(&mut self) {
         self.wait_for(0);
         self.told += self.run;
         self.run = 0;
     }
 
-    /// What waits is lost.
+    /// Forgets the instructions of atoms that were lost.
     fn forget(&mut self) {
         (self.count, self.run) = (0, 0);
     }
 
-    /// What comes next is told. Says how many instructions were not.
+    /// Resumes after a loss. Returns how many instructions were lost.
     fn resume(&mut self) -> u64 {
         let lost = self.ran - self.told;
         self.told = self.ran;
@@ -206,7 +206,7 @@ impl Told {
     }
 }
 
-/// What is made of one element.
+/// The packets of one element.
 struct Gathered {
     bytes: [u8; 512],
     len: usize,

@@ -1,4 +1,4 @@
-/// SplitMix64: for what a trace unit decides in ways that nobody can foresee.
+/// A SplitMix64 generator, for unpredictable decisions of a trace unit.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -7,7 +7,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,20 +1,20 @@
 use tracewright_core::Isa;
 
-/// The addresses after the last calls, the newest on top; the oldest is lost when there are too many.
+/// The addresses after the last calls, newest on top. If there are too many, the oldest is dropped.
 #[derive(Clone, Debug)]
 pub(super) struct ReturnStack {
     entries: [(u64, Isa); Self::MAX],
-    /// Where the next goes.
+    /// Index of the next entry.
     top: usize,
     len: usize,
     depth: usize,
 }
 
 impl ReturnStack {
-    /// What readers keep.
+    /// Number of entries that decoders keep.
     pub(super) const MAX: usize = 16;
 
-    /// A stack of so many entries, 16 at most.
+    /// Creates a stack of `depth` entries, at most 16.
     pub(super) fn new(depth: u8) -> Self {
         let depth = usize::from(depth).min(Self::MAX);
         Self { entries: [(0, Isa::A64); Self::MAX], top: 0, len: 0, depth }
@@ -27,7 +27,7 @@ impl ReturnStack {
         self.len = (self.len + 1).min(self.depth);
     }
 
-    /// Removes the top if it is this.
+    /// Removes the top entry if it equals this address. Returns whether it did.
     #[inline]
     pub(super) fn pop_if(&mut self, address: u64, isa: Isa) -> bool {
         let last = (self.top + Self::MAX - 1) % Self::MAX;

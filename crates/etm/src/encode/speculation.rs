@@ -1,25 +1,25 @@
 use super::options::{Commits, Options};
 use super::random::Random;
 
-/// Which P0 elements a reader must still take for uncertain, and when that changes.
+/// The P0 elements that are still speculative for a decoder, and when that changes.
 #[derive(Clone, Debug)]
 pub(super) struct Speculation {
     max: u32,
-    /// P0 elements that are not committed.
+    /// Number of uncommitted P0 elements.
     depth: u32,
     commits: Commits,
     commits_random: Random,
     mispredicts: Option<Random>,
 }
 
-/// How an atom is told.
+/// The way in which an atom is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// As it is.
     Right,
-    /// As it is, then so many that did not happen, cancelled.
+    /// As it is, then this many atoms that did not happen, which are cancelled.
     ThenCancel(u32),
-    /// Wrong, then so many that did not happen; those are cancelled and the first is corrected.
+    /// Wrong, then this many atoms that did not happen. Those are cancelled, and the first is corrected.
     Mispredict(u32),
     /// Wrong, in the packet that corrects it.
     InOne,
@@ -42,7 +42,7 @@ impl Speculation {
         self.depth
     }
 
-    /// How many to commit before the next P0 element.
+    /// Returns how many elements to commit before the next P0 element.
     #[inline]
     pub(super) fn due(&mut self) -> u32 {
         if self.max == 0 {
@@ -58,7 +58,7 @@ impl Speculation {
         }
     }
 
-    /// How many a cycle count commits.
+    /// Returns how many elements a cycle count commits.
     pub(super) fn with_cycle_count(&mut self) -> u32 {
         match self.commits {
             Commits::AtMaxSpec => self.depth,
@@ -67,13 +67,13 @@ impl Speculation {
         }
     }
 
-    /// A P0 element was told. One too many commits the oldest.
+    /// Counts a P0 element. One too many commits the oldest.
     #[inline]
     pub(super) fn p0(&mut self) {
         self.depth = (self.depth + 1).min(self.max);
     }
 
-    /// Nothing that is not committed will be.
+    /// Forgets all uncommitted elements.
     pub(super) fn abandon(&mut self) {
         self.depth = 0;
     }
@@ -82,7 +82,7 @@ impl Speculation {
         self.depth -= count;
     }
 
-    /// How to tell the next atom. What may not be committed yet fits.
+    /// Chooses how to emit the next atom, within the maximum speculation depth.
     #[inline]
     pub(super) fn plan(&mut self) -> Plan {
         let room = self.max - self.depth;
@@ -98,7 +98,7 @@ impl Speculation {
         }
     }
 
-    /// A random number for what is told wrong.
+    /// Returns a random number for mispredicted atoms.
     pub(super) fn whim(&mut self, below: u32) -> u32 {
         self.mispredicts.as_mut().map_or(0, |random| random.below(below))
     }

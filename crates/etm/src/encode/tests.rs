@@ -1,4 +1,4 @@
-//! Each rule on a stream worked out by hand.
+//! The rules of the encoder, each on a stream worked out by hand.
 
 use core::num::NonZero;
 use std::vec::Vec;
@@ -20,7 +20,7 @@ const VMID: u32 = 1 << 7;
 const TS: u32 = 1 << 11;
 const RS: u32 = 1 << 12;
 
-/// ETMv4.0 with branch broadcast, cycle counts, a return stack, COMMOPT = 1; `on` is switched on.
+/// Returns ETMv4.0 registers with branch broadcast, cycle counts, a return stack and COMMOPT = 1. `on` is TRCCONFIGR.
 fn etm(on: u32) -> Registers {
     Registers { trcconfigr: 1 | on, trcidr0: 0x2800_0ea1, trcidr2: 0x1000_0488, ..Registers::default() }
 }
@@ -37,9 +37,9 @@ fn encode(registers: &Registers, options: &Options, elements: &[Element]) -> Res
     Ok(out)
 }
 
-/// The bytes of elements that come after Trace On and a branch at 0x1000 to itself, EL0.
+/// Returns the bytes of elements that come after Trace On and a branch at 0x1000 to itself, EL0.
 fn bytes(registers: &Registers, options: &Options, elements: &[Element]) -> Vec<u8> {
-    // The event keeps the atom apart from those that follow.
+    // The event separates the atom from those that follow.
     let start = [Element::TraceOn(TraceOn::Normal), context(0), cond(0x1000, 1, true), Element::Event(1)];
     let before = encode(registers, &Options { commits: Commits::Implicit, ..options.clone() }, &start);
     let before = before.unwrap().len() - if registers.trcidr8 > 0 { 2 } else { 0 };
@@ -119,7 +119,7 @@ fn atoms() {
         cond(0x1008, 2, true),
         block(0x1010, 1, Flow::Isb, Role::Jump, Ended::Through),
         call(0x1014),
-        // N E E E is one packet; the last two are another.
+        // N E E E is one packet, and the last two atoms are another.
         cond(0x2000, 1, false),
         cond(0x2004, 1, true),
     ];
@@ -188,7 +188,7 @@ fn the_return_stack_saves_addresses() {
         call(0x1040),
         indirect(0x1080, Role::Return),
         indirect(0x1044, Role::Return),
-        // Back at 0x1004: nothing is on the stack any more.
+        // Back at 0x1004, the stack is empty.
         indirect(0x1004, Role::Return),
         cond(0x1004, 1, true),
     ];
@@ -200,7 +200,7 @@ fn the_return_stack_saves_addresses() {
 fn an_indirect_jump_matches_too_but_calls_and_exception_returns_do_not() {
     let jump = [call(0x1000), indirect(0x1040, Role::Jump), cond(0x1004, 1, false)];
     assert_eq!(trace(RS, &jump), [0xfb]);
-    // A call puts 0x1044 on the stack.
+    // A call pushes 0x1044.
     let call_back = [call(0x1000), indirect(0x1040, Role::Call), cond(0x1044, 1, false)];
     assert_eq!(trace(RS, &call_back), [0xdb, 0x95, 0x11, 0xf6]);
     let eret = [
@@ -254,7 +254,7 @@ fn an_interrupt_in_the_middle_of_a_block() {
         &[0x81, 0x30, 0x91, 0xf7],     // EL0, 0x100c is history entry 1
     ];
     assert_eq!(trace(0, &elements), expected.concat());
-    // ETE knows from the instruction that it is an exception return.
+    // In ETE, the instruction shows that it is an exception return.
     let ete = bytes(&ete(0), &Options::default(), &elements);
     assert_eq!(ete, expected.concat().into_iter().filter(|&byte| byte != 0x07).collect::<Vec<_>>());
 }
@@ -262,13 +262,13 @@ fn an_interrupt_in_the_middle_of_a_block() {
 #[test]
 fn an_interrupt_at_a_branch_target() {
     let at = |branch, address| [branch, exception(0xe, address, true), context(1), cond(0x1100, 1, false)];
-    // EE = 10, the address is target and return address.
+    // EE = 10: the address is target and return address.
     assert_eq!(trace(0, &at(cond(0x1000, 1, true), 0x1040))[..5], [0xf7, 0x06, 0x5c, 0x95, 0x10]);
     assert_eq!(trace(0, &at(indirect(0x1000, Role::Jump), 0x1040))[..5], [0xf7, 0x06, 0x5c, 0x95, 0x10]);
-    // With a return stack the target is told first, or a reader would take it from there.
+    // With a return stack, the target comes first. Otherwise a decoder would pop it.
     let jump = at(indirect(0x1000, Role::Jump), 0x1040);
     assert_eq!(trace(RS, &jump)[..6], [0xf7, 0x95, 0x10, 0x06, 0x5c, 0x90]);
-    // After a branch not taken nothing is special.
+    // After a branch that was not taken, nothing is special.
     let through = [cond(0x1000, 1, false), exception(0xe, 0x1004, false)];
     assert_eq!(trace(0, &through), [0xf6, 0x06, 0x1d, 0x95, 0x01]);
 }
@@ -302,7 +302,7 @@ fn ids_are_told_when_they_change() {
         &[0x81, 0xb1, 0x42, 0x00, 0x00, 0x00, 0xf6],
     ];
     assert_eq!(trace(CID | VMID, &elements), expected.concat());
-    // Where they are not traced only the level changes.
+    // If IDs are not traced, only the level changes.
     assert_eq!(trace(0, &elements), [0xf6, 0x81, 0x31, 0xf8]);
 }
 
@@ -458,7 +458,7 @@ fn ete_only() {
         at_target: false,
     });
     let out = bytes(&ete(0), &Options::default(), &[reset, cond(0x1000, 1, false)]);
-    // An address of 0 is in the history then, before 0x1000.
+    // The history then has an address of 0 before 0x1000.
     assert_eq!(out, [0x06, 0x01, 0x70, 0x91, 0xf6]);
     assert_eq!(encode(&etm(0), &Options::default(), &transaction), Err(EmitError::NotInConfiguration));
 }
@@ -466,7 +466,7 @@ fn ete_only() {
 #[test]
 fn source_addresses() {
     let options = |seed| Options { source_addresses: Some(seed), ..Options::default() };
-    // A seed whose first lot falls on the branch of each trace below.
+    // A seed that selects the branch of each trace below.
     let seed = (0..).find(|&seed| Random::new(seed).below(4) == 0).unwrap();
     let registers = ete(RS);
     let after = |elements: &[Element]| {
@@ -478,7 +478,7 @@ fn source_addresses() {
     // The branches before it that were not taken need no atoms.
     let elements = [cond(0x1004, 1, false), cond(0x1008, 2, false), cond(0x1010, 2, true)];
     assert_eq!(after(&elements), [0xb4, 0x05]);
-    // An ISB is not left out.
+    // An ISB needs its atom.
     let elements = [block(0x1004, 1, Flow::Isb, Role::Jump, Ended::Through), call(0x1008)];
     assert_eq!(after(&elements), [0xf7, 0xb4, 0x02]);
     // An indirect branch still needs its address.

@@ -11,13 +11,13 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// How many low address bits are always zero and never sent.
+    /// Returns how many low address bits are always zero and never sent.
     pub const fn alignment_bits(self) -> u32 {
         2 - self as u32
     }
 }
 
-/// How an address was compressed.
+/// The compressed form of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum AddressForm {
@@ -38,7 +38,7 @@ pub enum AddressForm {
 }
 
 impl AddressForm {
-    /// The exact-match form for a history entry (0 to 2).
+    /// Returns the exact-match form for a history entry (0 to 2).
     pub(crate) const fn exact(entry: u8) -> Self {
         match entry {
             0 => Self::Exact0,
@@ -47,7 +47,7 @@ impl AddressForm {
         }
     }
 
-    /// The history entry an exact match names.
+    /// Returns the history entry of an exact match.
     pub const fn exact_entry(self) -> Option<u8> {
         match self {
             Self::Exact0 => Some(0),
@@ -57,7 +57,7 @@ impl AddressForm {
         }
     }
 
-    /// Up to which address bit (exclusive) the packet itself tells the address; 0 for an exact match.
+    /// Returns the number of low address bits that the packet holds, or 0 for an exact match.
     pub const fn bits(self, is: InstructionSet) -> u32 {
         match self {
             Self::Exact0 | Self::Exact1 | Self::Exact2 => 0,
@@ -68,7 +68,7 @@ impl AddressForm {
         }
     }
 
-    /// How many payload bytes the form takes.
+    /// Returns the number of payload bytes of the form.
     pub(crate) const fn payload_len(self) -> usize {
         match self {
             Self::Exact0 | Self::Exact1 | Self::Exact2 => 0,
@@ -80,19 +80,19 @@ impl AddressForm {
     }
 }
 
-/// An address as a packet tells it: decompressed, with how it was compressed.
+/// The address of a packet, decompressed, with its compressed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The address.
+    /// Address.
     pub value: u64,
-    /// Its instruction set.
+    /// Instruction set at the address.
     pub is: InstructionSet,
-    /// How the packet said it.
+    /// Compressed form in the packet.
     pub form: AddressForm,
 }
 
 impl Address {
-    /// The kind of an Address packet in this form.
+    /// Returns the kind of an Address packet in this form.
     pub(crate) const fn kind(self) -> Kind {
         match (self.form, self.is) {
             (AddressForm::Exact0 | AddressForm::Exact1 | AddressForm::Exact2, _) => Kind::AddressExact,
@@ -105,7 +105,7 @@ impl Address {
         }
     }
 
-    /// The kind of a Source Address packet in this form.
+    /// Returns the kind of a Source Address packet in this form.
     pub(crate) const fn source_kind(self) -> Kind {
         match self.kind() {
             Kind::AddressExact => Kind::SourceAddressExact,
@@ -118,7 +118,7 @@ impl Address {
         }
     }
 
-    /// The kind of an Address with Context packet in this form (long forms only).
+    /// Returns the kind of an Address with Context packet in this form (long forms only).
     pub(crate) const fn context_kind(self) -> Kind {
         match self.kind() {
             Kind::Address32Is0 => Kind::AddressContext32Is0,

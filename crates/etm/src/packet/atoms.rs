@@ -2,33 +2,32 @@ use core::fmt;
 
 use super::Kind;
 
-/// A sequence of atoms, oldest first: each says of one P0 instruction whether it executed (E: a branch was
-/// taken) or not (N).
+/// A sequence of atoms, oldest first. Each atom says whether one P0 instruction was executed (E: a branch was taken)
+/// or not (N).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Atoms {
-    /// Bit 0 is the oldest atom; 1 is E.
+    /// Atoms as bits: bit 0 is the oldest, 1 is E.
     pub bits: u32,
-    /// How many atoms: 0 to 24.
+    /// Number of atoms: 0 to 24.
     pub count: u8,
 }
 
 impl Atoms {
-    /// No atoms.
+    /// The empty sequence.
     pub const NONE: Self = Self { bits: 0, count: 0 };
 
-    /// A single atom.
+    /// Creates a single atom.
     pub const fn one(taken: bool) -> Self {
         Self { bits: taken as u32, count: 1 }
     }
 
-    /// The atoms that an atom packet (headers 0xC0-0xFF) stands for.
+    /// Returns the atoms of an atom packet (headers 0xC0-0xFF).
     #[inline]
     pub(crate) fn of_packet(header: u8) -> Self {
         PATTERNS[usize::from(header & 0x3f)]
     }
 
-    /// The header of the atom packet that says exactly these atoms, if there is one. No two packets say the
-    /// same atoms, so it is unique.
+    /// Returns the header of the atom packet with exactly these atoms, if there is one. It is unique.
     pub const fn header(self) -> Option<u8> {
         let count = if self.count < 31 { self.count } else { 31 };
         let all = (1u32 << count).wrapping_sub(1);
@@ -51,21 +50,21 @@ impl Atoms {
         })
     }
 
-    /// The atoms, oldest first, true for E.
+    /// Returns the atoms, oldest first, true for E.
     pub fn iter(self) -> impl Iterator<Item = bool> {
         (0..self.count).map(move |i| self.bits >> i & 1 == 1)
     }
 
-    /// Which of the six atom packet formats says these atoms.
+    /// Returns the atom packet format, of six, for these atoms.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
-        // Four and five atoms are F4 and F5 unless they start with EEE, which only F6 does.
+        // Four and five atoms are F4 and F5, unless they start with EEE, which only F6 does.
         let f6 = u8::from(self.bits & 0b111 == 0b111) << 5;
         KINDS[usize::from((self.count | f6) & 0x3f)]
     }
 }
 
-/// By number of atoms, plus 32 if the first three are E.
+/// Formats by number of atoms, plus 32 if the first three are E.
 static KINDS: [Kind; 64] = {
     let mut table = [Kind::AtomF6; 64];
     let mut f6 = 0;
@@ -82,7 +81,7 @@ static KINDS: [Kind; 64] = {
 };
 
 impl Atoms {
-    /// Writes one letter an atom, oldest first.
+    /// Writes one letter per atom, oldest first.
     pub(super) fn write(self, out: &mut impl fmt::Write) -> fmt::Result {
         let mut letters = [0; 32];
         for (letter, taken) in letters.iter_mut().zip(self.iter()) {
@@ -92,41 +91,42 @@ impl Atoms {
     }
 }
 
-/// One to four atom packets that follow each other.
+/// One to four consecutive atom packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomRun(u32);
 
 impl AtomRun {
-    /// The atom packets that `word`, eight bytes of a trace, begins with: at least one, or it is no run.
+    /// Returns the atom packets that `word`, eight bytes of a trace, begins with. The first byte must be an atom
+    /// packet.
     #[inline(always)]
     pub(super) fn first_in(word: u64) -> Self {
-        // A packet is a byte of 0xc0 or more. Marks the first byte that is none, and the fifth.
+        // A packet is a byte of 0xc0 or more. Marks the first byte that is not one, and the fifth byte.
         let others = !(word & word << 1) & 0x8080_8080 | 1 << 39;
         let len = others.trailing_zeros() / 8;
         Self((word & ((1 << (8 * len)) - 1)) as u32)
     }
 
-    /// How many packets (and bytes).
+    /// Returns the number of packets, which is also that of bytes.
     #[inline(always)]
     #[expect(clippy::len_without_is_empty, reason = "there are no empty ones")]
     pub fn len(self) -> usize {
         4 - self.0.leading_zeros() as usize / 8
     }
 
-    /// A number that stands for these atoms, and no others.
+    /// Returns a number that identifies these packets.
     #[inline(always)]
     pub fn code(self) -> u32 {
         self.0
     }
 
-    /// The header, which is all of a packet, and the atoms of each.
+    /// Returns the header, which is the whole packet, and the atoms of each packet.
     pub fn packets(self) -> impl Iterator<Item = (u8, Atoms)> {
         let headers = self.0.to_le_bytes().into_iter().take(self.len());
         headers.map(|header| (header, Atoms::of_packet(header)))
     }
 }
 
-/// `EEN`: one letter an atom, oldest first.
+/// Writes one letter per atom, oldest first: `EEN`.
 impl fmt::Display for Atoms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f)
@@ -150,7 +150,7 @@ static PATTERNS: [Atoms; 64] = {
     table
 };
 
-/// Section "Atom instruction trace packets": formats 1 to 6.
+/// Returns the atoms of a header (section "Atom instruction trace packets", formats 1 to 6).
 const fn pattern(header: u8) -> Atoms {
     let (bits, count) = match header {
         0xf6..=0xf7 => (header as u32 & 1, 1),

@@ -1,11 +1,15 @@
-//! Bytes from packets: the reverse of reading.
+//! Emitting of packets as bytes: the reverse of reading.
 //!
-//! Two laws tie the two: reading what was emitted gives the packet back, and emitting what was read gives the
-//! bytes back, when they were canonical. Not canonical, though readable: continuation fields with needless
-//! zero groups, a Trace Info control byte with extensions or undefined bits, an exception number below 32 without
-//! P in the three-byte form, undefined bits in exception, instrumentation, context, conditional and short Q payloads, cycle count
-//! bits that TRCIDR0.COMMOPT or TRCIDR2.CCSIZE make meaningless, Cycle Count format 2 counting back from
-//! MAXSPEC where counting up would do, and ID flags in a context for IDs that TRCIDR2 says do not exist.
+//! Two laws relate the two: reading what was emitted gives the same packet, and emitting what was read gives the same
+//! bytes if they were canonical. These bytes can be read, but are not canonical:
+//!
+//! * continuation fields with redundant zero groups,
+//! * a Trace Info control byte with extensions or undefined bits,
+//! * an exception number below 32 without P in the three-byte form,
+//! * undefined bits in exception, instrumentation, context, conditional and short Q payloads,
+//! * cycle count bits that TRCIDR0.COMMOPT or TRCIDR2.CCSIZE make meaningless,
+//! * Cycle Count format 2 that counts back from MAXSPEC where counting up is possible,
+//! * ID flags in a context for IDs that do not exist according to TRCIDR2.
 
 use core::{fmt, ops::Deref};
 
@@ -16,19 +20,19 @@ use super::{
 };
 use crate::Params;
 
-/// A packet that cannot be said: in this configuration, at this point of the stream, or at all.
+/// An error: the packet cannot be emitted in this configuration, at this point of the stream, or at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmitError {
     /// The configuration has no such packet.
     NotInConfiguration,
-    /// The address does not follow from the address history in the form given.
+    /// The address cannot be expressed in its form with the current address history.
     AddressForm,
-    /// The timestamp does not follow from the last one in the number of bytes given.
+    /// The timestamp cannot be expressed in its number of bytes with the current timestamp.
     TimestampBytes,
     /// A field's value is out of range.
     Value,
-    /// It stands for bytes that were no packet.
+    /// The packet stands for bytes that are not a packet.
     NotAPacket,
 }
 
@@ -36,8 +40,8 @@ impl fmt::Display for EmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotInConfiguration => "the trace unit's configuration has no such packet",
-            Self::AddressForm => "the address cannot be said in this form after the addresses before it",
-            Self::TimestampBytes => "the timestamp cannot be said in so few bytes after the one before it",
+            Self::AddressForm => "the address cannot be encoded in this form after the addresses before it",
+            Self::TimestampBytes => "the timestamp cannot be encoded in so few bytes after the one before it",
             Self::Value => "a field's value is out of range",
             Self::NotAPacket => "this stands for unreadable bytes, not for a packet",
         })
@@ -69,7 +73,7 @@ impl PacketBytes {
         bytes.iter().for_each(|&byte| self.push(byte));
     }
 
-    /// A value in continuation bytes, in as few as it takes.
+    /// Appends a value in as few continuation bytes as possible.
     fn continued(&mut self, mut value: u32) {
         while value >= 0x80 {
             self.push(value as u8 | 0x80);
@@ -93,7 +97,7 @@ impl fmt::Debug for PacketBytes {
     }
 }
 
-/// Writes packets, keeping the compression registers that the reader will mirror.
+/// An emitter of packets. It keeps the compression registers that the parser mirrors.
 #[derive(Clone, Debug)]
 pub struct Emitter {
     params: Params,
@@ -101,20 +105,20 @@ pub struct Emitter {
 }
 
 impl Emitter {
-    /// An emitter at the start of a stream.
+    /// Creates an emitter at the start of a stream.
     pub fn new(params: Params) -> Self {
         Self { params, state: TraceState::default() }
     }
 
-    /// The compression registers: asks for the shortest form of the next address or timestamp.
+    /// Returns the compression registers, for the shortest form of the next address or timestamp.
     pub fn trace_state(&self) -> &TraceState {
         &self.state
     }
 
-    /// The packet's bytes; the compression registers follow.
+    /// Returns the bytes of the packet, and updates the compression registers.
     ///
     /// # Errors
-    /// When the packet cannot be said here; nothing has changed then.
+    /// If the packet cannot be emitted here. Nothing is changed then.
     pub fn emit(&mut self, packet: &Packet) -> Result<PacketBytes, EmitError> {
         let bytes = self.bytes(packet)?;
         let header_kind = self.params.kind(bytes[0]);
@@ -125,10 +129,11 @@ impl Emitter {
         Ok(bytes)
     }
 
-    /// The bytes of an Address packet in its shortest form; the compression registers follow. The same as emitting it, but fast.
+    /// Returns the bytes of an Address packet in its shortest form, and updates the compression registers. The result
+    /// is that of [`emit`](Self::emit), but faster.
     ///
     /// # Errors
-    /// When no instruction can be at the address.
+    /// If no instruction can be at the address.
     #[inline]
     pub fn emit_address(&mut self, value: u64, is: InstructionSet) -> Result<PacketBytes, EmitError> {
         if value & ((1 << is.alignment_bits()) - 1) != 0 {
@@ -141,7 +146,7 @@ impl Emitter {
         Ok(out)
     }
 
-    /// What the packet does to the compression registers.
+    /// Updates the compression registers for the packet.
     fn update(&mut self, packet: &Packet) {
         match packet {
             Packet::TraceInfo(info) => self.state.trace_info(info),
@@ -258,7 +263,7 @@ impl Emitter {
 
     fn exception(&self, exception: Exception) -> Result<PacketBytes, EmitError> {
         let Exception { number, return_address, fault_pending } = exception;
-        // In an ETE these two numbers have packets of their own.
+        // In an ETE, these two numbers have packets of their own.
         let own_packet = self.params.is_ete() && (number == 0x00 || number == 0x18);
         if number > 0x3ff || own_packet {
             return Err(EmitError::Value);
@@ -299,7 +304,7 @@ impl Emitter {
                 if above.unwrap_or(0) >= 1 << 20 { Err(EmitError::Value) } else { Ok(out) }
             }
             (2, Some(above @ 0..=15)) => {
-                // Without commits, hardware says "none": counting back from a depth of zero.
+                // Without commits, hardware counts back from a depth of zero.
                 let commit = commit.unwrap_or(0);
                 let back = commit - i64::from(self.params.max_spec) + 15;
                 let (header, nibble) = match commit {
@@ -334,7 +339,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// An address packet, given the headers of its forms.
+    /// Returns an address packet, given the headers of its forms.
     fn with_address(&self, headers: [u8; 4], address: Address) -> Result<PacketBytes, EmitError> {
         let mut out = PacketBytes::new(address_header(headers, &address));
         self.address(&mut out, address)?;
@@ -490,7 +495,7 @@ mod tests {
     use super::*;
     use crate::Registers;
 
-    /// The shortest form is the first that says the address, and fast is the same as slow.
+    /// The shortest form is the first one that is possible, and the fast path gives the same bytes.
     #[test]
     fn addresses_are_said_in_their_shortest_form() {
         use AddressForm::{Exact0, Exact1, Exact2, Long32, Long64, Short7, Short15};

@@ -3,9 +3,9 @@ use crate::params::Profile;
 /// An exception (section "Exception instruction trace packet").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The exception's number; what it means depends on the core's profile, see [`Exception::name`].
+    /// Number of the exception. Its meaning depends on the profile of the core: see [`Exception::name`].
     pub number: u16,
-    /// What the address packet that follows stands for (field EE).
+    /// Meaning of the address packet that follows (field EE).
     pub return_address: ReturnAddress,
     /// M-profile: a fault is pending (field P).
     pub fault_pending: bool,
@@ -37,14 +37,14 @@ impl ReturnAddress {
 }
 
 impl Exception {
-    /// The exception's name on a core of this profile: `IRQ`, `SVC`, ... Interrupts with a number are named
-    /// by [`Exception::irq`]; what the architecture leaves open is `Reserved`.
+    /// Returns the name of the exception on a core of this profile: `IRQ`, `SVC`, ... Numbered interrupts are named
+    /// by [`Exception::irq`]. Numbers that the architecture does not define are `Reserved`.
     pub fn name(&self, profile: Profile) -> &'static str {
         let names: &[&str] = if profile == Profile::M { &M_PROFILE } else { &A_R_PROFILE };
         names.get(usize::from(self.number)).copied().unwrap_or("Reserved")
     }
 
-    /// M-profile: the external interrupt's number.
+    /// Returns the number of an external interrupt on M profile.
     pub fn irq(&self, profile: Profile) -> Option<u16> {
         match self.number {
             0x10..=0x17 if profile == Profile::M => Some(self.number - 0x10),

@@ -1,24 +1,24 @@
-//! Reading a packet's payload fields.
+//! Payload fields of a packet.
 
 use super::{Kind, Packet};
 
-/// Why a packet could not be read.
+/// The reason why a packet could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It goes on after the bytes at hand.
+    /// The packet continues after the given bytes.
     More,
     /// No such packet exists.
     Bad(Fault),
 }
 
-/// What is wrong with bytes that are no packet.
+/// The error in bytes that are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A header no version defines.
+    /// The header is not defined in any version.
     Reserved(u8),
-    /// A header that this configuration does not have.
+    /// The header does not exist in this configuration.
     ReservedForConfig(Kind),
-    /// A header and bytes that cannot follow it.
+    /// The bytes cannot follow the header.
     Malformed(Kind),
 }
 
@@ -37,18 +37,18 @@ impl From<Fault> for Packet {
 pub(super) struct Payload<'a> {
     bytes: &'a [u8],
     kind: Kind,
-    /// Bytes read so far, the header included.
+    /// Number of bytes read, header included.
     pub(super) read: usize,
 }
 
 impl<'a> Payload<'a> {
-    /// The payload after the one-byte header at the front of `packet`.
+    /// Creates the payload after the one-byte header at the front of `packet`.
     #[inline]
     pub(super) fn after_header(packet: &'a [u8], kind: Kind) -> Self {
         Self { bytes: packet, kind, read: 1 }
     }
 
-    /// The bytes read so far cannot be.
+    /// Returns the error that the bytes read so far are malformed.
     #[cold]
     pub(super) fn bad(&self) -> Stop {
         Stop::Bad(Fault::Malformed(self.kind))
@@ -61,7 +61,7 @@ impl<'a> Payload<'a> {
         Ok(byte)
     }
 
-    /// `N` bytes at once.
+    /// Reads `N` bytes.
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
         let array = *self.bytes.get(self.read..).and_then(|rest| rest.first_chunk()).ok_or(Stop::More)?;
@@ -69,13 +69,13 @@ impl<'a> Payload<'a> {
         Ok(array)
     }
 
-    /// A little-endian value of `len` bytes, at most four.
+    /// Reads a little-endian value of `len` bytes, at most four.
     pub(super) fn value(&mut self, len: u8) -> Result<u32, Stop> {
         (0..len.min(4)).try_fold(0, |value, i| Ok(value | u32::from(self.byte()?) << (8 * i)))
     }
 
-    /// A value in continuation bytes: seven bits each, bit 7 says that another follows, at most `max`
-    /// bytes and 32 bits.
+    /// Reads a value in continuation bytes: seven bits each, and bit 7 says that another follows. At most `max` bytes
+    /// and 32 bits.
     #[inline]
     pub(super) fn continued(&mut self, max: u32) -> Result<u32, Stop> {
         let mut value = 0;
@@ -90,9 +90,9 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The most continuation bytes that a 32-bit value takes.
+/// Maximum number of continuation bytes of a 32-bit value.
 pub(super) const MAX_CONTINUED: u32 = 5;
-/// The most continuation bytes of a cycle count: it has at most 20 bits.
+/// Maximum number of continuation bytes of a cycle count, which has at most 20 bits.
 pub(super) const MAX_COUNT: u32 = 3;
-/// The most bytes after a PLCTL byte that extend it. None is defined; some room for the future.
+/// Maximum number of bytes that extend a PLCTL byte. None is defined; this leaves room for future versions.
 pub(super) const MAX_PLCTL_EXTENSION: u32 = 4;

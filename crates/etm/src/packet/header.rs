@@ -1,5 +1,5 @@
-//! The header map (IHI 0064 "Instruction trace protocol, header encodings"): one row per encoding, in
-//! spec order. Dispatch, gating and printing all follow from it.
+//! The header map (IHI 0064 "Instruction trace protocol, header encodings"): one row per encoding, in the order of
+//! the specification. Dispatch, gating and printing follow from it.
 
 use super::Kind;
 use super::Kind::{
@@ -11,7 +11,7 @@ use super::Kind::{
 use crate::params::{Architecture, Profile, Protocol};
 use crate::registers::{Registers, field};
 
-/// A run of header values with one meaning.
+/// A range of header values with one meaning.
 #[derive(Clone, Copy, Debug)]
 struct HeaderRow {
     first: u8,
@@ -20,7 +20,7 @@ struct HeaderRow {
     gate: Gate,
 }
 
-/// When a header exists.
+/// The condition for a header to exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     Always,
@@ -30,15 +30,15 @@ enum Gate {
     Ete,
     /// ETE from this minor version on.
     EteMinor(u8),
-    /// From this version on (ETE counts as 5.x).
+    /// From this version on. ETE counts as 5.x.
     Version(u8),
     /// v8-M from ETMv4.2 on.
     FunctionReturn,
-    /// Data trace implemented and switched on.
+    /// Data trace is implemented and enabled.
     DataTrace,
-    /// Conditional non-branch tracing implemented and switched on.
+    /// Conditional non-branch tracing is implemented and enabled.
     Conditional,
-    /// Q elements implemented.
+    /// Q elements are implemented.
     Q,
 }
 
@@ -137,7 +137,7 @@ impl Gate {
     }
 }
 
-/// The header map of one configuration: what each of the 256 header values stands for.
+/// The header map of one configuration: the kind of each of the 256 header values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderTable([Kind; 256]);
 
@@ -159,7 +159,7 @@ impl HeaderTable {
     }
 }
 
-/// What `header` would be if every gate were open.
+/// Returns the kind of `header` if every condition is met.
 pub(crate) fn ungated_kind(header: u8) -> Kind {
     let row = HEADERS.iter().find(|row| (row.first..=row.last).contains(&header));
     row.map_or(Kind::Reserved, |row| row.kind)

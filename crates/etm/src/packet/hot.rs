@@ -1,9 +1,9 @@
-//! The parser's hot loop: the few packets that make up nearly all of any stream.
+//! The hot loop of the parser: the few packets that make up nearly all of any stream.
 //!
-//! Everything here is read once more, in its general form, in `read.rs`; tests hold the two together. What makes this
-//! form fast: one 8-byte load holds a whole packet, the address history stays in CPU registers (in memory, each
-//! packet would wait for the last one's store), and the lengths of short addresses are computed, not
-//! branched on, since no predictor learns them. All headers here exist in every configuration.
+//! `read.rs` reads the same packets in their general form, and tests compare the two. This form is fast for three
+//! reasons. One 8-byte load holds a whole packet. The address history stays in CPU registers: in memory, each packet
+//! would wait for the last one's store. The lengths of short addresses are computed without a branch, since no
+//! predictor learns them. All headers here exist in every configuration.
 
 use super::parser::Sink;
 use super::{Address, AddressForm, AtomRun, Atoms, CycleCount, InstructionSet, Packet, TraceState};
@@ -11,8 +11,8 @@ use crate::Params;
 
 use InstructionSet::{Is0, Is1};
 
-/// Reads packets from `bytes[at..]` as long as they are of a common kind and not too near the end. Returns where
-/// the first other packet starts. `position` is the stream position of `bytes[0]`.
+/// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first
+/// other packet starts. `position` is the stream position of `bytes[0]`.
 #[inline(always)]
 pub(super) fn run<S: Sink>(
     bytes: &[u8],
@@ -78,7 +78,7 @@ pub(super) fn run<S: Sink>(
     at
 }
 
-/// By the low header bits; the last is never used.
+/// Forms by the low header bits. The last one is never used.
 const EXACT: [AddressForm; 4] =
     [AddressForm::Exact0, AddressForm::Exact1, AddressForm::Exact2, AddressForm::Exact2];
 
@@ -87,7 +87,7 @@ fn set(packed: u64) -> InstructionSet {
     if packed & 1 == 0 { Is0 } else { Is1 }
 }
 
-/// A short address in `word`, header included: one payload byte, or two if bit 7 of the first is set.
+/// Reads a short address in `word`, header included: one payload byte, or two if bit 7 of the first is set.
 #[inline(always)]
 fn short(word: u64, base: u64, is: InstructionSet) -> (u64, InstructionSet, AddressForm, usize) {
     let align = is.alignment_bits();
@@ -98,7 +98,7 @@ fn short(word: u64, base: u64, is: InstructionSet) -> (u64, InstructionSet, Addr
     (kept | low << align | is as u64, is, form, 2 + two as usize)
 }
 
-/// A 32-bit address in `word`, header included; `upper` has the bits above 31.
+/// Reads a 32-bit address in `word`, header included. `upper` has the bits above 31.
 #[inline(always)]
 fn long32(word: u64, upper: u64, is: InstructionSet) -> (u64, InstructionSet, AddressForm, usize) {
     let first = (word >> 8 & 0x7f) << is.alignment_bits();

@@ -1,29 +1,29 @@
-//! The kinds of packets, with the names people and OpenCSD have for them.
+//! The kinds of packets, with our names and those of OpenCSD.
 
-/// Declares [`Kind`] and its name tables from one list, so that the three cannot drift apart.
+/// Declares [`Kind`] and its name tables from one list, so that they always agree.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal $ocsd:literal $desc:literal;)*) => {
-        /// What a packet is: its format, finer than [`Packet`](super::Packet)'s variants (each atom and
-        /// address format is a kind of its own), for dispatch, statistics and printing.
+        /// The kind of a packet, for dispatch, statistics and printing. It is finer than the variants of
+        /// [`Packet`](super::Packet): each atom and address format is a kind of its own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Kind { $($(#[$doc])* $kind,)* }
 
         impl Kind {
-            /// Every kind, in the order of the header map.
+            /// All kinds, in the order of the header map.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
-            /// The spec's name, as our own output prints it.
+            /// Returns the name in the specification, as our own output prints it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// The name OpenCSD prints.
+            /// Returns the name that OpenCSD prints.
             pub const fn opencsd_name(self) -> &'static str {
                 match self { $(Self::$kind => $ocsd,)* }
             }
 
-            /// The description OpenCSD prints after the name.
+            /// Returns the description that OpenCSD prints after the name.
             pub const fn opencsd_description(self) -> &'static str {
                 match self { $(Self::$kind => $desc,)* }
             }
@@ -32,35 +32,35 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Header 0x00 before its second byte is known.
+    /// Header 0x00, before its second byte is known.
     Extension "Extension" "I_EXTENSION" "Extension packet header.";
     /// Alignment synchronisation.
     Async "A-Sync" "I_ASYNC" "Alignment Synchronisation.";
-    /// Tracing stopped with uncommitted elements.
+    /// A stop of tracing with uncommitted elements.
     Discard "Discard" "I_DISCARD" "Discard.";
-    /// The trace unit's buffer overflowed: trace was lost.
+    /// An overflow of the trace unit's buffer: trace was lost.
     Overflow "Overflow" "I_OVERFLOW" "Overflow.";
     /// The start of a new synchronisation period.
     TraceInfo "Trace Info" "I_TRACE_INFO" "Trace Info.";
     /// Global timestamp.
     Timestamp "Timestamp" "I_TIMESTAMP" "Timestamp.";
-    /// Tracing starts, after a gap.
+    /// The start of tracing, after a gap.
     TraceOn "Trace On" "I_TRACE_ON" "Trace On.";
-    /// Armv8-M: a function returned (for data trace).
+    /// Armv8-M: a function return (for data trace).
     FunctionReturn "Function Return" "I_FUNC_RET" "V8M - function return.";
-    /// An exception was taken.
+    /// An exception that was taken.
     Exception "Exception" "I_EXCEPT" "Exception.";
-    /// ETE: the core was reset.
+    /// ETE: a reset of the core.
     PeReset "PE Reset" "I_PE_RESET" "PE Reset.";
-    /// ETE: a transaction failed.
+    /// ETE: a failed transaction.
     TransactionFailure "Transaction Failure" "I_TRANS_FAIL" "Transaction Fail.";
-    /// Return from an exception.
+    /// A return from an exception.
     ExceptionReturn "Exception Return" "I_EXCEPT_RTN" "Exception Return.";
-    /// ETE 1.3: a value the program wrote into the trace.
+    /// ETE 1.3: a value that the program wrote into the trace.
     Instrumentation "Instrumentation" "I_ITE" "Instrumentation";
-    /// ETE: a transaction started.
+    /// ETE: the start of a transaction.
     TransactionStart "Transaction Start" "I_TRANS_ST" "Transaction Start.";
-    /// ETE: a transaction committed.
+    /// ETE: the commit of a transaction.
     TransactionCommit "Transaction Commit" "I_TRANS_COMMIT" "Transaction Commit.";
     /// Cycle count, commit and count in a nibble each.
     CycleCountF2 "Cycle Count F2" "I_CCNT_F2" "Cycle Count format 2.";
@@ -72,13 +72,13 @@ kinds! {
     NumberedDataSync "Data Sync Mark" "I_NUM_DS_MKR" "Data Synchronisation Marker - Numbered.";
     /// Data synchronisation mark without a number.
     UnnumberedDataSync "Data Sync Mark (unnumbered)" "I_UNNUM_DS_MKR" "Data Synchronisation Marker - Unnumbered.";
-    /// The oldest elements are committed.
+    /// A commit of the oldest elements.
     Commit "Commit" "I_COMMIT" "Commit";
-    /// The newest elements are cancelled.
+    /// A cancellation of the newest elements.
     CancelF1 "Cancel F1" "I_CANCEL_F1" "Cancel Format 1.";
-    /// The newest elements are cancelled and the atom before them was mispredicted.
+    /// A cancellation of the newest elements. The atom before them was mispredicted.
     CancelF1Mispredict "Cancel F1 Mispredict" "I_CANCEL_F1_MISPRED" "Cancel Format 1 + Mispredict.";
-    /// The newest atom was mispredicted.
+    /// A misprediction of the newest atom.
     Mispredict "Mispredict" "I_MISPREDICT" "Mispredict.";
     /// Atoms, then cancel one, then mispredict.
     CancelF2 "Cancel F2" "I_CANCEL_F2" "Cancel Format 2.";
@@ -86,9 +86,9 @@ kinds! {
     CancelF3 "Cancel F3" "I_CANCEL_F3" "Cancel Format 3.";
     /// Conditional instruction, key in the header.
     ConditionalInstructionF2 "Conditional Instruction F2" "I_COND_I_F2" "Conditional Instruction, format 2.";
-    /// Conditional keys restart.
+    /// A restart of conditional keys.
     ConditionalFlush "Conditional Flush" "I_COND_FLUSH" "Conditional Flush.";
-    /// Conditional result, key as before.
+    /// Conditional result, same key.
     ConditionalResultF4 "Conditional Result F4" "I_COND_RES_F4" "Conditional Result, format 4.";
     /// Conditional result, key incremented.
     ConditionalResultF2 "Conditional Result F2" "I_COND_RES_F2" "Conditional Result, format 2.";
@@ -100,9 +100,9 @@ kinds! {
     ConditionalInstructionF1 "Conditional Instruction F1" "I_COND_I_F1" "Conditional Instruction, format 1.";
     /// Several conditional instructions.
     ConditionalInstructionF3 "Conditional Instruction F3" "I_COND_I_F3" "Conditional Instruction, format 3.";
-    /// Nothing: fills space.
+    /// Padding.
     Ignore "Ignore" "I_IGNORE" "Ignore.";
-    /// One or more of the four trace events happened.
+    /// One or more of the four trace events.
     Event "Event" "I_EVENT" "Trace Event.";
     /// Execution context.
     Context "Context" "I_CTXT" "Context Packet.";
@@ -114,7 +114,7 @@ kinds! {
     AddressContext64Is0 "Address+Context 64 IS0" "I_ADDR_CTXT_L_64IS0" "Address & Context, Long, 64 bit, IS0.";
     /// 64-bit address, T32, and context.
     AddressContext64Is1 "Address+Context 64 IS1" "I_ADDR_CTXT_L_64IS1" "Address & Context, Long, 64 bit, IS1.";
-    /// The point a later timestamp refers to.
+    /// The point that a later timestamp refers to.
     TimestampMarker "Timestamp Marker" "I_TS_MARKER" "Timestamp Marker";
     /// An address from the history.
     AddressExact "Address Exact" "I_ADDR_MATCH" "Exact Address Match.";
@@ -130,7 +130,7 @@ kinds! {
     Address64Is0 "Address 64 IS0" "I_ADDR_L_64IS0" "Address, Long, 64 bit, IS0.";
     /// 64-bit address, T32.
     Address64Is1 "Address 64 IS1" "I_ADDR_L_64IS1" "Address, Long, 64 bit, IS1.";
-    /// Instructions ran, path unknown.
+    /// Instructions that ran on an unknown path.
     Q "Q" "I_Q" "Q Packet.";
     /// ETE: source address from the history.
     SourceAddressExact "Source Address Exact" "I_SRC_ADDR_MATCH" "Exact Source Address Match.";
@@ -138,7 +138,7 @@ kinds! {
     SourceAddressShortIs0 "Source Address Short IS0" "I_SRC_ADDR_S_IS0" "Source Address, Short, IS0.";
     /// ETE: short source address, T32.
     SourceAddressShortIs1 "Source Address Short IS1" "I_SRC_ADDR_S_IS1" "Source Address, Short, IS1.";
-    /// ETE: 32-bit source address, A64 or A32. OpenCSD's name for it has a slip of the pen, kept.
+    /// ETE: 32-bit source address, A64 or A32. The typo in OpenCSD's name is kept.
     SourceAddress32Is0 "Source Address 32 IS0" "I_SCR_ADDR_L_32IS0" "Source Address, Long, 32 bit, IS0.";
     /// ETE: 32-bit source address, T32.
     SourceAddress32Is1 "Source Address 32 IS1" "I_SRC_ADDR_L_32IS1" "Source Address, Long, 32 bit, IS1.";
@@ -158,23 +158,23 @@ kinds! {
     AtomF1 "Atom F1" "I_ATOM_F1" "Atom format 1.";
     /// Three atoms.
     AtomF3 "Atom F3" "I_ATOM_F3" "Atom format 3.";
-    /// Bytes passed over while searching an A-Sync.
+    /// Bytes that were skipped in search of an A-Sync.
     NotSync "Not Synchronised" "I_NOT_SYNC" "I Stream not synchronised";
-    /// A header no version defines.
+    /// A header that no version defines.
     Reserved "Reserved" "I_RESERVED" "Reserved Packet Header";
-    /// A header that exists, but not in this source's configuration.
+    /// A header that exists, but not in the configuration of this source.
     ReservedForConfig "Reserved (configuration)" "I_RESERVED_CFG" "Reserved header for current configuration.";
-    /// A header followed by bytes that cannot follow it.
+    /// A header with bytes that cannot follow it.
     Malformed "Malformed" "I_BAD_SEQUENCE" "Invalid Sequence in packet.";
-    /// The trace ended inside a packet.
+    /// The end of the trace inside a packet.
     Incomplete "Incomplete" "I_INCOMPLETE_EOT" "Incomplete packet at end of trace.";
 }
 
 impl Kind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Whether this stands for bytes that could not be read as a packet.
+    /// Returns whether this stands for bytes that could not be read as a packet.
     pub const fn is_error(self) -> bool {
         matches!(
             self,

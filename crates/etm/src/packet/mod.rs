@@ -1,9 +1,9 @@
-//! Instruction stream packets: syntax, and the little state that decompressing them takes.
+//! Packets of the instruction stream: their syntax, and the state that is needed to decompress them.
 //!
-//! The state is split as in a hardware decoder: the *stream state* ([`Parser`]: are we synchronised, which
-//! bytes of an unfinished packet have come) finds packet boundaries; the *trace state* ([`TraceState`]:
-//! address history, timestamp, cycle threshold) mirrors the trace unit's compression registers.
-//! [`bytewise`] is the same decoder as a pure function of one byte and the two states.
+//! The state is split as in a hardware decoder. The *stream state* ([`Parser`]: synchronisation, and the bytes of an
+//! unfinished packet) finds packet boundaries. The *trace state* ([`TraceState`]: address history, timestamp, cycle
+//! threshold) mirrors the compression registers of the trace unit. [`bytewise`] is the same decoder as a pure
+//! function of one byte and the two states.
 
 mod address;
 mod atoms;
@@ -37,9 +37,9 @@ pub use types::{
     TraceInfo,
 };
 
-/// No packet is longer: Trace Info with all five sections at five bytes each, and room for a control
-/// byte's extension. Longer ones do not exist in any version and are reported as malformed.
+/// Maximum length of a packet: Trace Info with all five sections of five bytes each, and room for extensions of the
+/// control byte. No version has longer packets; they are reported as malformed.
 pub const MAX_PACKET: usize = 32;
 
-/// Alignment synchronisation: the only byte pattern a reader can start at.
+/// Alignment synchronisation: the only byte pattern at which a parser can start.
 pub const ASYNC: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];

@@ -1,4 +1,4 @@
-//! Packets in the words of OpenCSD 1.8.0's `trc_pkt_lister`, for people whose scripts read those.
+//! Packets as text, as `trc_pkt_lister` of OpenCSD 1.8.0 prints them, for scripts that read its output.
 
 use core::fmt::{self, Write};
 
@@ -8,20 +8,20 @@ use super::{
 };
 use crate::{Params, Profile};
 
-/// Writes packets of one source in order. OpenCSD's text depends on packets before: which Trace Info was the first,
-/// and, for an exact match, how many bits the packet told that brought the address.
+/// A printer of the packets of one source, in order. OpenCSD's text depends on earlier packets: on the first Trace
+/// Info, and, for an exact match, on how many bits the original address packet had.
 #[derive(Clone, Debug, Default)]
 pub struct Printer {
     seen_trace_info: bool,
-    /// Of each address history entry: how many bits its packet told.
+    /// Number of bits in the packet of each address history entry.
     history: [u32; 3],
 }
 
-/// The rest of a line that starts with an error's name: what the header would have been.
+/// Returns the kind that OpenCSD prints at the start of the line of an error.
 fn name_of_error(kind: Kind) -> Kind {
     match kind {
-        // Headers that OpenCSD leaves out of its table when the configuration lacks them are plain
-        // reserved ones to it.
+        // OpenCSD has no table entries for these headers if the configuration lacks them, so it prints them as
+        // reserved.
         Kind::FunctionReturn
         | Kind::Instrumentation
         | Kind::TransactionStart
@@ -41,7 +41,7 @@ fn name_of_error(kind: Kind) -> Kind {
 }
 
 impl Printer {
-    /// Writes the text after the packet's bytes: `I_ATOM_F1 : Atom format 1.; E`.
+    /// Writes the text after the bytes of the packet: `I_ATOM_F1 : Atom format 1.; E`.
     pub fn write(&mut self, out: &mut impl Write, packet: &Packet, params: &Params) -> fmt::Result {
         let kind = match packet {
             Packet::ReservedForConfig { kind } => name_of_error(*kind),
@@ -143,13 +143,13 @@ impl Printer {
         }
         let bits = self.push_address(address);
         out.write_str("; Addr=")?;
-        // Only short addresses show which part of them is new.
+        // Only short addresses show which part is new.
         let short = address.form.exact_entry().is_none() && bits < 32;
         value(out, address.value, if short { bits } else { 0 })?;
         if short { Ok(()) } else { out.write_str("; ") }
     }
 
-    /// Mirrors the address history; returns the newest entry.
+    /// Mirrors the address history. Returns the newest entry.
     fn push_address(&mut self, address: Address) -> u32 {
         let bits = match address.form.exact_entry() {
             Some(entry) => self.history[usize::from(entry)],
@@ -183,7 +183,7 @@ fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fm
     match exception.irq(profile) {
         Some(irq) => write!(out, ";  IRQ{irq};")?,
         None => {
-            // Numbers OpenCSD has no name for.
+            // OpenCSD has no names for these numbers.
             let name = match exception.name(profile) {
                 "SecureFault" | "Implementation Defined" => "Reserved",
                 name => name,
@@ -201,9 +201,9 @@ fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fm
     })
 }
 
-/// An address, and in brackets its low bits if only `new_bits` of them were sent.
+/// Writes an address, and in brackets its low bits if only `new_bits` of them were sent.
 fn value(out: &mut impl Write, value: u64, new_bits: u32) -> fmt::Result {
-    // By hand: of all that is printed, addresses are most.
+    // Formatted by hand, since most of the output is addresses.
     let digits: [u8; 16] =
         core::array::from_fn(|i| b"0123456789ABCDEF"[(value >> (60 - 4 * i)) as usize & 0xf]);
     out.write_str("0x")?;

@@ -1,4 +1,4 @@
-//! Packets from a byte stream.
+//! Parsing of a byte stream into packets.
 
 use super::fields::{Fault, Stop};
 use super::hot;
@@ -7,17 +7,18 @@ use super::search::Search;
 use super::{ASYNC, AtomRun, Kind, MAX_PACKET, Packet, TraceState};
 use crate::Params;
 
-/// What takes packets.
+/// A consumer of packets.
 pub trait Sink {
-    /// A packet that began at stream position `offset`; `bytes` are all its bytes (none for
-    /// [`Packet::NotSync`], which may stand for gigabytes, see [`Sink::skipped`]; fewer than twelve for an A-Sync whose
-    /// first zeros were taken by a packet that was cut short).
+    /// Accepts a packet that began at stream position `offset`, with all its bytes.
+    ///
+    /// There are no bytes for [`Packet::NotSync`], which may stand for gigabytes: see [`Sink::skipped`]. There are
+    /// fewer than twelve for an A-Sync whose first zeros belong to a truncated packet.
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
 
-    /// Whether to tell atom packets that follow each other together, where that is easy: through [`Sink::atoms`].
+    /// Whether to pass consecutive atom packets together to [`Sink::atoms`], where that is easy.
     const ATOM_RUNS: bool = false;
 
-    /// Atom packets, the first of which began at stream position `offset`.
+    /// Accepts atom packets, the first of which began at stream position `offset`.
     #[inline(always)]
     fn atoms(&mut self, offset: u64, run: AtomRun) {
         for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
@@ -25,7 +26,7 @@ pub trait Sink {
         }
     }
 
-    /// Bytes passed over while searching an A-Sync, in pieces; a [`Packet::NotSync`] follows at their end.
+    /// Accepts bytes that were skipped in search of an A-Sync, in pieces. A [`Packet::NotSync`] follows at their end.
     fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
 }
 
@@ -36,38 +37,38 @@ impl<F: FnMut(u64, &[u8], &Packet)> Sink for F {
     }
 }
 
-/// Where reading goes on after bytes that are no packet.
+/// The place to resume after bytes that are not a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resync {
-    /// At the next A-Sync: packets have no other marks, so what lies between cannot be trusted.
+    /// At the next A-Sync: packets have no other marks, so the bytes before it cannot be trusted.
     #[default]
     NextAsync,
     /// With the next byte as a header, as OpenCSD's packet stage does.
     NextByte,
 }
 
-/// A packet parser: bytes in, in any chunking, packets out.
+/// A packet parser: bytes in, in chunks of any size, packets out.
 ///
-/// Its stream state is this struct; its trace state is [`Parser::trace_state`].
+/// This struct is the stream state. The trace state is [`Parser::trace_state`].
 #[derive(Clone, Debug)]
 pub struct Parser {
     params: Params,
     resync: Resync,
     /// Stream position of the next byte to be fed.
     position: u64,
-    /// The search for an A-Sync; `None` while synchronised.
+    /// Search for an A-Sync, or `None` while synchronised.
     search: Option<Search>,
-    /// The bytes of a packet whose end has not come yet.
+    /// Bytes of a packet whose end has not arrived yet.
     carry: [u8; MAX_PACKET],
     carried: usize,
-    /// How many bytes before the carried ones, and before the next to be fed, are zero (eleven are enough to know).
+    /// Number of zero bytes before the carried bytes, and before the next byte to be fed, up to eleven.
     carry_zeros: u8,
     zeros: u8,
     state: TraceState,
 }
 
 impl Parser {
-    /// A parser at stream position 0, not synchronised.
+    /// Creates a parser at stream position 0, not synchronised.
     pub fn new(params: Params) -> Self {
         Self {
             params,
@@ -82,34 +83,34 @@ impl Parser {
         }
     }
 
-    /// A parser for the bytes from stream position `position` on, not synchronised.
+    /// Creates a parser for the bytes from stream position `position` on, not synchronised.
     pub fn starting_at(params: Params, position: u64) -> Self {
         Self { position, search: Some(Search::new(position, 0)), ..Self::new(params) }
     }
 
-    /// The same parser with another way to go on after an error.
+    /// Sets where to resume after an error.
     #[must_use]
     pub fn with_resync(self, resync: Resync) -> Self {
         Self { resync, ..self }
     }
 
-    /// Where it goes on after bytes that are no packet.
+    /// Returns where the parser resumes after bytes that are not a packet.
     pub fn resync(&self) -> Resync {
         self.resync
     }
 
-    /// The parameters it was made with.
+    /// Returns the parameters of the source.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Stream position of the next byte to be fed.
+    /// Returns the stream position of the next byte to be fed.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Stream position from which on bytes are still to be reported: the start of an unfinished packet, or of
-    /// zeros that may become an A-Sync. A [`Packet::NotSync`] still to come may begin earlier.
+    /// Returns the stream position of the first byte that is not reported yet: the start of an unfinished packet, or
+    /// of zeros that may become an A-Sync. A later [`Packet::NotSync`] may begin earlier.
     pub fn unfinished(&self) -> u64 {
         match &self.search {
             Some(search) => search.reported,
@@ -117,12 +118,12 @@ impl Parser {
         }
     }
 
-    /// The mirrored compression registers.
+    /// Returns the mirrored compression registers.
     pub fn trace_state(&self) -> &TraceState {
         &self.state
     }
 
-    /// Takes the next bytes of the stream.
+    /// Parses the next bytes of the stream.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
         while at < bytes.len() {
@@ -138,8 +139,8 @@ impl Parser {
         self.position += bytes.len() as u64;
     }
 
-    /// Ends the stream: an unfinished packet is reported as incomplete, a search as not synchronised. Bytes
-    /// fed afterwards are a new stream, whose positions go on.
+    /// Ends the stream. An unfinished packet is reported as incomplete, a search as not synchronised. Bytes fed
+    /// afterwards are a new stream, with positions that continue.
     pub fn finish(&mut self, sink: &mut impl Sink) {
         if let Some(search) = &mut self.search {
             search.finish(self.position, |offset, bytes| sink.skipped(offset, bytes));
@@ -162,7 +163,8 @@ impl Parser {
         self.zeros = 0;
     }
 
-    /// Searches an A-Sync from `bytes[at]` on. Returns where reading goes on, as the next two do.
+    /// Searches for an A-Sync from `bytes[at]` on. Returns the index at which to continue, as the next two functions
+    /// do.
     fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl Sink) -> usize {
         let Some(search) = &mut self.search else { return at };
         let position = self.position + at as u64;
@@ -180,7 +182,7 @@ impl Parser {
         at + used
     }
 
-    /// All packets that lie whole in `bytes[at..]`; the start of one that does not is carried over.
+    /// Parses all packets that are whole in `bytes[at..]`. The start of an incomplete one is carried over.
     fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl Sink) -> usize {
         loop {
             at = hot::run(bytes, at, self.position, &self.params, &mut self.state, sink);
@@ -231,14 +233,14 @@ impl Parser {
         at + len - carried
     }
 
-    /// How many bytes just before `bytes[at]` are zero, up to eleven; bytes of earlier chunks count.
+    /// Returns how many bytes just before `bytes[at]` are zero, up to eleven, bytes of earlier chunks included.
     fn zeros_before(&self, bytes: &[u8], at: usize) -> u8 {
         let zeros = bytes[..at].iter().rev().take(11).take_while(|&&byte| byte == 0).count();
         let all = zeros == at;
         (zeros as u8 + if all { self.zeros } else { 0 }).min(11)
     }
 
-    /// Reports `bytes` as no packet and decides where to go on. `zeros` bytes before them are zero.
+    /// Reports that `bytes` are not a packet, and decides where to resume. `zeros` bytes before them are zero.
     #[cold]
     fn bad(&mut self, offset: u64, bytes: &[u8], zeros: u8, fault: Fault, sink: &mut impl Sink) {
         let error = Packet::from(fault);
@@ -246,8 +248,7 @@ impl Parser {
             sink.packet(offset, bytes, &error);
             return;
         }
-        // Eleven zeros and 0x80 are nothing but an A-Sync, also where a packet that was cut short has taken
-        // the first of the zeros for its own.
+        // Eleven zeros and 0x80 are always an A-Sync, even if a truncated packet took the first zeros.
         if fault == Fault::Malformed(Kind::Async)
             && let [rest @ .., 0x80] = bytes
             && rest.iter().all(|&byte| byte == 0)
@@ -256,7 +257,7 @@ impl Parser {
             sink.packet(offset, bytes, &Packet::Async);
             return;
         }
-        // Zeros at its end may be the first of an A-Sync: leave those to the search.
+        // Zeros at its end may belong to an A-Sync, and are left to the search.
         let last_zeros = bytes[1..].iter().rev().take_while(|&&byte| byte == 0).count();
         let len = bytes.len() - last_zeros;
         sink.packet(offset, &bytes[..len], &error);

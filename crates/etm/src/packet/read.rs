@@ -1,4 +1,4 @@
-//! One packet from the front of a byte slice.
+//! Reading of one packet from the front of a byte slice.
 
 use super::fields::{Fault, MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Stop};
 use super::{
@@ -10,15 +10,15 @@ use crate::Params;
 
 use InstructionSet::{Is0, Is1};
 
-/// What the front of the bytes holds.
+/// The result of reading a packet.
 pub(super) struct Read {
-    /// The packet, or why there is none.
+    /// Packet, or why there is none.
     pub(super) packet: Result<Packet, Stop>,
-    /// How many bytes were read for that.
+    /// Number of bytes read.
     pub(super) len: usize,
 }
 
-/// Reads one packet. `bytes` holds at least its header. `state` changes only when a whole packet is read.
+/// Reads one packet. `bytes` holds at least its header. `state` changes only if the packet is whole.
 #[inline]
 pub(super) fn read(bytes: &[u8], params: &Params, state: &mut TraceState) -> Read {
     let header = bytes[0];
@@ -119,7 +119,7 @@ fn packet(
         Kind::ReservedForConfig => {
             return Err(Stop::Bad(Fault::ReservedForConfig(header::ungated_kind(header))));
         }
-        // Kinds that are no header of their own cannot be in the table.
+        // Kinds without a header of their own are not in the table.
         _ => return Err(Stop::Bad(Fault::Reserved(header))),
     })
 }
@@ -188,7 +188,7 @@ fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Re
     let first = p.byte()?;
     let low = u16::from(first >> 1 & 0x1f);
     let extended = first & 0x80 != 0;
-    // ETE's PE reset and transaction failure have a third byte, whatever C says.
+    // ETE's PE reset and transaction failure have a third byte, whatever C is.
     let ete_own = |number| params.is_ete() && matches!(number, 0x00 | 0x18);
     let third = if extended || ete_own(low) { p.byte()? } else { 0 };
     let high = if extended { third } else { 0 };
@@ -222,7 +222,7 @@ fn cycle_count_f2(
     let commit = match (params.cycle_counts_commit, header & 1) {
         (false, _) => None,
         (true, 0) => Some(i64::from(byte >> 4) + 1),
-        // Counted back from the deepest speculation.
+        // Counted back from the maximum speculation depth.
         (true, _) => Some(i64::from(byte >> 4) + i64::from(params.max_spec) - 15),
     };
     let cycles = state.cycle_threshold().wrapping_add(u32::from(byte & 0xf));
@@ -244,7 +244,7 @@ fn cycle_count_f1(
     Ok(CycleCount { format: 1, commit, cycles })
 }
 
-/// The atoms of Mispredict and Cancel format 2 packets.
+/// Returns the atoms of Mispredict and Cancel format 2 packets.
 fn resolved_atoms(header: u8) -> Atoms {
     match header & 3 {
         0 => Atoms::NONE,
@@ -269,7 +269,7 @@ fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet, Stop
 
 fn context(p: &mut Payload<'_>, params: &Params) -> Result<Context, Stop> {
     let mut info = p.byte()?;
-    // A flag for an ID this trace unit does not have announces nothing.
+    // A flag for an ID that this trace unit does not have is ignored.
     if params.vmid_bytes == 0 {
         info &= !Context::VMID;
     }
@@ -290,13 +290,13 @@ fn address_context(
 ) -> Result<Packet, Stop> {
     let low = long(p, is)?;
     let context = context(p, params)?;
-    // The address first: it is relative to what came before the context.
+    // The address comes first: it is relative to the state before the context.
     let address = low.apply(state);
     state.context(&context);
     Ok(Packet::AddressContext(address, context))
 }
 
-/// Section "Q instruction trace packet": TYPE decides what follows, the address always first.
+/// Reads a Q packet (section "Q instruction trace packet"). TYPE selects what follows, the address always first.
 fn q(p: &mut Payload<'_>, header: u8, state: &mut TraceState) -> Result<Packet, Stop> {
     let low = match header & 0xf {
         0x5 => Some(short(p, Is0)?),
@@ -352,8 +352,8 @@ fn long64(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
     Ok(Low { bits: u64::from(high) << 32 | u64::from(low), is, form: AddressForm::Long64 })
 }
 
-/// Address bits 31:0 of a long address. The first bytes have seven bits each (with IS1, only the first),
-/// then come whole bytes from bit 16 on.
+/// Returns address bits 31:0 of a long address. The first bytes have seven bits each (with IS1, only the first).
+/// Whole bytes from bit 16 on follow.
 #[inline]
 fn long_low(bytes: [u8; 4], is: InstructionSet) -> u32 {
     let [b0, b1, ..] = bytes.map(u32::from);

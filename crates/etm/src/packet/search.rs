@@ -1,26 +1,26 @@
-//! Searching an A-Sync in bytes of unknown alignment.
+//! Search for an A-Sync in bytes of unknown alignment.
 
-/// Progress of a search: eleven zeros or more, then 0x80.
+/// The progress of a search for at least eleven zeros and 0x80.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    /// Where the bytes that could not be read begin.
+    /// Position of the first byte that could not be read.
     pub(super) from: u64,
-    /// Zeros seen just now.
+    /// Number of zeros just before the current position.
     zeros: u64,
-    /// Up to where passed-over bytes have been handed to the sink.
+    /// Position up to which skipped bytes were passed to the sink.
     pub(super) reported: u64,
 }
 
 const ZEROS: u64 = 11;
 
 impl Search {
-    /// A search that starts at stream position `from`, the `zeros` bytes after it being zero and read.
+    /// Creates a search that starts at stream position `from`. The `zeros` bytes after it are zero and already read.
     pub(super) fn new(from: u64, zeros: u64) -> Self {
         Self { from, zeros, reported: from }
     }
 
-    /// Searches on in `bytes`, which start at stream position `at`. `skipped` is given bytes that belong to no
-    /// A-Sync. Returns the index just after the A-Sync.
+    /// Searches `bytes`, which start at stream position `at`. Passes bytes that belong to no A-Sync to `skipped`.
+    /// Returns the index just after the A-Sync.
     pub(super) fn run(
         &mut self,
         at: u64,
@@ -38,12 +38,12 @@ impl Search {
                 self.zeros = 0;
             }
         }
-        // The last zeros may yet be an A-Sync: hold them back.
+        // The last zeros may belong to an A-Sync, and are held back.
         let end = at + found.map_or(bytes.len(), |next| next - 1) as u64;
         let upto = end - self.zeros.min(ZEROS);
         while self.reported < upto {
             if self.reported < at {
-                // Held back before these bytes came, so it can only be zeros.
+                // These bytes were held back from earlier chunks, so they are zeros.
                 let len = (at.min(upto) - self.reported).min(ZEROS);
                 skipped(self.reported, &[0; ZEROS as usize][..len as usize]);
                 self.reported += len;
@@ -55,7 +55,7 @@ impl Search {
         found
     }
 
-    /// The stream ended at `end` without an A-Sync: the zeros held back belong to none either.
+    /// Ends the search at `end`. The zeros that were held back belong to no A-Sync.
     pub(super) fn finish(&mut self, end: u64, mut skipped: impl FnMut(u64, &[u8])) {
         if self.reported < end {
             skipped(self.reported, &[0; ZEROS as usize][..(end - self.reported).min(ZEROS) as usize]);

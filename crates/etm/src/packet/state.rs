@@ -1,14 +1,14 @@
 use super::{Address, AddressForm, Context, InstructionSet, TraceInfo};
 
-/// The trace unit's compression registers, mirrored: what packets are relative to.
+/// The mirrored compression registers of the trace unit, to which packets are relative.
 ///
-/// Parser and emitter keep one each; a stream is read right exactly as long as the two agree.
+/// Parser and emitter keep one each. A stream is decoded correctly as long as the two agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceState {
-    /// Address history, newest first. Bit 0 of an entry is its instruction set: instructions are at least
-    /// 2-byte aligned, so that bit is free.
+    /// Address history, newest first. Bit 0 of an entry is its instruction set: instructions are at least 2-byte
+    /// aligned, so that bit is free.
     history: [u64; 3],
-    /// Which bits above 31 a 32-bit address leaves as they are: all, or none in AArch32.
+    /// Mask of the bits above 31 that a 32-bit address keeps: all, or none in AArch32.
     keep_upper: u64,
     timestamp: u64,
     cycle_threshold: u32,
@@ -21,18 +21,18 @@ impl Default for TraceState {
 }
 
 impl TraceState {
-    /// History entry 0 to 2 as (address, instruction set), 0 the newest.
+    /// Returns history entry 0 to 2 as (address, instruction set). Entry 0 is the newest.
     pub fn history(&self, entry: usize) -> (u64, InstructionSet) {
         let packed = self.history[entry];
         (packed & !1, instruction_set(packed))
     }
 
-    /// The last timestamp.
+    /// Returns the last timestamp.
     pub fn timestamp(&self) -> u64 {
         self.timestamp
     }
 
-    /// The cycle count threshold: the smallest count a cycle count packet tells.
+    /// Returns the cycle count threshold: the smallest count in a cycle count packet.
     pub fn cycle_threshold(&self) -> u32 {
         self.cycle_threshold
     }
@@ -64,7 +64,7 @@ impl TraceState {
         Address { value: packed & !1, is: instruction_set(packed), form: AddressForm::exact(entry) }
     }
 
-    /// An address whose bits below `form.bits(is)` are `low` and whose other bits are as before.
+    /// Returns the address whose bits below `form.bits(is)` are `low`, with the other bits from the history.
     #[inline]
     pub(super) fn partial(&mut self, low: u64, is: InstructionSet, form: AddressForm) -> Address {
         let value = self.history[0] & self.kept_mask(is, form) | low;
@@ -81,7 +81,7 @@ impl TraceState {
         }
     }
 
-    /// Whether `address` in its form says what the history makes of it.
+    /// Returns whether the history and the form of `address` give its value.
     pub(super) fn can_say(&self, address: &Address) -> bool {
         let Address { value, is, form } = *address;
         if value & ((1 << is.alignment_bits()) - 1) != 0 {
@@ -96,11 +96,11 @@ impl TraceState {
         }
     }
 
-    /// The shortest form that says an address now: an exact match, or the fewest bytes.
+    /// Returns the shortest form of an address: an exact match, or the fewest bytes.
     #[inline]
     pub fn shortest(&self, value: u64, is: InstructionSet) -> Address {
         let packed = value | is as u64;
-        // What a short form leaves as it was, and what a 32-bit one does.
+        // The bits that a short form, and a 32-bit form, would have to change.
         let changed = (self.history[0] & !1) ^ value;
         let upper = ((self.history[0] & self.keep_upper) ^ value) >> 32;
         let form = if self.history[0] == packed {
@@ -121,13 +121,13 @@ impl TraceState {
         Address { value, is, form }
     }
 
-    /// The next address is this.
+    /// Adds an address to the history.
     #[inline]
     pub(super) fn next(&mut self, value: u64, is: InstructionSet) {
         self.push(value | is as u64);
     }
 
-    /// ETE: PE reset and transaction failure leave an address of zero behind.
+    /// Adds an address of zero, which PE reset and transaction failure of ETE leave behind.
     pub(super) fn push_zero(&mut self) {
         self.push(0);
     }
@@ -137,29 +137,29 @@ impl TraceState {
     }
 
     pub(super) fn trace_info(&mut self, info: &TraceInfo) {
-        // What was before does not matter from here on, so that reading can start at any Trace Info.
+        // Trace Info resets the state, so that decoding can start at any Trace Info.
         *self = Self { cycle_threshold: info.cyct, ..Self::default() };
     }
 
-    /// Replaces the low bits of the timestamp by those of `value` that `bytes` payload bytes hold.
+    /// Replaces the low bits of the timestamp by those bits of `value` that `bytes` payload bytes hold.
     pub(super) fn update_timestamp(&mut self, value: u64, bytes: u8) -> u64 {
         let mask = low_mask(timestamp_bits(bytes));
         self.timestamp = self.timestamp & !mask | value & mask;
         self.timestamp
     }
 
-    /// Whether `bytes` payload bytes are enough to say `value`.
+    /// Returns whether `bytes` payload bytes are enough for `value`.
     pub(super) fn can_say_timestamp(&self, value: u64, bytes: u8) -> bool {
         (1..=9).contains(&bytes) && (self.timestamp ^ value) & !low_mask(timestamp_bits(bytes)) == 0
     }
 
-    /// The fewest payload bytes that say timestamp `value` now.
+    /// Returns the least number of payload bytes for timestamp `value`.
     pub fn timestamp_bytes(&self, value: u64) -> u8 {
         (1..9).find(|&bytes| self.can_say_timestamp(value, bytes)).unwrap_or(9)
     }
 }
 
-/// Seven bits a byte, but all eight of the ninth.
+/// Returns the number of bits in `bytes` payload bytes: seven per byte, but all eight of the ninth.
 const fn timestamp_bits(bytes: u8) -> u32 {
     if bytes >= 9 { 64 } else { 7 * bytes as u32 }
 }

@@ -1,4 +1,4 @@
-//! Packets in words: what `tracewright packets` prints beside the bytes.
+//! Packets as text: what `tracewright packets` prints beside the bytes.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Params, Profile};
 
-/// A packet's content in words, without its name.
+/// The content of a packet as text, without its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
     packet: &'a Packet,
@@ -16,7 +16,7 @@ pub struct Details<'a> {
 }
 
 impl Packet {
-    /// The packet's content in words; empty when the name says it all.
+    /// Returns the content of the packet as text. It is empty if the name says it all.
     pub fn details<'a>(&'a self, params: &Params) -> Details<'a> {
         Details { packet: self, profile: params.profile() }
     }
@@ -160,7 +160,7 @@ impl fmt::Display for ConditionalResult {
     }
 }
 
-/// `EL1 AArch64 non-secure, context ID 0x1, VMID 0x0`
+/// Writes `EL1 AArch64 non-secure, context ID 0x1, VMID 0x0`.
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.is_aarch64() { "AArch64" } else { "AArch32" };
@@ -172,7 +172,7 @@ impl fmt::Display for Context {
     }
 }
 
-/// The address; for an exact match also which history entry it was.
+/// Writes the address, and for an exact match the history entry.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.value)?;

@@ -1,4 +1,4 @@
-//! Packets as values. Names are the spec's.
+//! Packets as values, with the names of the specification.
 
 use super::Security;
 
@@ -9,36 +9,36 @@ use super::{Address, AddressForm, Atoms, Exception, Kind};
 pub enum Packet {
     /// Alignment synchronisation: twelve bytes that occur nowhere else.
     Async,
-    /// Tracing stopped; uncommitted elements are gone.
+    /// A stop of tracing. Uncommitted elements are discarded.
     Discard,
-    /// The trace unit's buffer overflowed; trace is missing here.
+    /// An overflow of the trace unit's buffer. Trace is missing here.
     Overflow,
-    /// Start of a synchronisation period: compression registers restart.
+    /// The start of a synchronisation period. Compression registers are reset.
     TraceInfo(TraceInfo),
     /// Global timestamp.
     Timestamp(Timestamp),
-    /// Tracing starts or restarts.
+    /// The start or restart of tracing.
     TraceOn,
     /// Armv8-M function return.
     FunctionReturn,
-    /// An exception was taken.
+    /// An exception that was taken.
     Exception(Exception),
-    /// ETE: the core was reset.
+    /// ETE: a reset of the core.
     PeReset,
-    /// ETE: a transaction failed.
+    /// ETE: a failed transaction.
     TransactionFailure,
-    /// Return from an exception (ETMv4).
+    /// A return from an exception (ETMv4).
     ExceptionReturn,
-    /// ETE 1.3: a value written by the program.
+    /// ETE 1.3: a value that the program wrote into the trace.
     Instrumentation {
-        /// Exception level of the instruction that wrote it.
+        /// Exception level of the instruction that wrote the value.
         el: u8,
-        /// The value.
+        /// Value.
         value: u64,
     },
-    /// ETE: a transaction started.
+    /// ETE: the start of a transaction.
     TransactionStart,
-    /// ETE: a transaction committed.
+    /// ETE: the commit of a transaction.
     TransactionCommit,
     /// Cycle count, with or without a commit.
     CycleCount(CycleCount),
@@ -46,37 +46,37 @@ pub enum Packet {
     NumberedDataSync(u8),
     /// Unnumbered data synchronisation mark, 0 to 4 atoms back.
     UnnumberedDataSync(u8),
-    /// The oldest `n` P0 elements are committed.
+    /// A commit of the oldest `n` P0 elements.
     Commit(u32),
-    /// The newest `count` P0 elements are cancelled (format 1).
+    /// A cancellation of the newest `count` P0 elements (format 1).
     CancelF1 {
-        /// How many.
+        /// Number of cancelled elements.
         count: u32,
-        /// Whether the newest atom that is left was mispredicted.
+        /// Whether the newest remaining atom was mispredicted.
         mispredict: bool,
     },
-    /// Atoms (none, E, EE or N), then: the newest atom was mispredicted.
+    /// Atoms (none, E, EE or N), and a misprediction of the newest atom.
     Mispredict(Atoms),
-    /// Atoms (none, E, EE or N), then cancel one, then mispredict.
+    /// Atoms (none, E, EE or N), a cancellation of one, and a misprediction.
     CancelF2(Atoms),
-    /// Perhaps an E atom, then cancel 2 to 5, then mispredict.
+    /// Optionally an E atom, a cancellation of 2 to 5, and a misprediction.
     CancelF3 {
         /// Whether an E atom comes first.
         atom: bool,
-        /// How many are cancelled: 2 to 5.
+        /// Number of cancelled elements: 2 to 5.
         count: u8,
     },
-    /// Conditional non-branch instructions were executed.
+    /// Conditional non-branch instructions that were executed.
     ConditionalInstruction(ConditionalInstruction),
-    /// Conditional keys restart.
+    /// A restart of conditional keys.
     ConditionalFlush,
     /// Results of conditional instructions.
     ConditionalResult(ConditionalResult),
-    /// Filler.
+    /// Padding.
     Ignore,
     /// Trace events: one bit for each of events 0 to 3.
     Event(u8),
-    /// The context is what it was.
+    /// The unchanged context.
     ContextSame,
     /// Execution context.
     Context(Context),
@@ -86,45 +86,45 @@ pub enum Packet {
     TimestampMarker,
     /// Target address.
     Address(Address),
-    /// Instructions ran on an unknown path.
+    /// Instructions that ran on an unknown path.
     Q(Q),
     /// ETE: the address of an executed P0 instruction.
     SourceAddress(Address),
     /// Atoms.
     Atom(Atoms),
-    /// Not a packet: `len` bytes passed over while searching an A-Sync.
+    /// Not a packet: `len` bytes that were skipped in search of an A-Sync.
     NotSync {
-        /// How many bytes.
+        /// Number of bytes.
         len: u64,
     },
-    /// Not a packet: a header no version defines.
+    /// Not a packet: a header that no version defines.
     Reserved {
         /// The header.
         header: u8,
     },
-    /// Not a packet: a header this source's configuration does not have.
+    /// Not a packet: a header that does not exist in the configuration of this source.
     ReservedForConfig {
-        /// What it would be elsewhere.
+        /// Kind of the header in other configurations.
         kind: Kind,
     },
-    /// Not a packet: a header and bytes that cannot follow it.
+    /// Not a packet: a header with bytes that cannot follow it.
     Malformed {
-        /// What the header promised.
+        /// Kind of the header.
         kind: Kind,
     },
-    /// Not a packet: the trace ended inside one.
+    /// Not a packet: the end of the trace inside one.
     Incomplete {
-        /// What it had begun as.
+        /// Kind of the unfinished packet.
         kind: Kind,
     },
 }
 
-/// Trace Info: which sections came (`plctl`) and their values; sections that did not come are 0.
+/// A Trace Info packet: the sections that are present (`plctl`) and their values. The values of other sections are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceInfo {
-    /// Bit 0 INFO, 1 KEY, 2 SPEC, 3 CYCT, 4 WNDW: which sections are present.
+    /// Sections that are present: bit 0 INFO, 1 KEY, 2 SPEC, 3 CYCT, 4 WNDW.
     pub plctl: u8,
-    /// INFO: bit 0 cycle counting, 3:1 conditional tracing, 4 loads and 5 stores are P0, 6 in a transaction.
+    /// INFO: bit 0 cycle counting, 3:1 conditional tracing, 4 loads are P0, 5 stores are P0, 6 in a transaction.
     pub info: u32,
     /// KEY: right-hand P0 key.
     pub key: u32,
@@ -148,12 +148,12 @@ impl TraceInfo {
     /// PLCTL bit of the WNDW section.
     pub const WNDW: u8 = 1 << 4;
 
-    /// Whether cycle counting is on.
+    /// Returns whether cycle counting is on.
     pub fn cycle_counting(&self) -> bool {
         self.info & 1 != 0
     }
 
-    /// ETE: whether the core is inside a transaction.
+    /// Returns whether the core is inside a transaction (ETE).
     pub fn in_transaction(&self) -> bool {
         self.info & 1 << 6 != 0
     }
@@ -172,11 +172,11 @@ impl TraceInfo {
 /// A timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
-    /// All 64 bits, those not sent taken from the timestamp before.
+    /// Value with all 64 bits. Bits that were not sent are those of the timestamp before.
     pub value: u64,
-    /// How many payload bytes (1 to 9) the packet told it in.
+    /// Number of payload bytes in the packet: 1 to 9.
     pub bytes: u8,
-    /// Cycles since the last cycle count, if the packet says so.
+    /// Cycles since the last cycle count, if the packet has them.
     pub cycles: Option<u32>,
 }
 
@@ -185,28 +185,28 @@ pub struct Timestamp {
 pub struct CycleCount {
     /// Format 1, 2 or 3.
     pub format: u8,
-    /// P0 elements committed; `None` where cycle counts do not commit (TRCIDR0.COMMOPT = 1). Below zero when a
-    /// format 2 packet counts back from a MAXSPEC that is too small: TRCIDR8 is wrong or missing.
+    /// Number of committed P0 elements, or `None` if cycle counts do not commit (TRCIDR0.COMMOPT = 1). Below zero if
+    /// a format 2 packet counts back from a MAXSPEC that is too small, because TRCIDR8 is wrong or missing.
     pub commit: Option<i64>,
-    /// Cycles since the last cycle count; `None` when the trace unit does not know.
+    /// Cycles since the last cycle count, or `None` if the trace unit does not know.
     pub cycles: Option<u32>,
 }
 
-/// Conditional Instruction packets.
+/// A Conditional Instruction packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionalInstruction {
     /// One C element with this key.
     F1 {
-        /// The conditional key.
+        /// Conditional key.
         key: u32,
     },
     /// CI field: 0 one element, key + 1; 1 one, same key; 2 two: key + 1, then same key.
     F2(u8),
     /// `increments` elements with key + 1 each, then one with the same key if `same_key`.
     F3 {
-        /// Elements that each increment the key (6 bits).
+        /// Number of elements that each increment the key (6 bits).
         increments: u8,
-        /// Whether one more follows without increment.
+        /// Whether one more element follows without increment.
         same_key: bool,
     },
 }
@@ -214,15 +214,15 @@ pub enum ConditionalInstruction {
 /// One keyed result of a Conditional Result format 1 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyedResult {
-    /// The conditional key.
+    /// Conditional key.
     pub key: u32,
-    /// Result: four bits, meaning by TRCIDR0.CONDTYPE.
+    /// Result of four bits, with the meaning of TRCIDR0.CONDTYPE.
     pub result: u8,
     /// CI: whether the instruction itself was conditional.
     pub ci: bool,
 }
 
-/// Conditional Result packets.
+/// A Conditional Result packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionalResult {
     /// One or two results with their keys.
@@ -239,17 +239,17 @@ pub enum ConditionalResult {
         /// Twelve bits of tokens.
         tokens: u16,
     },
-    /// One result, key as before.
+    /// One result, same key.
     F4 {
         /// Result token, 0 to 2.
         token: u8,
     },
 }
 
-/// Execution context (section "Context instruction trace packet").
+/// An execution context (section "Context instruction trace packet").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The information byte as sent.
+    /// Information byte as sent.
     pub(super) info: u8,
     pub(super) vmid: u32,
     pub(super) context_id: u32,
@@ -259,7 +259,7 @@ impl Context {
     pub(super) const VMID: u8 = 1 << 6;
     pub(super) const CONTEXT_ID: u8 = 1 << 7;
 
-    /// A context without IDs. `el` is 0 to 3.
+    /// Creates a context without IDs. `el` is 0 to 3.
     pub fn new(el: u8, aarch64: bool, security: Security) -> Self {
         let security = match security {
             Security::Secure => 0,
@@ -270,29 +270,29 @@ impl Context {
         Self { info: el & 3 | u8::from(aarch64) << 4 | security, vmid: 0, context_id: 0 }
     }
 
-    /// The same context with a VMID.
+    /// Returns the context with a VMID.
     #[must_use]
     pub fn with_vmid(self, vmid: u32) -> Self {
         Self { info: self.info | Self::VMID, vmid, ..self }
     }
 
-    /// The same context with a context ID.
+    /// Returns the context with a context ID.
     #[must_use]
     pub fn with_context_id(self, context_id: u32) -> Self {
         Self { info: self.info | Self::CONTEXT_ID, context_id, ..self }
     }
 
-    /// Exception level, 0 to 3.
+    /// Returns the exception level, 0 to 3.
     pub fn el(&self) -> u8 {
         self.info & 3
     }
 
-    /// Whether the core is in AArch64 state.
+    /// Returns whether the core is in AArch64 state.
     pub fn is_aarch64(&self) -> bool {
         self.info & 1 << 4 != 0
     }
 
-    /// Security state.
+    /// Returns the security state.
     pub fn security(&self) -> Security {
         match (self.info >> 3 & 1, self.info >> 5 & 1) {
             (0, 0) => Security::Secure,
@@ -302,28 +302,28 @@ impl Context {
         }
     }
 
-    /// Virtual machine ID, if the packet says one.
+    /// Returns the virtual machine ID, if the packet has one.
     pub fn vmid(&self) -> Option<u32> {
         (self.info & Self::VMID != 0).then_some(self.vmid)
     }
 
-    /// Context ID, if the packet says one.
+    /// Returns the context ID, if the packet has one.
     pub fn context_id(&self) -> Option<u32> {
         (self.info & Self::CONTEXT_ID != 0).then_some(self.context_id)
     }
 }
 
-/// A Q packet: some instructions ran.
+/// A Q packet: instructions that ran on an unknown path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Q {
-    /// Where execution goes on; `None`: an Address packet follows.
+    /// Address at which execution goes on, or `None` if an Address packet follows.
     pub address: Option<Address>,
-    /// How many instructions ran; `None`: unknown.
+    /// Number of instructions that ran, or `None` if unknown.
     pub count: Option<u32>,
 }
 
 impl Packet {
-    /// The packet's kind.
+    /// Returns the kind of the packet.
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self {
@@ -377,7 +377,7 @@ impl Packet {
         }
     }
 
-    /// The address the packet tells, whatever its form.
+    /// Returns the address in the packet, whatever its form.
     pub fn address(&self) -> Option<Address> {
         match *self {
             Self::Address(address) | Self::SourceAddress(address) | Self::AddressContext(address, _) => {

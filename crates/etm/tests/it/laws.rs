@@ -28,7 +28,7 @@ impl Stream {
     }
 }
 
-/// Everything a parser says about chunks of a stream.
+/// Returns everything that a parser reports about chunks of a stream.
 fn parse<'a>(params: &Params, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Packet)> {
     let mut parser = Parser::new(params.clone());
     let mut out = Vec::new();
@@ -102,7 +102,7 @@ fn every_byte_is_accounted_for_once() {
         let params = Params::new(&etm::registers(&mut rng)).unwrap();
         let len = rng.below(3000) as usize;
         let mut bytes = rng.bytes(len);
-        // Random bytes seldom hold an A-Sync: put some in.
+        // Random bytes seldom hold an A-Sync, so insert some.
         for _ in 0..rng.below(6) {
             let at = rng.below(bytes.len() as u64 + 1) as usize;
             bytes.splice(at..at, tracewright_etm::packet::ASYNC);
@@ -145,7 +145,7 @@ fn damage_is_over_after_the_next_sync() {
         let start = bytes.len() as u64;
         bytes.extend(second.iter().flat_map(|(_, bytes)| bytes.to_vec()));
         let parsed = parse(&params, [&bytes[..]]);
-        // A damaged packet may take so many of the A-Sync's bytes that it is lost; then the rest is one gap.
+        // A damaged packet may take so many bytes of the A-Sync that it is lost. Then the rest is one gap.
         let taken = parsed
             .iter()
             .any(|(offset, bytes, _)| *offset < start && offset + bytes.len() as u64 >= start + 12);
@@ -165,7 +165,7 @@ fn the_default_configuration_is_valid() {
     assert!(Params::new(&Registers::default()).is_ok());
 }
 
-/// Random bytes and valid streams with damage: what hardware must read the same as the parser.
+/// Returns random bytes, and valid streams with damage, which hardware must read like the parser.
 fn difficult_bytes(seed: u64) -> (Params, Vec<u8>) {
     let mut stream = Stream::random(seed);
     let mut bytes = stream.bytes();
@@ -184,7 +184,7 @@ fn difficult_bytes(seed: u64) -> (Params, Vec<u8>) {
     (stream.params, bytes)
 }
 
-/// The parser's packets with the position of their last byte, without what only the parser reports.
+/// Returns the parser's packets with the position of their last byte, without what only the parser reports.
 fn packets_by_end(params: &Params, bytes: &[u8]) -> Vec<(usize, Packet)> {
     let parsed = parse(params, [bytes]).into_iter();
     let real = parsed.filter(|(.., p)| !matches!(p, Packet::NotSync { .. } | Packet::Incomplete { .. }));

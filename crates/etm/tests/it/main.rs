@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do: one program, so that it is linked once.
+//! The integration tests of this crate, in one binary so that it is linked once.
 
 mod laws;
 mod port;

@@ -1,4 +1,4 @@
-//! Trace through a port: what fits is all there, and what is lost is what the port says.
+//! Trace through a port: all that fits is there, and what is lost is what the port reports.
 
 use tracewright_core::port::{Backlog, Port, Rate, WhenFull};
 use tracewright_core::{Element, GapReason, MemorySpace, Security};
@@ -11,7 +11,7 @@ use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Executor, Happenings};
 use tracewright_testkit::{Reader, Rng, Run};
 
-/// An execution: elements and the cycles they happen in.
+/// An execution: elements and their cycles.
 struct Case {
     image: Image,
     registers: Registers,
@@ -20,13 +20,13 @@ struct Case {
     rate: Rate,
 }
 
-/// What went through a port.
+/// The output of a port.
 struct Passed {
     bytes: Vec<u8>,
     port: AtPort,
-    /// Instructions of each gap, but for the last if the trace goes on in it.
+    /// Instructions of each gap, except for a last one that does not end.
     gaps: Vec<u64>,
-    /// When bits were made, and how many.
+    /// Cycles in which bits were made, and how many.
     made: Vec<(u64, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl Case {
     fn random(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let program = program::generate(&mut rng, 1 << (6 + seed % 6));
-        // Any trace unit that does not speculate.
+        // Any trace unit without speculation.
         let (registers, options) = loop {
             let Run { registers, options, .. } = Run::random(&mut rng, &program, 0x10, Reader::Any);
             if registers.trcidr8 == 0 && options.source_addresses.is_none() {
@@ -88,14 +88,14 @@ impl Case {
         Passed { bytes, port, gaps, made }
     }
 
-    /// The smallest buffer that loses nothing.
+    /// Returns the size of the smallest buffer that loses nothing.
     fn smallest(&self, whole: &Passed) -> u64 {
         let mut backlog = Backlog::new(self.rate);
         whole.made.iter().for_each(|&(cycle, bits)| backlog.add(bits, cycle));
         backlog.smallest()
     }
 
-    /// The instructions that a trace tells, in pieces between overflows.
+    /// Returns the instructions of a trace, in pieces between overflows.
     fn decode(&self, bytes: &[u8]) -> Vec<Vec<u64>> {
         let params = Params::new(&self.registers).unwrap();
         let mut pieces = vec![Vec::new()];
@@ -118,7 +118,7 @@ impl Case {
         pieces
     }
 
-    /// All that ran.
+    /// Returns all instructions that ran.
     fn ran(&self) -> Vec<u64> {
         let blocks = self.elements.iter().filter_map(|(_, element)| match element {
             Element::Block(block) => Some(block),
@@ -144,7 +144,7 @@ fn the_smallest_buffer_is_exact() {
             let less = case.through(smallest - 1, when_full);
             let stats = *less.port.stats();
             assert!(stats.refused > 0 || stats.stall_cycles > 0, "seed {seed}");
-            // Who waits loses nothing.
+            // With stalls, nothing is lost.
             assert!(when_full == WhenFull::Drop || less.bytes == whole.bytes, "seed {seed}");
         }
     }
@@ -172,7 +172,7 @@ fn what_is_lost_is_what_the_port_says() {
             assert_eq!(piece[..], ran[at..at + piece.len()], "seed {seed}, piece {number}, {bits} bits");
             at += piece.len();
         }
-        // What ran after the last branch is never told.
+        // What ran after the last branch is never traced.
         let untold = ran.len() - case.decode(&whole.bytes)[0].len();
         assert!(at == ran.len() || at == ran.len() - untold, "seed {seed}: {at} of {}", ran.len());
         assert_eq!(passed.gaps.iter().sum::<u64>(), passed.port.lost_instructions());

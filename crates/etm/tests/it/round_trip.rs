@@ -1,4 +1,4 @@
-//! What was executed, encoded and decoded, is what was executed: random programs under random trace units.
+//! Random programs under random trace units: what was executed, encoded and decoded, is what was executed.
 
 use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
@@ -21,7 +21,7 @@ fn image(program: &Program) -> Image {
 fn decode(run: &Run, image: &Image) -> Vec<Element> {
     let mut elements = Vec::new();
     let told = |_: u64, element: &Element| match element {
-        // Where the trace begins and where it goes on are known.
+        // The start of the trace and of each gap are known.
         Element::Lost(GapReason::Start) | Element::Gap { .. } => {}
         element => elements.push(*element),
     };
@@ -29,7 +29,7 @@ fn decode(run: &Run, image: &Image) -> Vec<Element> {
     elements
 }
 
-/// Decodes the trace so many times over.
+/// Decodes the trace `times` times.
 fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) -> Feed<'i, S> {
     let params = Params::new(&run.registers).unwrap();
     let decoder = Decoder::new(&params, image, Options::default()).unwrap();
@@ -43,11 +43,11 @@ fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) 
     feed
 }
 
-/// What blocks add up to, the slow way.
+/// Sums over blocks, computed the slow way.
 #[derive(Default)]
 struct Naive {
     profile: Profile,
-    /// The indirect branch that was taken last, if nothing came after it.
+    /// Last indirect branch that was taken, if nothing came after it.
     from: Option<Where>,
     space: MemorySpace,
 }
@@ -64,7 +64,7 @@ impl Sink for Naive {
                     self.from = Some((block.last(), self.space));
                 }
             }
-            // Where execution goes on after these is not the branch's doing.
+            // After these, the branch does not determine where execution goes on.
             Element::Context(context, _) => self.space = context.space(),
             Element::Exception(_) | Element::TraceOn(_) | Element::Lost(_) | Element::End => self.from = None,
             _ => {}
@@ -72,8 +72,8 @@ impl Sink for Naive {
     }
 }
 
-/// The fast way to count is the slow way's twin. Return stacks hide where returns went from the edges that are counted, but
-/// not from the blocks.
+/// Fast counting equals slow counting. Return stacks hide the targets of returns from the counted edges, but not from
+/// the blocks.
 #[test]
 fn counting_by_node_and_path_is_counting_blocks() {
     for seed in 0..120 {
@@ -92,7 +92,7 @@ fn counting_by_node_and_path_is_counting_blocks() {
     }
 }
 
-/// More than usual: `ROUND_TRIP_SEEDS=1000-9000 cargo test -p tracewright-etm --test it round_trip`.
+/// More seeds than usual: `ROUND_TRIP_SEEDS=1000-9000 cargo test -p tracewright-etm --test it round_trip`.
 #[test]
 fn decoding_gives_back_what_was_encoded() {
     let seeds = std::env::var("ROUND_TRIP_SEEDS").unwrap_or("0-250".into());

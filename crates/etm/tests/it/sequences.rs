@@ -1,7 +1,7 @@
-//! Short sequences of ETE packets, all that there are, beside OpenCSD's lister (Debian's `trc_pkt_lister`, 1.3.3): around
+//! All short sequences of ETE packets, compared with OpenCSD's lister (Debian's `trc_pkt_lister`, 1.3.3):
 //! transactions, exceptions, contexts, events, times and cycle counts, with and without speculation.
 //!
-//! Many sequences are one capture: each is a source of its own, so that its end is an end of trace.
+//! Many sequences are in one capture, each as a source of its own, so that its end is an end of trace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,10 +20,10 @@ use tracewright_testkit::qemu::Folder;
 use tracewright_testkit::{Rng, lister, skip, without_repeated_contexts};
 
 const CODE: u64 = 0x1000;
-/// Sources of one capture.
+/// Number of sources in one capture.
 const AT_ONCE: usize = 100;
 
-/// Three instructions and a conditional branch to the second next, again and again.
+/// Returns code that repeats three instructions and a conditional branch over one.
 fn code() -> Vec<u8> {
     let words = (0..0x400).map(|i| if i % 4 == 3 { 0x5400_0040_u32 } else { 0xd503_201f });
     words.flat_map(u32::to_le_bytes).collect()
@@ -33,7 +33,7 @@ fn address(value: u64) -> Address {
     Address { value, is: InstructionSet::Is0, form: AddressForm::Long64 }
 }
 
-/// What sequences are made of: packets that belong together.
+/// Returns the parts of sequences: packets that belong together.
 fn alphabet() -> Vec<(&'static str, Vec<Packet>)> {
     let context = |level| Context::new(level, true, Security::NonSecure);
     let exception =
@@ -66,7 +66,7 @@ fn alphabet() -> Vec<(&'static str, Vec<Packet>)> {
     ]
 }
 
-/// A trace unit: where Transaction Start is a P0 element or not, with speculation or without.
+/// Returns the registers of a trace unit, with Transaction Start as a P0 element or not, with or without speculation.
 fn registers(id: u8, start_is_p0: bool, max_spec: u32) -> Registers {
     Registers {
         protocol: Protocol::Ete,
@@ -80,7 +80,7 @@ fn registers(id: u8, start_is_p0: bool, max_spec: u32) -> Registers {
     }
 }
 
-/// The bytes of a sequence; `None` if a trace unit cannot say that.
+/// Returns the bytes of a sequence, or `None` if a trace unit cannot emit it.
 fn bytes(params: &Params, packets: &[Packet]) -> Option<Vec<u8>> {
     let mut emitter = Emitter::new(params.clone());
     let mut bytes = Vec::new();
@@ -103,7 +103,7 @@ fn ours(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
     elements
 }
 
-/// 16-byte frames, each of one source.
+/// Returns 16-byte frames, each of one source.
 fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut frames = Vec::new();
     for (id, bytes) in sources {
@@ -115,8 +115,8 @@ fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
                 frame[15] |= if at.is_multiple_of(2) { (byte & 1) << (at / 2) } else { 0 };
             };
             part.iter().enumerate().for_each(|(at, &byte)| put(at + 1, byte));
-            // What follows the source's last byte is of nobody: ID 0. An ID is at an even place, and may count from the second next
-            // byte on.
+            // Bytes after the last one of the source have ID 0. An ID is at an even position, and may apply from the
+            // second next byte on.
             let len = part.len();
             if len % 2 == 1 && len < 14 {
                 frame[len + 1] = 1;
@@ -131,7 +131,7 @@ fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
     frames
 }
 
-/// Lists a capture with these sources; the element lines of each.
+/// Lists a capture with these sources. Returns the element lines of each.
 fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>, String>> {
     let here = Folder::new().unwrap();
     let write = |name: &str, text: &str| here.write(name, text.as_bytes()).unwrap();
@@ -188,7 +188,7 @@ fn listed(folder: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Where cycle counts are on, a timestamp without one has 0.
+/// If cycle counts are enabled, a timestamp without one has 0.
 fn as_listed(element: Element) -> Element {
     match element {
         Element::Timestamp { value, cycles: None } => Element::Timestamp { value, cycles: Some(0) },
@@ -196,7 +196,8 @@ fn as_listed(element: Element) -> Element {
     }
 }
 
-/// What contradicts itself, or the program, is no trace. Where it begins to, others may see it otherwise (DIFFERENCES.md).
+/// Returns whether the trace contradicts itself or the program here. From there on, OpenCSD may differ
+/// (DIFFERENCES.md).
 fn is_contradiction(element: &Element) -> bool {
     let of = |reason: &GapReason| matches!(reason, GapReason::Contradiction(_));
     match element {
@@ -206,8 +207,8 @@ fn is_contradiction(element: &Element) -> bool {
     }
 }
 
-/// Whether it is known where execution is when instructions run, as in all trace: a context was told, and an address since
-/// tracing began. What has stopped does not stop again.
+/// Returns whether the address is known whenever instructions run, as in all real trace: there was a context, and an
+/// address since tracing began. Tracing does not stop twice.
 fn is_trace(packets: &[Packet]) -> bool {
     let (mut has_context, mut has_address, mut has_stopped) = (false, false, false);
     packets.iter().all(|packet| {
@@ -229,12 +230,13 @@ fn is_trace(packets: &[Packet]) -> bool {
     })
 }
 
-/// Sequences of so many parts, by their numbers in the alphabet.
+/// Returns all sequences of `len` parts, by their numbers in the alphabet.
 fn sequences(letters: usize, len: u32) -> impl Iterator<Item = Vec<usize>> {
     (0..letters.pow(len)).map(move |number| (0..len).map(|at| number / letters.pow(at) % letters).collect())
 }
 
-/// All sequences of up to two parts, and some that are longer: 300 for each configuration, or as many as `LISTER_SEEDS=A-B` asks for.
+/// All sequences of up to two parts, and some longer ones: 300 for each configuration, or those that
+/// `LISTER_SEEDS=A-B` selects.
 #[test]
 fn short_sequences_tell_what_opencsd_lists() {
     let test = "short_sequences_tell_what_opencsd_lists";

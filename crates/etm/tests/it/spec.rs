@@ -1,13 +1,14 @@
-//! Packets by the book: each line is bytes and what they say, read and written, in the order of the header map.
+//! Packets of the specification: each line is bytes and their meaning, read and emitted, in the order of the header
+//! map.
 //!
-//! Values were worked out by hand from the specification's layouts, or are from real captures; nothing here comes out of
+//! Values were worked out by hand from the layouts in the specification, or come from real captures. None comes from
 //! our own emitter.
 
 use tracewright_etm::packet::{ASYNC, Emitter, Packet, Parser};
 use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
 
-/// Reads `hex` after an A-Sync and a Trace Info; it must say `expected`, one packet per line of text. If `canonical`,
-/// writing the packets must give the same bytes.
+/// Reads `hex` after an A-Sync and a Trace Info, and compares the packets with `expected`, one per line of text. If
+/// `canonical`, emitting the packets must give the same bytes.
 fn check_with(registers: &Registers, hex: &str, expected: &[&str], canonical: bool) {
     let params = Params::new(registers).unwrap();
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
@@ -79,7 +80,7 @@ fn trace_info() {
             ),
         ],
     );
-    // A control byte that goes on: its extension says nothing.
+    // The extension of a control byte is ignored.
     check_with(&etm4(), "01 81 00 01 f7", &["Trace Info: cycle counting on", "Atom F1: E"], false);
 }
 
@@ -90,7 +91,7 @@ fn timestamp() {
         &[
             ("02 d7 df 01", &["Timestamp: 0x6fd7"]),
             ("02 ba cf 81 80 ff ff ff ff ff", &["Timestamp: 0xfffffffff00067ba"]),
-            // Fewer bytes replace the low bits; Trace Info clears the rest.
+            // Fewer bytes replace the low bits. Trace Info clears the rest.
             ("02 d7 df 01 02 05", &["Timestamp: 0x6fd7", "Timestamp: 0x6f85"]),
             (
                 "02 d7 df 01 01 00 02 05",
@@ -121,7 +122,7 @@ fn exception() {
             ("05", &["Function Return"]),
             ("06 17", &["Exception: SVC (0xb), return address follows"]),
             ("06 21", &["Exception: IRQ0, return address follows"]),
-            // Number 0x208 = 8 + 16 * 32: interrupt 8; and with P: a fault is pending.
+            // Number 0x208 = 8 + 16 * 32 is interrupt 8. With P, a fault is pending.
             ("06 91 10", &["Exception: IRQ8, return address follows"]),
             ("06 87 20", &["Exception: HardFault (0x3), return address follows, fault pending"]),
         ],
@@ -152,7 +153,7 @@ fn cycle_counts() {
     ] {
         check(&counts, &[(&format!("{threshold} {hex}"), &[info, said])]);
     }
-    // COMMOPT = 0, MAXSPEC = 32: they commit too.
+    // COMMOPT = 0, MAXSPEC = 32: counts commit.
     let commits = Registers { trcidr0: 0x0600_0ea1, trcidr8: 32, ..etm4() };
     check(
         &commits,
@@ -165,7 +166,7 @@ fn cycle_counts() {
             ("0f 07", &["Cycle Count F1: unknown, commit 7"]),
         ],
     );
-    // With too small a MAXSPEC, or none, the count is below zero; the packet is still whole.
+    // If MAXSPEC is too small, the count is below zero. The packet is still whole.
     let shallow = Registers { trcidr8: 4, ..commits };
     check(&shallow, &[("0d 02", &["Cycle Count F2: 2 cycles, commit -11"])]);
 }
@@ -257,7 +258,7 @@ fn addresses() {
             ),
             ("9b 01 9a 4f 00 96 7f", &["Address 32 IS1: 0x4f9a02", "Address Short IS1: 0x4f9afe"]),
             ("9b 01 9a 4f 00 96 81 9b", &["Address 32 IS1: 0x4f9a02", "Address Short IS1: 0x4f9b02"]),
-            // Exact matches push again: [1] swaps the two newest.
+            // Exact matches are added again: [1] swaps the two newest.
             (
                 "9a 01 00 00 00 9a 02 00 00 00 91 91 92",
                 &[

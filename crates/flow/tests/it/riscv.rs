@@ -1,10 +1,10 @@
-//! A program whose instructions are two and four bytes long.
+//! A program with instructions of two and four bytes.
 
 use tracewright_core::{Block, Ended, Isa, MemorySpace};
 use tracewright_flow::{Graph, NodeId, Rules, Stuck, Trail, Walker};
 use tracewright_image::{Bytes, Image};
 
-/// Start, end, instructions and length of the last one, of all that was told.
+/// Start, end, number of instructions and length of the last one, of all blocks reported.
 #[derive(Default)]
 struct Told(Vec<(u64, u64, u32, u8)>);
 

@@ -18,7 +18,7 @@ fn image(words: &[u32]) -> Image {
     builder.build()
 }
 
-/// After the return stack was flushed, the next address says where a return went; without one, the stack did.
+/// After a flush of the return stack, the next address is the target of a return. Without one, the stack gave it.
 #[test]
 fn a_return_before_a_flush_has_one_target() {
     let [bl_8, ret, b_self] = [0x9400_0002, 0xd65f_03c0, 0x1400_0000];
@@ -43,7 +43,7 @@ fn a_return_before_a_flush_has_one_target() {
     }
 }
 
-/// No source address is that of a wait which the trace unit does not tell of.
+/// A source address is never that of a wait that the trace unit does not trace.
 #[test]
 fn source_addresses_are_of_what_is_traced() {
     let [nop, wfi, b_eq] = [0xd503_201f, 0xd503_207f, 0x5400_0040];

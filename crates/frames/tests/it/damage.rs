@@ -8,7 +8,7 @@ use tracewright_testkit::Rng;
 
 const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
 
-/// The data from file offset `from` on, with offsets that count from there.
+/// Returns the data from file offset `from` on, with offsets that count from there.
 fn data_after(events: &[Event], from: u64) -> Vec<(u8, u8, u64)> {
     let data = events.iter().filter_map(|event| match *event {
         Event::Data { id, byte, offset, .. } if offset >= from => Some((id, byte, offset - from)),

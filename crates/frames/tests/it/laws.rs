@@ -1,5 +1,4 @@
-//! What holds for every input: the same result for any chunking, the naive twin's answer, and back what was
-//! framed.
+//! Laws for every input: the same result for any chunking, the naive twin's answer, and a round trip of framed data.
 
 use crate::common;
 

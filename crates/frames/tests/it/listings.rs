@@ -1,4 +1,4 @@
-//! Real captures, against OpenCSD's listings of them.
+//! Real captures, compared with OpenCSD's listings.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use common::{Container, Event, deframe};
 use tracewright_frames::Format;
 use tracewright_testkit::{captures, skip};
 
-/// The listing of a snapshot, unpacked by the `xz` program; `None`, with a word about it, if something is
+/// Returns the listing of a snapshot, decompressed by the `xz` program. Returns `None` and prints why if something is
 /// missing.
 fn listing(test: &str, coresight: &Path, snapshot: &str) -> Option<String> {
     let path = coresight.join(format!("listings/{snapshot}.ppl.xz"));
@@ -34,7 +34,7 @@ fn coresight(test: &str) -> Option<PathBuf> {
     Some(captures?.join("coresight"))
 }
 
-/// `Idx:86; ID:10; [0x95 0xaf ]; I_NOT_SYNC : ...` to index, ID, bytes, and what the packet is.
+/// Parses `Idx:86; ID:10; [0x95 0xaf ]; I_NOT_SYNC : ...` into index, ID, bytes and packet.
 fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
     let (index, line) = line.strip_prefix("Idx:")?.split_once("; ID:")?;
     let (id, line) = line.split_once("; [0x")?;
@@ -43,8 +43,8 @@ fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
     Some((index.parse().ok()?, u8::from_str_radix(id, 16).ok()?, bytes, rest))
 }
 
-/// Every packet OpenCSD saw consists of the next bytes of its source, and begins at the index that we say
-/// OpenCSD gives.
+/// Checks that every packet of OpenCSD consists of the next bytes of its source, and begins at the index that we
+/// compute.
 fn check_packets(snapshot: &str, buffer: &str) {
     let Some(coresight) = coresight(snapshot) else { return };
     let Some(listing) = listing(snapshot, &coresight, snapshot) else { return };
@@ -63,8 +63,7 @@ fn check_packets(snapshot: &str, buffer: &str) {
         let done = &mut done[usize::from(id)];
         let here = &streams[usize::from(id)][*done..][..bytes.len()];
         assert!(here.iter().map(|(byte, _)| *byte).eq(bytes.iter().copied()), "ID {id:#x} Idx {index}");
-        // OpenCSD collects bytes before the first synchronisation in portions of its own, and numbers them
-        // so.
+        // Before the first synchronisation, OpenCSD collects and numbers bytes in portions of its own.
         if !what.contains("NOT_SYNC") && !what.contains("NOTSYNC") {
             assert_eq!(here[0].1, index, "ID {id:#x}, its byte {done}");
         }
@@ -73,7 +72,7 @@ fn check_packets(snapshot: &str, buffer: &str) {
     }
     assert!(packets > 0);
     for (id, done) in (0..).zip(done).filter(|(_, done)| *done > 0) {
-        // A packet that the end of the capture cuts is not listed.
+        // A packet that is cut by the end of the capture is not listed.
         let left = streams[id as usize].len() - done;
         assert!(left < 32, "ID {id:#x}: {left} bytes of {done} not in the listing");
     }
@@ -104,8 +103,7 @@ fn tc2() {
     check_packets("TC2", "cstrace.bin");
 }
 
-/// A trace port's stream in DSTREAM blocks. Its listing shows each group of bytes that OpenCSD took from a
-/// frame.
+/// A stream of a trace port in DSTREAM blocks. Its listing shows each group of bytes that OpenCSD took from a frame.
 #[test]
 fn a55_test_tpiu() {
     let Some(coresight) = coresight("a55_test_tpiu") else { return };

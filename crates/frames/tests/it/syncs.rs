@@ -54,7 +54,7 @@ fn a_half_sync_is_damage_where_none_are_expected() {
     check(Format::Fsync, &input, &[Out::Lost(4, 18, LostReason::ReservedId), data(0x11, DATA)]);
 }
 
-/// A byte was dropped, so that the next FSYNC is half hidden in a frame, from any position.
+/// A byte was dropped, so the next FSYNC is partly hidden in a frame, at any position.
 #[test]
 fn an_fsync_at_an_odd_position_is_found() {
     for len in (1..14).step_by(2) {
@@ -63,12 +63,11 @@ fn an_fsync_at_an_odd_position_is_found() {
     }
 }
 
-/// The frame that lacks a byte took the FSYNC's first one for its last; nothing else shows that it was
-/// damaged.
+/// The frame that lacks a byte took the FSYNC's first byte for its last one. Nothing else shows the damage.
 #[test]
 fn damage_is_reported_even_if_no_byte_is_left_over() {
     let input = [&FSYNC[..], &frame(0x10)[..15], &FSYNC, &frame(0x11)].concat();
-    // All auxiliary bits read as set: the change of source is delayed, and even bytes are odd.
+    // All auxiliary bits are read as set: the change of source is delayed, and even bytes are odd.
     let damaged = [5, 6, 9, 10, 13, 14, 17, 18, 21, 22, 25, 26, 29];
     let expected = [
         Out::Lost(5, 1, LostReason::NoSource),

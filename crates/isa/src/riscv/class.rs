@@ -1,50 +1,50 @@
-//! What an instruction does to the flow, in our words and in those of E-Trace; and to memory.
+//! Effects of an instruction on the flow, as [`Class`] and in the terms of E-Trace, and on memory.
 
 use tracewright_core::{Block, Class, Ended, Flow, Role};
 
 use super::Instruction;
 use super::op::Op::*;
 
-/// What E-Trace calls the type of an instruction (`itype`), with its four-bit numbers. Exceptions and interrupts are
-/// not of an instruction, but of what happens there.
+/// The instruction type of E-Trace (`itype`), with its four-bit encoding. Exceptions and interrupts are not types of
+/// instructions, but of what happens at one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum IType {
-    /// None of the others.
+    /// No other type applies.
     None = 0,
-    /// An exception; traps after the instruction, or instead of it.
+    /// An exception: a trap after the instruction, or instead of it.
     Exception = 1,
     /// An interrupt.
     Interrupt = 2,
-    /// Exception or interrupt return.
+    /// A return from an exception or interrupt.
     TrapReturn = 3,
-    /// Branch that was not taken.
+    /// A branch that was not taken.
     NotTakenBranch = 4,
-    /// Branch that was taken.
+    /// A branch that was taken.
     TakenBranch = 5,
-    /// Any jump that cannot be inferred, when the type has three bits.
+    /// Any uninferable jump, if the type has three bits.
     UninferableJump3 = 6,
-    /// Call that cannot be inferred.
+    /// An uninferable call.
     UninferableCall = 8,
-    /// Call that can be inferred.
+    /// An inferable call.
     InferableCall = 9,
-    /// Jump without link that cannot be inferred.
+    /// An uninferable jump without link.
     UninferableJump = 10,
-    /// Jump without link that can be inferred.
+    /// An inferable jump without link.
     InferableJump = 11,
-    /// Both a return and a call.
+    /// A return and a call at once.
     CoRoutineSwap = 12,
-    /// Return.
+    /// A return.
     Return = 13,
-    /// Jump with another link that cannot be inferred.
+    /// An uninferable jump with another link register.
     OtherUninferableJump = 14,
-    /// Jump with another link that can be inferred.
+    /// An inferable jump with another link register.
     OtherInferableJump = 15,
 }
 
 impl IType {
-    /// That of a block's last instruction. Where nobody knows whether a branch was taken, it was not. Jumps with other links
-    /// than those of calls are not told apart from those without.
+    /// Returns the type of a block's last instruction. If it is not known whether a branch was taken, it counts as
+    /// not taken. Jumps with another link register than that of calls count as jumps without link.
     #[inline]
     pub const fn of(block: &Block) -> Self {
         let class = block.class;
@@ -62,7 +62,7 @@ impl IType {
         }
     }
 
-    /// That with this number; 7 is reserved.
+    /// Returns the type with this encoding. 7 is reserved.
     pub const fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::None,
@@ -85,28 +85,28 @@ impl IType {
     }
 }
 
-/// What an instruction does to memory.
+/// The kind of access that an instruction makes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessKind {
-    /// Reads it; LR too.
+    /// A read, or LR.
     Load,
-    /// Writes it; SC too.
+    /// A write, or SC.
     Store,
-    /// Reads and writes it at once.
+    /// An atomic read and write.
     Amo,
 }
 
-/// x1 and x5: what the specification's hints for return-address stacks take for link registers.
+/// Returns whether `register` is x1 or x5, the link registers in the specification's hints for return-address stacks.
 const fn is_link(register: u8) -> bool {
     matches!(register, 1 | 5)
 }
 
 impl Instruction {
-    /// What it can do to the flow.
+    /// Returns what the instruction can do to the flow of execution.
     ///
-    /// * JALR from x0 is direct, as it is inferable in E-Trace: the instruction tells the whole address.
-    /// * ECALL and EBREAK just go on: a trace reports the trap. So does an instruction that is illegal. FENCE.I and
-    ///   WFI end no block, since E-Trace does not tell of them.
+    /// * JALR from x0 is direct, as it is inferable in E-Trace: the instruction contains the whole address.
+    /// * ECALL, EBREAK and illegal instructions go to the next instruction, since a trace reports the trap itself.
+    /// * FENCE.I and WFI do not end a block, since E-Trace does not report them.
     pub const fn class(&self) -> Class {
         let (flow, role) = match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu => {
@@ -127,7 +127,7 @@ impl Instruction {
         Class { flow, role, conditional: false }
     }
 
-    /// What it can do to the flow when `previous` ran just before it: a pair of LUI or AUIPC and JALR tells the address.
+    /// Returns the class if `previous` ran just before. A pair of LUI or AUIPC and JALR contains the target.
     pub const fn class_after(&self, previous: &Self) -> Class {
         let class = self.class();
         match sequentially_inferable(previous, 0, self) {
@@ -136,8 +136,8 @@ impl Instruction {
         }
     }
 
-    /// Where it goes when it is at `address`; meaningful when the flow of its class is direct, else 0. In RV32, the
-    /// lower 32 bits count.
+    /// Returns the target if the instruction is at `address`. Valid if the flow of its class is direct, otherwise 0.
+    /// In RV32, only the lower 32 bits are valid.
     pub const fn target(&self, address: u64) -> u64 {
         match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu | Jal => address.wrapping_add(self.imm as u64),
@@ -146,7 +146,7 @@ impl Instruction {
         }
     }
 
-    /// Its type in E-Trace; `taken` is whether it branched, which only conditional branches ask.
+    /// Returns the E-Trace type. `taken` matters only for conditional branches.
     pub const fn itype(&self, taken: bool) -> IType {
         match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu if taken => IType::TakenBranch,
@@ -171,13 +171,14 @@ impl Instruction {
         }
     }
 
-    /// Whether it goes somewhere that neither the instruction nor a condition tells (E-Trace: uninferable
-    /// discontinuity). Traps are not asked about.
+    /// Returns whether the target is neither in the instruction nor given by a condition (E-Trace: uninferable
+    /// discontinuity). Traps do not count.
     pub const fn is_uninferable(&self) -> bool {
         matches!(self.op, Mret | Sret) || matches!(self.op, Jalr if self.rs1 != 0)
     }
 
-    /// What it does to memory, and to how many bytes. Fences and instruction fetches are not accesses.
+    /// Returns how the instruction accesses memory, and how many bytes. Fences and instruction fetches are not
+    /// accesses.
     pub const fn access(&self) -> Option<(AccessKind, u8)> {
         use AccessKind::{Amo, Load, Store};
         Some(match self.op {
@@ -200,10 +201,10 @@ impl Instruction {
     }
 }
 
-/// Where `this` jumps to when `previous` ran just before it and put the address together: LUI or AUIPC, then JALR
-/// from the same register (E-Trace: sequentially inferable jump). In RV32, the lower 32 bits count.
+/// Returns the target of `this` if `previous` ran just before and formed the address: LUI or AUIPC, then JALR from
+/// the same register (E-Trace: sequentially inferable jump). In RV32, only the lower 32 bits are valid.
 ///
-/// Nothing is asked about where `this` is: whoever calls knows that both ran back to back.
+/// The address of `this` is not checked: the caller knows that both ran back to back.
 pub const fn sequentially_inferable(
     previous: &Instruction,
     previous_address: u64,
@@ -214,7 +215,7 @@ pub const fn sequentially_inferable(
         Auipc => previous_address,
         _ => return None,
     };
-    // What goes to x0 is lost.
+    // A write to x0 is lost.
     if !matches!(this.op, Jalr) || previous.rd == 0 || previous.rd != this.rs1 {
         return None;
     }

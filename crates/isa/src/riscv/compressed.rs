@@ -21,7 +21,7 @@ pub(super) fn decode(xlen: Xlen, bits: u16) -> Instruction {
 struct Half(u32);
 
 impl Half {
-    /// `width` bits from bit `low` on, moved to bit `to`: immediates are scrambled.
+    /// Returns `width` bits from bit `low` on, moved to bit `to`: immediates are scrambled.
     const fn bits(self, low: u32, width: u32, to: u32) -> u32 {
         (self.0 >> low & ((1 << width) - 1)) << to
     }
@@ -30,27 +30,27 @@ impl Half {
         self.bits(13, 3, 0)
     }
 
-    /// The register in bits 11:7.
+    /// Returns the register in bits 11:7.
     const fn rd(self) -> u8 {
         self.bits(7, 5, 0) as u8
     }
 
-    /// The register in bits 6:2.
+    /// Returns the register in bits 6:2.
     const fn rs2(self) -> u8 {
         self.bits(2, 5, 0) as u8
     }
 
-    /// One of x8 to x15, in bits 4:2.
+    /// Returns the register in bits 4:2, one of x8 to x15.
     const fn low(self) -> u8 {
         8 + self.bits(2, 3, 0) as u8
     }
 
-    /// One of x8 to x15, in bits 9:7.
+    /// Returns the register in bits 9:7, one of x8 to x15.
     const fn high(self) -> u8 {
         8 + self.bits(7, 3, 0) as u8
     }
 
-    /// Bits 12 and 6:2.
+    /// Returns bits 12 and 6:2.
     const fn imm6(self) -> u32 {
         self.bits(12, 1, 5) | self.bits(2, 5, 0)
     }
@@ -59,12 +59,12 @@ impl Half {
         signed(self.imm6(), 6)
     }
 
-    /// Offset of a word.
+    /// Returns the offset of a word.
     const fn word(self) -> i32 {
         (self.bits(10, 3, 3) | self.bits(6, 1, 2) | self.bits(5, 1, 6)) as i32
     }
 
-    /// Offset of a doubleword.
+    /// Returns the offset of a doubleword.
     const fn double(self) -> i32 {
         (self.bits(10, 3, 3) | self.bits(5, 2, 6)) as i32
     }
@@ -119,7 +119,7 @@ const fn store(op: Op, rs2: u8, rs1: u8, imm: i32) -> Instruction {
     Instruction { rs2, rs1, imm, ..plain(op) }
 }
 
-/// An operation of `rd` and a constant into `rd`.
+/// Creates an operation of `rd` and a constant into `rd`.
 const fn immediate(op: Op, rd: u8, imm: i32) -> Instruction {
     Instruction { rd, rs1: rd, imm, ..plain(op) }
 }
@@ -154,7 +154,7 @@ fn quadrant_1(half: Half, xlen: Xlen) -> Option<Instruction> {
         (0b001, Xlen::Rv32) => Instruction { rd: 1, imm: half.jump(), ..plain(Jal) },
         (0b001, Xlen::Rv64) if rd != 0 => immediate(Addiw, rd, imm),
         (0b010, _) => Instruction { rd, imm, ..plain(Addi) },
-        // The same immediate being zero is reserved in both.
+        // Both instructions have the same immediate, and zero is reserved.
         (0b011, _) if imm == 0 => return None,
         (0b011, _) if rd == SP => {
             let imm = half.bits(12, 1, 9)
@@ -173,7 +173,7 @@ fn quadrant_1(half: Half, xlen: Xlen) -> Option<Instruction> {
     })
 }
 
-/// C.SRLI to C.ADDW.
+/// Decodes C.SRLI to C.ADDW.
 fn arithmetic(half: Half, xlen: Xlen) -> Option<Instruction> {
     let rd = half.high();
     let op = match (half.bits(10, 2, 0), half.bits(12, 1, 2) | half.bits(5, 2, 0)) {
@@ -191,7 +191,7 @@ fn arithmetic(half: Half, xlen: Xlen) -> Option<Instruction> {
     Some(Instruction { rd, rs1: rd, rs2: half.low(), ..plain(op) })
 }
 
-/// RV32 has no bit 5 of a shift amount; shifting by 0 is a HINT.
+/// Decodes a shift. RV32 has no bit 5 of a shift amount. A shift by 0 is a HINT.
 fn shift(op: Op, rd: u8, half: Half, xlen: Xlen) -> Option<Instruction> {
     let shamt = half.imm6();
     (xlen == Xlen::Rv64 || shamt < 32).then_some(immediate(op, rd, shamt as i32))

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-/// A CSR by its number: its name in the privileged specification (1.12), in those of extensions, or in the debug
-/// specification; the number in hexadecimal if it has none.
+/// A CSR number, written as its name in the privileged specification (1.12), in those of extensions, or in the debug
+/// specification. A CSR without a name is written in hexadecimal.
 pub(super) struct Csr(pub(super) u16);
 
 impl fmt::Display for Csr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rows of registers: what comes before the index, the number of index 0, and what comes after it.
+        // Numbered registers: the text before the index, the number of index 0, and the text after it.
         let row = match self.0 {
             0x10c..=0x10f => Some(("sstateen", 0x10c, "")),
             0x30c..=0x30f => Some(("mstateen", 0x30c, "")),
@@ -35,7 +35,7 @@ impl fmt::Display for Csr {
     }
 }
 
-/// All others, by number.
+/// Other registers, by number.
 #[rustfmt::skip]
 const NAMES: &[(u16, &str)] = &[
     (0x001, "fflags"), (0x002, "frm"), (0x003, "fcsr"), (0x008, "vstart"), (0x009, "vxsat"), (0x00a, "vxrm"),

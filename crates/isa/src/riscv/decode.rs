@@ -1,13 +1,13 @@
-//! 32-bit encodings, by the specification's map of opcodes.
+//! Decoding of 32-bit encodings, by the specification's map of opcodes.
 
 use super::compressed;
 use super::op::Op::*;
 use super::{Instruction, Op, Xlen};
 
-/// The instruction that begins with the lower 16 bits of `bits`. With a 16-bit instruction, the upper half is not
-/// looked at.
+/// Decodes the instruction that begins with the lower 16 bits of `bits`. The upper half is ignored for a 16-bit
+/// instruction.
 ///
-/// Nothing longer than 32 bits is defined; what begins as if it were longer is illegal, with `len` 4.
+/// Nothing longer than 32 bits is defined: encodings of longer instructions are illegal, with `len` 4.
 pub fn decode(xlen: Xlen, bits: u32) -> Instruction {
     if len(bits as u16) == 2 {
         return compressed::decode(xlen, bits as u16);
@@ -40,12 +40,12 @@ pub fn decode(xlen: Xlen, bits: u32) -> Instruction {
     found.unwrap_or(plain(Illegal))
 }
 
-/// Length in bytes of the instruction whose first 16 bits these are: 2 or 4.
+/// Returns the length in bytes, 2 or 4, of the instruction with these first 16 bits.
 pub const fn len(first_halfword: u16) -> u8 {
     if first_halfword & 3 == 3 { 4 } else { 2 }
 }
 
-/// A 4-byte instruction without operands.
+/// Creates a 4-byte instruction without operands.
 pub(super) const fn plain(op: Op) -> Instruction {
     Instruction { op, len: 4, rd: 0, rs1: 0, rs2: 0, rs3: 0, mode: 0, imm: 0 }
 }
@@ -55,7 +55,7 @@ pub(super) const fn plain(op: Op) -> Instruction {
 struct Word(u32);
 
 impl Word {
-    /// `width` bits from bit `low` on.
+    /// Returns `width` bits from bit `low` on.
     const fn field(self, low: u32, width: u32) -> u32 {
         self.0 >> low & ((1 << width) - 1)
     }
@@ -118,18 +118,18 @@ impl Word {
         Instruction { rs1: self.rs1(), rs2: self.rs2(), imm: self.imm_s(), ..plain(op) }
     }
 
-    /// Destination and one source.
+    /// Creates an instruction with a destination and one source.
     const fn unary(self, op: Op) -> Instruction {
         Instruction { rd: self.rd(), rs1: self.rs1(), ..plain(op) }
     }
 
-    /// A shift by a constant, or what is encoded as one.
+    /// Creates a shift by a constant, or an instruction with the same encoding.
     const fn shift(self, op: Op, shamt: u32) -> Instruction {
         Instruction { imm: shamt as i32, ..self.unary(op) }
     }
 }
 
-/// `op` if it is of this XLEN: RV32 has none of it.
+/// Returns `op` in RV64, and `None` in RV32, which does not have it.
 fn rv64(xlen: Xlen, op: Op) -> Option<Op> {
     (xlen == Xlen::Rv64).then_some(op)
 }
@@ -175,7 +175,7 @@ fn store_fp(word: Word) -> Option<Instruction> {
     }
 }
 
-/// The fields that are not used here are reserved for finer fences, and to be ignored until then.
+/// Decodes a fence. The unused fields are reserved for finer fences, and must be ignored until then.
 fn misc_mem(word: Word) -> Option<Instruction> {
     match word.funct3() {
         0 => {
@@ -207,7 +207,7 @@ fn shift_imm(word: Word, xlen: Xlen, right: bool) -> Option<Instruction> {
         (false, 0x604, _) => Some(SextB),
         (false, 0x605, _) => Some(SextH),
         (true, 0x287, _) => Some(OrcB),
-        // All bytes of a register: the encoding is that of a generalised reversal by XLEN - 8.
+        // REV8 has the encoding of a generalised reversal by XLEN - 8.
         (true, 0x698, Xlen::Rv32) | (true, 0x6b8, Xlen::Rv64) => Some(Rev8),
         _ => None,
     };
@@ -365,13 +365,13 @@ fn amo(word: Word, xlen: Xlen) -> Option<Instruction> {
     Some(Instruction { mode: word.field(25, 2) as u8, ..word.r_type(if wide { d } else { w }) })
 }
 
-/// The rounding mode; 5 and 6 are reserved.
+/// Returns the rounding mode. 5 and 6 are reserved.
 fn rounding(word: Word) -> Option<u8> {
     let mode = word.funct3() as u8;
     (mode != 5 && mode != 6).then_some(mode)
 }
 
-/// `s` or `d`, as the format field says: half and quad precision are not here.
+/// Returns `s` or `d`, as the format field says. Half and quad precision are not supported.
 fn format(word: Word, s: Op, d: Op) -> Option<Op> {
     match word.field(25, 2) {
         0 => Some(s),
@@ -426,7 +426,7 @@ fn op_fp(word: Word, xlen: Xlen) -> Option<Instruction> {
             };
             Some(word.r_type(format(word, s, d)?))
         }
-        // From one format to the other: the source's is in rs2.
+        // Conversion between formats: the source format is in rs2.
         0b01000 => match (word.field(25, 2), rs2) {
             (0, 1) => convert(FcvtSD),
             (1, 0) => convert(FcvtDS),

@@ -9,8 +9,8 @@
 //! assert_eq!(ret.text(0x1000).to_string(), "ret");
 //! ```
 //!
-//! Decoding is strict: what is reserved, what belongs to an extension that is not listed, and what the other XLEN has
-//! alone is [`Op::Illegal`]. HINTs are what they are encoded as, with x0 for a destination.
+//! Decoding is strict. Reserved encodings, those of other extensions, and those of the other XLEN are
+//! [`Op::Illegal`]. A HINT is the instruction it is encoded as, with destination x0.
 
 mod class;
 mod compressed;

@@ -1,10 +1,10 @@
-//! What operations and registers are called.
+//! Names of operations and registers.
 
 use super::Op;
 use super::op::Op::*;
 
 impl Op {
-    /// Its name in the specification: `fence.i`.
+    /// Returns the name in the specification, such as `fence.i`.
     #[rustfmt::skip]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,19 +75,19 @@ impl Op {
     }
 }
 
-/// Integer registers by their names in the calling convention.
+/// Names of integer registers in the calling convention.
 #[rustfmt::skip]
 pub(super) const INTEGER: [&str; 32] = [
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5",
     "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
 ];
 
-/// Floating-point registers likewise.
+/// Names of floating-point registers in the calling convention.
 #[rustfmt::skip]
 pub(super) const FLOAT: [&str; 32] = [
     "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5",
     "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
 ];
 
-/// Rounding modes; the two that are reserved have no name.
+/// Names of rounding modes. Two are reserved and have none.
 pub(super) const ROUNDING: [&str; 8] = ["rne", "rtz", "rdn", "rup", "rmm", "unknown", "unknown", "dyn"];

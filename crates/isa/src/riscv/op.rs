@@ -1,4 +1,4 @@
-/// How wide integer registers are.
+/// The width of integer registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Xlen {
     /// RV32.
@@ -7,36 +7,36 @@ pub enum Xlen {
     Rv64,
 }
 
-/// An instruction and its operands. A compressed instruction is the one it stands for, with `len` 2.
+/// An instruction and its operands. A compressed instruction is expanded, with `len` 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// What it does.
+    /// Operation.
     pub op: Op,
     /// Length in bytes: 2 or 4.
     pub len: u8,
-    /// Destination register, integer or floating-point as `op` says; 0 if it has none.
+    /// Destination register, integer or floating-point as `op` says, or 0 if there is none.
     pub rd: u8,
-    /// First source register; the five-bit immediate of CSRRWI, CSRRSI and CSRRCI is in `rs1` too.
+    /// First source register, or the five-bit immediate of CSRRWI, CSRRSI and CSRRCI.
     pub rs1: u8,
     /// Second source register.
     pub rs2: u8,
-    /// Third source register (FMADD and its kin).
+    /// Third source register (FMADD and variants).
     pub rs3: u8,
-    /// Rounding mode field of floating-point instructions (7: dynamic); aq (bit 1) and rl (bit 0) of atomics; pred
-    /// and succ (bits 7:4 and 3:0) of FENCE, whose fm is in `imm`.
+    /// Rounding mode of floating-point instructions (7: dynamic); aq (bit 1) and rl (bit 0) of atomics; pred and succ
+    /// (bits 7:4 and 3:0) of FENCE, whose fm is in `imm`.
     pub mode: u8,
-    /// The immediate, sign-extended; LUI's and AUIPC's already shifted; the shift amount; the CSR's number (not
-    /// sign-extended); the offset of branches and jumps.
+    /// Immediate, sign-extended, and for LUI and AUIPC already shifted; shift amount; CSR number (not sign-extended);
+    /// offset of branches and jumps.
     pub imm: i32,
 }
 
-/// What an instruction does: the base instruction, whatever its encoding or alias.
+/// The operation of an instruction, whatever its encoding or alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[rustfmt::skip]
 #[expect(missing_docs, reason = "they are named as in the specification")]
 pub enum Op {
-    /// Reserved, unknown or not of this XLEN.
+    /// Reserved, unknown or not in this XLEN.
     Illegal,
     // RV32I, RV64I
     Lui, Auipc, Jal, Jalr,

@@ -1,4 +1,4 @@
-//! Instructions as text, in GNU's syntax.
+//! Instructions as text in GNU syntax.
 
 use core::fmt::{self, Write as _};
 
@@ -7,7 +7,7 @@ use super::name::{FLOAT, INTEGER, ROUNDING};
 use super::op::Op::*;
 use super::{Instruction, Xlen};
 
-/// An instruction as text; see [`Instruction::text`].
+/// An instruction as text. See [`Instruction::text`].
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     instruction: Instruction,
@@ -16,18 +16,18 @@ pub struct Text {
 }
 
 impl Instruction {
-    /// Its text when it is at `address`: `addi sp,sp,-16`.
+    /// Returns the text of the instruction at `address`, such as `addi sp,sp,-16`.
     ///
-    /// Names and operands are GNU's, with its aliases (`li`, `ret`, `beqz`, ...), but operations on constants keep
-    /// their own names: `addi`, not `add`. Compressed instructions read as what they stand for. Branches tell the
-    /// address they go to. Illegal ones are just `illegal`: their bits are not kept.
+    /// Names, operands and aliases (`li`, `ret`, `beqz`, ...) are those of GNU, but operations on constants keep
+    /// their own names: `addi`, not `add`. Compressed instructions are written expanded, and branches with the
+    /// address of their target. Illegal instructions are written `illegal`, since their bits are not kept.
     pub const fn text(&self, address: u64) -> Text {
         Text { instruction: *self, address, xlen: Xlen::Rv64 }
     }
 }
 
 impl Text {
-    /// The same for this XLEN. Until told it is RV64; RV32 has shorter addresses and a few aliases of its own.
+    /// Sets the XLEN, which is RV64 by default. RV32 has shorter addresses and a few aliases of its own.
     #[must_use]
     pub const fn xlen(self, xlen: Xlen) -> Self {
         Self { xlen, ..self }
@@ -52,17 +52,17 @@ const FIRST_ATOMIC: u8 = LrW as u8;
 const LAST_ATOMIC: u8 = AmomaxuD as u8;
 
 impl Text {
-    /// One operand, by its letter:
+    /// Writes one operand, given by its letter:
     ///
     /// * `d`, `s`, `t`: integer register in rd, rs1, rs2
     /// * `D`, `S`, `T`, `R`: floating-point register in rd, rs1, rs2, rs3
-    /// * `j`: immediate; `x`: immediate in hexadecimal; `u`: upper immediate; `p`: where it goes
+    /// * `j`: immediate; `x`: immediate in hexadecimal; `u`: upper immediate; `p`: target
     /// * `c`: CSR; `z`: immediate in rs1
     /// * `m`: rounding mode with its comma, nothing if dynamic
-    /// * `e`: the same where results are always exact, nothing if 0, which assemblers write there
+    /// * `e`: the same for operations that are always exact, nothing if 0, which assemblers emit
     /// * `P`, `Q`: predecessor and successor of a fence
     ///
-    /// Anything else is itself.
+    /// Any other character is written as it is.
     fn operand(&self, f: &mut fmt::Formatter<'_>, operand: char) -> fmt::Result {
         let Instruction { rd, rs1, rs2, rs3, mode, imm, .. } = self.instruction;
         let integer = |register| INTEGER[usize::from(register & 31)];
@@ -99,7 +99,7 @@ impl Text {
         }
     }
 
-    /// The operands of the operation without an alias.
+    /// Returns the operands of the operation without an alias.
     fn operands(&self) -> &'static str {
         match self.instruction.op {
             Illegal | FenceI | Ecall | Ebreak | Sret | Mret | Wfi => "",
@@ -140,13 +140,13 @@ impl Text {
         }
     }
 
-    /// The alias and its operands, if there is one.
+    /// Returns the alias and its operands, if there is one.
     fn alias(&self) -> Option<(&'static str, &'static str)> {
         let Instruction { op, len, rd, rs1, rs2, mode, imm, .. } = self.instruction;
         Some(match op {
             Addi if (rd, rs1, imm) == (0, 0, 0) => ("nop", ""),
             Addi if rs1 == 0 => ("li", "d,j"),
-            // C.ADDI of 0 is a HINT and no copy; C.MV is a copy and an ADD.
+            // C.ADDI of 0 is a HINT, not a copy. C.MV is a copy, but an ADD.
             Addi if imm == 0 && len == 4 => ("mv", "d,s"),
             Add if rs1 == 0 && rd != 0 && len == 2 => ("mv", "d,t"),
             Addiw if imm == 0 => ("sext.w", "d,s"),
@@ -193,7 +193,7 @@ impl Text {
         let Instruction { op, rd, rs1, imm, .. } = self.instruction;
         let rv32 = self.xlen == Xlen::Rv32;
         Some(match (op, imm) {
-            // What assemblers write for an instruction that is never legal: a counter that cannot be written is.
+            // Assemblers write an instruction that is never legal as a write of a read-only counter.
             (Csrrw, 0xc00) if (rd, rs1) == (0, 0) => ("unimp", ""),
             (Csrrs, 1) if rs1 == 0 => ("frflags", "d"),
             (Csrrs, 2) if rs1 == 0 => ("frrm", "d"),
@@ -224,7 +224,7 @@ impl Text {
     }
 }
 
-/// What a fence orders: device input, device output, memory reads, memory writes.
+/// Writes what a fence orders: device input, device output, memory reads, memory writes.
 fn fence_set(f: &mut fmt::Formatter<'_>, set: u8) -> fmt::Result {
     if set == 0 {
         return f.write_str("unknown");

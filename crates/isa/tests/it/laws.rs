@@ -1,11 +1,11 @@
-//! What holds for all words.
+//! Laws that hold for all words.
 
 use tracewright_core::Class;
 use tracewright_isa::a64;
 use tracewright_testkit::Rng;
 
-/// What `may_end_block` rules out never ends a block: all upper halves with some lower ones, then at random. (That it
-/// rules out no row of the table is proved beside the table.)
+/// A word for which `may_end_block` is false never ends a block: all upper halves with some lower ones, then random
+/// words. (A test beside the table proves that it is true for all rows.)
 #[test]
 fn may_end_block_misses_nothing() {
     let check =

@@ -1,4 +1,4 @@
-//! Instructions by hand, one line each: where, the encoding, what it reads as, what it does.
+//! Instructions by hand, one line each: address, encoding, text and meaning.
 
 use tracewright_core::Flow::{self, Direct, Indirect, Isb, Next, TransactionStart, Wait};
 use tracewright_core::Isa::{self, A32, A64, T32};
@@ -6,7 +6,7 @@ use tracewright_core::Role::{self, Call, ExceptionReturn, Jump, LoopEnd, Return}
 use tracewright_core::{Class, Isa as Set};
 use tracewright_isa::{Instruction, ItState, decode};
 
-/// What a line says of an instruction: flow, role, whether it is conditional, and where a direct branch goes.
+/// The meaning of an instruction: flow, role, whether it is conditional, and the target of a direct branch.
 type Does = (Flow, Role, bool, Option<(u64, Set)>);
 
 const NEXT: Does = (Next, Jump, false, None);

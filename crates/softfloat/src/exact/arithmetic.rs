@@ -1,7 +1,7 @@
 use super::number::{Number, Value};
 use crate::{Flags, Format, Rounding};
 
-/// `a + b`.
+/// Returns `a + b`.
 #[cold]
 pub fn add(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     match (Value::unpack(format, a), Value::unpack(format, b)) {
@@ -10,13 +10,13 @@ pub fn add(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags
     }
 }
 
-/// `a - b`.
+/// Returns `a - b`.
 #[cold]
 pub fn sub(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     add(format, a, b ^ format.sign_bit(), rounding, flags)
 }
 
-/// `a * b`.
+/// Returns `a * b`.
 #[cold]
 pub fn mul(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     match product(format, a, b) {
@@ -27,7 +27,7 @@ pub fn mul(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags
     }
 }
 
-/// `a * b + c`, rounded once.
+/// Returns `a * b + c`, rounded once.
 #[cold]
 pub fn fma(format: Format, a: u64, b: u64, c: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     match (product(format, a, b), Value::unpack(format, c)) {
@@ -37,7 +37,7 @@ pub fn fma(format: Format, a: u64, b: u64, c: u64, rounding: Rounding, flags: &m
     }
 }
 
-/// `a / b`.
+/// Returns `a / b`.
 #[cold]
 pub fn div(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     let negative = format.is_negative(a ^ b);
@@ -54,7 +54,7 @@ pub fn div(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags
                 format.infinity(negative)
             }
             (false, false) => {
-                // 127 bits by 63 give 64 or 65; the remainder tells whether there are more.
+                // 127 bits divided by 63 give 64 or 65 bits. The remainder says whether there are more.
                 let (x, y) = (x.with_top(126), y.with_top(62));
                 let quotient = x.significand / y.significand;
                 let jam = quotient * y.significand != x.significand;
@@ -66,7 +66,7 @@ pub fn div(format: Format, a: u64, b: u64, rounding: Rounding, flags: &mut Flags
     }
 }
 
-/// The square root.
+/// Returns the square root.
 #[cold]
 pub fn sqrt(format: Format, a: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     match Value::unpack(format, a) {
@@ -77,7 +77,7 @@ pub fn sqrt(format: Format, a: u64, rounding: Rounding, flags: &mut Flags) -> u6
             invalid(format, flags)
         }
         Value::Finite(x) => {
-            // An even exponent can be halved; 126 or 127 bits have a root of 63 or 64.
+            // An even exponent can be halved. 126 or 127 bits have a root of 63 or 64.
             let top = if (x.with_top(126).exponent) % 2 == 0 { 126 } else { 125 };
             let x = x.with_top(top);
             let root = x.significand.isqrt();
@@ -88,7 +88,7 @@ pub fn sqrt(format: Format, a: u64, rounding: Rounding, flags: &mut Flags) -> u6
     }
 }
 
-/// The exact product. None if it is infinity times zero.
+/// Returns the exact product, or `None` for infinity times zero.
 fn product(format: Format, a: u64, b: u64) -> Option<Value> {
     let negative = format.is_negative(a ^ b);
     match (Value::unpack(format, a), Value::unpack(format, b)) {
@@ -101,7 +101,7 @@ fn product(format: Format, a: u64, b: u64) -> Option<Value> {
     }
 }
 
-/// The rounded sum of what is no NaN.
+/// Returns the rounded sum of two values that are not NaNs.
 fn sum(format: Format, x: Value, y: Value, rounding: Rounding, flags: &mut Flags) -> u64 {
     match (x, y) {
         (Value::Infinity { negative: x }, Value::Infinity { negative: y }) if x != y => {
@@ -113,7 +113,7 @@ fn sum(format: Format, x: Value, y: Value, rounding: Rounding, flags: &mut Flags
     }
 }
 
-/// The result of an operation on NaNs, at least one among `operands`.
+/// Returns the result of an operation with at least one NaN among `operands`.
 fn nan(format: Format, operands: &[u64], flags: &mut Flags) -> u64 {
     if operands.iter().any(|&bits| format.is_signalling(bits)) {
         flags.raise(Flags::NV);

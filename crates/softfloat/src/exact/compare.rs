@@ -2,40 +2,40 @@ use core::cmp::Ordering;
 
 use crate::{Flags, Format};
 
-/// `a == b`; only signalling NaNs are invalid.
+/// Returns `a == b`. Only signalling NaNs are invalid.
 #[cold]
 pub fn eq(format: Format, a: u64, b: u64, flags: &mut Flags) -> bool {
     invalid_if(format.is_signalling(a) || format.is_signalling(b), flags);
     compare(format, a, b) == Some(Ordering::Equal)
 }
 
-/// `a < b`; any NaN is invalid.
+/// Returns `a < b`. Any NaN is invalid.
 #[cold]
 pub fn lt(format: Format, a: u64, b: u64, flags: &mut Flags) -> bool {
     invalid_if(format.is_nan(a) || format.is_nan(b), flags);
     compare(format, a, b) == Some(Ordering::Less)
 }
 
-/// `a <= b`; any NaN is invalid.
+/// Returns `a <= b`. Any NaN is invalid.
 #[cold]
 pub fn le(format: Format, a: u64, b: u64, flags: &mut Flags) -> bool {
     invalid_if(format.is_nan(a) || format.is_nan(b), flags);
     matches!(compare(format, a, b), Some(Ordering::Less | Ordering::Equal))
 }
 
-/// The smaller number, -0 below +0; the other one if one is a NaN.
+/// Returns the smaller number, with -0 below +0. If one operand is a NaN, returns the other.
 #[cold]
 pub fn min(format: Format, a: u64, b: u64, flags: &mut Flags) -> u64 {
     choose(format, a, b, Ordering::Less, flags)
 }
 
-/// The larger number, -0 below +0; the other one if one is a NaN.
+/// Returns the larger number, with -0 below +0. If one operand is a NaN, returns the other.
 #[cold]
 pub fn max(format: Format, a: u64, b: u64, flags: &mut Flags) -> u64 {
     choose(format, a, b, Ordering::Greater, flags)
 }
 
-/// The mask of FCLASS: one bit of ten, by sign and kind.
+/// Returns the mask of FCLASS: one bit of ten, by sign and kind.
 pub fn classify(format: Format, a: u64) -> u32 {
     let negative = format.is_negative(a);
     let magnitude = a & !format.sign_bit();
@@ -64,7 +64,7 @@ fn choose(format: Format, a: u64, b: u64, wanted: Ordering, flags: &mut Flags) -
     }
 }
 
-/// None if either is a NaN. Both zeros are equal.
+/// Compares two numbers, with both zeros equal. Returns `None` if either is a NaN.
 fn compare(format: Format, a: u64, b: u64) -> Option<Ordering> {
     if format.is_nan(a) || format.is_nan(b) {
         return None;
@@ -75,7 +75,7 @@ fn compare(format: Format, a: u64, b: u64) -> Option<Ordering> {
     Some(order(format, a).cmp(&order(format, b)))
 }
 
-/// A key in the order of numbers, -0 below +0: formats are made such that magnitudes are in the order of their bits.
+/// Returns a key in the order of numbers, with -0 below +0. The formats order magnitudes by their bits.
 fn order(format: Format, bits: u64) -> i64 {
     let magnitude = (bits & !format.sign_bit()) as i64;
     if format.is_negative(bits) { !magnitude } else { magnitude }

@@ -3,8 +3,8 @@ use core::ops::RangeInclusive;
 use super::number::{Number, Value};
 use crate::{Flags, Format, Rounding};
 
-/// The nearest integer by the rounding mode. What is not in `range`, which must not exceed 64 bits, becomes its
-/// nearest end; a NaN becomes the upper end.
+/// Returns the integer nearest to `a` in the rounding mode. A number outside of `range`, which must not exceed 64
+/// bits, becomes the nearest limit. A NaN becomes the upper limit.
 #[cold]
 pub fn to_integer(
     format: Format,
@@ -31,14 +31,14 @@ pub fn to_integer(
     integer.clamp(min, max)
 }
 
-/// The nearest number to an integer of at most 64 bits and a sign.
+/// Returns the number nearest to an integer of at most 64 bits and a sign.
 #[cold]
 pub fn from_integer(format: Format, integer: i128, rounding: Rounding, flags: &mut Flags) -> u64 {
     Number { negative: integer < 0, exponent: 0, significand: integer.unsigned_abs() }
         .round(format, rounding, flags)
 }
 
-/// The nearest number of another format.
+/// Returns the nearest number of another format.
 #[cold]
 pub fn to_format(from: Format, to: Format, a: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     match Value::unpack(from, a) {

@@ -1,7 +1,6 @@
-//! The operations in integers, by the book: take the bits apart, work out the result exactly or with enough bits,
-//! round once.
+//! Operations in integers: unpack the bits, compute the result exactly or with enough bits, round once.
 //!
-//! This is what the fast path is tested against, and what it leaves the rare cases to.
+//! The fast path is tested against this module, and leaves rare cases to it.
 
 mod arithmetic;
 mod compare;

@@ -2,35 +2,34 @@ use crate::{Flags, Format, Rounding};
 
 /// A finite number with more precision and range than any format: `significand` times two to the power of `exponent`.
 ///
-/// The last bit can stand for everything beyond it ("jammed"): it is then 1 if anything is not zero there. Rounding
-/// needs to know no more, as long as there are two bits or more between it and the last bit of the result. Jammed
-/// numbers have at least 63 bits.
+/// The last bit may be "jammed": it is then 1 if any bit beyond it is not zero. That is enough to round correctly if
+/// at least two bits lie between it and the last bit of the result. Jammed numbers have at least 63 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// The sign; zero has one too.
+    /// Sign, also of zero.
     pub negative: bool,
-    /// The weight of the last bit.
+    /// Weight of the last bit.
     pub exponent: i32,
-    /// The bits.
+    /// Bits of the number.
     pub significand: u128,
 }
 
-/// What bits stand for.
+/// The value of some bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// Either kind of NaN.
+    /// A NaN of either kind.
     Nan,
     /// Infinity.
     Infinity {
-        /// The sign.
+        /// Sign.
         negative: bool,
     },
-    /// All else, zeros too.
+    /// A finite number, zeros included.
     Finite(Number),
 }
 
 impl Value {
-    /// Takes bits apart.
+    /// Unpacks `bits`.
     pub fn unpack(format: Format, bits: u64) -> Self {
         let negative = format.is_negative(bits);
         let fraction = bits & format.fraction_mask();
@@ -38,7 +37,7 @@ impl Value {
         if field == format.exponent_mask() {
             return if fraction == 0 { Self::Infinity { negative } } else { Self::Nan };
         }
-        // Subnormal numbers have the exponent of the smallest normal ones, but no leading 1.
+        // Subnormal numbers have the exponent of the smallest normal number, but no leading 1.
         let leading = if field == 0 { 0 } else { 1 << format.fraction_bits };
         let exponent = field.max(1) as i32 - format.bias() - format.fraction_bits as i32;
         Self::Finite(Number { negative, exponent, significand: (leading | fraction).into() })
@@ -46,20 +45,20 @@ impl Value {
 }
 
 impl Number {
-    /// Whether this is a zero.
+    /// Returns whether this is zero.
     pub fn is_zero(self) -> bool {
         self.significand == 0
     }
 
-    /// The same number with the first 1 of its significand at bit `top`, if that moves it to the left.
+    /// Shifts the significand left until its first 1 is at bit `top`. Leaves it if it is there or beyond.
     ///
-    /// Must not be zero.
+    /// The number must not be zero.
     pub fn with_top(self, top: u32) -> Self {
         let shift = top - self.significand.ilog2();
         Self { exponent: self.exponent - shift as i32, significand: self.significand << shift, ..self }
     }
 
-    /// The product, exact; both significands must have at most 64 bits.
+    /// Returns the exact product. Both significands must have at most 64 bits.
     pub fn product(self, other: Self) -> Self {
         Self {
             negative: self.negative != other.negative,
@@ -68,8 +67,10 @@ impl Number {
         }
     }
 
-    /// The sum; `rounding` tells the sign of a zero. Jammed where a summand is too small to matter otherwise: then at
-    /// most one leading bit cancels, so at least 126 bits are left.
+    /// Returns the sum. `rounding` selects the sign of a zero.
+    ///
+    /// The sum is jammed if one summand is much smaller. Then at most one leading bit cancels, so at least 126 bits
+    /// are left.
     pub fn sum(self, other: Self, rounding: Rounding) -> Self {
         let cancelled = rounding == Rounding::Down;
         let same_sign = self.negative == other.negative;
@@ -80,7 +81,7 @@ impl Number {
             }
             return sum;
         }
-        // One bit is left for the carry.
+        // Leaves one bit for the carry.
         let (x, y) = (self.with_top(126), other.with_top(126));
         let x_is_larger = (x.exponent, x.significand) >= (y.exponent, y.significand);
         let (large, small) = if x_is_larger { (x, y) } else { (y, x) };
@@ -93,13 +94,13 @@ impl Number {
         Self { negative, significand, ..large }
     }
 
-    /// The magnitude in units of two to the power of `unit`, rounded, and whether that changed it. The caller sees to
-    /// it that the result fits.
+    /// Returns the magnitude in units of two to the power of `unit`, rounded, and whether it is inexact. The result
+    /// must fit.
     pub fn in_units(self, unit: i32, rounding: Rounding) -> (u128, bool) {
         if unit <= self.exponent {
             return (self.significand << (self.exponent - unit), false);
         }
-        // What is far beyond the unit is all the same.
+        // Beyond some distance from the unit, all numbers round alike.
         let shift = unit.abs_diff(self.exponent);
         let significand = shift_right_jam(self.significand, shift.saturating_sub(120));
         let shift = shift.min(120);
@@ -116,7 +117,7 @@ impl Number {
         (kept + u128::from(up), rest != 0)
     }
 
-    /// The nearest number of a format, by the rounding mode.
+    /// Returns the nearest number of `format` in the rounding mode.
     pub fn round(self, format: Format, rounding: Rounding, flags: &mut Flags) -> u64 {
         if self.is_zero() {
             return format.zero(self.negative);
@@ -140,8 +141,8 @@ impl Number {
         format.sign(self.negative) | bits
     }
 
-    /// Whether a number below the smallest normal one stays below when it is rounded as if there were no limit to
-    /// exponents.
+    /// Returns whether a number below the smallest normal number stays below it if rounded with an unlimited
+    /// exponent.
     fn is_tiny(self, magnitude: i32, format: Format, rounding: Rounding) -> bool {
         let fraction_bits = format.fraction_bits;
         let (significand, _) = self.in_units(magnitude - fraction_bits as i32, rounding);
@@ -162,7 +163,7 @@ impl Number {
     }
 }
 
-/// Shifts right; if anything that is not zero falls off the end, the last bit becomes 1.
+/// Shifts right. If a bit that is not zero is shifted out, the last bit becomes 1.
 fn shift_right_jam(value: u128, shift: u32) -> u128 {
     let kept = value.checked_shr(shift).unwrap_or(0);
     let lost = kept.checked_shl(shift).unwrap_or(0) != value;

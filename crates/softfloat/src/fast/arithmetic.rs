@@ -5,7 +5,7 @@ use crate::{Flags, Rounding, exact};
 pub fn add<H: Host>(a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     let (x, y) = (H::of(a), H::of(b));
     let sum = x + y;
-    // Small sums are exact. Near the upper end `sum_error` could overflow.
+    // Sums near the lower end are exact. Near the upper end, `sum_error` could overflow.
     if is_host_mode(rounding) && H::FORMAT.exponent(sum.bits()) < H::FORMAT.exponent_mask() - 1 {
         if !flags.contains(Flags::NX) {
             inexact_if(sum_error(x, y, sum) != H::ZERO, flags);
@@ -30,8 +30,8 @@ pub fn mul<H: Host>(a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u6
                 return product;
             }
             if let (Some((ea, ma)), Some((eb, mb))) = (normal::<H>(a), normal::<H>(b)) {
-                // The product of the significands is longer than the format by its fraction bits, or by one more,
-                // which the exponent then tells. It has as many zeros at its end as both have together.
+                // The product of the significands is longer than the format by its fraction bits, or by one more, as
+                // the exponent shows. It has as many trailing zeros as both factors have together.
                 let longer = H::FORMAT.exponent(product) + H::FORMAT.bias() as u64 - ea - eb;
                 let dropped = u64::from(H::FORMAT.fraction_bits) + longer;
                 let zeros = ma.trailing_zeros() + mb.trailing_zeros();
@@ -55,8 +55,8 @@ pub fn div<H: Host>(a: u64, b: u64, rounding: Rounding, flags: &mut Flags) -> u6
                 return quotient;
             }
             if let (Some((ea, ma)), Some((eb, mb))) = (normal::<H>(a), normal::<H>(b)) {
-                // Exact if the quotient times the divisor gives the dividend back. They differ by less than a
-                // divisor, so the low 64 bits tell.
+                // The division is exact if the quotient times the divisor is the dividend. They differ by less than a
+                // divisor, so the low 64 bits decide.
                 let (eq, mq) = fields::<H>(quotient);
                 let shift = u64::from(H::FORMAT.fraction_bits) + H::FORMAT.bias() as u64 + ea - eb - eq;
                 inexact_if(mq.wrapping_mul(mb) != ma << shift, flags);
@@ -74,14 +74,14 @@ pub fn sqrt<H: Host>(a: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     if is_host_mode(rounding)
         && let Some(root) = H::of(a).root().map(H::bits)
     {
-        // Roots are never near the ends of the range; what is here left out is zero, infinite or a NaN.
+        // Roots are never near the ends of the range. The operands excluded here are zero, infinite or NaN.
         if is_safe::<H>(root) {
             if flags.contains(Flags::NX) {
                 return root;
             }
             if let Some((ea, ma)) = normal::<H>(a) {
-                // Exact if its square gives the number back. They differ by less than twice the root, so the low 64
-                // bits tell.
+                // The root is exact if its square is the operand. They differ by less than twice the root, so the low
+                // 64 bits decide.
                 let (er, mr) = fields::<H>(root);
                 let shift = u64::from(H::FORMAT.fraction_bits) + H::FORMAT.bias() as u64 + ea - 2 * er;
                 inexact_if(mr.wrapping_mul(mr) != ma << shift, flags);
@@ -94,7 +94,7 @@ pub fn sqrt<H: Host>(a: u64, rounding: Rounding, flags: &mut Flags) -> u64 {
     exact::sqrt(H::FORMAT, a, rounding, flags)
 }
 
-/// [`normal`] for what is known to be.
+/// Returns the fields as [`normal`] does, for a number known to be normal.
 #[inline]
 fn fields<H: Host>(bits: u64) -> (u64, u64) {
     let leading = 1 << H::FORMAT.fraction_bits;

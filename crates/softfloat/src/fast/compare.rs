@@ -27,7 +27,7 @@ pub fn le<H: Host>(a: u64, b: u64, flags: &mut Flags) -> bool {
     }
 }
 
-// Numbers that are equal have the same bits, except zeros.
+// Equal numbers have the same bits, except zeros.
 
 #[inline]
 pub fn min<H: Host>(a: u64, b: u64, flags: &mut Flags) -> u64 {

@@ -22,7 +22,7 @@ to_integer!(to_u32, u32);
 to_integer!(to_i64, i64);
 to_integer!(to_u64, u64);
 
-/// The nearest integer and whether it is another number. None if it is not surely in range.
+/// Returns the nearest integer and whether it is inexact. Returns `None` unless it is certainly in range.
 #[inline]
 fn round_to_i64<H: Host>(a: u64, rounding: Rounding) -> Option<(i64, bool)> {
     if H::FORMAT.exponent(a) >= H::FORMAT.bias() as u64 + 63 {
@@ -34,7 +34,7 @@ fn round_to_i64<H: Host>(a: u64, rounding: Rounding) -> Option<(i64, bool)> {
     if whole == x {
         return Some((toward_zero, false));
     }
-    // What has a fraction is far from the ends of the range, and its fraction is exact.
+    // A number with a fraction is far from the ends of the range, and its fraction is exact.
     let (magnitude, away) = if x < H::ZERO { (whole - x, -1) } else { (x - whole, 1) };
     let is_away = match rounding {
         Rounding::NearestEven => magnitude > H::HALF || magnitude == H::HALF && toward_zero & 1 == 1,
@@ -66,7 +66,7 @@ pub fn from_unsigned<H: Host>(value: u64, rounding: Rounding, flags: &mut Flags)
     exact::from_integer(H::FORMAT, value.into(), rounding, flags)
 }
 
-/// Whether there are more bits from the first to the last 1 than a significand has.
+/// Returns whether the bits from the first to the last 1 are more than a significand has.
 #[inline]
 fn is_too_long<H: Host>(value: u64) -> bool {
     value.leading_zeros() + value.trailing_zeros() < 63 - H::FORMAT.fraction_bits
@@ -76,7 +76,7 @@ fn is_too_long<H: Host>(value: u64) -> bool {
 pub fn widen(a: u32, flags: &mut Flags) -> u64 {
     let x = f32::from_bits(a);
     if x.is_nan() {
-        // No number is rounded here, so any mode will do.
+        // No number is rounded here, so the mode does not matter.
         return exact::to_format(Format::SINGLE, Format::DOUBLE, a.into(), Rounding::NearestEven, flags);
     }
     f64::from(x).to_bits()

@@ -12,8 +12,10 @@ pub fn fma<H: Host>(a: u64, b: u64, c: u64, rounding: Rounding, flags: &mut Flag
     exact::fma(H::FORMAT, a, b, c, rounding, flags)
 }
 
-/// In double precision the product is exact, and only the sum is rounded. Rounding that again to single precision would
-/// be wrong where it lies halfway between two numbers only because of the first rounding, so that one is to odd.
+/// Computes in double precision, where the product is exact and only the sum is rounded.
+///
+/// Rounding the sum again to single precision would go wrong if the first rounding makes a tie. So the first one
+/// rounds to odd.
 #[inline]
 pub fn single(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     let [x, y, z] = [a, b, c].map(|bits| f64::from(f32::of(bits)));
@@ -26,11 +28,11 @@ pub fn single(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
         inexact_if(f64::from(result) != sum || error != 0.0, flags);
         return Some(bits);
     }
-    // An exact zero has the right sign already: both formats have the same rule for it.
+    // An exact zero already has the right sign: the rule is the same in both formats.
     (sum == 0.0).then_some(bits)
 }
 
-/// With the host's instruction once NX is set, else in integers, which tell NX as well.
+/// Uses the host's instruction if NX is already set, and integers otherwise, since they also find NX.
 #[inline]
 pub fn double(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     if HAS_FMA && flags.contains(Flags::NX) {
@@ -42,9 +44,9 @@ pub fn double(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     in_integers(a, b, c, flags)
 }
 
-/// Whether `f64::mul_add` is worth asking: it is an instruction, or a call of a library that looks for the
-/// instruction when the program starts. Such a call takes less than half the time of [`in_integers`]. Elsewhere it
-/// may be far slower (but is right).
+/// Whether `f64::mul_add` is fast: it is an instruction, or a library call that selects the instruction when the
+/// program starts. Such a call takes less than half the time of [`in_integers`]. Elsewhere it may be far slower (but
+/// is right).
 const HAS_FMA: bool = cfg!(all(
     feature = "std",
     any(target_feature = "fma", target_arch = "aarch64", all(target_os = "linux", target_env = "gnu"))
@@ -54,12 +56,12 @@ const HAS_FMA: bool = cfg!(all(
 fn host_fma(x: f64, y: f64, z: f64) -> f64 {
     #[cfg(feature = "std")]
     return x.mul_add(y, z);
-    // Never asked for.
+    // Never called.
     #[cfg(not(feature = "std"))]
     return x * y + z;
 }
 
-/// Both summands in units so small that they are exact, or jammed far beyond what matters.
+/// Adds in units that are small enough to be exact. A summand that is much smaller is jammed.
 #[inline]
 fn in_integers(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     let (Some((ea, ma)), Some((eb, mb)), Some((ec, mc))) =
@@ -67,8 +69,8 @@ fn in_integers(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     else {
         return with_zero(a, b, c, flags);
     };
-    // The product has 105 or 106 bits, and is moved to the left as far as it can be with a bit left for the carry.
-    // The other summand has 53 bits, and is to be moved by `shift`, but has no room for more than this.
+    // The product has 105 or 106 bits. It is shifted left as far as possible, with a bit left for the carry. The
+    // other summand has 53 bits and is shifted by `shift`, which may be at most this.
     const PRODUCT_SHIFT: u32 = 21;
     const ROOM: i64 = 74;
     let product = (u128::from(ma) * u128::from(mb)) << PRODUCT_SHIFT;
@@ -95,7 +97,7 @@ fn in_integers(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     if sum == 0 {
         return Some(0);
     }
-    // The first 64 bits; the last of them tells whether there are more.
+    // Keeps the first 64 bits. The last of them says whether there are more.
     let zeros = sum.leading_zeros();
     let sum = sum << zeros;
     let first = (sum >> 64) as u64 | u64::from(sum as u64 != 0);
@@ -110,7 +112,7 @@ fn in_integers(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     Some((sign << 63) + ((field as u64 - 1) << 52) + kept + u64::from(up))
 }
 
-/// If a factor or the summand is zero, nothing is fused: there is only a sum, or only a product.
+/// Computes the result if a factor or the summand is zero, so that there is only a sum or only a product.
 fn with_zero(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     let (x, y, z) = (f64::of(a), f64::of(b), f64::of(c));
     if x == 0.0 || y == 0.0 {
@@ -120,7 +122,7 @@ fn with_zero(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64> {
     (z == 0.0).then(|| mul::<f64>(a, b, Rounding::NearestEven, flags))
 }
 
-/// Shifts right by at least one; if anything that is not zero falls off the end, the last bit becomes 1.
+/// Shifts right by at least one. If a bit that is not zero is shifted out, the last bit becomes 1.
 #[inline]
 fn jam(value: u128, shift: i64) -> u128 {
     if shift > 127 {
@@ -130,15 +132,15 @@ fn jam(value: u128, shift: i64) -> u128 {
     kept | u128::from(kept << shift != value)
 }
 
-/// The exact sum of both rounded to odd, where `sum` is that rounded to nearest: of the two numbers around it the one
-/// whose last bit is 1.
+/// Returns the exact sum rounded to odd, given the rounded `sum` and its error. Of the two numbers around the exact
+/// sum, the result is the one whose last bit is 1.
 #[inline]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
     if error == 0.0 || bits & 1 == 1 {
         return sum;
     }
-    // Away from zero if what is missing has the same sign.
+    // Away from zero if the error has the sign of the sum.
     let away = (error > 0.0) == (sum > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }

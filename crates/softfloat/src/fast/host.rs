@@ -6,26 +6,26 @@ use crate::{Flags, Format, Rounding};
 pub trait Host:
     Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// How it is stored.
+    /// Format of the type.
     const FORMAT: Format;
     /// 0.
     const ZERO: Self;
     /// 1/2.
     const HALF: Self;
 
-    /// The number with these bits.
+    /// Creates a number from its bits.
     fn of(bits: u64) -> Self;
-    /// Its bits.
+    /// Returns the bits.
     fn bits(self) -> u64;
-    /// The square root, if the host has an instruction for it.
+    /// Returns the square root, if the host has an instruction for it.
     fn root(self) -> Option<Self>;
-    /// Towards zero, which must be in range.
+    /// Rounds towards zero. The result must be in range.
     fn truncate(self) -> i64;
-    /// To nearest even.
+    /// Converts an integer, rounding to nearest even.
     fn from_i64(value: i64) -> Self;
-    /// To nearest even.
+    /// Converts an integer, rounding to nearest even.
     fn from_u64(value: u64) -> Self;
-    /// `a * b + c` to nearest even, if all goes well.
+    /// Returns `a * b + c`, rounded to nearest even, or `None` if the fast path does not apply.
     fn fma(a: u64, b: u64, c: u64, flags: &mut Flags) -> Option<u64>;
 }
 
@@ -86,21 +86,22 @@ pub fn inexact_if(inexact: bool, flags: &mut Flags) {
     flags.raise(Flags(u8::from(inexact) * Flags::NX.0));
 }
 
-/// Whether this is the mode the host rounds in.
+/// Returns whether the host rounds in this mode.
 #[inline]
 pub fn is_host_mode(rounding: Rounding) -> bool {
     rounding == Rounding::NearestEven
 }
 
-/// Whether a result, rounded to nearest, can have raised NX at most: it is normal, and larger than the smallest
-/// normal number, which may have been rounded up to.
+/// Returns whether a result, rounded to nearest, raised no other flag than NX. It must be normal and larger than the
+/// smallest normal number, to which a tiny result may have been rounded up.
 #[inline]
 pub fn is_safe<H: Host>(bits: u64) -> bool {
     let field = H::FORMAT.exponent(bits);
     field.wrapping_sub(2) < H::FORMAT.exponent_mask() - 2
 }
 
-/// The exponent field and the significand, with its leading 1, of a normal number. None for all else.
+/// Returns the exponent field and the significand, with its leading 1, of a normal number, and `None` for other
+/// values.
 #[inline]
 pub fn normal<H: Host>(bits: u64) -> Option<(u64, u64)> {
     let field = H::FORMAT.exponent(bits);
@@ -109,7 +110,8 @@ pub fn normal<H: Host>(bits: u64) -> Option<(u64, u64)> {
         .then_some((field, bits & H::FORMAT.fraction_mask() | leading))
 }
 
-/// What is lost in `sum`, the rounded sum of `x` and `y` (Knuth's TwoSum). It is exact unless something overflows.
+/// Returns the error of `sum`, the rounded sum of `x` and `y` (Knuth's TwoSum). The error is exact unless something
+/// overflows.
 #[inline]
 pub fn sum_error<H: Host>(x: H, y: H, sum: H) -> H {
     let y_part = sum - x;

@@ -1,9 +1,10 @@
-//! The operations on the host's floating-point unit, where it gives what RISC-V says and the flags are easily told:
-//! results that are finite and not near the ends of the range, mostly when rounding to nearest even, which is how
-//! Rust's `f32` and `f64` round. All else is for [`exact`](crate::exact).
+//! Operations on the host's floating-point unit, where its results are those of RISC-V and the flags are easy to
+//! find.
 //!
-//! The host tells no flags. Of those only NX can be raised by such results, so once it is set there is nothing to
-//! find out.
+//! That holds for finite results that are not near the ends of the range, mostly when rounding to nearest even, as
+//! Rust's `f32` and `f64` do. All other cases are left to [`exact`](crate::exact).
+//!
+//! The host does not report flags. Such results can raise only NX, so once it is set nothing has to be computed.
 
 mod arithmetic;
 mod compare;

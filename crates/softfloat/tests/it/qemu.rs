@@ -1,5 +1,5 @@
-//! QEMU's hart gives what we give. `oracle/hart.c` runs every operation under `qemu-riscv64`; its answers come from
-//! code that nobody here wrote.
+//! Results equal those of QEMU's hart. `oracle/hart.c` runs every operation under `qemu-riscv64`, whose arithmetic is
+//! independent of ours.
 
 use crate::operations;
 
@@ -11,7 +11,7 @@ use operations::{Record, operations};
 use tracewright_softfloat::{Flags, Rounding};
 use tracewright_testkit::{Rng, skip};
 
-/// Each with every operation and mode: 240 cases.
+/// Number of operands. Each runs with every operation and mode: 240 cases.
 const RECORDS: usize = 20_000;
 
 #[test]
@@ -26,7 +26,7 @@ fn qemu_agrees() {
         Command::new("qemu-riscv64").arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut hart) = started else { return skip("qemu_agrees", "no qemu-riscv64") };
 
-    // It answers while it is being asked, so asking is for another thread.
+    // The program answers while it reads, so another thread writes.
     let mut input = hart.stdin.take().unwrap();
     let bytes: Vec<u8> = records.iter().flat_map(to_bytes).collect();
     let asking = std::thread::spawn(move || input.write_all(&bytes));
@@ -57,7 +57,7 @@ fn qemu_agrees() {
     }
     asking.join().unwrap().expect("QEMU reads all");
     assert!(hart.wait().unwrap().success());
-    // Nothing, NX, UF and OF with NX, DZ, NV: operands that miss one prove little.
+    // All of these must occur: none, NX, UF and OF with NX, DZ, NV.
     for flags in [0, 1, 3, 5, 8, 16] {
         assert!(seen[flags] > RECORDS / 10, "{flags:#x} only {} times", seen[flags]);
     }
@@ -74,7 +74,7 @@ fn to_bytes(record: &Record) -> Vec<u8> {
     bytes
 }
 
-/// Compiles the program. `Err` says why it cannot be, unless it is wrong.
+/// Compiles the program. Returns the reason if no compiler can.
 fn build() -> Result<PathBuf, String> {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/hart.c");
     let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hart");

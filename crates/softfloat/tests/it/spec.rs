@@ -1,4 +1,4 @@
-//! What the specification says in words, where IEEE 754 leaves a choice.
+//! Choices that IEEE 754 leaves open, as the RISC-V specification describes them.
 
 use tracewright_softfloat::Rounding::{Down, NearestEven, TowardZero, Up};
 use tracewright_softfloat::{Flags, Rounding, double, single};
@@ -7,7 +7,7 @@ const NAN: u64 = 0x7ff8_0000_0000_0000;
 const SIGNALLING: u64 = 0x7ff0_0000_0000_0001;
 const SMALLEST_NORMAL: u64 = 0x0010_0000_0000_0000;
 
-/// The result of an operation, and the flags it raised.
+/// Returns the result of an operation and the flags it raised.
 fn run<T>(operation: impl Fn(&mut Flags) -> T) -> (T, Flags) {
     let mut flags = Flags::default();
     (operation(&mut flags), flags)
@@ -47,9 +47,9 @@ fn infinity_times_zero_is_invalid_whatever_is_added() {
 fn tininess_is_detected_after_rounding() {
     let (one, half) = (bits(1.0), bits(0.5));
     let nearest = |a, b| run(|f| double::mul(a, b, NearestEven, f));
-    // (1 + x) (1 - x): less than one unit of any format below, so it is the smallest normal number after all.
+    // (1 + x) (1 - x) is less than one unit of any format below, so it rounds to the smallest normal number.
     assert_eq!(nearest(SMALLEST_NORMAL + 1, one - 2), (SMALLEST_NORMAL, Flags::NX));
-    // Gives the same, but could be told apart if exponents went on.
+    // The result is the same, but with unlimited exponents it would be smaller.
     assert_eq!(nearest(SMALLEST_NORMAL, one - 1), (SMALLEST_NORMAL, Flags(Flags::UF.0 | Flags::NX.0)));
     // Tiny but exact.
     assert_eq!(nearest(SMALLEST_NORMAL, half), (SMALLEST_NORMAL / 2, Flags(0)));

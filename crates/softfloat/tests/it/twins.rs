@@ -1,4 +1,4 @@
-//! The host's floating-point unit gives what integers give: bits and flags.
+//! The fast path gives the same bits and flags as integers.
 
 use crate::operations;
 
@@ -6,7 +6,7 @@ use operations::{Record, operations};
 use tracewright_softfloat::{Flags, Rounding};
 use tracewright_testkit::Rng;
 
-/// Each with every operation and mode: 240 cases.
+/// Number of operands. Each runs with every operation and mode: 240 cases.
 const RECORDS: usize = 40_000;
 
 #[test]
@@ -16,7 +16,7 @@ fn fast_is_exact() {
     for _ in 0..RECORDS {
         let record = Record::random(&mut rng);
         for rounding in Rounding::ALL {
-            // Flags that were raised before must stay, and may make a short cut.
+            // Flags that were raised before must stay, and may enable a short cut.
             let before = Flags(*rng.pick(&[0, 0, 1, 1, 30, 31]));
             for operation in &operations {
                 let (mut fast, mut exact) = (before, before);

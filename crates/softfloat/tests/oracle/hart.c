@@ -1,5 +1,5 @@
-// Every operation of the F and D extensions in every rounding mode, on a real hart or what passes for one. Reads
-// records of operands, writes the result and the flags of each operation. No library: it starts at _start and knows
+// Runs every operation of the F and D extensions in every rounding mode, on a hart or an emulator. Reads records of
+// operands, and writes the result and the flags of each operation. It uses no library: it starts at _start, and has
 // three system calls.
 
 typedef unsigned long u64;
@@ -29,7 +29,7 @@ static void leave(long status) {
     __builtin_unreachable();
 }
 
-// Whole records only. 0 at the end of input.
+// Reads whole records only. Returns 0 at the end of input.
 static int get(char *at, u64 size) {
     u64 have = 0;
     while (have < size) {
@@ -54,7 +54,7 @@ static void put(char *at, u64 size) {
 static struct answer answers[1024];
 static struct answer *next;
 
-// One instruction, its operands in ft0 to ft2 (an integer in t0), its result in ft3 or t1.
+// Runs one instruction, with operands in ft0 to ft2 (an integer in t0) and its result in ft3 or t1.
 #define DO(move_a, a, move_b, b, move_c, c, instruction, store, mask)                                            \
     do {                                                                                                               \
         u64 result, flags;                                                                                             \
@@ -79,7 +79,7 @@ static struct answer *next;
 #define LOW 0xffffffffUL
 #define ALL (~0UL)
 
-// The order is that of `operations` in ../qemu.rs.
+// The order is that of `operations` in ../it/operations/mod.rs.
 #define COMMON(RUN, S, TO_F, MASK)                                                                                     \
     RUN("fadd." S " ft3, ft0, ft1", TO_F, MASK);                                                                       \
     RUN("fsub." S " ft3, ft0, ft1", TO_F, MASK);                                                                       \

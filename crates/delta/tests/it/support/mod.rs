@@ -1,22 +1,22 @@
-//! What the tests share: retirement sequences, and the bits of packets by a writer and a reader that know nothing of words.
+//! Shared parts of the tests: retirement sequences, and the bits of packets by a naive writer and reader.
 
 pub mod naive;
 
 use tracewright_delta::{Config, Decoder, Encoder, Format, Item, Kind, Packet, Packing, Read};
 use tracewright_testkit::Rng;
 
-/// How many retire in each cycle, as the slides draw it: `3` retires three, `S` stalls.
+/// Parses how many instructions retire in each cycle, as in the slides: `3` retires three, `S` stalls.
 pub fn sequence(text: &str) -> Vec<u8> {
     text.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect()
 }
 
-/// The cycle of each instruction of such a sequence that begins in cycle `from`.
+/// Returns the cycle of each instruction of a sequence that begins in cycle `from`.
 pub fn cycles(sequence: &[u8], from: u64) -> Vec<u64> {
     let each = sequence.iter().zip(from..);
     each.flat_map(|(&count, cycle)| std::iter::repeat_n(cycle, usize::from(count))).collect()
 }
 
-/// The stream of some instructions, all in one block, up to cycle `end`.
+/// Encodes instructions in one block, up to cycle `end`.
 pub fn encoded(config: Config, cycles: &[u64], end: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(config, Packing::default()).unwrap();
@@ -25,7 +25,7 @@ pub fn encoded(config: Config, cycles: &[u64], end: u64) -> Vec<u8> {
     bytes
 }
 
-/// What a decoder tells of a stream.
+/// Decodes a stream.
 pub fn decoded(bytes: &[u8]) -> Vec<Item> {
     let mut items = Vec::new();
     let mut decoder = Decoder::new();
@@ -34,7 +34,7 @@ pub fn decoded(bytes: &[u8]) -> Vec<Item> {
     items
 }
 
-/// The packets of a stream without damage.
+/// Returns the packets of an undamaged stream.
 pub fn packets(bytes: &[u8]) -> Vec<Packet<'_>> {
     let mut at = 0;
     let mut packets = Vec::new();
@@ -46,13 +46,13 @@ pub fn packets(bytes: &[u8]) -> Vec<Packet<'_>> {
     packets
 }
 
-/// The payloads of groups, and whether the last group of each was cut.
+/// Returns the payloads of groups, and whether the last group of each was cut.
 pub fn payloads(bytes: &[u8]) -> Vec<(Vec<u8>, bool)> {
     let groups = packets(bytes).into_iter().filter(|packet| matches!(packet.kind, Kind::Groups | Kind::Cut));
     groups.map(|packet| (packet.payload.to_vec(), packet.kind == Kind::Cut)).collect()
 }
 
-/// Any configuration that can be.
+/// Returns any valid configuration.
 pub fn any_config(rng: &mut Rng) -> Config {
     let width = 1 + rng.below(8) as u8;
     let mut config = match rng.below(3) {
@@ -72,7 +72,8 @@ pub fn any_config(rng: &mut Rng) -> Config {
     config
 }
 
-/// Cycles of instructions, at most `width` in each, from a random one on: long runs, short ones, stalls of all sizes.
+/// Returns cycles of instructions, at most `width` in each, from a random cycle on: long and short runs, stalls of
+/// all sizes.
 pub fn any_cycles(rng: &mut Rng, width: u8, count: usize) -> Vec<u64> {
     let mut cycle = rng.sized(40);
     let mut cycles = Vec::with_capacity(count + 8);

@@ -1,12 +1,12 @@
-//! Groups from cycles, and bits of groups, by the words of the format: a cycle and a bit at a time.
+//! A naive twin of groups and their bits: a cycle and a bit at a time.
 
 use tracewright_delta::{Code, Config, DCode, Format, Group};
 
-/// The groups of instructions that retired in these cycles, up to `end`, from cycle `begin` on. Each cycle is looked at.
+/// Returns the groups of instructions that retired in these cycles, from cycle `begin` to `end`, cycle by cycle.
 pub fn groups(config: &Config, cycles: &[u64], begin: u64, end: u64) -> Vec<Group> {
     let mut at = begin;
     let mut rest = cycles;
-    // How many retired in each cycle.
+    // Instructions per cycle.
     let mut counts = Vec::new();
     while at < end || !rest.is_empty() {
         let count = rest.iter().take_while(|&&cycle| cycle == at).count();
@@ -52,7 +52,7 @@ fn by_run(config: &Config, counts: &[u64]) -> Vec<Group> {
     groups
 }
 
-/// The bits of a group.
+/// Returns the bits of a group.
 pub fn bits(config: &Config, group: &Group) -> String {
     let code = |n: u64| match config.code {
         Code::Gamma => gamma(n),
@@ -91,14 +91,14 @@ pub fn delta(n: u64) -> String {
     gamma(binary.len() as u64) + &binary[1..]
 }
 
-/// Bytes of bits, with zeros at the end.
+/// Returns the bytes of bits, with zeros at the end.
 pub fn bytes(bits: &str) -> Vec<u8> {
     let byte =
         |chunk: &[u8]| chunk.iter().chain(&[b'0'; 8]).take(8).fold(0, |byte, &bit| byte << 1 | (bit - b'0'));
     bits.as_bytes().chunks(8).map(byte).collect()
 }
 
-/// The number in gamma at the front of some bits, a bit at a time.
+/// Reads a number in gamma, a bit at a time.
 pub fn read_gamma(bits: &mut impl Iterator<Item = bool>) -> Option<u64> {
     let mut zeros = 0;
     while !bits.next()? {

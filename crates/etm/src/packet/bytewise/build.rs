@@ -1,4 +1,4 @@
-//! A packet from its fields.
+//! Construction of a packet from its fields.
 
 use super::layout::{address_len, exception_number, has_context, is_of};
 use super::{Field, StreamState, Trace};
@@ -8,7 +8,7 @@ use crate::packet::{
     KeyedResult, Kind, Packet, Q, ReturnAddress, Timestamp, TraceInfo,
 };
 
-/// The finished packet; `None` if its fields contradict each other. Updates the compression registers.
+/// Returns the finished packet, or `None` if its fields contradict each other. Updates the compression registers.
 pub(super) fn packet(s: &StreamState, t: &mut Trace, params: &Params) -> Option<Packet> {
     use Field as F;
     let h = s.header;

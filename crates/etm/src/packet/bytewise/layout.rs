@@ -1,17 +1,17 @@
-//! Which fields make up a packet, and in which order.
+//! Fields of each packet, and their order.
 
 use super::{Field, Mode, StreamState, Trace};
 use crate::Params;
 use crate::packet::{Context, InstructionSet, Kind};
 
-/// What comes after a field.
+/// The layout after a field.
 pub(super) enum Next {
     Field(Field, Mode),
     End,
     Bad(Kind),
 }
 
-/// What follows the current field: the spec's packet layouts as a graph of fields.
+/// Returns what follows the current field: the packet layouts of the specification as a graph of fields.
 pub(super) fn next_field(s: &StreamState, t: &Trace, params: &Params) -> Next {
     use Field as F;
     let value = Mode::Continued(5);
@@ -24,7 +24,7 @@ pub(super) fn next_field(s: &StreamState, t: &Trace, params: &Params) -> Next {
             0x03 | 0x05 => Next::End,
             _ => Next::Bad(Kind::Extension),
         },
-        // Nine more zeros, then 0x80; a wrong byte is seen at once.
+        // Nine more zeros, then 0x80. A wrong byte is detected at once.
         (Kind::Extension, F::Async) => match (s.index, t.get(F::Async)) {
             (1..=9, 0) => Next::Field(F::Async, Mode::Fixed(1)),
             (10, 0x80) => Next::End,
@@ -103,7 +103,7 @@ fn has_third_byte(t: &Trace, params: &Params) -> bool {
     low & 0x80 != 0 || params.is_ete() && matches!(low >> 1 & 0x1f, 0x00 | 0x18)
 }
 
-/// The exception's number, and whether an ETE has a packet of its own for it.
+/// Returns the number of the exception, and whether ETE has a packet of its own for it.
 pub(super) fn exception_number(t: &Trace, params: &Params) -> (u16, bool) {
     let (low, high) = (t.get(Field::ExceptionLow) as u16, t.get(Field::ExceptionHigh) as u16);
     let high = if low & 0x80 != 0 { high & 0x1f } else { 0 };
@@ -121,7 +121,7 @@ pub(super) fn has_context(kind: Kind) -> bool {
     )
 }
 
-/// Payload bytes of an address: 2 stands for one or two.
+/// Returns the number of payload bytes of an address. 2 stands for one or two.
 pub(super) fn address_len(kind: Kind) -> u8 {
     match kind {
         Kind::AddressShortIs0

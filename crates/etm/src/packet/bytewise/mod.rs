@@ -1,13 +1,15 @@
 //! The decoder as a pure function of one byte: D(b, S, T) -> S', T'.
 //!
-//! This is how a hardware decoder reaches a fixed rate: the *stream state* S (which header are we in, how many
-//! payload bytes are left) and the *trace state* T (compression registers, and the fields of the packet under
-//! way) are updated after every byte, whatever the packet boundaries are, so that any number of copies of D can be
-//! chained ([`unrolled`]) to take that many bytes a step. [`Parser`](super::Parser) is the fast way in software; this
-//! is the reference for hardware, and the naive twin the parser is tested against. It shares with the parser the
-//! header map, the atom patterns and the compression registers, not the reading of bytes.
+//! A hardware decoder reaches a fixed rate in this way. The *stream state* S (the current header, and the payload
+//! bytes left) and the *trace state* T (compression registers, and the fields of the current packet) are updated
+//! after every byte, whatever the packet boundaries are. So any number of copies of D can be chained ([`unrolled`])
+//! to process that many bytes per step.
 //!
-//! After bytes that are no packet it searches the next A-Sync, as the parser does by default.
+//! [`Parser`](super::Parser) is faster in software. This module is a reference for hardware, and the naive twin
+//! against which the parser is tested. It shares the header map, the atom patterns and the compression registers with
+//! the parser, but not the reading of bytes.
+//!
+//! After bytes that are not a packet it searches for the next A-Sync, as the parser does by default.
 
 mod build;
 mod layout;
@@ -17,24 +19,24 @@ use self::layout::{Next, is_of, next_field};
 use super::{InstructionSet, Kind, Packet, TraceState, header};
 use crate::Params;
 
-/// S: where in which packet the next byte falls.
+/// S: the position of the next byte in a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamState {
     mode: Mode,
     header: u8,
     kind: Kind,
-    /// The field that the next payload byte belongs to, and the byte's index in it.
+    /// Field of the next payload byte, and the index of the byte in it.
     field: Field,
     index: u8,
-    /// Zero bytes just seen, the header not counted: they may become an A-Sync.
+    /// Number of zero bytes just seen, without the header: they may become an A-Sync.
     zeros: u8,
-    /// Zero bytes just seen, wherever packets begin.
+    /// Number of zero bytes just seen, wherever packets begin.
     run: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Not synchronised: searching an A-Sync.
+    /// Not synchronised: searching for an A-Sync.
     Search,
     /// The next byte is a header.
     Header,
@@ -44,10 +46,10 @@ enum Mode {
     Continued(u8),
 }
 
-/// T: compression registers, and the fields of the packet under way.
+/// T: compression registers, and the fields of the current packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The compression registers.
+    /// Compression registers.
     pub state: TraceState,
     fields: [u64; Field::Result1Key as usize + 1],
 }
@@ -55,7 +57,7 @@ pub struct Trace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     None,
-    /// How many bytes the timestamp or address had.
+    /// Number of bytes of the timestamp or address.
     Length,
     Extension,
     Async,
@@ -107,7 +109,7 @@ impl Trace {
     }
 }
 
-/// D: takes one byte. A packet comes out with its last byte; while searching only the A-Sync that is found.
+/// Processes one byte (D). Returns a packet with its last byte, and during a search only the A-Sync that is found.
 pub fn step(
     byte: u8,
     mut s: StreamState,
@@ -127,7 +129,7 @@ pub fn step(
         Mode::Fixed(_) | Mode::Continued(_) => {
             s.zeros = if byte == 0 { s.zeros + 1 } else { 0 };
             let packet = payload(byte, &mut s, &mut t, params);
-            // Eleven zeros and 0x80 are an A-Sync, also if a packet that was cut short took the first zeros.
+            // Eleven zeros and 0x80 are an A-Sync, even if a truncated packet took the first zeros.
             match packet {
                 Some(Packet::Malformed { kind: Kind::Async }) if byte == 0x80 && run >= 11 => {
                     s.mode = Mode::Header;
@@ -140,7 +142,7 @@ pub fn step(
     (s, t, packet)
 }
 
-/// D applied to `U` bytes in one step: what came out with each of them.
+/// Applies D to `U` bytes in one step. Returns the packet that ended with each of them.
 pub fn unrolled<const U: usize>(
     bytes: [u8; U],
     mut s: StreamState,
@@ -164,7 +166,7 @@ fn search(byte: u8, s: &mut StreamState) -> Option<Packet> {
     None
 }
 
-/// A payload byte: store its bits, see whether its field and its packet end.
+/// Stores the bits of a payload byte, and checks whether its field and its packet end.
 fn payload(byte: u8, s: &mut StreamState, t: &mut Trace, params: &Params) -> Option<Packet> {
     let (mask, shift) = match s.field {
         Field::Address => address_bits(s),
@@ -208,7 +210,7 @@ fn payload(byte: u8, s: &mut StreamState, t: &mut Trace, params: &Params) -> Opt
     advance(s, t, params)
 }
 
-/// Which address bits a byte of an address holds, as (mask, shift).
+/// Returns the address bits of a byte of an address, as (mask, shift).
 fn address_bits(s: &StreamState) -> (u8, u8) {
     let align = if is_of(s.kind, s.header) == InstructionSet::Is0 { 2 } else { 1 };
     let short = matches!(s.mode, Mode::Continued(_));
@@ -220,7 +222,7 @@ fn address_bits(s: &StreamState) -> (u8, u8) {
     }
 }
 
-/// The current field (or the header) has ended: go to the next field, or finish the packet.
+/// Advances to the next field, or finishes the packet.
 fn advance(s: &mut StreamState, t: &mut Trace, params: &Params) -> Option<Packet> {
     match next_field(s, t, params) {
         Next::Field(field, mode) => {
@@ -241,7 +243,7 @@ fn advance(s: &mut StreamState, t: &mut Trace, params: &Params) -> Option<Packet
     }
 }
 
-/// Reports the packet under way as no packet and starts a search, in which its last zeros count.
+/// Reports the current packet as malformed and starts a search, in which its last zeros count.
 fn bad(s: &mut StreamState, kind: Kind) -> Packet {
     s.mode = Mode::Search;
     match s.kind {

@@ -1,4 +1,4 @@
-//! Lines of what input gives what, with data in runs of one source.
+//! Lines of input and expected events, with data in runs of one source.
 
 use tracewright_frames::{Format, Lost, LostReason};
 
@@ -6,7 +6,7 @@ use super::{Event, deframe_whole};
 
 pub const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
 
-/// What a line expects.
+/// The event that a line expects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Out {
     Data(u8, Vec<u8>),
@@ -32,10 +32,10 @@ pub fn check(format: Format, input: &[u8], expected: &[Out]) {
     assert_eq!(out, expected);
 }
 
-/// A frame of 15 data bytes, all even, so that there is nothing special about it but the ID.
+/// Returns a frame of 15 data bytes, all even, so that only the ID is special.
 pub fn frame(id: u8) -> [u8; 16] {
     [id << 1 | 1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 0]
 }
 
-/// What is in [`frame`].
+/// The data in [`frame`].
 pub const DATA: [u8; 14] = [2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28];

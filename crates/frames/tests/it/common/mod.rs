@@ -1,4 +1,4 @@
-//! What the tests share: a record of all that a deframer says, byte by byte, and streams to deframe.
+//! Shared parts of the tests: a record of all events of a deframer, byte by byte, and streams to deframe.
 
 pub mod lines;
 pub mod twin;
@@ -11,7 +11,7 @@ use tracewright_testkit::Rng;
 
 pub const FORMATS: [Format; 3] = [Format::Aligned, Format::Fsync, Format::FsyncHsync];
 
-/// What a deframer says, with data in single bytes: this does not depend on how the input is cut into pieces.
+/// An event of a deframer, with data in single bytes, so that it does not depend on how the input is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Data { id: u8, byte: u8, offset: u64, opencsd_index: u64 },
@@ -26,7 +26,7 @@ pub enum Container {
     Dstream,
 }
 
-/// All that a deframer says, and the padding it dropped.
+/// All events of a deframer, and the padding it dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub events: Vec<Event>,
@@ -60,7 +60,7 @@ impl Sink for Recorder {
     }
 }
 
-/// Deframes input that comes in pieces.
+/// Deframes input in pieces.
 pub fn deframe<'a>(
     format: Format,
     container: Container,
@@ -79,12 +79,12 @@ pub fn deframe<'a>(
     Record { events: recorder.events, padding: deframer.padding() }
 }
 
-/// Deframes input that comes in one piece, without container.
+/// Deframes input in one piece, without container.
 pub fn deframe_whole(format: Format, input: &[u8]) -> Vec<Event> {
     deframe(format, Container::Plain, [input]).events
 }
 
-/// Cuts the input into pieces, from single bytes up.
+/// Splits the input into pieces, from single bytes up.
 pub fn pieces<'a>(rng: &mut Rng, mut input: &'a [u8]) -> Vec<&'a [u8]> {
     let longest = [1, 5, 17, 40, 600][rng.below(5) as usize];
     let mut pieces = Vec::new();
@@ -96,10 +96,10 @@ pub fn pieces<'a>(rng: &mut Rng, mut input: &'a [u8]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// What each source sent, by ID.
+/// The bytes that each source sent, by ID.
 pub type Sources = Vec<Vec<u8>>;
 
-/// The data among events, by source.
+/// Returns the data among events, by source.
 pub fn sources(events: &[Event]) -> Sources {
     let mut sources = vec![Vec::new(); 128];
     for event in events {
@@ -110,7 +110,7 @@ pub fn sources(events: &[Event]) -> Sources {
     sources
 }
 
-/// Random options whose output has this format.
+/// Returns random options whose output has this format.
 pub fn options(rng: &mut Rng, format: Format) -> Options {
     let mut every = |most: u64| NonZero::new(1 + rng.below(most) as u32);
     match format {
@@ -120,7 +120,7 @@ pub fn options(rng: &mut Rng, format: Format) -> Options {
     }
 }
 
-/// A formatted stream of random sources, and what they sent.
+/// Returns a formatted stream of random sources, and what they sent.
 pub fn framed(rng: &mut Rng, options: Options) -> (Vec<u8>, Sources) {
     let mut framer = Framer::new(options);
     let mut stream = Vec::new();

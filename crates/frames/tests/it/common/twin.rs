@@ -1,11 +1,11 @@
-//! A deframer that sees the whole input at once, byte by byte: slow, obvious, and with nothing in common with
-//! the real one.
+//! A deframer that has the whole input at once and reads it byte by byte: slow, obvious, and independent of the real
+//! one.
 
 use tracewright_frames::{Format, Lost, LostReason};
 
 use super::{Container, Event, Record};
 
-/// A byte of the stream: where it is in the file, and in the stream without the container's footers.
+/// A byte of the stream, with its position in the file and in the stream without the container's footers.
 #[derive(Clone, Copy)]
 struct Byte {
     value: u8,
@@ -102,8 +102,8 @@ impl Twin {
         }
     }
 
-    /// The position after the next FSYNC that begins at `from` or later; what lies between `lost_from` and it
-    /// is lost.
+    /// Returns the position after the first FSYNC at or after `from`. What lies between `lost_from` and the FSYNC is
+    /// lost.
     fn find_fsync(&mut self, from: usize, lost_from: u64, reason: LostReason) -> Option<usize> {
         let found = (from..self.stream.len()).find(|&at| self.is(at, &[0xff, 0xff, 0xff, 0x7f]));
         let end = found.map_or(self.end, |at| self.offset(at));

@@ -1,7 +1,7 @@
 //! Arm's machine-readable specification of A profile, as masks and values of every encoding.
 //!
-//! The lists here say what each encoding does; where its bits are comes from Arm. An encoding that is not listed goes
-//! to the next instruction. So this is a second decoder, and on all words both must be the same.
+//! The lists here say what each encoding does. The positions of its bits come from Arm. An encoding that is not
+//! listed goes to the next instruction. This is a second decoder, and both must agree on all words.
 
 use aarchmrs_instructions::{A32, A64, T32};
 use tracewright_core::Flow::{Direct, Indirect, Isb, Next, Wait};
@@ -31,7 +31,7 @@ impl Encoding {
         (word ^ self.value) & self.mask & !self.should_be == 0 && (self.when)(word)
     }
 
-    /// `word` with the bits that should be something as they should be.
+    /// Returns `word` with the "should be" bits corrected.
     fn canonical(&self, word: u32) -> u32 {
         word & !self.should_be | self.value & self.should_be
     }
@@ -105,7 +105,7 @@ fn a64() -> Vec<Encoding> {
     list
 }
 
-/// Bits 15:12, most often the destination, are PC.
+/// Returns whether bits 15:12, most often the destination, are PC.
 fn rd_pc(word: u32) -> bool {
     word >> 12 & 15 == 15
 }
@@ -213,19 +213,19 @@ impl Arm {
         Self { isa, encodings }
     }
 
-    /// The encoding of `word`. Arm gives 16-bit instructions in the lower half.
+    /// Returns the encoding of `word`. Arm gives 16-bit instructions in the lower half.
     fn find(&self, word: u32) -> Option<(&Encoding, u32)> {
         let word = if self.isa == Isa::T32 && word < 0xe800_0000 { word >> 16 } else { word };
         self.encodings
             .iter()
-            // Conditions are not in the masks of A32, and 1111 is none.
+            // The masks of A32 do not include conditions, and 1111 is not a condition.
             .filter(|encoding| self.isa != Isa::A32 || (word >> 28 == 15) == (encoding.mask >> 28 == 15))
             .filter(|encoding| self.isa != Isa::T32 || (word > 0xffff) == (encoding.mask > 0xffff))
             .find(|encoding| encoding.has(word))
             .map(|encoding| (encoding, word))
     }
 
-    /// `word` with the bits that should be something as they should be.
+    /// Returns `word` with the "should be" bits corrected.
     pub fn canonical(&self, word: u32) -> u32 {
         match self.find(word) {
             Some((encoding, short)) if short != word => encoding.canonical(short) << 16,

@@ -1,22 +1,22 @@
-//! The differences that are explained, by the names they have in DIFFERENCES.md.
+//! The explained differences, by their names in DIFFERENCES.md.
 
 use std::collections::BTreeSet;
 
 use tracewright_core::Isa;
 
-/// A kind of words that an oracle and we see differently.
+/// A kind of words about which an oracle and this crate differ.
 struct Rule {
     /// The name in DIFFERENCES.md.
     name: &'static str,
     isa: Isa,
     oracle: &'static str,
-    /// Whether a word is of the kind; the oracle's text for it helps.
+    /// Whether a word, with the oracle's text for it, is of this kind.
     is: fn(u32, &str) -> bool,
 }
 
-/// The oracle's text when it knows no such instruction.
+/// The oracle's text for an unknown instruction.
 pub const UNKNOWN: &str = "unknown";
-/// The oracle's text when it knows no such instruction, but would, and agree, if bits were as they should be.
+/// The oracle's text for an instruction that it would know, and agree about, if bits were as they should be.
 pub const SHOULD_BE: &str = "unknown, bits should be otherwise";
 
 const RULES: &[Rule] = &[
@@ -65,7 +65,7 @@ fn is_loop(word: u32) -> bool {
     word & 0xff80_f001 == 0xf000_c001 && word & 0x0070_0000 <= 0x0040_0000
 }
 
-/// The differences between an oracle and us.
+/// The differences between an oracle and this crate.
 pub struct Log {
     isa: Isa,
     rules: Vec<(&'static Rule, u64)>,
@@ -78,7 +78,7 @@ impl Log {
         Self { isa, rules: rules.map(|rule| (rule, 0)).collect(), unexplained: Vec::new() }
     }
 
-    /// The oracle, whose text for `word` is `text`, and we differ as `what` says.
+    /// Adds a difference: the oracle's text for `word` is `text`, and `what` says how the two differ.
     pub fn add(&mut self, word: u32, text: &str, what: impl FnOnce() -> String) {
         if let Some((_, count)) = self.rules.iter_mut().find(|(rule, _)| (rule.is)(word, text)) {
             *count += 1;
@@ -87,14 +87,18 @@ impl Log {
         }
     }
 
+    /// Checks that all differences are explained.
+    ///
     /// # Panics
-    /// If a difference was not explained.
+    /// If one is not.
     pub fn explained(&self) {
         assert!(self.unexplained.is_empty(), "{}:\n{}", self.isa, self.unexplained.join("\n"));
     }
 
+    /// Checks that all differences are explained, and that all rules are used.
+    ///
     /// # Panics
-    /// If a difference was not explained, or a rule explained none.
+    /// If a difference is not explained, or a rule explained none.
     pub fn complete(&self) {
         self.explained();
         for (rule, count) in &self.rules {

@@ -31,7 +31,7 @@ impl Disassembler {
         Self { capstone: capstone.expect("Capstone knows it"), isa }
     }
 
-    /// The text of all instructions in `bytes`, and what each does.
+    /// Returns the text of all instructions in `bytes`, and what each does.
     fn all(&self, address: u64, bytes: &[u8]) -> Vec<(String, View)> {
         let instructions = self.capstone.disasm_all(bytes, address).expect("Capstone reads any bytes");
         instructions.iter().map(|instruction| self.read(instruction)).collect()
@@ -114,7 +114,7 @@ fn aarch32(name: &str, operands: &str, condition: ArmCC) -> (Flow, Role, bool) {
     (flow, role, conditional || matches!(name, "cbz" | "cbnz"))
 }
 
-/// The last operand.
+/// Returns the last operand.
 fn target(operands: &str) -> u64 {
     let (_, number) = operands.rsplit_once('#').expect("a target");
     match number.strip_prefix("0x") {
@@ -124,13 +124,13 @@ fn target(operands: &str) -> u64 {
     .expect("a number")
 }
 
-/// Far from both ends: wrapping is for the lines by hand.
+/// An address far from both ends. Wrapping is tested by hand-written lines.
 const ADDRESS: u64 = 0x4000_0000;
 
 fn check(isa: Isa, extra: &[ArchExtraMode], words: impl Iterator<Item = u32>) -> Log {
     let disassembler = Disassembler::new(isa, extra);
     let arm = Arm::new(isa);
-    // T32 branches to A32 are from PC aligned to 4, so here it is not.
+    // T32 branches to A32 start from PC aligned to 4, so test with a PC that is not.
     let address = if isa == Isa::T32 { ADDRESS + 2 } else { ADDRESS };
     let mut log = Log::new(isa, "Capstone");
     for word in words {
@@ -140,7 +140,7 @@ fn check(isa: Isa, extra: &[ArchExtraMode], words: impl Iterator<Item = u32>) ->
                 log.add(word, &text, || format!("{theirs:?}, we say {ours:?}"));
             }
         } else if ours.flow != Next {
-            // A word it does not know may be one it knows but for bits that should be otherwise.
+            // Capstone may know the word if bits that should be otherwise are corrected.
             let canonical = disassembler.one(address, arm.canonical(word));
             let agrees = canonical.is_some_and(|(_, theirs)| theirs == ours);
             log.add(word, if agrees { SHOULD_BE } else { UNKNOWN }, || format!("we say {ours:?}"));
@@ -164,8 +164,8 @@ fn t32_is_as_disassembled() {
     check(Isa::T32, &[ArchExtraMode::V8], words::t32(150)).complete();
 }
 
-/// M profile has other instructions that branch: BXNS and BLXNS. (For 32-bit ones Capstone's M profile takes NEON
-/// instructions of A32 for T32's where BL and BLX are.)
+/// M profile has other branches: BXNS and BLXNS. 32-bit instructions are not compared: there, Capstone's M profile
+/// takes NEON instructions of A32 for T32's BL and BLX.
 #[test]
 fn t32_of_m_profile_is_as_disassembled() {
     let extra = [ArchExtraMode::V8, ArchExtraMode::MClass];
@@ -174,7 +174,7 @@ fn t32_of_m_profile_is_as_disassembled() {
     check(Isa::T32, &extra, words::t32(0)).explained();
 }
 
-/// An IT instruction of any kind, and instructions after it: which of them are conditional.
+/// Any IT instruction, and which of the instructions after it are conditional.
 #[test]
 fn it_blocks_are_as_disassembled() {
     // MOV, ADD, NOP, BX LR, BX, BLX, POP, B, LDR, and of 32 bits B, BL, LDR PC, LDM with PC, ADD, ISB, WFI.
@@ -195,7 +195,7 @@ fn it_blocks_are_as_disassembled() {
                 }
             }
             let theirs = disassembler.all(ADDRESS, &code);
-            // Else is not a condition that AL has: Capstone does not know such an IT.
+            // AL has no else: Capstone does not know such an IT.
             if theirs.len() == 7 {
                 let (mut at, mut state) = (0, ItState::default());
                 for (n, (text, theirs)) in theirs.into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The decoder against what we did not write: Arm's machine-readable specification ([`arm`]) and a disassembler made
-//! from LLVM's tables ([`disassembler`]). What differs is in DIFFERENCES.md, and nothing else may.
+//! The decoder against independent oracles: Arm's machine-readable specification ([`arm`]) and a disassembler made
+//! from LLVM's tables ([`disassembler`]). Only the differences in DIFFERENCES.md are allowed.
 
 mod arm;
 mod differences;
@@ -9,14 +9,14 @@ mod words;
 use tracewright_core::{Flow, Isa, Role};
 use tracewright_isa::{Instruction, ItState, decode};
 
-/// What there is to agree about.
+/// The properties that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct View {
     len: u8,
     flow: Flow,
     role: Role,
     conditional: bool,
-    /// Of direct branches, else 0.
+    /// Target of a direct branch, otherwise 0.
     target: u64,
 }
 
@@ -25,7 +25,7 @@ fn view(instruction: Instruction) -> View {
     View { len, flow: class.flow, role: class.role, conditional: class.conditional, target }
 }
 
-/// The bytes of `word`, whose upper half is the first halfword in T32.
+/// Returns the bytes of `word`, whose upper half is the first halfword in T32.
 fn bytes(isa: Isa, word: u32) -> [u8; 4] {
     (if isa == Isa::T32 { word.rotate_left(16) } else { word }).to_le_bytes()
 }

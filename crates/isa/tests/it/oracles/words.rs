@@ -1,15 +1,15 @@
-//! Words to try: everywhere, and most where flow changes.
+//! Words to test: from the whole encoding space, most of them where the flow changes.
 
 use tracewright_testkit::Rng;
 
-/// Random bits, and now and then sparse ones, which meet bits that should be zero.
+/// Returns random bits, sometimes sparse ones to hit bits that should be zero.
 fn random(rng: &mut Rng) -> u32 {
     let word = rng.next_u64() as u32;
     if rng.one_in(4) { word & rng.next_u64() as u32 & rng.next_u64() as u32 } else { word }
 }
 
-/// A64: all words that begin as the system instructions and register branches that matter do, and near misses of them:
-/// beginnings that are wrong in one bit. Then `count` random ones, most of them in the group that has all branches.
+/// Returns A64 words: all that begin like the system instructions and register branches of interest, and near misses,
+/// whose start is wrong in one bit. Then `count` random words, most of them in the group of branches.
 pub fn a64(count: usize) -> impl Iterator<Item = u32> {
     const HALVES: [u32; 13] = [
         0xd500, 0xd503, 0xd523, 0xd61f, 0xd63f, 0xd65f, 0xd69f, 0xd6bf, 0xd6df, 0xd6ff, 0xd71f, 0xd73f,
@@ -29,9 +29,10 @@ pub fn a64(count: usize) -> impl Iterator<Item = u32> {
     }))
 }
 
-/// A32: random ones, half of them with PC where the destination mostly is, many near instructions with a fixed pattern.
+/// Returns random A32 words, half of them with PC in the most common place of the destination, many near instructions
+/// with a fixed pattern.
 pub fn a32(count: usize) -> impl Iterator<Item = u32> {
-    // Values of the bits that are left when those of the mask are random.
+    // Masks of the bits that are random, and the values of the others.
     const NEAR: [(u32, u32); 12] = [
         (0xf000_00ff, 0x012f_ff00), // branch and exchange
         (0xf00f_ffff, 0x0120_0000),
@@ -61,7 +62,7 @@ pub fn a32(count: usize) -> impl Iterator<Item = u32> {
     })
 }
 
-/// T32: all 16-bit instructions, and each first halfword of 32-bit ones with `lows` random second halfwords.
+/// Returns all 16-bit T32 instructions, and each first halfword of 32-bit ones with `lows` random second halfwords.
 pub fn t32(lows: usize) -> impl Iterator<Item = u32> {
     let mut rng = Rng::new(16);
     let wide = (0xe800..=0xffff).flat_map(move |first: u32| {
@@ -71,7 +72,7 @@ pub fn t32(lows: usize) -> impl Iterator<Item = u32> {
     (0..0xe800).map(|first| first << 16).chain(wide)
 }
 
-/// A second halfword. There are few first halfwords around the fixed patterns, so the second must hit them often.
+/// Returns a second halfword. Few first halfwords are near the fixed patterns, so the second must hit them often.
 fn near(first: u32, rng: &mut Rng) -> u32 {
     let low = random(rng) & 0xffff;
     match rng.below(4) {

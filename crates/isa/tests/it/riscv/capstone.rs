@@ -1,6 +1,6 @@
 //! Capstone, a disassembler made from LLVM's tables. It knows neither Zba, Zbb and Zbs nor all aliases, so
-//! instructions are compared without aliases, by their names and the values of their operands; and only those of 32
-//! bits, since objdump has seen all the others.
+//! instructions are compared without aliases, by name and values of operands. Only 32-bit instructions are compared:
+//! objdump covers all others.
 
 use capstone::Capstone;
 use capstone::arch::riscv::{ArchExtraMode, ArchMode};
@@ -10,9 +10,9 @@ use tracewright_isa::riscv::{Xlen, decode};
 use super::differences::{Case, Log};
 use super::words;
 
-/// Name and operands, one blank between them, numbers in decimal: `lw a0 16 sp`.
+/// Returns name and operands with one blank between them and numbers in decimal: `lw a0 16 sp`.
 ///
-/// Aliases that only one side has are the instruction they stand for.
+/// Aliases that only one side has are expanded.
 fn plain(text: &str) -> String {
     let parts: Vec<String> = text
         .split([' ', ',', '(', ')'])
@@ -42,7 +42,7 @@ fn plain(text: &str) -> String {
     format!("{name} {}", operands.join(" ")).trim_end().to_owned()
 }
 
-/// Decimal or hexadecimal, with or without a sign; 64 bits wrap.
+/// Parses a decimal or hexadecimal number, with or without a sign. 64 bits wrap.
 fn number(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let value = match digits.strip_prefix("0x") {
@@ -66,7 +66,7 @@ fn capstone_agrees_on_words() {
                 plain(&format!("{name} {}", found.op_str().unwrap_or_default()))
             });
             let ours = decode(xlen, bits);
-            // Capstone tells how far branches go, which is where they go to from address 0.
+            // Capstone prints the distance of a branch, which is its target from address 0.
             let text = plain(&ours.text(0).to_string());
             log.compare(&Case { xlen, bits, ours: &ours, text: &text, theirs: &theirs });
         }

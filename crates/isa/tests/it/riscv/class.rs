@@ -1,4 +1,4 @@
-//! Flow, E-Trace's types and memory accesses, as the tables of the specifications have them.
+//! Flow, E-Trace types and memory accesses, as in the tables of the specifications.
 
 use tracewright_core::{Class, Flow, Isa, Role};
 use tracewright_isa::riscv::{AccessKind, IType, Instruction, Xlen, decode, sequentially_inferable};
@@ -56,7 +56,7 @@ fn jumps() {
         assert_eq!(found.class(), Class { flow, role, conditional: false }, "{bits:08x}");
         assert_eq!(found.is_uninferable(), flow == Flow::Indirect, "{bits:08x}");
     }
-    // c.jal is RV32's alone.
+    // Only RV32 has c.jal.
     assert_eq!(decode(Xlen::Rv32, 0x2001).itype(true), InferableCall);
 }
 
@@ -72,7 +72,7 @@ fn branches() {
     }
 }
 
-/// ecall, ebreak, wfi, fence.i, sfence.vma, what is illegal.
+/// ecall, ebreak, wfi, fence.i, sfence.vma and an illegal instruction go to the next instruction.
 #[test]
 fn what_goes_on() {
     for bits in [0x73, 0x0010_0073, 0x1050_0073, 0x100f, 0x1200_0073, 0x9002, 0, 0xffff_ffff] {
@@ -92,7 +92,7 @@ fn sequential_jumps() {
     assert_eq!(found(&auipc, &rv64(0x8082)), None);
     assert_eq!(found(&call, &jump), None);
     assert_eq!(found(&lui, &lui), None);
-    // To x0, where nothing stays.
+    // A write to x0 is lost.
     assert_eq!(found(&rv64(0x8000_0037), &rv64(jalr(1, 0, 0))), None);
 }
 
@@ -119,7 +119,7 @@ fn accesses() {
     }
 }
 
-/// What the crate's one entry for all instruction sets says.
+/// The crate's entry point for all instruction sets.
 #[test]
 fn any_instruction_set() {
     let of = |isa, address, bytes: &[u8]| decode_any(isa, address, bytes, &mut ItState::default());

@@ -1,16 +1,16 @@
-//! The differences that are explained, by the names they have in DIFFERENCES.md.
+//! The explained differences, by their names in DIFFERENCES.md.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tracewright_isa::riscv::{Instruction, Op, Xlen};
 
-/// An encoding, what an oracle says and what we say.
+/// An encoding with the oracle's answer and ours.
 pub struct Case<'a> {
     pub xlen: Xlen,
     pub bits: u32,
     pub ours: &'a Instruction,
     pub text: &'a str,
-    /// Empty when the oracle knows no such instruction.
+    /// The oracle's text, empty for an unknown instruction.
     pub theirs: &'a str,
 }
 
@@ -23,12 +23,13 @@ impl Case<'_> {
         self.theirs.is_empty()
     }
 
-    /// What they call it.
+    /// Returns the oracle's name of the instruction.
     fn name(&self) -> &str {
         self.theirs.split(' ').next().unwrap_or_default()
     }
 
-    /// Names of a CSR, when that is all that differs: ours, theirs. A CSR without a name has its number in decimal.
+    /// Returns our name and the oracle's name of a CSR, if nothing else differs. A CSR without a name has its number
+    /// in decimal.
     fn csrs(&self) -> Option<(&str, &str)> {
         let csr = matches!(self.ours.op as u8, FIRST_CSR..=LAST_CSR);
         let mut differ =
@@ -39,7 +40,7 @@ impl Case<'_> {
         })
     }
 
-    /// They shift a register of RV32, or choose a bit of it, and the number has six bits.
+    /// Returns whether the oracle has a six-bit shift amount or bit number in RV32.
     fn shifts_too_far(&self) -> bool {
         let bit_5 = if self.ours.len == 2 { 12 } else { 25 };
         let shifts = ["slli", "srli", "srai", "rori", "bseti", "bclri", "binvi", "bexti"];
@@ -50,7 +51,7 @@ impl Case<'_> {
     }
 }
 
-/// Name in DIFFERENCES.md, oracles, and which cases it is about.
+/// A name in DIFFERENCES.md, its oracles, and a test for the cases it is about.
 type Rule = (&'static str, &'static [&'static str], fn(&Case<'_>) -> bool);
 
 const RULES: &[Rule] = &[
@@ -73,14 +74,14 @@ const RULES: &[Rule] = &[
         case.illegal() && ["uret", "hret", "sfence.vm"].contains(&case.name())
     }),
     ("DRET", &["objdump, 32 bits"], |case| case.illegal() && case.theirs == "dret"),
-    ("CSRs that are newer", &["Capstone"], |case| {
+    ("Newer CSRs", &["Capstone"], |case| {
         case.csrs().is_some_and(|(_, theirs)| theirs == case.ours.imm.to_string())
     }),
-    ("CSRs that are no more", &["Capstone"], |case| {
+    ("Withdrawn CSRs", &["Capstone"], |case| {
         case.csrs()
             .is_some_and(|(ours, theirs)| ours == case.ours.imm.to_string() && OLD_CSRS.contains(&theirs))
     }),
-    ("CSR names of old", &["Capstone"], |case| case.csrs() == Some(("dscratch0", "dscratch"))),
+    ("Old CSR names", &["Capstone"], |case| case.csrs() == Some(("dscratch0", "dscratch"))),
     ("PMPADDR13 and PMPADDR14", &["Capstone"], |case| {
         matches!(case.csrs(), Some(("pmpaddr13", "pmpaddr14") | ("pmpaddr14", "pmpaddr13")))
     }),
@@ -97,7 +98,7 @@ const LAST_CSR: u8 = Op::Csrrci as u8;
 const FIRST_ZB: u8 = Op::Sh1add as u8;
 const LAST_ZB: u8 = Op::Bseti as u8;
 
-/// The differences between an oracle and us.
+/// The differences between an oracle and this crate.
 pub struct Log {
     oracle: &'static str,
     counts: BTreeMap<&'static str, u64>,
@@ -125,13 +126,15 @@ impl Log {
         }
     }
 
-    /// How many operations both agreed about at least once; [`Op::Illegal`] counts.
+    /// Returns how many operations both agreed about at least once, [`Op::Illegal`] included.
     pub fn operations(&self) -> usize {
         self.seen.len()
     }
 
+    /// Checks that all differences are explained, and that all rules are used.
+    ///
     /// # Panics
-    /// If a difference was not explained, or a rule explained none.
+    /// If a difference is not explained, or a rule explained none.
     pub fn complete(&self) {
         assert!(self.unexplained.is_empty(), "{}:\n{}", self.oracle, self.unexplained.join("\n"));
         for (name, oracles, _) in RULES {

@@ -1,5 +1,5 @@
-//! RISC-V: lines by hand for what the specifications say in words ([`class`], [`reserved`]), and two disassemblers
-//! that we did not write ([`objdump`], [`capstone`]). What differs is in DIFFERENCES.md, and nothing else may.
+//! RISC-V: hand-written lines for what the specifications say in words ([`class`], [`reserved`]), and two independent
+//! disassemblers ([`objdump`], [`capstone`]). Only the differences in DIFFERENCES.md are allowed.
 
 mod capstone;
 mod class;

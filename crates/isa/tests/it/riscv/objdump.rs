@@ -12,17 +12,17 @@ use super::words;
 
 const PREFIX: &str = "riscv64-linux-gnu-";
 
-/// Runs one of the binutils; `None` when it is not installed.
+/// Runs one of the binutils. Returns `None` if it is not installed.
 fn run(folder: &Path, tool: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(format!("{PREFIX}{tool}")).args(arguments).current_dir(folder).output().ok()?;
     assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).expect("it writes ASCII"))
 }
 
-/// The instructions in `code` at `base`: address, bits, length and text, which is empty for no instruction.
+/// Disassembles `code` at `base` into address, bits, length and text, which is empty if there is no instruction.
 ///
-/// Only an object file can tell objdump which extensions there are, so the assembler makes one; its symbols say
-/// that there is no code in it, so they have to go.
+/// Only an object file can tell objdump which extensions there are, so the assembler makes one. Its symbols, which
+/// say that it has no code, are stripped.
 fn disassemble(xlen: Xlen, base: u64, code: &[u8]) -> Option<Vec<(u64, u32, u8, String)>> {
     let (xlen_name, abi) = match xlen {
         Xlen::Rv32 => ("rv32", "ilp32d"),
@@ -43,21 +43,21 @@ fn disassemble(xlen: Xlen, base: u64, code: &[u8]) -> Option<Vec<(u64, u32, u8, 
     Some(listing.lines().filter_map(line).collect())
 }
 
-/// Address, bits and text, with tabs between them: `0: 8082 ret`.
+/// Parses a line of address, bits and text with tabs between them: `0: 8082 ret`.
 fn line(line: &str) -> Option<(u64, u32, u8, String)> {
     let (address, rest) = line.split_once(":\t")?;
     let (bits, text) = rest.split_once('\t').unwrap_or((rest, ""));
     let bits = bits.trim();
     let address = u64::from_str_radix(address.trim(), 16).ok()?;
     let value = u32::from_str_radix(bits, 16).expect("32 bits at most");
-    // What comes after # is an address that it puts together from more than one instruction.
+    // After # comes an address that objdump infers from several instructions.
     let text = text.split(" # ").next().unwrap_or_default().trim().replace('\t', " ");
     let text = if text.starts_with('.') { String::new() } else { canonical(&text) };
     Some((address, value, bits.len() as u8 / 2, text))
 }
 
-/// Its text, but named as the specification does, not by what assemblers take for the same ("Constants",
-/// "HINTs" in DIFFERENCES.md).
+/// Returns the text with the names of the specification in place of what assemblers also accept ("Constants", "HINTs"
+/// in DIFFERENCES.md).
 fn canonical(text: &str) -> String {
     let (name, operands) = text.split_once(' ').unwrap_or((text, ""));
     let last = operands.rsplit(',').next().unwrap_or_default();
@@ -89,7 +89,7 @@ fn canonical(text: &str) -> String {
     if operands.is_empty() { name.to_owned() } else { format!("{name} {operands}") }
 }
 
-/// Compares all of `code` in both XLENs, `base` being where it lies.
+/// Compares all of `code`, which is at `base`, in both XLENs.
 fn check(test: &str, oracle: &'static str, base: u64, code: &[u8]) -> Option<Log> {
     let mut log = Log::new(oracle);
     for xlen in [Xlen::Rv32, Xlen::Rv64] {

@@ -1,5 +1,5 @@
-//! What must be illegal, and what must not though it looks odd; one line each. The disassemblers see all of it too,
-//! but are laxer in places.
+//! Encodings that must be illegal, and odd-looking ones that must not, one line each. The disassemblers check all of
+//! them too, but are laxer in places.
 
 use tracewright_isa::riscv::{Op, Xlen, decode};
 

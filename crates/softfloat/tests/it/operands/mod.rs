@@ -1,9 +1,9 @@
-//! Operands where floating-point arithmetic goes wrong, and some where it should not.
+//! Operands at the edges of floating-point arithmetic, and some in between.
 
 use tracewright_softfloat::Format;
 use tracewright_testkit::Rng;
 
-/// An operand: an edge, near an edge, near another operand, or random.
+/// Returns an operand: an edge, near an edge, near another operand, or random.
 pub fn operand(rng: &mut Rng, format: Format, near: &[u64]) -> u64 {
     let sign = format.sign(rng.one_in(2));
     let all = format.sign_bit() | (format.sign_bit() - 1);
@@ -15,7 +15,7 @@ pub fn operand(rng: &mut Rng, format: Format, near: &[u64]) -> u64 {
             let other = *rng.pick(near);
             neighbour(rng, format, other)
         }
-        // A random number of bits below 1, or above it: short significands have exact results and ties.
+        // Random bits below 1, or above it: short significands have exact results and ties.
         5 | 6 => {
             around_one(rng, format)
                 & !(format.fraction_mask() >> rng.below(u64::from(format.fraction_bits) + 1))
@@ -27,7 +27,7 @@ pub fn operand(rng: &mut Rng, format: Format, near: &[u64]) -> u64 {
     (bits ^ sign) & all
 }
 
-/// An integer: near a limit, short, or random.
+/// Returns an integer: near a limit, short, or random.
 pub fn integer(rng: &mut Rng) -> u64 {
     match rng.below(4) {
         0 => (1u64 << rng.below(64)).wrapping_add(rng.below(5)).wrapping_sub(2),
@@ -60,7 +60,7 @@ fn edges(format: Format) -> [u64; 16] {
     ]
 }
 
-/// A number near a limit of an integer type, or a half, with the two bits after the point at random.
+/// Returns a number near a limit of an integer type, or a half, with the two bits after the point at random.
 fn limit(rng: &mut Rng, format: Format) -> u64 {
     let power = *rng.pick(&[0u64, 1, 2, 8, 22, 23, 24, 30, 31, 32, 33, 51, 52, 53, 62, 63, 64, 65]);
     let bits = (format.bias() as u64 + power) << format.fraction_bits;
@@ -70,15 +70,15 @@ fn limit(rng: &mut Rng, format: Format) -> u64 {
         .wrapping_sub(*rng.pick(&[0, 1 << format.fraction_bits]))
 }
 
-/// Any fraction with an exponent of moderate size.
+/// Returns any fraction with an exponent of moderate size.
 fn around_one(rng: &mut Rng, format: Format) -> u64 {
     let spread = *rng.pick(&[2, 2 * u64::from(format.fraction_bits), format.exponent_mask() - 1]);
     let field = format.bias() as u64 + rng.below(spread + 1) - spread / 2;
     (field << format.fraction_bits) | rng.next_u64() & format.fraction_mask()
 }
 
-/// An operand that meets `other` at an edge: about as large, or such that a product or quotient is at one end of
-/// the range or is one.
+/// Returns an operand that meets `other` at an edge: about as large, or such that a product or quotient is one, or is
+/// at an end of the range.
 fn neighbour(rng: &mut Rng, format: Format, other: u64) -> u64 {
     let any = rng.next_u64();
     let fraction = *rng.pick(&[any, other, 0]) & format.fraction_mask();
@@ -89,7 +89,7 @@ fn neighbour(rng: &mut Rng, format: Format, other: u64) -> u64 {
         0 => field,
         1 => field + p,
         2 => field - p,
-        // Products: at the lower end, among the subnormal, at the upper end.
+        // Products: at the lower end, among subnormal numbers, at the upper end.
         3 => bias + 1 - field,
         4 => bias + 1 - p - field,
         5 => 3 * bias - field,

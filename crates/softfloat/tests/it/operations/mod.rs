@@ -1,4 +1,4 @@
-//! All operations as a table: what callers get, and the twin in integers.
+//! A table of all operations: the public function, and its twin in integers.
 
 use tracewright_softfloat::{Flags, Format, Rounding, double, exact, single};
 use tracewright_testkit::Rng;
@@ -18,7 +18,7 @@ impl Record {
         let mut three = |format| {
             let a = operand(rng, format, &[]);
             let b = operand(rng, format, &[a]);
-            // For fma also near the product.
+            // For fma, also near the product.
             let field = format.exponent(a) + format.exponent(b);
             let field = field.saturating_sub(format.bias() as u64).min(format.exponent_mask());
             let c = operand(rng, format, &[a, b, field << format.fraction_bits]);
@@ -109,7 +109,7 @@ macro_rules! all {
     };
 }
 
-/// In the order of `oracle/hart.c`.
+/// Returns all operations in the order of `oracle/hart.c`.
 pub fn operations() -> Vec<Operation> {
     let mut list = Vec::new();
     all!(list, single, s, Format::SINGLE, 1 << 31);
