@@ -57,6 +57,6 @@ pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process};
 pub use output::OutputFolder;
 pub use problem::{Problem, Severity, Subject};
-pub use program::{ImageFile, build_id, map_file};
+pub use program::{ImageFile, ImageFileError, build_id, map_file};
 pub use raw::{RawEtm, RawSource};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

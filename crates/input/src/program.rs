@@ -1,6 +1,7 @@
 //! The program that ran: memory dumps of the capture, and files that people name.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,10 +22,25 @@ pub struct ImageFile {
     pub at: Option<u64>,
 }
 
-impl FromStr for ImageFile {
-    type Err = String;
+/// Error for a program file whose address is not a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageFileError {
+    /// Text after the `@`.
+    pub address: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl fmt::Display for ImageFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no address: expected FILE@ADDRESS, in hexadecimal", self.address)
+    }
+}
+
+impl std::error::Error for ImageFileError {}
+
+impl FromStr for ImageFile {
+    type Err = ImageFileError;
+
+    fn from_str(text: &str) -> Result<Self, ImageFileError> {
         let Some((path, address)) = text.rsplit_once('@') else {
             return Ok(Self { path: text.into(), at: None });
         };
@@ -33,7 +49,7 @@ impl FromStr for ImageFile {
             Ok(at) => Ok(Self { path: path.into(), at: Some(at) }),
             // The file's own name may have an @ in it.
             Err(_) if Path::new(text).exists() => Ok(Self { path: text.into(), at: None }),
-            Err(_) => Err(format!("{address:?} is no address: expected FILE@ADDRESS, in hexadecimal")),
+            Err(_) => Err(ImageFileError { address: address.to_owned() }),
         }
     }
 }

@@ -1,5 +1,5 @@
 use tracewright_etrace::stream::Config;
-use tracewright_etrace::{Attribute, OptionField, Options, Params, data};
+use tracewright_etrace::{Attribute, OptionField, Options, Params, ParamsError, data};
 
 /// A parameter or an option of an encoder, by its name.
 #[derive(Clone, Copy, Debug)]
@@ -86,18 +86,21 @@ impl Field {
         self.text(config).parse().ok()
     }
 
-    /// Gives it a value.
+    /// Sets the field.
     ///
     /// # Errors
-    /// Says what was expected.
-    pub fn put(&self, config: &mut Config, text: &str) -> Result<(), String> {
+    /// Fails if `text` is not a valid value.
+    pub fn put(&self, config: &mut Config, text: &str) -> Result<(), ParamsError> {
         if self.attribute.is_some() {
-            return config.params.set(self.name, text).map_err(|error| error.to_string());
+            return config.params.set(self.name, text);
         }
         let on = match text {
             "true" | "on" | "yes" | "1" => true,
             "false" | "off" | "no" | "0" => false,
-            _ => return Err(format!("{}: `{text}` is neither true nor false", self.name)),
+            _ => {
+                let why = format!("`{text}` is neither true nor false");
+                return Err(ParamsError { name: self.name.to_owned(), why });
+            }
         };
         match self.group {
             Group::Data => config.data.set(self.name, on),
@@ -155,7 +158,8 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected() {
-        let error = |name, text| Field::named(name).unwrap().put(&mut config(), text).unwrap_err();
+        let error =
+            |name, text| Field::named(name).unwrap().put(&mut config(), text).unwrap_err().to_string();
         assert_eq!(error("bpred_size", "256"), "bpred_size: 256 is not from 0 to 16");
         assert_eq!(error("implicit_return", "maybe"), "implicit_return: `maybe` is neither true nor false");
         assert_eq!(error("support", "x"), "support: `x` is none of reference, pulp, standard");

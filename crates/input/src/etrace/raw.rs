@@ -70,7 +70,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
             let others = "a parameter or option of the encoder (tracewright record --option help lists them)";
             format!("{name}: expected id, isa, encapsulation, params=FILE, or {others}")
         })?;
-        field.put(&mut config, value)?;
+        field.put(&mut config, value).map_err(|error| error.to_string())?;
         if field.group == Group::Options && field.name == "sijump" {
             config.params.sijump |= config.options.sijump;
         }

@@ -152,7 +152,8 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
             match Field::of(group, name.strip_suffix("_p").unwrap_or(&name)) {
                 None => document.log.warning(line, format!("{key} has no {}: passed over", quote(&name))),
                 Some(field) => {
-                    document.good(field.put(&mut config, &text).map_err(|error| (line, error)))?;
+                    document
+                        .good(field.put(&mut config, &text).map_err(|error| (line, error.to_string())))?;
                 }
             }
         }

@@ -26,15 +26,16 @@ mod walk;
 
 pub use open::{branch_list, is_recording, open, unpacked};
 pub use programs::RecordedPrograms;
-pub use search::{Found, find_binary};
+pub use search::{BinaryNotFound, Found, find_binary};
 pub use time::TimeConversion;
 pub use tracewright_image::Moment;
+pub use unpack::ZstdError;
 
-/// What was compressed with zstd.
+/// Unpacks zstd data.
 ///
 /// # Errors
-/// When it is damaged, in words.
-pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// Fails if the data is damaged, or would take too much memory.
+pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
     let mut all = Vec::new();
     unpack::unpack(&[bytes], 200, |part| {
         all.extend_from_slice(part);

@@ -16,14 +16,15 @@ pub(super) const ENDINGS: [&str; 3] = [".xz", ".zst", ".gz"];
 pub(super) fn unpacked_file(bytes: Bytes) -> Result<Bytes, String> {
     let packed = bytes.as_slice();
     if is_xz(packed) {
-        return Ok(unpacked_xz(packed, MOST)?.into());
+        return Ok(unpacked_xz(packed, MOST).map_err(|error| error.to_string())?.into());
     }
     if is_packed(packed) {
         let mut all = Vec::new();
         unpack(&[packed], u64::MAX, |part| {
             all.extend_from_slice(part);
             all.len() <= MOST
-        })?;
+        })
+        .map_err(|error| error.to_string())?;
         return if all.len() <= MOST { Ok(all.into()) } else { Err(format!("more than {MOST} bytes")) };
     }
     if packed.starts_with(&[0x1f, 0x8b]) {

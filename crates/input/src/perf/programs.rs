@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
-use super::search::{Found, Missing, NO_FILE, Search};
+use super::search::{BinaryNotFound, Found, NO_FILE, Search};
 use super::timeline::{Mapped, MappedFile, Timeline};
 use crate::problem::Problem;
 use crate::program::map_file;
@@ -130,10 +130,10 @@ fn elf(
     bytes: Bytes,
     at: Place,
     space: MemorySpace,
-) -> Result<(), Missing> {
+) -> Result<(), BinaryNotFound> {
     let name = path.display().to_string();
     let added = builder.elf(&name, bytes, at, space);
-    added.map_err(|error| Missing { tried: vec![(path.to_owned(), error.reason.to_string())] })
+    added.map_err(|error| BinaryNotFound { tried: vec![(path.to_owned(), error.reason.to_string())] })
 }
 
 /// Where the kernel was: the recorder names a symbol of it, and says where that was.
@@ -165,7 +165,7 @@ struct Files<'a> {
     /// By index of the file.
     ids: HashMap<u32, FileId>,
     /// Files that are not here, and why.
-    missing: Vec<(String, Missing)>,
+    missing: Vec<(String, BinaryNotFound)>,
     wrong: Vec<Problem>,
     /// Where files were found.
     used: Vec<PathBuf>,
@@ -173,7 +173,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// Looks for a file.
-    fn file(&mut self, file: &MappedFile) -> Result<Found, Missing> {
+    fn file(&mut self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         let found = self.search.file(file)?;
         self.used.push(found.path.clone());
         Ok(found)
@@ -194,7 +194,7 @@ impl Files<'_> {
                     id
                 }
                 Err(missing) => {
-                    let id = builder.absent(&file.path, &missing.why());
+                    let id = builder.absent(&file.path, &missing.to_string());
                     // Hardly anybody has that.
                     if file.path != VDSO {
                         self.missing.push((file.path.clone(), missing));
@@ -215,10 +215,10 @@ impl Files<'_> {
         &mut self,
         builder: &mut Builder,
         file: &MappedFile,
-        missing: Missing,
+        missing: BinaryNotFound,
         (range, space): (Range<u64>, MemorySpace),
     ) {
-        let id = builder.absent(&file.path, &missing.why());
+        let id = builder.absent(&file.path, &missing.to_string());
         builder.map(id, range, 0, space);
         self.missing.push((file.path.clone(), missing));
     }
@@ -255,7 +255,7 @@ impl Files<'_> {
                 count => format!("{count} files that were mapped are not here, {first} for one"),
             };
             let how = if symfs.is_empty() { "; --symfs FOLDER says where to look" } else { "" };
-            let message = format!("{what}: {}{how} (info --json tells of all)", why.why());
+            let message = format!("{what}: {}{how} (info --json tells of all)", why);
             wrong.push(Problem::memory_warning(recording, message));
         }
         wrong

@@ -181,7 +181,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             !is_broken
         });
         if let Err(error) = result {
-            self.faults.error(error);
+            self.faults.error(error.to_string());
         }
         if is_broken {
             self.faults

@@ -1,6 +1,7 @@
 //! Where the files are that were mapped, on this machine.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tracewright_image::{Bytes, Facts};
@@ -28,9 +29,10 @@ pub(super) struct Search<'a> {
     is_riscv: Option<bool>,
 }
 
-/// A file that is not here, and what was tried instead.
-#[derive(Debug, Default)]
-pub(super) struct Missing {
+/// Error for a binary that was not found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BinaryNotFound {
+    /// Files that were tried, each with the reason why it was rejected.
     pub tried: Vec<(PathBuf, String)>,
 }
 
@@ -52,9 +54,8 @@ pub(super) const NO_FILE: &str = "no such file";
 /// Lists of build IDs are read up to this size.
 const MOST_LIST: u64 = 16 << 20;
 
-impl Missing {
-    /// In words.
-    pub fn why(&self) -> String {
+impl fmt::Display for BinaryNotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A file that is the wrong one says most, the name of a build ID least.
         let mut tried: Vec<_> = self.tried.iter().collect();
         tried.sort_by_key(|(path, why)| {
@@ -66,26 +67,32 @@ impl Missing {
         };
         let named: Vec<_> = tried.iter().take(MOST_NAMED).map(name).collect();
         match tried.len() {
-            0 => "nothing says where it is".into(),
+            0 => f.write_str("nothing says where it is"),
             len if len > MOST_NAMED => {
-                format!("tried {} and {} more places", named.join(", "), len - MOST_NAMED)
+                write!(f, "tried {} and {} more places", named.join(", "), len - MOST_NAMED)
             }
-            _ => format!("tried {}", named.join(", ")),
+            _ => write!(f, "tried {}", named.join(", ")),
         }
     }
 }
+
+impl std::error::Error for BinaryNotFound {}
 
 /// Where the file of a binary is that was called `path`, and had this build ID if any: where people say (`symfs`), where it was, in
 /// perf's own store, or beside the file `beside` that names it.
 ///
 /// # Errors
 /// Which places were tried, in words.
-pub fn find_binary(path: &str, build_id: &[u8], symfs: &[PathBuf], beside: &Path) -> Result<Found, String> {
+pub fn find_binary(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    beside: &Path,
+) -> Result<Found, BinaryNotFound> {
     let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
     let build_id = BuildId::new(build_id, None);
     let file = MappedFile { path: path.to_owned(), build_id };
-    let found = if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) };
-    found.map_err(|missing| missing.why())
+    if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) }
 }
 
 impl<'a> Search<'a> {
@@ -107,7 +114,7 @@ impl<'a> Search<'a> {
     }
 
     /// The file that was mapped.
-    pub fn file(&self, file: &MappedFile) -> Result<Found, Missing> {
+    pub fn file(&self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         // What is packed into an archive is mapped as a part of that.
         let path = file.path.split("!/").next().unwrap_or_default();
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
@@ -154,7 +161,7 @@ impl<'a> Search<'a> {
     }
 
     /// The kernel.
-    pub fn kernel(&self, file: &MappedFile) -> Result<Found, Missing> {
+    pub fn kernel(&self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         let mut places = Vec::new();
         for dir in self.symfs {
             places.extend(["vmlinux", "kcore"].map(|name| (dir.join(name), Trust::Named)));
@@ -188,8 +195,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, Missing> {
-        let mut missing = Missing::default();
+    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, BinaryNotFound> {
+        let mut missing = BinaryNotFound::default();
         for (path, trust) in places {
             match check(&path, file, trust, self.is_riscv) {
                 Ok(bytes) => return Ok(Found { path, bytes, debug: None }),

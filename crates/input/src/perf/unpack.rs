@@ -1,5 +1,6 @@
 //! What was compressed with zstd.
 
+use std::fmt;
 use std::io::{self, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -9,6 +10,31 @@ const MOST_WINDOW: u64 = 128 << 20;
 /// Ends a frame: an empty last block, and room for a checksum, which is not looked at.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Error of unpacking zstd data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZstdError {
+    /// Damaged data, with the reason that the decompressor gives.
+    Damaged(Box<str>),
+    /// Data that unpacks to more than this many times its size.
+    Ratio(u64),
+    /// Data that needs a window of this many bytes.
+    Window(u64),
+}
+
+impl fmt::Display for ZstdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its compressed part ")?;
+        match self {
+            Self::Damaged(why) => write!(f, "is damaged: {why}"),
+            Self::Ratio(most) => write!(f, "is more than {most} times as large as it was: not read on"),
+            Self::Window(size) => write!(f, "needs {size} bytes of memory: not read"),
+        }
+    }
+}
+
+impl std::error::Error for ZstdError {}
 
 /// Whether something begins as what is compressed does.
 pub(super) fn is_packed(bytes: &[u8]) -> bool {
@@ -22,14 +48,18 @@ pub(super) fn is_packed(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// When they are damaged, in words.
-pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> bool) -> Result<(), String> {
+pub(super) fn unpack(
+    parts: &[&[u8]],
+    most: u64,
+    mut out: impl FnMut(&[u8]) -> bool,
+) -> Result<(), ZstdError> {
     let mut source = Chain { parts, at: 0 };
     let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
     let mut left = total.saturating_mul(most).saturating_add(1 << 20);
     let mut decoder = FrameDecoder::new();
     while source.is_more() {
         check_window(source.clone())?;
-        let damaged = |error: &dyn std::fmt::Display| format!("its compressed part is damaged: {error}");
+        let damaged = |error: &dyn std::fmt::Display| ZstdError::Damaged(error.to_string().into());
         decoder.reset(&mut source).map_err(|error| damaged(&error))?;
         let mut result = Ok(());
         while !decoder.is_finished() {
@@ -41,9 +71,7 @@ pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> b
             }
             while decoder.can_collect() > 0 {
                 let bytes = decoder.collect().unwrap_or_default();
-                left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-                    format!("its compressed part is more than {most} times as large as it was: not read on")
-                })?;
+                left = left.checked_sub(bytes.len() as u64).ok_or(ZstdError::Ratio(most))?;
                 if !out(&bytes) {
                     return Ok(());
                 }
@@ -55,7 +83,7 @@ pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> b
 }
 
 /// Whether a frame that begins here can be decompressed with bounded memory.
-fn check_window(mut source: Chain<'_>) -> Result<(), String> {
+fn check_window(mut source: Chain<'_>) -> Result<(), ZstdError> {
     let mut header = [0; 6];
     // A header that is cut short is found out by who reads it.
     let _ = source.read_exact(&mut header);
@@ -75,7 +103,7 @@ fn check_window(mut source: Chain<'_>) -> Result<(), String> {
         base + base / 8 * u64::from(window & 7)
     };
     if size > MOST_WINDOW {
-        return Err(format!("its compressed part needs {size} bytes of memory: not read"));
+        return Err(ZstdError::Window(size));
     }
     Ok(())
 }
