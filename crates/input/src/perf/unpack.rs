@@ -1,13 +1,13 @@
-//! What was compressed with zstd.
+//! Decompression of zstd data.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decompressors keep this much at most of what they gave, to refer back to. No recorder asks for more (zstd's level 22).
+/// Largest window of a decompressor. No recorder asks for more (zstd's level 22).
 const MOST_WINDOW: u64 = 128 << 20;
-/// Ends a frame: an empty last block, and room for a checksum, which is not looked at.
+/// End of a frame: an empty last block, and room for a checksum, which is ignored.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -36,18 +36,18 @@ impl fmt::Display for ZstdError {
 
 impl std::error::Error for ZstdError {}
 
-/// Whether something begins as what is compressed does.
+/// Returns whether `bytes` begin as zstd data does.
 pub(super) fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Calls `out` with what `parts`, which belong together, were before they were compressed, piece by piece, until it returns
-/// false. More than `most` times as many bytes are none of what somebody recorded.
+/// Unpacks `parts`, which belong together, and passes the data to `out` piece by piece until it returns
+/// `false`. Stops with an error if the data is more than `most` times as large as the parts.
 ///
-/// perf never ends its stream, and a recorder that was killed leaves half a block: all that is whole comes out.
+/// perf never ends its stream, and a killed recorder leaves half a block; all whole blocks are unpacked.
 ///
 /// # Errors
-/// When they are damaged, in words.
+/// Fails if the data is damaged or would take too much memory.
 pub(super) fn unpack(
     parts: &[&[u8]],
     most: u64,
@@ -82,15 +82,15 @@ pub(super) fn unpack(
     Ok(())
 }
 
-/// Whether a frame that begins here can be decompressed with bounded memory.
+/// Checks that the frame that begins here can be unpacked with bounded memory.
 fn check_window(mut source: Chain<'_>) -> Result<(), ZstdError> {
     let mut header = [0; 6];
-    // A header that is cut short is found out by who reads it.
+    // The decompressor reports a truncated header.
     let _ = source.read_exact(&mut header);
     let [.., descriptor, window] = header;
     let is_single = descriptor >> 5 & 1 == 1;
     let size = if is_single {
-        // The size of all it was takes the place of the window's, little-endian, after a dictionary's ID.
+        // The unpacked size replaces the window size, little-endian, after a dictionary's ID.
         let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
         let mut size = [0; 8];
         let mut rest = [&[window], &[0; 11][..]].concat();
