@@ -279,6 +279,6 @@ mod tests {
         assert_eq!(parse("a/vmlinux"), Ok(("a/vmlinux".into(), None)));
         assert_eq!(parse("ld.so@0xffff8000"), Ok(("ld.so".into(), Some(0xffff_8000))));
         assert_eq!(parse("a@b@7f00"), Ok(("a@b".into(), Some(0x7f00))));
-        assert!(parse("a@main").unwrap_err().contains("\"main\" is no address"));
+        assert!(parse("a@main").unwrap_err().to_string().contains("\"main\" is no address"));
     }
 }

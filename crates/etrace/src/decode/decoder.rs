@@ -264,7 +264,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn lose_data(&mut self, offset: u64, sink: &mut impl Sink) {
-        self.data.lose(&mut tell_access(offset, sink));
+        self.data.lose(&mut emit_access(offset, sink));
     }
 
     pub(super) fn is_ours(&self, source: u16) -> bool {
@@ -306,11 +306,11 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
-        let is_data_lost = self.data.instruction(packet, &mut tell_access(offset, sink));
+        let is_data_lost = self.data.instruction(packet, &mut emit_access(offset, sink));
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
             Packet::Trap(trap) => self.trap(offset, trap, sink),
-            Packet::Context(context) => self.tell_context(offset, *context, sink),
+            Packet::Context(context) => self.emit_context(offset, *context, sink),
             Packet::Support(support) => self.support(offset, support, sink),
             Packet::Address(_)
             | Packet::Branches(..)
@@ -356,12 +356,12 @@ impl<'i> Decoder<'i> {
         // If the program does not lead to the address, execution is there nevertheless.
         if self.state == State::Running && self.follow_to_start(offset, start, address, sink) {
             self.sync(offset, address);
-            return self.tell_context(offset, start.context, sink);
+            return self.emit_context(offset, start.context, sink);
         }
         if !matches!(self.state, State::Trapped { .. }) {
             self.begin(offset, sink);
         }
-        self.tell_context(offset, start.context, sink);
+        self.emit_context(offset, start.context, sink);
         self.sync(offset, address);
         self.go_to(offset, address, start.taken, sink);
     }
@@ -494,6 +494,6 @@ fn calls(params: &Params) -> Calls {
 }
 
 /// Returns a function that emits accesses to `sink`.
-fn tell_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
+fn emit_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
     move |access| sink.element(offset, &Element::Data { access: *access, by: None })
 }

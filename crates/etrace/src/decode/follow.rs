@@ -4,7 +4,7 @@ use tracewright_core::{Contradiction, GapReason};
 use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
 
 use super::Decoder;
-use super::tell::Next;
+use super::emit::Next;
 use crate::packet::{Address, BranchCount, BranchMap, Packet, Start};
 
 /// Destination that a packet reports, and how execution got there.

@@ -26,7 +26,7 @@ const MOST_LEARNT: usize = 256;
 /// Trap handlers that were configured or learnt from packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Handlers {
-    told: Vec<Handler>,
+    configured: Vec<Handler>,
     /// Learnt addresses; `None` where packets gave several.
     learnt: Vec<(Key, Option<u64>)>,
 }
@@ -35,8 +35,8 @@ pub(super) struct Handlers {
 type Key = (u8, bool, u64);
 
 impl Handlers {
-    pub fn new(told: &[Handler]) -> Self {
-        Self { told: told.to_vec(), learnt: Vec::new() }
+    pub fn new(configured: &[Handler]) -> Self {
+        Self { configured: configured.to_vec(), learnt: Vec::new() }
     }
 
     /// Records the handler address that a packet gives.
@@ -51,8 +51,10 @@ impl Handlers {
 
     /// Returns the handler of a trap; `after` is the address after the instruction that trapped, if known.
     pub fn find(&self, trap: &Trap, after: Option<u64>) -> Option<u64> {
-        if let Some(told) = self.told.iter().find(|told| told.privilege == trap.context.privilege) {
-            return match told.place {
+        if let Some(configured) =
+            self.configured.iter().find(|configured| configured.privilege == trap.context.privilege)
+        {
+            return match configured.place {
                 HandlerPlace::Vectored(base) if trap.interrupt => {
                     Some(base.wrapping_add(trap.ecause.wrapping_mul(4)))
                 }

@@ -7,13 +7,13 @@
 //! A reported instruction has retired, but its block may go on. A block is emitted once its end is known.
 
 mod decoder;
+mod emit;
 mod facts;
 mod follow;
 mod handlers;
 mod options;
 mod paired;
 mod snapshot;
-mod tell;
 mod trap;
 
 pub use decoder::Decoder;

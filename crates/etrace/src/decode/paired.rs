@@ -74,11 +74,11 @@ impl<'i> Paired<'i> {
         let pairing = pairing.get_or_insert_with(|| Pairing::new(decoder.params(), *data));
         let image = decoder.runner().graph().image();
         decoder.message(offset, message, &mut Beside { sink, pairing, image });
-        pairing.message(message, &mut tell(offset, sink));
+        pairing.message(message, &mut emit(offset, sink));
         if let Content::Instruction(Packet::Support(support)) = &message.content {
             *data = support.doptions;
             if !support.denable {
-                pairing.finish(&mut tell(offset, sink));
+                pairing.finish(&mut emit(offset, sink));
                 self.pairing = None;
             }
         }
@@ -101,7 +101,7 @@ impl<'i> Paired<'i> {
         };
         let image = decoder.runner().graph().image();
         decoder.interrupt(offset, &mut Beside { sink, pairing, image });
-        pairing.lose(&mut tell(offset, sink));
+        pairing.lose(&mut emit(offset, sink));
     }
 
     /// Restarts; see [`Decoder::restart`].
@@ -142,7 +142,7 @@ impl<'i> Deref for Paired<'i> {
 }
 
 /// Returns a function that emits accesses to `sink`.
-fn tell(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
+fn emit(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
     move |access, by| sink.element(offset, &Element::Data { access: *access, by })
 }
 
@@ -155,7 +155,7 @@ struct Beside<'a, S> {
 
 impl<S: Sink> Beside<'_, S> {
     fn pair(&mut self, offset: u64, element: &Element) {
-        self.pairing.element(element, self.image, MemorySpace::ANY, &mut tell(offset, self.sink));
+        self.pairing.element(element, self.image, MemorySpace::ANY, &mut emit(offset, self.sink));
     }
 }
 

@@ -5,7 +5,7 @@ use tracewright_flow::{NodeId, Sink};
 
 use super::Decoder;
 use super::decoder::{Epc, State};
-use super::tell::Next;
+use super::emit::Next;
 use crate::SupportLayout;
 use crate::packet::{Packet, Trap};
 
@@ -58,7 +58,7 @@ impl Decoder<'_> {
         (self.here, self.at, self.pending) = (NodeId::NONE, None, None);
         if !trap.thaddr {
             // The context is the one before the trap.
-            self.tell_context(offset, trap.context, sink);
+            self.emit_context(offset, trap.context, sink);
         }
         let exception = Exception {
             number: trap.ecause as u16,
@@ -74,7 +74,7 @@ impl Decoder<'_> {
             self.state = State::Trapped { next };
             return;
         }
-        self.tell_context(offset, trap.context, sink);
+        self.emit_context(offset, trap.context, sink);
         match address {
             Some(address) => {
                 self.handlers.learn(trap, address);

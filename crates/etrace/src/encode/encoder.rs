@@ -78,7 +78,7 @@ pub(super) enum Before {
 
 /// What was reported about an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     Nothing,
     Synchronised,
     /// Its address; and whether an uninferable jump led to it.
@@ -265,7 +265,7 @@ impl Encoder {
     fn announce(&mut self, out: &mut impl FnMut(&Packet)) {
         if !self.is_announced {
             self.is_announced = true;
-            self.tell_support(true, QualStatus::NoChange, out);
+            self.emit_support(true, QualStatus::NoChange, out);
         }
     }
 
@@ -274,25 +274,25 @@ impl Encoder {
         let status = match self.take_current() {
             Some(current) if self.config.quirks.always_ends_with_address => {
                 self.settle(&current, Some(&current), out);
-                self.tell_address(current.last(), Reason::default(), out);
+                self.emit_address(current.last(), Reason::default(), out);
                 QualStatus::EndedRep
             }
             Some(current) => match self.settle(&current, None, out) {
-                Told::Address { is_target: true } => QualStatus::EndedNtr,
+                Reported::Address { is_target: true } => QualStatus::EndedNtr,
                 _ => QualStatus::EndedRep,
             },
             None => QualStatus::NoChange,
         };
         self.before = Before::Nothing;
         self.is_armed = false;
-        self.tell_support(ienable, status, out);
+        self.emit_support(ienable, status, out);
         if self.is_lost && !ienable {
             // Otherwise the end is reported when there is room again; no more entries come now.
             if let Some(buffer) = &mut self.buffer {
                 buffer.flush();
             }
             self.is_lost = false;
-            self.tell_support(ienable, QualStatus::TraceLost, out);
+            self.emit_support(ienable, QualStatus::TraceLost, out);
         }
     }
 
@@ -320,41 +320,41 @@ impl Encoder {
 
     /// Decides what to report about `entry`, now that the `next` one is known; `None` means that tracing
     /// ends. Returns what was reported about its last instruction.
-    fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
+    fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Reported {
         if self.is_settled {
             self.returns.restore(self.returns_before);
         }
-        let told = if entry.iretire == 0 {
+        let reported = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
-            Told::Nothing
+            Reported::Nothing
         } else {
             let is_single = entry.is_single();
-            let mut told = self.settle_first(entry, is_single, next, out);
-            if self.is_imprecise_change(entry) && told != Told::Synchronised {
-                self.tell_context(entry, out);
+            let mut reported = self.settle_first(entry, is_single, next, out);
+            if self.is_imprecise_change(entry) && reported != Reported::Synchronised {
+                self.emit_context(entry, out);
             }
             if !is_single {
                 self.push_branch(entry);
-                told = Told::Nothing;
+                reported = Reported::Nothing;
             }
             let target = next.map(|next| next.iaddr);
             let after = self.foresee(entry, target);
-            let told = self.settle_last(entry, is_single, told, next, after, out);
+            let reported = self.settle_last(entry, is_single, reported, next, after, out);
             // A fact that was just reported is not reported again.
-            let after = if told == Told::Nothing { after } else { self.foresee(entry, target) };
+            let after = if reported == Reported::Nothing { after } else { self.foresee(entry, target) };
             let is_break = next.is_some_and(|next| self.is_break(entry, next, after));
             self.leave(entry, after);
             if is_break {
-                self.tell_support(true, QualStatus::EndedRep, out);
+                self.emit_support(true, QualStatus::EndedRep, out);
                 (self.before, self.is_armed) = (Before::Nothing, false);
             }
-            told
+            reported
         };
         self.privilege = entry.privilege;
         self.context = entry.context;
         self.cycle = entry.cycle;
         (self.is_settled, self.awaits) = (false, Awaits::Nothing);
-        told
+        reported
     }
 
     /// Handles a trap without an instruction.
@@ -363,17 +363,17 @@ impl Encoder {
         let mut is_told = match self.before {
             Before::Trap { is_told: false } => {
                 let trap = self.trap;
-                self.tell_trap(&trap, false, entry, out);
+                self.emit_trap(&trap, false, entry, out);
                 false
             }
             Before::Trap { is_told: true } | Before::Nothing | Before::Jump(_) => {
-                self.tell_trap(entry, false, entry, out);
+                self.emit_trap(entry, false, entry, out);
                 true
             }
             Before::Inferable | Before::Return => false,
         };
         if next.is_none() && !is_told {
-            self.tell_trap(entry, false, entry, out);
+            self.emit_trap(entry, false, entry, out);
             is_told = true;
         }
         self.trap = *entry;
@@ -389,16 +389,16 @@ impl Encoder {
         is_single: bool,
         next: Option<&Entry>,
         out: &mut impl FnMut(&Packet),
-    ) -> Told {
+    ) -> Reported {
         if let Before::Trap { is_told: false } = self.before {
             let trap = self.trap;
             if self.change(self.privilege, self.context, entry) == Change::Discontinuity {
                 // The next instruction is not the trap handler.
-                self.tell_trap(&trap, false, &trap, out);
-                self.tell_start(entry, out);
+                self.emit_trap(&trap, false, &trap, out);
+                self.emit_start(entry, out);
                 return self.synchronised(entry, is_single);
             }
-            self.tell_trap(&trap, true, entry, out);
+            self.emit_trap(&trap, true, entry, out);
             return self.synchronised(entry, is_single);
         }
         let is_start = matches!(self.before, Before::Trap { .. } | Before::Nothing)
@@ -406,7 +406,7 @@ impl Encoder {
             || self.resync.is_exceeded()
             || self.change(self.privilege, self.context, entry) != Change::Nothing;
         if is_start {
-            self.tell_start(entry, out);
+            self.emit_start(entry, out);
             return self.synchronised(entry, is_single);
         }
         if is_single {
@@ -417,16 +417,16 @@ impl Encoder {
                 let updiscon = self.resync.is_due_after_packet()
                     || is_single && next.is_some_and(|next| self.synchronises_after(entry, next));
                 let reason = Reason { notify: false, updiscon, is_target: true, is_first: true, returns };
-                self.tell_address(entry.iaddr, reason, out);
-                Told::Address { is_target: true }
+                self.emit_address(entry.iaddr, reason, out);
+                Reported::Address { is_target: true }
             }
             Before::Return if self.returns.is_counted_out() => {
                 let returns = self.returns.report(true, is_single && entry.taken().is_some());
                 let reason = Reason { returns, is_first: true, ..Reason::default() };
-                self.tell_address(entry.iaddr, reason, out);
-                Told::Address { is_target: false }
+                self.emit_address(entry.iaddr, reason, out);
+                Reported::Address { is_target: false }
             }
-            _ => Told::Nothing,
+            _ => Reported::Nothing,
         }
     }
 
@@ -436,21 +436,21 @@ impl Encoder {
         &mut self,
         entry: &Entry,
         is_single: bool,
-        mut told: Told,
+        mut reported: Reported,
         next: Option<&Entry>,
         after: Before,
         out: &mut impl FnMut(&Packet),
-    ) -> Told {
+    ) -> Reported {
         self.resync.advance(entry.iretire, entry.cycle);
         let may_synchronise = next.is_some_and(|next| self.may_synchronise(entry, next, after));
-        if told == Told::Nothing {
+        if reported == Reported::Nothing {
             let has_to_tell = match next {
                 None => true,
                 Some(next) if next.iretire == 0 => true,
                 Some(next) => match self.change(entry.privilege, entry.context, next) {
                     Change::Nothing => false,
                     Change::Precise => {
-                        self.has_untold(after, entry.privilege == next.privilege)
+                        self.has_unreported(after, entry.privilege == next.privilege)
                             || self.is_break(entry, next, after)
                     }
                     Change::Discontinuity => true,
@@ -458,26 +458,26 @@ impl Encoder {
             };
             if has_to_tell
                 || entry.notify
-                || may_synchronise && self.resync.is_due() && self.has_untold(after, true)
+                || may_synchronise && self.resync.is_due() && self.has_unreported(after, true)
                 || self.branches.is_counted_out()
             {
                 let is_after_return = is_single && self.before == Before::Return;
                 let returns = self.returns.report(is_after_return, entry.taken().is_some());
                 let reason = Reason { notify: entry.notify, returns, ..Reason::default() };
-                self.tell_address(entry.last(), reason, out);
-                told = Told::Address { is_target: false };
+                self.emit_address(entry.last(), reason, out);
+                reported = Reported::Address { is_target: false };
             } else if self.branches.is_full() {
-                self.tell_branches(out);
+                self.emit_branches(out);
             }
         }
         self.is_armed = may_synchronise && self.resync.is_due() && !self.resync.counts_packets_anywhere();
-        told
+        reported
     }
 
     /// Returns whether a packet must precede a start packet so that a decoder finds the path to it.
     #[inline]
-    fn has_untold(&self, after: Before, is_same_privilege: bool) -> bool {
-        if !self.branches.is_empty() || self.returns.has_untold(after == Before::Return) {
+    fn has_unreported(&self, after: Before, is_same_privilege: bool) -> bool {
+        if !self.branches.is_empty() || self.returns.has_unreported(after == Before::Return) {
             return true;
         }
         // A decoder that passes the address on another path would stop there if the privilege is right.
@@ -560,11 +560,11 @@ impl Encoder {
     }
 
     /// Records a synchronisation packet for the first instruction of `entry`, which may be a branch.
-    fn synchronised(&mut self, entry: &Entry, is_single: bool) -> Told {
+    fn synchronised(&mut self, entry: &Entry, is_single: bool) -> Reported {
         if is_single && let Some(taken) = entry.taken() {
             self.branches.synchronised(entry.last(), taken);
         }
-        Told::Synchronised
+        Reported::Synchronised
     }
 
     /// Returns whether `next` gets a synchronisation packet, as far as that is known when `entry` has one

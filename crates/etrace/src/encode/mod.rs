@@ -45,13 +45,13 @@
 mod blocks;
 mod branches;
 mod config;
+mod emit;
 mod encoder;
 mod filter;
 mod port;
 mod resync;
 mod returns;
 mod step;
-mod tell;
 
 #[cfg(test)]
 mod tests;

@@ -139,13 +139,13 @@ impl Returns {
 
     /// Returns whether a start packet must wait until the implicit returns, which it cannot carry, are
     /// reported.
-    pub(super) fn has_untold(&self, is_implicit: bool) -> bool {
+    pub(super) fn has_unreported(&self, is_implicit: bool) -> bool {
         self.counts && (self.count > 0 || is_implicit)
     }
 
     /// Records that an address was reported.
     #[inline]
-    pub(super) fn told(&mut self) {
+    pub(super) fn reported(&mut self) {
         self.count = 0;
     }
 

@@ -33,7 +33,7 @@ impl Encoder {
             if self.current.is_single() {
                 return false;
             }
-            self.tell_target(self.current.iaddr, returns, out);
+            self.emit_target(self.current.iaddr, returns, out);
         }
         self.leave_step(next.iaddr, out);
         if !self.counts_packets {
@@ -79,7 +79,7 @@ impl Encoder {
                 if step.is_single() || !self.is_early(step) {
                     return false;
                 }
-                self.tell_target(step.iaddr, None, out);
+                self.emit_target(step.iaddr, None, out);
                 self.may_go = self.may_step;
                 self.settles_early(step, false)
             }
@@ -196,9 +196,9 @@ impl Encoder {
 
     /// Reports the first instruction as the target of a jump.
     #[inline(never)]
-    fn tell_target(&mut self, address: u64, returns: Option<u32>, out: &mut impl FnMut(&Packet)) {
+    fn emit_target(&mut self, address: u64, returns: Option<u32>, out: &mut impl FnMut(&Packet)) {
         let reason = Reason { is_target: true, is_first: true, returns, ..Reason::default() };
-        self.tell_address(address, reason, out);
+        self.emit_address(address, reason, out);
         self.before = Before::Inferable;
         self.may_step = self.goes_on_stepping();
     }
@@ -216,7 +216,7 @@ impl Encoder {
             self.before = Before::Inferable;
             if self.branches.map().is_full() {
                 if self.branches.is_full() {
-                    self.tell_branches(out);
+                    self.emit_branches(out);
                 }
                 self.may_step = self.goes_on_stepping();
             }

@@ -91,11 +91,6 @@ impl Parser {
         self.at
     }
 
-    /// Returns whether the parser knows where messages begin.
-    pub fn is_aligned(&self) -> bool {
-        self.search.is_none()
-    }
-
     /// Returns the options of `source` as far as they are known.
     pub fn options(&self, source: u16) -> (Options, data::Options) {
         self.sources.options(source, &self.config)
@@ -148,7 +143,7 @@ impl Parser {
         if let Some(search) = self.search.take() {
             not_sync(search.from, end, sink);
         } else if self.carried > 0 {
-            tell(sink, self.at, &self.carry[..self.carried], &message(Content::Incomplete));
+            emit(sink, self.at, &self.carry[..self.carried], &message(Content::Incomplete));
         }
         self.at = end;
         self.carried = 0;
@@ -200,7 +195,7 @@ impl Parser {
                 match packet::read(&mut reader, &self.config.params, &options) {
                     Ok(packet) => {
                         if let Packet::Support(support) = &packet {
-                            self.sources.told(frame.source, support);
+                            self.sources.support(frame.source, support);
                         }
                         Content::Instruction(packet)
                     }
@@ -219,12 +214,12 @@ impl Parser {
             Body::Alignment => Content::Alignment,
         };
         let (source, flow, timestamp) = (frame.source, frame.flow, frame.timestamp);
-        tell(sink, self.at, bytes, &Message { source, flow, timestamp, content });
+        emit(sink, self.at, bytes, &Message { source, flow, timestamp, content });
     }
 
     #[cold]
     fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl Sink) {
-        tell(sink, self.at, bytes, &message(Content::Malformed(why)));
+        emit(sink, self.at, bytes, &message(Content::Malformed(why)));
         if self.config.encapsulation != Encapsulation::Pulp {
             self.search = Some(Search::new(self.at + bytes.len() as u64, bytes));
         }
@@ -233,7 +228,7 @@ impl Parser {
 
 /// Not inlined, so that the sink's code is inlined only here and in the fast path ([`Hot`]).
 #[inline(never)]
-fn tell(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
+fn emit(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
     sink.message(offset, bytes, message);
 }
 
@@ -243,6 +238,6 @@ fn message(content: Content) -> Message {
 
 fn not_sync(from: u64, to: u64, sink: &mut impl Sink) {
     if from < to {
-        tell(sink, from, &[], &message(Content::NotSync { len: to - from }));
+        emit(sink, from, &[], &message(Content::NotSync { len: to - from }));
     }
 }

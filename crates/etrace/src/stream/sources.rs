@@ -26,7 +26,7 @@ impl Sources {
     }
 
     /// Records a support packet of `source`.
-    pub(super) fn told(&mut self, source: u16, support: &Support) {
+    pub(super) fn support(&mut self, source: u16, support: &Support) {
         let told = (source, support.ioptions, support.doptions);
         match self.known.binary_search_by_key(&source, |known| known.0) {
             Ok(at) => self.known[at] = told,

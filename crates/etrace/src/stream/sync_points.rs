@@ -78,7 +78,7 @@ impl Iterator for SyncPoints<'_> {
                 Ok(Packet::Start(_) | Packet::Trap(_)) => {
                     return Some(SyncPoint { offset, source: frame.source, options, data });
                 }
-                Ok(Packet::Support(support)) => self.sources.told(frame.source, &support),
+                Ok(Packet::Support(support)) => self.sources.support(frame.source, &support),
                 _ => {}
             }
         }

@@ -120,7 +120,7 @@ fn capture(
     let (pieces, tallies) = pieces::pieces(&recording, faults);
     let (sources, by_cpu) = sources(&recording, faults);
     for (owner, tally) in &tallies {
-        tell(*owner, tally, faults);
+        report(*owner, tally, faults);
     }
     if recording.lost > 0 {
         faults.warning(format!(
@@ -137,7 +137,7 @@ fn capture(
             "it holds no hardware trace: was it recorded with -e cs_etm//?"
         });
     }
-    tell_unknown(&recording, faults);
+    report_unknown(&recording, faults);
     let mut observed: Vec<u64> = pieces.iter().filter_map(|piece| piece.time).collect();
     observed.sort_unstable();
     let events = std::mem::take(&mut recording.events);
@@ -172,9 +172,9 @@ fn capture(
 }
 
 /// Reports what happened to an owner's trace.
-fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
+fn report(owner: Owner, tally: &Tally, faults: &mut Faults) {
     let name = name(owner);
-    let Tally { truncated, partial, collision, unknown, missing, missing_bytes, untold_bytes } = *tally;
+    let Tally { truncated, partial, collision, unknown, missing, missing_bytes, undescribed_bytes } = *tally;
     let flags = [(truncated, "truncated"), (partial, "partial"), (collision, "collided")];
     let flags: Vec<_> =
         flags.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -194,15 +194,15 @@ fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
             "{name}: {missing_bytes} bytes of trace were not saved, as {missing} AUX records tell"
         ));
     }
-    if untold_bytes > 0 {
+    if undescribed_bytes > 0 {
         faults.warning(format!(
-            "{name}: no AUX record tells of {untold_bytes} bytes of trace: they are read as they are"
+            "{name}: no AUX record tells of {undescribed_bytes} bytes of trace: they are read as they are"
         ));
     }
 }
 
 /// Reports unknown types of records, because the missing data may be in them.
-fn tell_unknown(recording: &Recording<'_>, faults: &mut Faults) {
+fn report_unknown(recording: &Recording<'_>, faults: &mut Faults) {
     let mut kinds: Vec<_> = recording.unknown.iter().map(|(kind, &(count, at))| (kind, count, at)).collect();
     kinds.sort_by_key(|&(_, count, _)| std::cmp::Reverse(count));
     let named: Vec<_> = kinds

@@ -45,7 +45,7 @@ pub(super) struct Tally {
     pub missing: u64,
     pub missing_bytes: u64,
     /// Bytes that no record describes.
-    pub untold_bytes: u64,
+    pub undescribed_bytes: u64,
 }
 
 /// Returns the pieces of a recording, in file order for each owner, and what happened to the rest.
@@ -141,7 +141,7 @@ impl Claims<'_> {
             }
         }
         if !self.records.iter().any(|record| record.aux.flags.overwrite()) {
-            self.untold(owner, all, &ends, pieces, first, &mut tally);
+            self.undescribed(owner, all, &ends, pieces, first, &mut tally);
         }
         pieces[first..].sort_by_key(|piece| {
             let Trace { file, at, .. } = all[piece.trace];
@@ -178,7 +178,7 @@ impl Claims<'_> {
     }
 
     /// Appends pieces for bytes that no record describes, since records may have been lost.
-    fn untold(
+    fn undescribed(
         &self,
         owner: Owner,
         all: &[Trace],
@@ -202,7 +202,7 @@ impl Claims<'_> {
                 let to = next.map_or(end, |piece| piece.from);
                 // Trace is padded to eight bytes.
                 if to.saturating_sub(at) >= 8 {
-                    tally.untold_bytes += to - at;
+                    tally.undescribed_bytes += to - at;
                     let (cpu, tid) = match owner {
                         Owner::Cpu(cpu) => (Some(cpu), None),
                         Owner::Thread(tid) => (None, Some(tid)),

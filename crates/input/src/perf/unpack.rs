@@ -59,7 +59,7 @@ pub(super) fn unpack(
     let mut decoder = FrameDecoder::new();
     while source.is_more() {
         check_window(source.clone())?;
-        let damaged = |error: &dyn std::fmt::Display| ZstdError::Damaged(error.to_string().into());
+        let damaged = |error: &dyn fmt::Display| ZstdError::Damaged(error.to_string().into());
         decoder.reset(&mut source).map_err(|error| damaged(&error))?;
         let mut result = Ok(());
         while !decoder.is_finished() {

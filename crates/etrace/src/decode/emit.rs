@@ -98,7 +98,7 @@ impl Decoder<'_> {
     }
 
     /// Emits privilege, context and time where they are sent and have changed.
-    pub(super) fn tell_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
+    pub(super) fn emit_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
         if !self.params.notime {
             sink.element(offset, &Element::Timestamp { value: context.time, cycles: None });
         }

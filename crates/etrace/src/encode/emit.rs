@@ -12,7 +12,7 @@ use crate::packet::{
 use crate::{Params, SupportLayout};
 
 impl Encoder {
-    pub(super) fn tell_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
         let support = self.support(ienable, status);
         self.send(&support, out);
         if self.config.shallow {
@@ -35,7 +35,7 @@ impl Encoder {
         })
     }
 
-    pub(super) fn tell_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         let taken = entry.is_single() && entry.taken() == Some(true);
         let address = self.sent(entry.iaddr);
         self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
@@ -45,7 +45,7 @@ impl Encoder {
     }
 
     /// Emits a trap packet for `trap` with the address of `at`.
-    pub(super) fn tell_trap(
+    pub(super) fn emit_trap(
         &mut self,
         trap: &Entry,
         thaddr: bool,
@@ -71,14 +71,14 @@ impl Encoder {
         self.restart();
     }
 
-    pub(super) fn tell_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         self.send(&Packet::Context(self.context_of(entry)), out);
         if self.config.shallow {
             self.branches.clear();
         }
     }
 
-    pub(super) fn tell_branches(&mut self, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_branches(&mut self, out: &mut impl FnMut(&Packet)) {
         let packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
             None => Packet::Branches(self.branches.map(), None),
@@ -89,7 +89,7 @@ impl Encoder {
         self.is_unconfirmed = false;
     }
 
-    pub(super) fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
         let Reason { notify, updiscon, is_target, is_first, returns } = reason;
         let address = self.sent(address);
         let value = match self.config.options.full_address {
@@ -123,7 +123,7 @@ impl Encoder {
         self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
-        self.returns.told();
+        self.returns.reported();
         self.is_unconfirmed = is_target && !updiscon;
     }
 
