@@ -24,3 +24,5 @@ impl fmt::Display for Malformed {
         }
     }
 }
+
+impl core::error::Error for Malformed {}
