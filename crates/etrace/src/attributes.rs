@@ -1,4 +1,4 @@
-//! Attributes by name: one table for files, command lines and people.
+//! Table of encoder attributes by name, used for files, command lines and help text.
 
 use core::fmt;
 
@@ -8,23 +8,23 @@ use crate::{Params, SupportLayout};
 /// An attribute of an encoder.
 #[derive(Debug)]
 pub struct Attribute {
-    /// Its name in the specification, without `_p`.
+    /// Name in the specification, without `_p`.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Meaning in one line.
     pub meaning: &'static str,
     place: Place,
 }
 
-/// Where an attribute is kept.
+/// Field of [`Params`] that holds an attribute, and the values it accepts.
 #[derive(Debug)]
 enum Place {
-    /// A number with its limits.
+    /// Number with its lowest and highest value.
     Number(fn(&mut Params) -> &mut u8, u8, u8),
-    /// 0 or 1.
+    /// Flag, written 0 or 1.
     Flag(fn(&mut Params) -> &mut bool),
-    /// One of several words: which one it is, and making it that one.
+    /// One of several words, with functions that get and set its index.
     Word(&'static [&'static str], fn(&Params) -> usize, fn(&mut Params, usize)),
-    /// Packets do not depend on it.
+    /// Not stored, because packets do not depend on it.
     Nowhere,
 }
 
@@ -149,12 +149,12 @@ const TABLE: &[Attribute] = &[
     row("sdata_width", "bits of a split store's data at the encoder's input", Nowhere),
 ];
 
-/// An attribute that no encoder can have, or that there is not.
+/// Unknown attribute, or a value that no encoder can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamsError {
-    /// The attribute.
+    /// Name of the attribute.
     pub name: String,
-    /// What is wrong with it.
+    /// Reason why the attribute was rejected.
     pub why: String,
 }
 
@@ -173,7 +173,8 @@ impl fmt::Display for ParamsError {
 impl core::error::Error for ParamsError {}
 
 impl Attribute {
-    /// Its value; `None` if packets do not depend on it, so that it is not kept.
+    /// Returns the value in `params`, or `None` if the attribute is not stored because packets do not depend
+    /// on it.
     pub fn value(&self, params: &Params) -> Option<String> {
         let mut params = params.clone();
         match self.place {
@@ -184,7 +185,7 @@ impl Attribute {
         }
     }
 
-    /// Whether it is on or off (1 or 0).
+    /// Returns whether the attribute is a flag (0 or 1).
     pub const fn is_flag(&self) -> bool {
         matches!(self.place, Flag(_))
     }
@@ -223,15 +224,15 @@ fn number(text: &str) -> Option<u64> {
 }
 
 impl Params {
-    /// All attributes of the specification, and those that are needed besides.
+    /// Returns all attributes: those of the specification and those of this crate.
     pub const fn fields() -> &'static [Attribute] {
         TABLE
     }
 
-    /// Sets the attribute `name`, with or without `_p`.
+    /// Sets the attribute `name`, given with or without `_p`.
     ///
     /// # Errors
-    /// If there is no such attribute, or it cannot have that value.
+    /// Fails if no attribute has this name or if the value is not allowed.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParamsError> {
         let plain = name.strip_suffix("_p").unwrap_or(name);
         let attribute = TABLE.iter().find(|attribute| attribute.name == plain);
@@ -239,10 +240,10 @@ impl Params {
         attribute.set(self, value.trim()).map_err(|why| ParamsError::new(name, why))
     }
 
-    /// From the text of the reference flow's `.scf` files: `name=value` lines, comments (`#`) and headings (`[…]`).
+    /// Reads a `.scf` file of the reference flow: `name=value` lines, comments (`#`) and headings (`[…]`).
     ///
     /// # Errors
-    /// Says which attribute is wrong.
+    /// Names the first attribute that is wrong.
     pub fn from_scf(text: &str) -> Result<Self, ParamsError> {
         let mut params = Self::default();
         for line in text.lines() {
@@ -259,10 +260,10 @@ impl Params {
         Ok(params)
     }
 
-    /// Checks that an encoder can be like this.
+    /// Checks that the attributes are consistent.
     ///
     /// # Errors
-    /// Says which attribute is wrong.
+    /// Names the first attribute that is wrong.
     pub fn check(&self) -> Result<(), ParamsError> {
         for attribute in TABLE {
             if let Some(value) = attribute.value(self) {
@@ -294,7 +295,7 @@ impl Params {
             return Err(ParamsError::new("address_bytes", "1, though packets tell of returns"));
         }
         if self.support == SupportLayout::Standard {
-            // What the fields of that packet can hold.
+            // Limits of the fields of the standard support packet.
             if !self.time_bits().is_multiple_of(16) {
                 return Err(ParamsError::new(
                     "time_width",

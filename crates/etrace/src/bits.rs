@@ -1,23 +1,24 @@
-//! Strings of bits, lowest first, with sign-based compression at their upper end.
+//! Bit strings, lowest bit first, with sign-based compression at the upper end.
 
-/// Words of the longest string: encapsulation and payload.
+/// Number of words in the longest string: encapsulation and payload.
 const WORDS: usize = 6;
 
-/// Bits of the longest string.
+/// Number of bits in the longest string.
 pub(crate) const MAX_BITS: u32 = 64 * WORDS as u32;
 
-/// Reads fields. Beyond the bytes that were received the last bit goes on for ever.
+/// Reader of fields. Past the received bytes, the last bit repeats without end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     words: [u64; WORDS + 1],
-    /// The next bit.
+    /// Position of the next bit.
     position: u32,
-    /// How many bits were received.
+    /// Number of received bits.
     received: u32,
 }
 
 impl Reader {
-    /// Reads `bytes` from bit `position` on. Bytes that no string can have are not looked at.
+    /// Creates a reader of `bytes` that starts at bit `position`. Ignores bytes past the longest possible
+    /// string.
     #[inline]
     pub(crate) fn new(bytes: &[u8], position: u32) -> Self {
         let sign = bytes.last().map_or(0, |&last| (i64::from(last as i8) >> 7) as u64);
@@ -34,7 +35,7 @@ impl Reader {
         Self { words, position, received: 8 * bytes.len() as u32 }
     }
 
-    /// The next `width` bits, at most 64.
+    /// Reads the next `width` bits, at most 64.
     #[inline]
     pub(crate) fn take(&mut self, width: u32) -> u64 {
         let value = self.peek(width);
@@ -42,13 +43,13 @@ impl Reader {
         value
     }
 
-    /// The next bit.
+    /// Reads the next bit.
     #[inline]
     pub(crate) fn bit(&mut self) -> bool {
         self.take(1) != 0
     }
 
-    /// The next `width` bits as a number with a sign.
+    /// Reads the next `width` bits and sign-extends them.
     #[inline]
     pub(crate) fn signed(&mut self, width: u32) -> u64 {
         let value = self.take(width);
@@ -61,39 +62,39 @@ impl Reader {
             return 0;
         }
         let (index, shift) = ((self.position / 64) as usize, self.position % 64);
-        // A string that is longer than any has no bits there; nothing is lost that could be read.
+        // Past the longest string there are no bits, so no readable bit is lost here.
         let low = self.words.get(index).copied().unwrap_or_default() >> shift;
         let high = self.words.get(index + 1).copied().unwrap_or_default() << 1 << (63 - shift);
         (low | high) & (u64::MAX >> (64 - width))
     }
 
-    /// The bit before the next.
+    /// Returns the last bit read.
     #[inline]
     pub(crate) fn previous(&self) -> bool {
         let at = self.position.saturating_sub(1);
         self.words.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 
-    /// How many bits were received that were not read.
+    /// Returns the number of received bits that were not yet read.
     #[inline]
     pub(crate) fn rest(&self) -> u32 {
         self.received.saturating_sub(self.position)
     }
 
-    /// Whether whole bytes were received that are not part of the string, whose last field was read.
+    /// Returns whether whole received bytes follow the last field of the string.
     #[inline]
     pub(crate) fn too_long(&self) -> bool {
         self.received > self.position.next_multiple_of(8)
     }
 }
 
-/// Up to seven bytes as a number.
+/// Returns up to seven bytes as a little-endian number.
 #[inline]
 fn partial(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Writes fields.
+/// Writer of fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Writer {
     words: [u64; WORDS + 1],
@@ -121,20 +122,21 @@ impl Writer {
         self.put(u64::from(bit), 1);
     }
 
-    /// The last bit.
+    /// Returns the last bit written.
     #[inline]
     pub(crate) fn last(&self) -> bool {
         let at = self.position.saturating_sub(1);
         self.words[(at / 64) as usize] >> (at % 64) & 1 != 0
     }
 
-    /// Leaves out what repeats the bit before it, at the upper end, and tells how many bytes are left: `least` at least.
-    /// The padding repeats it, too.
+    /// Drops the upper bits that repeat the bit below them. Returns how many bytes remain, at least `least`.
+    /// The padding of the last byte repeats the same bit.
     pub(crate) fn compress(&mut self, least: usize) -> usize {
         (self.significant() as usize).div_ceil(8).max(least)
     }
 
-    /// How many bits must be sent, one at least: those above repeat the highest of them, in all words.
+    /// Returns how many bits must be sent, at least one, and sets the bits above them, in all words, to the
+    /// highest sent bit.
     pub(crate) fn significant(&mut self) -> u32 {
         let sign = if self.last() { u64::MAX } else { 0 };
         let (index, shift) = ((self.position / 64) as usize, self.position % 64);
@@ -142,11 +144,11 @@ impl Writer {
         self.words[index + 1..].fill(sign);
         let top = (0..=index).rev().find(|&i| self.words[i] != sign);
         let bits = top.map_or(0, |i| 64 * i as u32 + 64 - (self.words[i] ^ sign).leading_zeros());
-        // One bit more, for the sign.
+        // One more bit, for the sign.
         bits + 1
     }
 
-    /// How many bytes there are if nothing is left out; the padding is 0.
+    /// Returns the length in bytes without compression; the padding is 0.
     pub(crate) fn len(&self) -> usize {
         self.position.div_ceil(8) as usize
     }

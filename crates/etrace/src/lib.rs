@@ -1,11 +1,43 @@
-//! RISC-V E-Trace (Efficient Trace), read and written.
+//! RISC-V E-Trace (Efficient Trace for RISC-V), read and written.
 //!
-//! [`packet`] is syntax: te_inst payloads as values, parsed and emitted. [`stream`] is what carries them: encapsulations,
-//! sources, timestamps. [`ingress`] is what a trace encoder sees of a hart, [`encode`] the encoder, `decode` its
-//! reverse: packets and the program to what ran. [`data`] is data trace (te_data).
+//! Two pipelines meet at the [`packet::Packet`]. Encoding turns the blocks that a hart retires into packets and
+//! bytes: [`ingress`] describes retired blocks, [`encode`] chooses packets, [`stream`] writes them. Decoding
+//! reverses it: [`stream`] parses bytes into messages, and `decode` follows the program from packet to packet
+//! and emits the elements of [`tracewright_core`]. [`data`] is data trace, with its own packets, encoder and
+//! decoder.
 //!
-//! Nothing can be read without knowing the encoder's [`Params`]: how wide addresses and contexts are, which tables it has.
-//! Names are those of "Efficient Trace for RISC-V", without `_p`.
+//! Every step needs the encoder's [`Params`]: how wide addresses and contexts are, and which tables the encoder
+//! has. Names are those of the specification, without `_p`. `DIFFERENCES.md` lists deviations from the
+//! specification and from other implementations.
+//!
+//! ```
+//! use tracewright_etrace::{Options, Params, packet};
+//!
+//! let params = Params { iaddress_lsb: 0, ..Params::default() };
+//! let options = Options { full_address: true, ..Options::default() };
+//! let bytes = [0x32, 0x04, 0x00, 0x00, 0x02];
+//! let packet = packet::parse(&bytes, &params, &options)?;
+//! assert_eq!(format!("{} {}", packet.name(), packet.details(&options)), "Address 0x8000010c");
+//!
+//! let mut payload = packet::PayloadBytes::default();
+//! packet::emit(&packet, &params, &mut payload)?;
+//! assert_eq!(payload[..], bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | [`packet`] | te_inst packets as values: parse, emit, text |
+//! | [`stream`] | encapsulations, sources and timestamps: parser and writer of messages |
+//! | [`ingress`] | input of an encoder: from executed blocks, committed instructions or CSV |
+//! | [`encode`] | encoder from retired blocks to packets |
+//! | `decode` | decoder from messages and the program to elements |
+//! | [`data`] | te_data packets, their encoder and decoder, pairing with instructions |
+//!
+//! The feature `decode` (on by default) enables the module of that name. Without it the crate needs neither
+//! `tracewright-flow` nor `tracewright-image`.
+//!
+//! To open a capture of any protocol, use `tracewright-input`. For Arm traces, use `tracewright-etm`.
 
 mod attributes;
 mod bits;

@@ -2,28 +2,28 @@ use core::fmt;
 
 use crate::data;
 
-/// What is switched on at run time (`ioptions` of a support packet).
+/// Options that are switched at run time (`ioptions` of a support packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Returns whose address a stack of calls predicts are not reported.
+    /// Whether returns that the call stack predicts go unreported.
     pub implicit_return: bool,
-    /// Trap packets leave out the address of the trap handler.
+    /// Whether trap packets leave out the address of the trap handler.
     pub implicit_exception: bool,
-    /// Addresses are sent whole, not as differences.
+    /// Whether addresses are sent whole instead of as differences.
     pub full_address: bool,
-    /// Targets that were sent before are sent as an index.
+    /// Whether a target that is in the jump target cache is sent as its index.
     pub jump_target_cache: bool,
-    /// Branches that a predictor foretells are only counted.
+    /// Whether correctly predicted branches are only counted.
     pub branch_prediction: bool,
-    /// Jumps whose address the instruction before tells are not reported.
+    /// Whether sequentially inferable jumps go unreported: the instruction before them gives the target.
     pub sijump: bool,
 }
 
-/// An option: something that is on or off.
+/// Table row of an option that is on or off.
 pub struct OptionField<T> {
-    /// Its name.
+    /// Name of the option.
     pub name: &'static str,
-    /// What it means, in one line.
+    /// Meaning in one line.
     pub meaning: &'static str,
     place: fn(&mut T) -> &mut bool,
 }
@@ -59,36 +59,36 @@ const DATA: &[OptionField<data::Options>] = &[
 ];
 
 impl Options {
-    /// All options there are.
+    /// Returns all options of instruction trace.
     pub const fn fields() -> &'static [OptionField<Self>] {
         INSTRUCTION
     }
 
-    /// All options by name, and whether they are on.
+    /// Returns the name of each option and whether it is on.
     pub fn names(self) -> impl Iterator<Item = (&'static str, bool)> {
         let mut options = self;
         INSTRUCTION.iter().map(move |field| (field.name, *(field.place)(&mut options)))
     }
 
-    /// Switches the option `name` on or off, and tells whether there is one.
+    /// Switches the option `name` on or off. Returns `false` if there is no such option.
     pub fn set(&mut self, name: &str, on: bool) -> bool {
         set(INSTRUCTION, self, name, on)
     }
 }
 
 impl data::Options {
-    /// All options there are.
+    /// Returns all options of data trace.
     pub const fn fields() -> &'static [OptionField<Self>] {
         DATA
     }
 
-    /// All options by name, and whether they are on.
+    /// Returns the name of each option and whether it is on.
     pub fn names(self) -> impl Iterator<Item = (&'static str, bool)> {
         let mut options = self;
         DATA.iter().map(move |field| (field.name, *(field.place)(&mut options)))
     }
 
-    /// Switches the option `name` on or off, and tells whether there is one.
+    /// Switches the option `name` on or off. Returns `false` if there is no such option.
     pub fn set(&mut self, name: &str, on: bool) -> bool {
         set(DATA, self, name, on)
     }

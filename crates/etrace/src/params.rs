@@ -1,84 +1,91 @@
 use crate::data;
 
-/// What an encoder is built with: the attributes that discovery gives, under their names in the specification, without
-/// `_p`. Sizes of tables are exponents of two; 0: there is none.
+/// Fixed attributes of an encoder, as discovery reports them. Fields have the names of the specification,
+/// without `_p`. Table sizes are exponents of two; 0 means that the table is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Params {
-    /// Bits of an address.
+    /// Width of an instruction address in bits.
     pub iaddress_width: u8,
-    /// Lowest bits of an address that are not sent.
+    /// Number of low address bits that are not sent.
     pub iaddress_lsb: u8,
-    /// Bits of a context; not sent if [`nocontext`](Self::nocontext).
+    /// Width of a context in bits; not sent if [`nocontext`](Self::nocontext).
     pub context_width: u8,
-    /// Contexts are not sent.
+    /// Whether contexts are left out.
     pub nocontext: bool,
-    /// Bits of a time; not sent if [`notime`](Self::notime).
+    /// Width of a time in bits; not sent if [`notime`](Self::notime).
     pub time_width: u8,
-    /// Times are not sent.
+    /// Whether times are left out.
     pub notime: bool,
-    /// Bits of a privilege.
+    /// Width of a privilege level in bits.
     pub privilege_width: u8,
-    /// Bits of the cause of a trap.
+    /// Width of a trap cause in bits.
     pub ecause_width: u8,
-    /// Bits of the subformat of format 0.
+    /// Width of the subformat of format 0 in bits.
     pub f0s_width: u8,
-    /// Entries of the branch predictor.
+    /// Size of the branch predictor (exponent of two).
     pub bpred_size: u8,
-    /// Entries of the jump target cache.
+    /// Size of the jump target cache (exponent of two).
     pub cache_size: u8,
-    /// Bits of the counter of nested calls.
+    /// Width of the counter of nested calls in bits.
     pub call_counter_size: u8,
-    /// Entries of the stack of return addresses.
+    /// Size of the return address stack (exponent of two).
     pub return_stack_size: u8,
-    /// Whether sequentially inferable jumps can be told apart.
+    /// Whether the encoder recognises sequentially inferable jumps.
     pub sijump: bool,
-    /// Draft 2.0.5: packets have the number of implicit returns (`irets`) in place of the depth of the stack (`irdepth`).
+    /// Draft 2.0.5: whether packets carry the number of implicit returns (`irets`) in place of the stack
+    /// depth (`irdepth`).
     pub iret_ext: bool,
-    /// Not the specification, but the reference model: `irdepth` is all ones where `irreport` is not asserted. Either can be read.
+    /// Quirk of the reference model: whether `irdepth` is written as all ones where `irreport` is not
+    /// asserted. The parser accepts both forms.
     pub irdepth_ones: bool,
-    /// Not the specification, but PULP's `rv_tracer`: only addresses are cut, to whole bytes, and flags are not chained to them.
+    /// Quirk of PULP's `rv_tracer`: whether only addresses are compressed, to whole bytes, and flags are not
+    /// chained to them.
     pub address_bytes: bool,
-    /// How support packets are laid out.
+    /// Layout of support packets.
     pub support: SupportLayout,
-    /// Bits of a data address.
+    /// Width of a data address in bits.
     pub daddress_width: u8,
-    /// Bits of the widest data access: 8, 16, 32 or 64.
+    /// Width of the widest data access in bits: 8, 16, 32 or 64.
     pub data_width: u8,
-    /// Bits of the type of a data access, which says what data trace knows: 1: only loads and stores; 2: those of several
-    /// accesses, too ([`mmacas_ext`](Self::mmacas_ext)); 3: CSRs, too; 4: atomics, too.
+    /// Width of the type of a data access in bits, which selects the kinds that are traced. 1: loads and
+    /// stores. 2: also multiple accesses ([`mmacas_ext`](Self::mmacas_ext)). 3: also CSRs. 4: also atomics.
     pub dtype_width: u8,
-    /// Bits of a CSR: 32 or 64.
+    /// Width of a CSR in bits: 32 or 64.
     pub csr_width: u8,
-    /// Which compression of values data trace has.
+    /// Compression of values in data trace.
     pub data_compression: data::Compression,
-    /// Bits of `diff` in data packets without an address, and in those of CSRs: 2, or 1 if there is only one compression.
+    /// Width of `diff` in packets of CSRs and in data packets without an address: 2, or 1 if there is only
+    /// one compression.
     pub data_diff_width: u8,
-    /// Bits of `diff` in packets of CSRs without data: 0 or 1.
+    /// Width of `diff` in packets of CSRs without data: 0 or 1.
     pub csr_diff_width: u8,
-    /// Whether loads and atomics are told by two packets, one for the request and one for what was loaded.
+    /// Whether loads and atomics take two packets: one for the request, one for the loaded value.
     pub split_loads: bool,
-    /// Bits of what identifies a request, where loads are split.
+    /// Width of the identifier of a request in bits, for split loads.
     pub lrid_width: u8,
-    /// Draft 2.0.5: data packets have the formats of the extension for multiple accesses and compare-and-swap.
+    /// Draft 2.0.5: whether data packets use the formats of the extension for multiple accesses and
+    /// compare-and-swap.
     pub mmacas_ext: bool,
-    /// What data packets mean where the reference model departs from the specification.
+    /// Meaning of data packets where the reference model departs from the specification.
     pub data_dialect: data::Dialect,
 }
 
-/// How `encoder_mode` and the options lie in a support packet: the specification (2.0) leaves it to the implementation.
+/// Layout of `encoder_mode` and the options in a support packet, which the specification (2.0) leaves to the
+/// implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SupportLayout {
-    /// The reference model's.
+    /// Layout of the reference model.
     #[default]
     Reference,
-    /// That of PULP's `rv_tracer`.
+    /// Layout of PULP's `rv_tracer`.
     Pulp,
-    /// That of the standard support packet (draft 2.0.5).
+    /// Layout of the standard support packet (draft 2.0.5).
     Standard,
 }
 
 impl Default for Params {
-    /// An encoder for RV64 with the sizes that the specification gives as defaults where that makes sense.
+    /// Returns the attributes of an RV64 encoder, with the default sizes of the specification where they make
+    /// sense.
     fn default() -> Self {
         Self {
             iaddress_width: 64,
@@ -115,22 +122,22 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Bits of an address in a packet.
+    /// Returns the width of an address in a packet.
     pub const fn address_bits(&self) -> u32 {
         (self.iaddress_width - self.iaddress_lsb) as u32
     }
 
-    /// Bits of a context in a packet.
+    /// Returns the width of a context in a packet.
     pub const fn context_bits(&self) -> u32 {
         if self.nocontext { 0 } else { self.context_width as u32 }
     }
 
-    /// Bits of a time in a packet.
+    /// Returns the width of a time in a packet.
     pub const fn time_bits(&self) -> u32 {
         if self.notime { 0 } else { self.time_width as u32 }
     }
 
-    /// Bits of `irdepth`, or of `irets` in its place.
+    /// Returns the width of `irdepth`, or of `irets` in its place.
     pub const fn returns_bits(&self) -> u32 {
         if self.iret_ext {
             return 8;
@@ -139,19 +146,19 @@ impl Params {
         stack + (stack > 0) as u32 + self.call_counter_size as u32
     }
 
-    /// How many calls implicit returns can know of, and how often besides each may have been made again.
+    /// Returns how many calls the return stack holds, and how many repeats each entry can count.
     pub(crate) const fn calls(&self) -> (usize, u32) {
         let repeats = if self.iret_ext { (1 << self.call_counter_size) - 1 } else { 0 };
         match (self.return_stack_size, self.call_counter_size) {
             (0, 0) => (0, 0),
-            // As many as `irdepth` can tell.
+            // As many as `irdepth` can express.
             (0, counter) if !self.iret_ext => ((1 << counter) - 1, 0),
             (0, counter) => (1 << counter, 0),
             (stack, _) => (1 << stack, repeats),
         }
     }
 
-    /// An address with only the bits that it has.
+    /// Truncates `value` to the width of an address.
     pub const fn address(&self, value: u64) -> u64 {
         let mask = if self.iaddress_width >= 64 { u64::MAX } else { (1 << self.iaddress_width) - 1 };
         value & mask

@@ -1,8 +1,9 @@
 use crate::Params;
 
-/// The branch predictor that encoder and decoder both have.
+/// Branch predictor shared by encoder and decoder.
 ///
-/// Two bits for each entry: what it foretells, and the last outcome. It changes its mind after two wrong guesses.
+/// Each entry has two bits: the prediction and the last outcome. The prediction changes after two wrong
+/// guesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predictor {
     entries: Vec<u8>,
@@ -12,7 +13,7 @@ pub struct Predictor {
 const TAKEN: u8 = 2;
 const LAST: u8 = 1;
 
-/// The entry after an outcome, which is the lowest bit of the index: the others are the entry.
+/// Next state of an entry, indexed by the entry (upper bits) and the outcome (lowest bit).
 const AFTER: [u8; 8] = {
     let mut after = [0; 8];
     let mut at = 0;
@@ -27,29 +28,29 @@ const AFTER: [u8; 8] = {
 };
 
 impl Predictor {
-    /// As after a synchronisation packet.
+    /// Creates a predictor in its state after a synchronisation packet.
     pub fn new(params: &Params) -> Self {
         Self { entries: vec![LAST; 1 << params.bpred_size], shift: params.iaddress_lsb }
     }
 
-    /// As after a synchronisation packet.
+    /// Resets all entries, as a synchronisation packet does.
     pub fn reset(&mut self) {
         self.entries.fill(LAST);
     }
 
-    /// Whether the branch at `address` will be taken.
+    /// Returns whether the branch at `address` is predicted to be taken.
     #[inline]
     pub fn foretells(&self, address: u64) -> bool {
         self.entries[self.index(address)] & TAKEN != 0
     }
 
-    /// The branch at `address` was taken or not.
+    /// Records the outcome of the branch at `address`.
     #[inline]
     pub fn update(&mut self, address: u64, taken: bool) {
         self.learn(address, taken);
     }
 
-    /// The branch at `address` was taken or not. Says what was foretold.
+    /// Records the outcome of the branch at `address`. Returns the prediction it had.
     #[inline(always)]
     pub fn learn(&mut self, address: u64, taken: bool) -> bool {
         let index = self.index(address);

@@ -2,37 +2,37 @@ use std::collections::VecDeque;
 
 use crate::Params;
 
-/// The stack of calls that encoder and decoder both have: with a return stack, addresses; with a call counter only, their
-/// number, and the decoder keeps the addresses.
+/// Call stack shared by encoder and decoder.
 ///
-/// Where there are both (draft 2.0.5), an entry counts calls that return to the same address.
+/// With a return stack it holds addresses. With only a call counter, the encoder counts calls and the decoder
+/// keeps the addresses. With both (draft 2.0.5), an entry counts calls that return to the same address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReturnStack {
-    /// Where the calls return to, the newest last, and how often besides.
+    /// Return addresses, the newest last, each with the number of repeats.
     entries: VecDeque<(u64, u32)>,
     most: usize,
     most_repeats: u32,
 }
 
 impl ReturnStack {
-    /// As after a synchronisation packet: without any call.
+    /// Creates an empty stack, as after a synchronisation packet.
     pub fn new(params: &Params) -> Self {
         let (most, most_repeats) = params.calls();
         Self { entries: VecDeque::new(), most, most_repeats }
     }
 
-    /// Forgets all calls.
+    /// Discards all calls.
     pub fn reset(&mut self) {
         self.entries.clear();
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[inline]
     pub fn depth(&self) -> usize {
         self.entries.len()
     }
 
-    /// A call was made that returns to `link`. When there is no room, the oldest is forgotten.
+    /// Records a call that returns to `link`. A full stack discards its oldest entry.
     #[inline]
     pub fn push(&mut self, link: u64) {
         if let Some(top) = self.entries.back_mut()
@@ -51,7 +51,7 @@ impl ReturnStack {
         self.entries.push_back((link, 0));
     }
 
-    /// A return was made: where to, if the stack knows.
+    /// Records a return. Returns its target, if the stack has one.
     #[inline]
     pub fn pop(&mut self) -> Option<u64> {
         let top = self.entries.back_mut()?;
@@ -64,7 +64,7 @@ impl ReturnStack {
         Some(link)
     }
 
-    /// Where a return would go.
+    /// Returns the target of the next return.
     #[inline]
     pub fn top(&self) -> Option<u64> {
         self.entries.back().map(|&(link, _)| link)

@@ -1,6 +1,6 @@
 use crate::Params;
 
-/// The jump target cache that encoder and decoder both have: direct-mapped by the target's address.
+/// Jump target cache shared by encoder and decoder, direct-mapped by the target's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JumpTargets {
     entries: Vec<Option<u64>>,
@@ -8,23 +8,23 @@ pub struct JumpTargets {
 }
 
 impl JumpTargets {
-    /// As after a synchronisation packet.
+    /// Creates an empty cache, as after a synchronisation packet.
     pub fn new(params: &Params) -> Self {
         Self { entries: vec![None; 1 << params.cache_size], shift: params.iaddress_lsb }
     }
 
-    /// As after a synchronisation packet.
+    /// Empties the cache, as a synchronisation packet does.
     pub fn reset(&mut self) {
         self.entries.fill(None);
     }
 
-    /// The target with this index.
+    /// Returns the target with this index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.entries.get(index).copied().flatten()
     }
 
-    /// The index of `address`, if that is in the cache.
+    /// Returns the index of `address` if the cache holds it.
     #[inline]
     pub fn find(&self, address: u64) -> Option<usize> {
         let index = self.index(address);

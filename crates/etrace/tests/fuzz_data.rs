@@ -1,4 +1,4 @@
-//! Data trace given anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzzing of data trace. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use tracewright_core::{AtomicOp, DataAccess, DataKind};
 use tracewright_etrace::data::{
@@ -12,9 +12,9 @@ use tracewright_testkit::Rng;
 #[allow(dead_code, reason = "what only the tests of data trace use")]
 mod random;
 
-/// Any payloads in any configuration, synchronisation and support packets between them: what is a packet is written and read again;
-/// accesses fit their size; encoded again, they come out the same. Every access goes through pairing once, with any code.
-/// The first eight bytes choose the configuration.
+/// Reads any payloads in any configuration, with synchronisation and support packets between them. Valid
+/// packets are written and read again. Accesses fit their size and come out the same when encoded again.
+/// Every access goes through pairing once, with any code. The first eight bytes choose the configuration.
 pub fn data(bytes: &[u8]) {
     let Some((seed, mut bytes)) = bytes.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -83,11 +83,11 @@ pub fn data(bytes: &[u8]) {
     let (mut encoder, mut decoder) = (Encoder::new(&params, first), Decoder::new(&params, first));
     for (_, access) in accesses.iter().filter(|(options, _)| *options == first) {
         let mut told = Vec::new();
-        // What is not known cannot be told again.
+        // An unknown field cannot be encoded again.
         if encoder.access(access, &mut |packet| told.extend(decoder.packet(packet))) {
             let mut expected = *access;
-            // A split access may have begun before addresses or values were left out, and have them all the same.
-            // Which CSR it was is always told.
+            // A split access may have begun before addresses or values were left out, and then has them all
+            // the same. The number of a CSR is always sent.
             if first.no_address && !matches!(access.kind, DataKind::Csr(_)) {
                 expected.address = None;
             }
@@ -99,7 +99,7 @@ pub fn data(bytes: &[u8]) {
     }
 }
 
-/// Random bytes, nearly all of them packets.
+/// Returns random bytes, nearly all of them packets.
 pub fn any_packets(rng: &mut Rng) -> Vec<u8> {
     let len = rng.below(600) as usize;
     let mut bytes = rng.bytes(8 + len);
@@ -120,7 +120,8 @@ fn data_of_anything() {
     }
 }
 
-/// Split accesses whose answers come after a support packet said that addresses or values are no longer traced: found by fuzzing.
+/// Covers split accesses whose responses come after a support packet that switches off addresses or values
+/// (found by fuzzing).
 #[test]
 fn split_accesses_across_a_change_of_options() {
     let mut tried = 0;

@@ -1,4 +1,4 @@
-//! The decoder fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzzing of the decoder. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Snapshot};
@@ -12,7 +12,7 @@ use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Program, Walk};
 
-/// A random program, an encoder, and the stream of an execution.
+/// Random program, encoder, and the stream of an execution.
 struct Case {
     program: Program,
     image: Image,
@@ -71,7 +71,7 @@ impl Case {
         Self { program, image: builder.build(), config, bytes }
     }
 
-    /// A decoder that does not take damage for billions of branches.
+    /// Returns a decoder that does not follow billions of branches because of damage.
     fn decoder(&self) -> Decoder<'_> {
         let options = decode::Options {
             initial: self.config.options,
@@ -94,7 +94,7 @@ impl Case {
         elements
     }
 
-    /// Blocks are of the program, and follow each other as it says.
+    /// Checks that blocks are of the program and follow each other as it allows.
     fn check(&self, elements: &[(u64, Element)]) {
         let mut before: Option<Block> = None;
         for (offset, element) in elements {
@@ -143,8 +143,8 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
-/// Damaged streams, or any bytes: the decoder comes to an end, tells only what the program allows, and the same in any
-/// chunking. The first eight bytes choose the case; the others take the place of the stream's first ones.
+/// Decodes damaged streams, or any bytes. The decoder terminates and emits only what the program allows, the
+/// same in any chunking. The first eight bytes choose the case; the others replace the start of the stream.
 pub fn decode(data: &[u8]) {
     let Some((seed, given)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -160,7 +160,7 @@ pub fn decode(data: &[u8]) {
     assert_eq!(elements, case.decode(bytes.chunks(chunk)), "chunks of {chunk}");
 }
 
-/// Packets that are valid, but were never sent like that, over a program: likewise.
+/// Decodes valid packets in an order that no encoder sends, with the same expectations.
 pub fn packets(data: &[u8]) {
     let Some((seed, _)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -185,12 +185,13 @@ pub fn packets(data: &[u8]) {
     case.check(&elements);
 }
 
-/// A decoder that starts anywhere tells the same as one that came from before, from where their states are equal.
+/// Checks that a decoder that starts anywhere emits the same as one that started earlier, once their states
+/// are equal.
 pub fn snapshots(data: &[u8]) {
     meets(data);
 }
 
-/// Whether their states became equal.
+/// Returns whether their states became equal.
 fn meets(data: &[u8]) -> bool {
     let Some((seed, _)) = data.split_first_chunk() else { return false };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -215,7 +216,7 @@ fn meets(data: &[u8]) -> bool {
     equal.is_some_and(|equal| equal + 1 < packets.len())
 }
 
-/// What each packet told, and the state after it.
+/// Returns the elements of each packet, and the state after it.
 fn tell_all(mut decoder: Decoder<'_>, packets: &[(u64, Packet)]) -> (Vec<Vec<Element>>, Vec<Snapshot>) {
     let (mut told, mut states) = (Vec::new(), Vec::new());
     for (offset, packet) in packets {

@@ -1,5 +1,5 @@
-//! The encoder and the readers of its input fed with anything. Each body is a plain function, for `cargo test` and for a
-//! fuzzer.
+//! Fuzzing of the encoder and the readers of its input. Each body is a plain function, for `cargo test` and
+//! for a fuzzer.
 
 use tracewright_core::port::{self, Rate, WhenFull};
 use tracewright_etrace::encode::{Comparator, Config, Encoder, Filter, Port, Quirks, Resync, ResyncMode};
@@ -44,7 +44,7 @@ fn any_encoder(rng: &mut Rng) -> Config {
     Config { params, options, resync, filter, port, shallow: rng.one_in(4), data: None, quirks }
 }
 
-/// An entry out of any bytes. Most of them go on where the last one ended.
+/// Returns an entry from any bytes. Most entries continue where the last one ended.
 fn entry(bytes: &[u8; 16], before: &Entry) -> Entry {
     let [kind, bits, size, more, address @ .., time, cycles] = *bytes;
     let address =
@@ -67,7 +67,8 @@ fn entry(bytes: &[u8; 16], before: &Entry) -> Entry {
     }
 }
 
-/// Any entries in any configuration, switched on and off now and then: every packet has a payload, and is read from it again.
+/// Encodes any entries in any configuration, switched on and off at times. Every packet has a payload and is
+/// read back from it.
 pub fn entries(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -103,7 +104,8 @@ pub fn entries(data: &[u8]) {
     assert!(!(has_room && encoder.is_lost()), "{stats:?}");
 }
 
-/// Any text as encoder input: reading ends, and what was read is written and read again. The first byte chooses the form.
+/// Reads any text as encoder input. Reading terminates, and the entries are written and read again. The first
+/// byte chooses the form.
 pub fn input(data: &[u8]) {
     let Some((&form, text)) = data.split_first() else { return };
     let retirement = if form & 1 == 0 { Retirement::Instruction } else { Retirement::Block };
@@ -128,7 +130,7 @@ pub fn input(data: &[u8]) {
     }
 }
 
-/// Anything on commit ports: what comes out is all that was committed, in blocks that go on from address to address.
+/// Drives commit ports with anything. All that was committed comes out, in blocks that are contiguous.
 pub fn ports(data: &[u8]) {
     let Some((&form, bytes)) = data.split_first() else { return };
     let width = if form & 1 == 0 { ITypeWidth::Three } else { ITypeWidth::Four };
@@ -138,7 +140,7 @@ pub fn ports(data: &[u8]) {
     let (mut committed, mut told) = (0, 0);
     let mut count = |entries: &[Entry]| {
         for entry in entries {
-            // A block with one instruction may be longer than blocks should be.
+            // A block with one instruction may exceed the limit.
             assert!(most == 0 || entry.iretire <= most.max(2), "{entry:?}");
             told += u64::from(entry.iretire);
         }
@@ -188,7 +190,7 @@ fn ports_with_anything() {
     }
 }
 
-/// Encoder input of one port: of blocks.
+/// Encoder input of one port, with blocks.
 pub const GOOD: &str = "itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0\n\
     0,0,0,3,1000,0,0,1,1\n5,0,0,3,1004,0,0,1,0\r\n\n1,2,ff,3,1006,7,2,0,0\n";
 

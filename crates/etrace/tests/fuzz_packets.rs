@@ -1,12 +1,12 @@
-//! Payloads and streams of anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzzing of payloads and streams. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use tracewright_etrace::packet::{self, PayloadBytes};
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, SyncPoints, Writer};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_params};
 
-/// Any payload for any encoder: what it is can be written, and is then the same; and can be put into words. The first eight bytes
-/// choose the encoder.
+/// Parses any payload for any encoder. A packet can be written, is the same when read again, and can be
+/// printed. The first eight bytes choose the encoder.
 pub fn payloads(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -37,8 +37,8 @@ fn read<'a>(mut parser: Parser, chunks: impl Iterator<Item = &'a [u8]>) -> Told 
     told
 }
 
-/// Any stream: every byte is accounted for once, the chunks do not matter, and what was read can be written and read again.
-/// The first eight bytes choose encoder, encapsulation and chunks.
+/// Parses any stream. Every byte is accounted for once, chunks do not matter, and messages can be written and
+/// read again. The first eight bytes choose encoder, encapsulation and chunks.
 pub fn streams(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
@@ -80,7 +80,7 @@ fn round_trip(config: &Config, told: &Told) {
             Ok(()) => expected.push(*message),
             Err(why) => {
                 let error = !matches!(message.content, Content::Instruction(_) | Content::Data(_));
-                // What the reference model adds may be too much.
+                // The additional bits of the reference model may be too many.
                 assert!(error || config.params.irdepth_ones && before.len() > 20, "{message:?}: {why}");
                 assert_eq!(bytes.len(), len);
             }
@@ -89,7 +89,7 @@ fn round_trip(config: &Config, told: &Told) {
     let again = read(Parser::new(config.clone()), [&bytes[..]].into_iter());
     let mut again: Vec<_> = again.iter().map(|(.., message)| *message).collect();
     if config.encapsulation == Encapsulation::Pulp {
-        // Every record that is written has a timestamp.
+        // Every written record has a timestamp.
         for (again, expected) in again.iter_mut().zip(&expected) {
             again.timestamp = again.timestamp.filter(|&time| time != 0 || expected.timestamp.is_some());
         }
@@ -97,7 +97,7 @@ fn round_trip(config: &Config, told: &Told) {
     assert_eq!(again, expected);
 }
 
-/// Anything, or messages with some damage.
+/// Returns anything, or messages with some damage.
 pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
     if rng.one_in(3) {
         let len = rng.below(600) as usize;

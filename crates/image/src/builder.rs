@@ -11,26 +11,26 @@ use crate::processes::Processes;
 use crate::region::Region;
 use crate::remark::Remark;
 
-/// Collects what an [`Image`] is made of. Where two things lie at one address, the one added first is there.
+/// Builder of an [`Image`]. Where two parts share an address, the one added first wins.
 #[derive(Debug, Default)]
 pub struct Builder {
     pub(crate) files: Vec<File>,
     pub(crate) regions: Vec<Region>,
     pub(crate) remarks: Vec<Remark>,
-    /// By number of a process's memory, from 1 on: the one that counts where it has nothing itself; 0 for none.
+    /// Indexed by the number of a process's memory, from 1 on: the memory it falls back to; 0 for none.
     pub(crate) inherited: Vec<u32>,
     pub(crate) processes: Processes,
 }
 
-/// A file that parts of are mapped.
+/// File of which parts are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(u32);
 
 impl Builder {
-    /// Adds `bytes` at `address`, the memory dump of a snapshot for one. `name` is for people.
+    /// Adds `bytes` at `address`, for example the memory dump of a snapshot. `name` is used in messages.
     ///
     /// # Errors
-    /// If there are no bytes.
+    /// Fails if there are no bytes.
     pub fn raw(&mut self, name: &str, bytes: Bytes, address: u64, space: MemorySpace) -> Result<(), Error> {
         if bytes.is_empty() {
             return Err(Error::new(name, Reason::Empty));
@@ -41,10 +41,11 @@ impl Builder {
         Ok(())
     }
 
-    /// As [`raw`](Self::raw), of memory that the file `mapped` was mapped to, from this offset in it on.
+    /// Adds memory like [`raw`](Self::raw) to which the file `mapped` was mapped, beginning at this offset in
+    /// the file.
     ///
     /// # Errors
-    /// If there are no bytes.
+    /// Fails if there are no bytes.
     pub fn raw_mapped(
         &mut self,
         name: &str,
@@ -60,11 +61,11 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds an ELF file: what is loaded when it runs, and its symbols and lines. `at` is where it was, see [`Place`]:
-    /// the address of its first mapping, or `None` for where it was linked to be. `name` is for people.
+    /// Adds an ELF file: the parts that are loaded when it runs, and its symbols and lines. `at` says where
+    /// it was loaded, see [`Place`]. `name` is used in messages.
     ///
     /// # Errors
-    /// If it is not an ELF file, or one nothing can be done with. Nothing is added then.
+    /// Fails if the file is not an ELF file or cannot be used. Nothing is added then.
     pub fn elf(
         &mut self,
         name: &str,
@@ -86,7 +87,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A file of which parts are [`map`](Self::map)ped, an ELF file or not. `name` is for people.
+    /// Adds a file, ELF or not, of which parts are [`map`](Self::map)ped later. `name` is used in messages.
     pub fn file(&mut self, name: &str, bytes: Bytes) -> FileId {
         let file = match Elf::new(bytes.as_slice()) {
             Ok((elf, relocated)) => File::relocated(name, bytes, elf, relocated),
@@ -95,7 +96,7 @@ impl Builder {
         self.in_parts(file)
     }
 
-    /// The same, but memory whatever its bytes say.
+    /// Adds a file like [`file`](Self::file), but never reads it as ELF.
     pub(crate) fn memory(&mut self, name: &str, bytes: Bytes) -> FileId {
         self.in_parts(File::new(name, bytes, None))
     }
@@ -106,14 +107,15 @@ impl Builder {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// Says what the path of the file that was added last was where it ran.
+    /// Sets the path that the file added last had where it ran.
     pub fn ran_as(&mut self, path: &str) {
         if let Some(file) = self.files.last_mut() {
             file.ran_as = Some(path.into());
         }
     }
 
-    /// Says what the file that was added last was stripped of: another that has its symbols and lines, for the same addresses.
+    /// Sets the debug file of the file added last: the symbols and lines that it was stripped of, for the
+    /// same addresses.
     pub fn debug(&mut self, bytes: Bytes) {
         if let Some(file) = self.files.last_mut() {
             file.debug =
@@ -121,8 +123,8 @@ impl Builder {
         }
     }
 
-    /// A file of which there are no bytes, for a reason that is for people: where it is mapped, nothing that is added later
-    /// is there.
+    /// Adds a file whose bytes are missing, with the reason for messages. It still hides parts that are added
+    /// later at the same addresses.
     pub fn absent(&mut self, name: &str, why: &str) -> FileId {
         let id = self.file(name, Bytes::from(Vec::new()));
         if let Some(file) = self.files.last_mut() {
@@ -131,7 +133,7 @@ impl Builder {
         id
     }
 
-    /// Puts the part of `file` from `offset` on to `range`, as far as it goes.
+    /// Maps the part of `file` from `offset` on to `range`, as far as the file goes.
     pub fn map(&mut self, file: FileId, range: Range<u64>, offset: u64, space: MemorySpace) {
         let Some(of) = self.files.get_mut(file.0 as usize) else { return };
         let in_file = (of.bytes.len() as u64).saturating_sub(offset);
@@ -146,8 +148,9 @@ impl Builder {
         }
     }
 
-    /// A number for the memory of a process ([`MemorySpace::of_process`]). Where nothing is put to it, what that with the number
-    /// `inherited` has is there, if it is not 0. `None`: there are no numbers left.
+    /// Returns a new number for the memory of a process ([`MemorySpace::of_process`]). Where nothing is
+    /// mapped to it, the memory with the number `inherited` is used, unless that is 0. Returns `None` if no
+    /// numbers are left.
     pub fn number(&mut self, inherited: u32) -> Option<u32> {
         let number = self.inherited.len() as u32 + 1;
         if number > MemorySpace::LAST_PROCESS {
@@ -157,13 +160,13 @@ impl Builder {
         Some(number)
     }
 
-    /// Who ran when.
+    /// Returns the table of processes and threads.
     pub fn processes(&mut self) -> &mut Processes {
         &mut self.processes
     }
 
-    /// Adds the region of a segment, as much of it as the file has and as fits into the address space, for the file that
-    /// is added next.
+    /// Adds the region of a segment for the file that is added next, as far as the file has bytes and the
+    /// address space goes.
     fn region(
         &mut self,
         name: &str,
@@ -173,7 +176,7 @@ impl Builder {
         space: MemorySpace,
     ) {
         let start = segment.address.wrapping_add(bias.unwrap_or(0));
-        // Ranges do not include their end, so that the last address of all cannot be part of one.
+        // Ranges exclude their end, so no range contains the very last address.
         let end = start.saturating_add(segment.len);
         if end - start < segment.len {
             self.remarks.push(Remark::BeyondTheEnd { name: name.into(), start });
@@ -190,7 +193,7 @@ impl Builder {
         }
     }
 
-    /// The image of all that was added.
+    /// Builds the image.
     pub fn build(self) -> Image {
         Image::new(self)
     }

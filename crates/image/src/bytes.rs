@@ -2,7 +2,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes somebody holds for us, whole or a part: a memory map, a vector. Cloning copies no bytes.
+/// Shared bytes, whole or a part, held in a memory map or a vector. Cloning copies no bytes.
 ///
 /// ```
 /// use tracewright_image::Bytes;
@@ -18,36 +18,36 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// All bytes of `container`.
+    /// Wraps all bytes of `container`.
     pub fn new(container: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self::from_arc(Arc::new(container))
     }
 
-    /// All bytes of a container that others may use too.
+    /// Wraps all bytes of a shared container.
     pub fn from_arc(container: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
         let range = 0..(*container).as_ref().len();
         Self { container, range }
     }
 
-    /// The `len` bytes from `offset` on, if there are as many.
+    /// Returns the `len` bytes from `offset` on, or `None` if there are fewer.
     pub fn slice(&self, offset: usize, len: usize) -> Option<Self> {
         let start = self.range.start.checked_add(offset)?;
         let end = start.checked_add(len)?;
         (end <= self.range.end).then(|| Self { container: Arc::clone(&self.container), range: start..end })
     }
 
-    /// The bytes; none if the container has become shorter, which it should not.
+    /// Returns the bytes; none if the container has become shorter, which it should not.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         (*self.container).as_ref().get(self.range.clone()).unwrap_or_default()
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What of a file is code, and whose: what could run, not what did.
+//! Code and functions of a file: what could run, not what did.
 
 use std::ops::Range;
 
@@ -8,29 +8,29 @@ use tracewright_core::Isa;
 use crate::elf::{Elf, Section, Symbol};
 use crate::linked::FileRef;
 
-/// A function of a file, or a part of one that others lie in. Addresses are those that the file was linked for.
+/// Function of a file, or a part of one that contains others. Addresses are as linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its name, demangled.
+    /// Demangled name.
     pub name: &'a str,
-    /// The address of its first instruction, which may lie in another part.
+    /// Address of its first instruction, which may lie in another part.
     pub start: u64,
-    /// The addresses of this part.
+    /// Addresses of this part.
     pub range: Range<u64>,
 }
 
 /// Instructions of one instruction set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeRange {
-    /// Their addresses.
+    /// Addresses of the instructions.
     pub range: Range<u64>,
-    /// Their instruction set.
+    /// Instruction set.
     pub isa: Isa,
 }
 
 impl<'a> FileRef<'a> {
-    /// Returns all functions that the symbols tell, in the order of their addresses, each address in one of them at most. A stub that
-    /// leads to a function of another file is one, too: `printf@plt`.
+    /// Returns all functions that the symbols give, in address order; no two overlap. Stubs that lead to a
+    /// function of another file are included: `printf@plt`.
     pub fn functions(&self) -> Vec<Function<'a>> {
         let Some(elf) = &self.file.elf else { return Vec::new() };
         let is_code = |start| elf.section_at(start).is_some_and(Section::executable);
@@ -39,8 +39,8 @@ impl<'a> FileRef<'a> {
         functions.map(|(name, start, range)| Function { name, start, range }).collect()
     }
 
-    /// Where instructions are, of which set, in the order of their addresses: executable sections without the data in them that
-    /// mapping symbols tell of.
+    /// Returns the ranges of instructions with their instruction set, in address order: executable sections
+    /// without the data that mapping symbols mark.
     pub fn code(&self) -> Vec<CodeRange> {
         let Some(elf) = &self.file.elf else { return Vec::new() };
         let Some(usual) = usual(elf) else { return Vec::new() };
@@ -51,7 +51,7 @@ impl<'a> FileRef<'a> {
             _ => {}
         };
         let mut end = 0;
-        // The order of addresses; what lies where another does is read once.
+        // In address order, so that overlapping sections are read once.
         for (range, section) in elf.sections_at.iter() {
             let section = &elf.sections[section as usize];
             if !section.executable() || !section.is_in_file() {
@@ -71,7 +71,7 @@ impl<'a> FileRef<'a> {
     }
 }
 
-/// The instruction set of code of which nothing else is said.
+/// Returns the instruction set of code without mapping symbols.
 fn usual(elf: &Elf) -> Option<Isa> {
     Some(match elf.machine {
         elf::EM_AARCH64 => Isa::A64,
@@ -82,21 +82,21 @@ fn usual(elf: &Elf) -> Option<Isa> {
     })
 }
 
-/// From which address on there is code of a set, or data; in order.
+/// Returns, in order, the addresses at which code of a set, or data, begins.
 fn marks(elf: &Elf, file: &[u8]) -> Vec<(u64, Option<Isa>)> {
     let Some(table) = elf.sections.iter().find(|section| section.kind == elf::SHT_SYMTAB) else {
         return Vec::new();
     };
     let mut marks: Vec<_> = elf.symbols(table, file).filter_map(|symbol| mark(elf, &symbol)).collect();
     if marks.is_empty() && elf.machine == elf::EM_ARM {
-        // The lowest bit of a function's address says that it is Thumb code.
+        // The lowest bit of a function's address marks Thumb code.
         let functions = elf.symbols(table, file).filter(|symbol| symbol.kind == elf::STT_FUNC);
         let isa = |value: u64| if value & 1 == 1 { Isa::T32 } else { Isa::A32 };
         marks.extend(
             functions.filter_map(|symbol| Some((address(elf, &symbol)? & !1, Some(isa(symbol.value))))),
         );
     }
-    // Of several at one address the last counts.
+    // Of several marks at one address the last counts.
     marks.sort_by_key(|(address, _)| *address);
     marks
 }
@@ -116,7 +116,7 @@ fn mark(elf: &Elf, symbol: &Symbol<'_>) -> Option<(u64, Option<Isa>)> {
     Some((address(elf, symbol)?, isa))
 }
 
-/// The address that a symbol has as linked.
+/// Returns the address of a symbol, as linked.
 fn address(elf: &Elf, symbol: &Symbol<'_>) -> Option<u64> {
     if !elf.relocatable {
         return (symbol.section != elf::SHN_UNDEF).then_some(symbol.value);

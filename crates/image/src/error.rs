@@ -1,32 +1,32 @@
 use std::error;
 use std::fmt;
 
-/// Why something cannot be part of an image.
+/// Error for something that cannot be part of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What the caller named it, a file name most likely.
+    /// Name that the caller gave, usually of a file.
     pub name: Box<str>,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: Reason,
 }
 
-/// What is wrong with bytes that were to become part of an image.
+/// Reason why bytes cannot be part of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There are no bytes.
+    /// No bytes.
     Empty,
-    /// They do not begin as ELF files do.
+    /// Not an ELF file.
     NotElf,
-    /// An ELF file of a big-endian program.
+    /// ELF file of a big-endian program.
     BigEndian,
-    /// An ELF file whose headers make no sense; says which.
+    /// ELF file with a broken header, and which one.
     Malformed(&'static str),
-    /// An ELF file in which nothing is said to be loaded.
+    /// ELF file without anything to load.
     NothingToLoad,
-    /// No segment of the ELF file has this offset in the file, at which it was said to be mapped.
+    /// ELF file without a segment at the file offset where it was said to be mapped.
     NotMapped {
-        /// The offset.
+        /// Offset in the file.
         offset: u64,
     },
 }

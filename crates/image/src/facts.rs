@@ -1,23 +1,23 @@
-//! What a file is, before it is put anywhere.
+//! Facts about a file before it is loaded.
 
 use crate::elf::{Elf, Section};
 
-/// `e_type` of a dump of memory.
+/// `e_type` of a core dump.
 const CORE: &[u8] = &[4, 0];
 
-/// What the headers of an ELF file tell.
+/// Facts from the headers of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts<'a> {
-    /// By which it and its debug information know each other.
+    /// Build ID, which a file shares with its debug file.
     pub build_id: Option<&'a [u8]>,
-    /// Whether there is code in it: a file that symbols were stripped to has none.
+    /// Whether the file contains code; a debug file does not.
     pub has_code: bool,
-    /// Whether it has no table of all its symbols.
+    /// Whether the full symbol table is missing.
     pub is_stripped: bool,
 }
 
 impl<'a> Facts<'a> {
-    /// Those of `file`; `None` if it is no ELF file that can be read.
+    /// Reads the headers of `file`. Returns `None` if it is not a readable ELF file.
     pub fn of(file: &'a [u8]) -> Option<Self> {
         let elf = Elf::names_only(file)?;
         let is_code = |section: &Section| section.executable() && section.is_in_file() && section.len > 0;

@@ -5,25 +5,25 @@ use crate::elf::Elf;
 use crate::lines::Lines;
 use crate::symbols::Table;
 
-/// Something that was added to an image: bytes, and what is known of them.
+/// File of an image: its bytes and what is known about them.
 #[derive(Debug)]
 pub(crate) struct File {
     pub name: Box<str>,
     pub bytes: Bytes,
     pub elf: Option<Elf>,
-    /// The path it had where it ran, if it is another one.
+    /// Path that the file had where it ran, if it differs.
     pub ran_as: Option<Box<str>>,
-    /// What to add to the addresses it was linked for, where it was put first.
+    /// Offset from linked addresses to those where the file was loaded first.
     pub bias: Option<u64>,
-    /// Whether parts of it are mapped, and not all that its headers say.
+    /// Whether parts of the file are mapped one by one instead of as its headers say.
     pub in_parts: bool,
-    /// The bytes before branches in them were relocated, if they were.
+    /// Bytes before their branches were relocated, if they were.
     pub original: Option<Bytes>,
-    /// Why there are no bytes of what was mapped.
+    /// Reason why the bytes are missing.
     pub absent: Option<Box<str>>,
-    /// What it was stripped of: symbols and lines.
+    /// Debug file with the symbols and lines that were stripped.
     pub debug: Option<Box<Self>>,
-    /// The file that the bytes were mapped from, and where in it they begin.
+    /// File that the bytes were mapped from, and the offset where they begin in it.
     pub mapped: Option<(Box<str>, u64)>,
     symbols: OnceLock<Table>,
     lines: OnceLock<Lines>,
@@ -47,7 +47,7 @@ impl File {
         }
     }
 
-    /// An ELF file, with its bytes after relocation if that changed any.
+    /// Creates an ELF file, with its relocated bytes if relocation changed any.
     pub fn relocated(name: &str, bytes: Bytes, elf: Elf, relocated: Option<Vec<u8>>) -> Self {
         match relocated {
             Some(relocated) => Self { original: Some(bytes), ..Self::new(name, relocated.into(), Some(elf)) },
@@ -55,13 +55,13 @@ impl File {
         }
     }
 
-    /// The build ID, if it is an ELF file that has one.
+    /// Returns the build ID, if this is an ELF file that has one.
     pub fn build_id(&self) -> Option<&[u8]> {
         let range = self.elf.as_ref()?.build_id.clone()?;
         self.bytes.as_slice().get(range)
     }
 
-    /// Its symbols, read when they are first asked for.
+    /// Returns the symbols, which are read on the first call.
     pub fn symbols(&self) -> &Table {
         self.symbols.get_or_init(|| match &self.elf {
             Some(elf) => Table::new(elf, self.bytes.as_slice(), self.debug.as_deref()),
@@ -69,7 +69,7 @@ impl File {
         })
     }
 
-    /// The file that has its lines.
+    /// Returns the file that has the lines: this one or its debug file.
     pub fn with_lines(&self) -> &Self {
         match &self.debug {
             Some(debug) if !self.elf.as_ref().is_some_and(Lines::has_any) => debug,
@@ -77,12 +77,12 @@ impl File {
         }
     }
 
-    /// How many units have lines that were asked for and left out.
+    /// Returns the number of units whose lines were requested but left out.
     pub fn lines_left_out(&self) -> usize {
         self.with_lines().lines.get().map_or(0, Lines::left_out)
     }
 
-    /// Its lines, indexed when they are first asked for.
+    /// Returns the lines, which are indexed on the first call.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| match &self.elf {
             Some(elf) => Lines::new(elf, self.bytes.as_slice()),

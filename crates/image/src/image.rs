@@ -10,46 +10,46 @@ use crate::remark::{Overlap, Remark};
 use crate::spaces::Spaces;
 use crate::symbols::Symbols;
 
-/// The memory of a program: which bytes were at which address, in which memory space.
+/// Memory of a program: the bytes at each address of each memory space.
 ///
-/// Does not change once it is built, and can be shared between threads. See the [crate] for an example.
+/// An image is immutable and can be shared between threads. See the [crate] for an example.
 #[derive(Debug)]
 pub struct Image {
     pub(crate) files: Vec<File>,
     pub(crate) regions: Vec<Region>,
-    /// Whose the bytes at an address are.
+    /// Owner of the bytes at each address.
     memory: Spaces,
-    /// The ELF files at an address: also where a raw dump hides their bytes, they tell symbols and lines.
+    /// ELF file at each address. It gives symbols and lines even where a raw dump hides its bytes.
     pub(crate) programs: Spaces,
     remarks: Vec<Remark>,
-    /// By number of a process's memory, from 1 on.
+    /// Memory of processes, by number, from 1 on.
     owned: Vec<Owned>,
     processes: Processes,
 }
 
-/// What is in the memory of one process only.
+/// Memory of one process.
 #[derive(Debug)]
 struct Owned {
     memory: Spaces,
-    /// The number of the memory that counts where there is nothing; 0 for none.
+    /// Number of the memory it falls back to; 0 for none.
     inherited: u32,
 }
 
-/// The target of branches of which nobody knows where they go. No image has code there.
+/// Target of branches whose destination is unknown. No image has code there.
 pub const UNKNOWN_TARGET: u64 = u64::MAX;
 
-/// Whoever builds images keeps chains of processes short.
+/// Longest chain of inherited memories; builders keep chains short.
 const MOST_INHERITED: usize = 64;
 
 impl Image {
-    /// Starts an image without anything in it.
+    /// Creates a builder for an empty image.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
     pub(crate) fn new(builder: Builder) -> Self {
         let Builder { files, regions, mut remarks, inherited, processes } = builder;
-        // What is no process's in particular.
+        // Regions that belong to no particular process.
         let common = |region: &Region| {
             let range = if region.space.process() == 0 { region.range.clone() } else { 0..0 };
             (range, region.space)
@@ -70,8 +70,8 @@ impl Image {
         Self { files, regions, memory, programs, remarks, owned, processes }
     }
 
-    /// The bytes around `address` that lie together, and the address of the first of them: something to keep while
-    /// asking about addresses nearby. `None` if nothing is known of `address`.
+    /// Returns the contiguous bytes around `address` and the address of the first. Keep them to look up
+    /// nearby addresses. Returns `None` if `address` is unknown.
     #[inline]
     pub fn lookup(&self, address: u64, space: MemorySpace) -> Option<(u64, &[u8])> {
         let (range, region) = self.find(&self.memory, address, space)?;
@@ -79,8 +79,9 @@ impl Image {
         Some((range.start, region.bytes(&self.files[region.file as usize], &range)?))
     }
 
-    /// The bytes from `address` on, up to where their region ends or another begins; empty if none is known. More may
-    /// follow in the next region: ask again there, or see [`read_into`](Self::read_into).
+    /// Returns the bytes from `address` on, up to the end of their region or the start of another; empty if
+    /// unknown. More may follow in the next region: call it again there, or use
+    /// [`read_into`](Self::read_into).
     #[inline]
     pub fn read(&self, address: u64, space: MemorySpace) -> &[u8] {
         match self.lookup(address, space) {
@@ -89,7 +90,8 @@ impl Image {
         }
     }
 
-    /// Copies the bytes from `address` on into `buffer`, across regions, until one is unknown. Returns how many.
+    /// Copies the bytes from `address` on to `buffer`, across regions, up to the first unknown byte. Returns
+    /// the number of bytes.
     pub fn read_into(&self, address: u64, space: MemorySpace, buffer: &mut [u8]) -> usize {
         let mut len = 0;
         while len < buffer.len()
@@ -106,7 +108,8 @@ impl Image {
         len
     }
 
-    /// Who has the bytes at `address`: `common` says what is no process's in particular, which counts first.
+    /// Finds the owner of the bytes at `address`. `common` has the regions of no particular process, which
+    /// come first.
     #[inline]
     fn find(&self, common: &Spaces, address: u64, space: MemorySpace) -> Option<(Range<u64>, u32)> {
         match space.process() {
@@ -128,20 +131,20 @@ impl Image {
         owner.map(|owner| (range, owner))
     }
 
-    /// The ELF file at `address`: also where a raw dump hides its bytes.
+    /// Returns the ELF file at `address`, even where a raw dump hides its bytes.
     pub(crate) fn program(&self, address: u64, space: MemorySpace) -> Option<&Region> {
         let (_, region) = self.find(&self.programs, address, space)?;
         Some(&self.regions[region as usize])
     }
 
-    /// What has the bytes at `address`.
+    /// Returns the region that has the bytes at `address`.
     pub(crate) fn owner(&self, address: u64, space: MemorySpace) -> Option<&Region> {
         let (_, region) = self.find(&self.memory, address, space)?;
         Some(&self.regions[region as usize])
     }
 
-    /// Whether the code at `address` is of a relocatable file (a kernel module) and only its loader knew what it became: a branch
-    /// there leads to [`UNKNOWN_TARGET`].
+    /// Returns whether the code at `address` belongs to a relocatable file (a kernel module) and only its
+    /// loader knew the final instruction. A branch there leads to [`UNKNOWN_TARGET`].
     pub fn is_unrelocated(&self, address: u64, space: MemorySpace) -> bool {
         let Some(region) = self.owner(address, space) else { return false };
         let Some((elf, bias)) = self.files[region.file as usize].elf.as_ref().zip(region.bias) else {
@@ -150,7 +153,8 @@ impl Image {
         elf.unrelocated.binary_search(&address.wrapping_sub(bias)).is_ok()
     }
 
-    /// The memory space of code that runs in `context`: whose it is, where each process has its own.
+    /// Returns the memory space of code that runs in `context`, including its process where each has its own
+    /// memory.
     #[inline]
     pub fn space(&self, context: &Context, moment: &Moment) -> MemorySpace {
         if self.processes.is_empty() {
@@ -159,26 +163,26 @@ impl Image {
         context.space().of_process(self.processes.number_in(context, moment))
     }
 
-    /// The region whose bytes are at `address`.
+    /// Returns the region whose bytes are at `address`.
     pub fn region(&self, address: u64, space: MemorySpace) -> Option<RegionRef<'_>> {
         let (_, region) = self.find(&self.memory, address, space)?;
         let region = self.region_ref(&self.regions[region as usize]);
         region.file.absent.is_none().then_some(region)
     }
 
-    /// What was at `address` though there are no bytes of it: its name, and why.
+    /// Returns name and reason of the file at `address` whose bytes are missing.
     pub fn absent(&self, address: u64, space: MemorySpace) -> Option<(&str, &str)> {
         let (_, region) = self.find(&self.memory, address, space)?;
         let file = &self.files[self.regions[region as usize].file as usize];
         file.absent.as_ref().map(|why| (&*file.name, &**why))
     }
 
-    /// All files of which there are no bytes, with the reason.
+    /// Returns name and reason of all files whose bytes are missing.
     pub fn absences(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|file| Some((&*file.name, file.absent.as_deref()?)))
     }
 
-    /// All regions in the order they were added.
+    /// Returns all regions in the order in which they were added.
     pub fn regions(&self) -> impl Iterator<Item = RegionRef<'_>> + Clone {
         let regions = self.regions.iter().map(|region| self.region_ref(region));
         regions.filter(|region| region.file.absent.is_none())
@@ -188,25 +192,25 @@ impl Image {
         RegionRef { file: &self.files[region.file as usize], region }
     }
 
-    /// What is not as it should be: overlaps, files cut off.
+    /// Returns remarks on oddities such as overlaps and truncated files.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }
 
-    /// Returns each file with source lines that were left out because they would take too much memory, and in how many of its
-    /// compilation units. Only units that were asked about count.
+    /// Returns each file whose source lines were left out to save memory, with the number of affected
+    /// compilation units. Only units that were queried count.
     pub fn lines_left_out(&self) -> impl Iterator<Item = (&str, usize)> {
         let files = self.files.iter().map(|file| (&*file.name, file.lines_left_out()));
         files.filter(|(_, units)| *units > 0)
     }
 
-    /// The symbols and source lines of the ELF files. Nothing is read before the first question.
+    /// Returns the symbols and source lines of the ELF files. Nothing is read before the first query.
     pub fn symbols(&self) -> Symbols<'_> {
         Symbols::new(self)
     }
 }
 
-/// The memory of each process: of what was put to one address, what was put there first.
+/// Builds the memory of each process; the region added first wins.
 fn owned(regions: &[Region], inherited: &[u32]) -> Vec<Owned> {
     let mut of: Vec<Vec<u32>> = inherited.iter().map(|_| Vec::new()).collect();
     for (index, region) in (0..).zip(regions) {

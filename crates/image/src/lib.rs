@@ -1,8 +1,11 @@
-//! Which code was where: the memory of a traced program, its symbols and its source lines.
+//! Memory of a traced program, with its symbols and source lines.
 //!
-//! An [`Image`] is made of raw bytes and of ELF files, each at an address in one or more memory spaces, and is
-//! read-only from then on. It does no input or output: callers give [`Bytes`], from a memory map or a vector. Reading
-//! is a search and a slice; no bytes are copied. Symbols and lines cost nothing until they are asked for.
+//! Input are raw bytes and ELF files, each at an address in one or more memory spaces. A [`Builder`] collects
+//! them and makes an [`Image`], which is read-only and can be shared between threads. The image returns the
+//! bytes, regions, symbols and source lines at an address.
+//!
+//! The crate does no input or output: callers pass [`Bytes`] from a memory map or a vector. A lookup is a
+//! binary search and copies no bytes. Symbols and lines are read on the first query.
 //!
 //! ```
 //! use tracewright_core::MemorySpace;
@@ -21,8 +24,11 @@
 //! # Ok::<(), tracewright_image::Error>(())
 //! ```
 //!
-//! Any bytes are good input: an ELF file gives an [`Error`] or an image that works, and what is odd about it is said in
-//! [`Image::remarks`]. The very last address, 2^64 - 1, can hold no byte.
+//! Any bytes are valid input: an ELF file gives an [`Error`] or a working image, whose oddities are listed by
+//! [`Image::remarks`]. The very last address, 2^64 - 1, cannot hold a byte.
+//!
+//! The crate has no features. To collect the files of a capture, use `tracewright-input`. To decode
+//! instructions, use `tracewright-isa`; to walk through the code, `tracewright-flow`.
 
 mod builder;
 mod bytes;
@@ -54,4 +60,4 @@ pub use processes::{Moment, Processes};
 pub use region::{Kind, RegionRef, SectionRef};
 pub use remark::{Overlap, Remark};
 pub use symbols::{Frame, Linkage, SourceLine, Symbol, Symbols};
-pub use xz::{is_xz, unpacked_xz};
+pub use xz::{XzError, is_xz, unpacked_xz};

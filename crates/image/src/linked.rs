@@ -1,4 +1,4 @@
-//! Files of an image at the addresses that they were linked for.
+//! Files of an image at the addresses for which they were linked.
 
 use tracewright_core::MemorySpace;
 
@@ -7,48 +7,48 @@ use crate::elf::Place;
 use crate::file::File;
 use crate::image::Image;
 
-/// An executable segment of an ELF file.
+/// Executable segment of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeSegment {
-    /// The address it was linked for.
+    /// Linked address.
     pub address: u64,
-    /// The offset of its first byte in the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// The number of its bytes in the file.
+    /// Number of its bytes in the file.
     pub len: u64,
 }
 
 impl CodeSegment {
-    /// Returns the offset in the file of the byte linked for `address`, if the segment has it.
+    /// Returns the offset in the file of the byte linked for `address`, if the segment contains it.
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         let further = address.checked_sub(self.address).filter(|&further| further < self.len)?;
         self.offset.checked_add(further)
     }
 }
 
-/// A file of an image.
+/// File of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct FileRef<'a> {
     pub(crate) file: &'a File,
 }
 
 impl<'a> FileRef<'a> {
-    /// The name it was given: its path, most likely.
+    /// Returns the name that was given, usually a path.
     pub fn name(&self) -> &'a str {
         &self.file.name
     }
 
-    /// Its path where it ran, as far as anybody says.
+    /// Returns the path where the file ran, if known, else its name.
     pub fn path(&self) -> &'a str {
         self.file.ran_as.as_deref().unwrap_or(&self.file.name)
     }
 
-    /// Its build ID, if it is an ELF file that has one.
+    /// Returns the build ID, if this is an ELF file that has one.
     pub fn build_id(&self) -> Option<&'a [u8]> {
         self.file.build_id()
     }
 
-    /// Returns its executable segments in the order of its headers. A relocatable file (a kernel module) has none.
+    /// Returns the executable segments in header order. A relocatable file (a kernel module) has none.
     pub fn code_segments(&self) -> impl Iterator<Item = CodeSegment> + 'a {
         let linked = self.file.elf.as_ref().filter(|elf| !elf.relocatable);
         let segments = linked.into_iter().flat_map(|elf| &elf.segments).filter(|segment| segment.executable);
@@ -59,20 +59,20 @@ impl<'a> FileRef<'a> {
         })
     }
 
-    /// Whether it is an ELF file: otherwise its addresses are those in memory.
+    /// Returns whether this is an ELF file. The addresses of other files are those in memory.
     pub fn is_elf(&self) -> bool {
         self.file.elf.is_some()
     }
 }
 
 impl Image {
-    /// All files, in the order of their numbers.
+    /// Returns all files in the order of their numbers.
     pub fn files(&self) -> impl Iterator<Item = FileRef<'_>> {
         self.files.iter().map(|file| FileRef { file })
     }
 
-    /// Whose code is at `address`: the number of the file, and the address that it was linked for. What belongs to no ELF file has the
-    /// address it has.
+    /// Returns the number of the file that has the code at `address`, and the linked address. Outside ELF
+    /// files the address stays the same.
     pub fn place(&self, address: u64, space: MemorySpace) -> Option<(u32, u64)> {
         if let Some(program) = self.program(address, space)
             && let Some(bias) = program.bias
@@ -83,19 +83,19 @@ impl Image {
         self.files[region.file as usize].absent.is_none().then_some((region.file, address))
     }
 
-    /// The memory space of a file's own in [`as_linked`](Self::as_linked).
+    /// Returns the memory space that a file has in [`as_linked`](Self::as_linked).
     pub const fn space_of(file: u32) -> MemorySpace {
         MemorySpace::ANY.of_process(file + 1)
     }
 
-    /// The same files, each in a memory space of its own ([`space_of`](Self::space_of)) at the addresses that it was linked for: where
-    /// [`place`](Self::place) says.
+    /// Returns an image with the same files, each in its own memory space ([`space_of`](Self::space_of)) at
+    /// its linked addresses, as [`place`](Self::place) gives them.
     pub fn as_linked(&self) -> Self {
         let mut builder = Builder::default();
         for (number, file) in (0..).zip(&self.files) {
             builder.number(0);
             let space = Self::space_of(number);
-            // What was read once is read again.
+            // The file was parsed before, so it parses again.
             let original = file.original.as_ref().unwrap_or(&file.bytes);
             let is_there = file.elf.is_some()
                 && builder.elf(&file.name, original.clone(), Place::AsLinked, space).is_ok();

@@ -1,4 +1,4 @@
-//! Overlapping ranges made disjoint, so that who owns an address is one binary search.
+//! Overlapping ranges made disjoint, so that finding the owner of an address is one binary search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,20 +12,20 @@ pub(crate) struct Pieces {
     owners: Vec<u32>,
 }
 
-/// A claim of which another, earlier one has taken a part.
+/// Claim that an earlier one has taken a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// Index of the claim.
+    /// Index of the hidden claim.
     pub claim: u32,
-    /// Index of one that hides it.
+    /// Index of a claim that hides it.
     pub by: u32,
-    /// The lowest address at which it is hidden.
+    /// Lowest hidden address.
     pub at: u64,
 }
 
 impl Pieces {
     /// Gives each address to the first of the `claims` on it. The owner of a piece is the index of its claim.
-    /// Takes n log n steps for n claims, whatever they are.
+    /// Takes n log n steps for n claims.
     pub fn new(claims: &[Range<u64>]) -> (Self, Vec<Hidden>) {
         let mut by_start: Vec<u32> =
             (0..claims.len() as u32).filter(|&i| !claim(claims, i).is_empty()).collect();
@@ -33,7 +33,7 @@ impl Pieces {
         let mut coming = by_start.into_iter().peekable();
         let mut pieces = Self::default();
         let mut hidden = vec![None; claims.len()];
-        // The claims that began and may not have ended, the one that wins first.
+        // Claims that have begun and may not have ended, the winner first.
         let mut active = BinaryHeap::new();
         let mut at = 0;
         loop {
@@ -73,12 +73,12 @@ impl Pieces {
         }
     }
 
-    /// Gives the owners other numbers.
+    /// Renumbers the owners.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         self.owners.iter_mut().for_each(|owner| *owner = number(*owner));
     }
 
-    /// The piece `address` is in, and its owner.
+    /// Returns the piece that contains `address`, and its owner.
     #[inline]
     pub fn find(&self, address: u64) -> Option<(Range<u64>, u32)> {
         let i = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
@@ -86,7 +86,7 @@ impl Pieces {
         (address < end).then(|| (self.starts[i]..end, self.owners[i]))
     }
 
-    /// The piece or the gap `address` is in, and its owner.
+    /// Returns the piece or the gap that contains `address`, and the owner.
     pub fn find_or_gap(&self, address: u64) -> (Range<u64>, Option<u32>) {
         let i = self.starts.partition_point(|&start| start <= address);
         let before = i.checked_sub(1);
@@ -99,7 +99,7 @@ impl Pieces {
         }
     }
 
-    /// All pieces, in ascending order.
+    /// Returns all pieces in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, u32)> {
         (0..self.starts.len()).map(|i| (self.starts[i]..self.ends[i], self.owners[i]))
     }

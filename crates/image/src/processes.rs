@@ -2,49 +2,50 @@ use std::collections::HashMap;
 
 use tracewright_core::Context;
 
-/// When something ran, and who ran then if the trace does not tell.
+/// Time of an execution, and the thread if the trace does not give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// On the clock of whoever told what was mapped when.
+    /// Time on the clock of the mapping records.
     pub time: u64,
-    /// The thread that ran, if neither context ID nor VMID tells.
+    /// Thread that ran, if neither context ID nor VMID gives it.
     pub thread: Option<u32>,
 }
 
 impl Moment {
-    /// After all that was told.
+    /// Moment after all records.
     pub const LAST: Self = Self { time: u64::MAX, thread: None };
 }
 
-/// Who ran when: which thread was of which process, and what number the memory of a process had.
+/// Table of threads and processes over time: the process of each thread, and the number of each process's
+/// memory.
 ///
 /// A process whose memory changes has several numbers, one after another. Numbers are those of
 /// [`MemorySpace::process`](tracewright_core::MemorySpace::process).
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// By thread: since when it was of which process.
+    /// For each thread, its processes with their start times.
     threads: HashMap<u32, Vec<(u64, u32)>>,
-    /// By process: since when its memory had which number.
+    /// For each process, the numbers of its memory with their start times.
     memories: Vec<Vec<(u64, u32)>>,
-    /// The number of the kernel's memory; 0 if nothing is known of it.
+    /// Number of the kernel's memory; 0 if unknown.
     kernel: u32,
 }
 
 impl Processes {
-    /// A process whose memory has this number. Returns what to call the process by.
+    /// Adds a process whose memory has this number. Returns the index of the process.
     pub fn add(&mut self, number: u32) -> u32 {
         self.memories.push(vec![(0, number)]);
         self.memories.len() as u32 - 1
     }
 
-    /// From `time` on, which is not before the last change, its memory has another number.
+    /// Gives the memory of a process another number from `time` on. Calls must be in order of time.
     pub fn changed(&mut self, process: u32, time: u64, number: u32) {
         if let Some(memories) = self.memories.get_mut(process as usize) {
             memories.push((time, number));
         }
     }
 
-    /// From `time` on, which is not before the last time this was told, the thread is of `process`.
+    /// Assigns a thread to `process` from `time` on. Calls must be in order of time.
     pub fn thread(&mut self, thread: u32, time: u64, process: u32) {
         let told = self.threads.entry(thread).or_default();
         if told.last().is_none_or(|&(_, last)| last != process) {
@@ -52,31 +53,31 @@ impl Processes {
         }
     }
 
-    /// The memory of the kernel, which runs at a higher exception level than processes, has this number.
+    /// Sets the number of the kernel's memory; the kernel runs at a higher exception level than processes.
     pub fn kernel(&mut self, number: u32) {
         self.kernel = number;
     }
 
-    /// Whether nothing is known of any.
+    /// Returns whether no thread is known.
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty() && self.kernel == 0
     }
 
-    /// The number of the memory that a thread has at a time; 0 if nothing is known of it. Of a time before all that is known the
-    /// first that is known is the answer.
+    /// Returns the number of the memory that a thread has at a time; 0 if unknown. Before the first record,
+    /// the first number is returned.
     pub fn number(&self, thread: u32, time: u64) -> u32 {
         let process = self.threads.get(&thread).and_then(|told| at(told, time));
         let memories = process.and_then(|process| self.memories.get(process as usize));
         memories.and_then(|memories| at(memories, time)).unwrap_or(0)
     }
 
-    /// The number of the memory that code in a context is in; 0 if it is not known.
+    /// Returns the number of the memory of code in a context; 0 if unknown.
     pub(crate) fn number_in(&self, context: &Context, moment: &Moment) -> u32 {
         if context.level != 0 {
             return self.kernel;
         }
-        // Linux puts the thread into one of them; the other is 0, or nobody's. Both are 0 where the kernel was built without that
-        // (CONFIG_PID_IN_CONTEXTIDR): thread 0 runs nothing at this level.
+        // Linux puts the thread into one of them; the other is 0 or names no thread. Both are 0 if the kernel
+        // was built without CONFIG_PID_IN_CONTEXTIDR: thread 0 runs nothing at this level.
         let told = [context.vmid, context.context_id];
         let mut threads = told.into_iter().flatten().filter(|thread| *thread != 0).peekable();
         if threads.peek().is_none() {
@@ -86,7 +87,7 @@ impl Processes {
     }
 }
 
-/// What counts at a time, of what was told with the time from which on it counts.
+/// Returns the entry that holds at a time.
 fn at(told: &[(u64, u32)], time: u64) -> Option<u32> {
     let since = told.partition_point(|&(since, _)| since <= time);
     told.get(since.saturating_sub(1)).map(|&(_, what)| what)
@@ -104,7 +105,7 @@ mod tests {
         processes.thread(100, 0, first);
         processes.thread(101, 5, first);
         processes.changed(first, 10, 2);
-        // The number of a thread is used again.
+        // A thread number is reused.
         let second = processes.add(3);
         processes.thread(100, 20, second);
         processes.kernel(4);

@@ -11,103 +11,104 @@ use crate::lines::Lines;
 pub(crate) struct Region {
     /// Index of the file.
     pub file: u32,
-    /// Where in the file the bytes are.
+    /// Offset of the bytes in the file.
     pub offset: usize,
     pub range: Range<u64>,
     pub space: MemorySpace,
     pub executable: bool,
-    /// What to add to the addresses its ELF file was linked for; `None` if that is not known.
+    /// Offset from linked to loaded addresses of its ELF file; `None` if unknown.
     pub bias: Option<u64>,
 }
 
 impl Region {
-    /// The bytes at `range`, a part of the region.
+    /// Returns the bytes at `range`, a part of the region.
     #[inline]
     pub fn bytes<'a>(&self, file: &'a File, range: &Range<u64>) -> Option<&'a [u8]> {
-        // What is absent may be anywhere.
+        // A missing file may have any offset.
         let start = self.offset.checked_add((range.start - self.range.start) as usize)?;
         file.bytes.as_slice().get(start..start.checked_add((range.end - range.start) as usize)?)
     }
 }
 
-/// What a region was made from.
+/// Origin of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes of which nothing is known but where they are.
+    /// Bytes without further information.
     Raw,
-    /// A part of an ELF file that is loaded.
+    /// Loaded part of an ELF file.
     Elf,
 }
 
-/// A region of an image, to ask about.
+/// Region of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct RegionRef<'a> {
     pub(crate) file: &'a File,
     pub(crate) region: &'a Region,
 }
 
-/// A section of an ELF file, where it is in memory.
+/// Section of an ELF file at its place in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionRef<'a> {
-    /// Its name, such as `.text`.
+    /// Name, such as `.text`.
     pub name: &'a str,
-    /// Its addresses.
+    /// Addresses in memory.
     pub range: Range<u64>,
-    /// Whether it has code.
+    /// Whether the section has code.
     pub executable: bool,
 }
 
 impl<'a> RegionRef<'a> {
-    /// The name it was given: of the file, most likely.
+    /// Returns the name that was given, usually of the file.
     pub fn name(&self) -> &'a str {
         &self.file.name
     }
 
-    /// The file that was mapped there, and what is at the region's start in it, if the region is that
-    /// ([`Builder::map`](crate::Builder::map)) or a dump of it ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
+    /// Returns the file that was mapped to this region, and the file offset of the region's start. The region
+    /// is such a mapping ([`Builder::map`](crate::Builder::map)) or a dump of one
+    /// ([`Builder::raw_mapped`](crate::Builder::raw_mapped)).
     pub fn mapped(&self) -> Option<(&'a str, u64)> {
         let Self { file, region } = self;
         let whole = file.in_parts.then_some((&*file.name, region.offset as u64));
         whole.or_else(|| file.mapped.as_ref().map(|(file, offset)| (&**file, *offset)))
     }
 
-    /// What it was made from.
+    /// Returns the origin of the region.
     pub fn kind(&self) -> Kind {
         if self.file.elf.is_some() { Kind::Elf } else { Kind::Raw }
     }
 
-    /// Its addresses, also those that another region hides.
+    /// Returns the addresses of the region, including those that another region hides.
     pub fn range(&self) -> Range<u64> {
         self.region.range.clone()
     }
 
-    /// The memory spaces it is in.
+    /// Returns the memory spaces of the region.
     pub fn space(&self) -> MemorySpace {
         self.region.space
     }
 
-    /// The offset in its file of what is at `address`, which is in it.
+    /// Returns the offset in the file of `address`, which must lie in the region.
     pub fn file_offset(&self, address: u64) -> u64 {
         (self.region.offset as u64).wrapping_add(address.wrapping_sub(self.region.range.start))
     }
 
-    /// The address that its ELF file was linked to have at `address`, which is in it.
+    /// Returns the linked address of `address`, which must lie in the region.
     pub fn linked(&self, address: u64) -> Option<u64> {
         self.file.elf.as_ref()?;
         self.region.bias.map(|bias| address.wrapping_sub(bias))
     }
 
-    /// Whether it may be code: an executable part of an ELF file, or anything raw.
+    /// Returns whether the region may be code: an executable part of an ELF file, or raw bytes.
     pub fn executable(&self) -> bool {
         self.region.executable
     }
 
-    /// The build ID of its ELF file.
+    /// Returns the build ID of the ELF file.
     pub fn build_id(&self) -> Option<&'a [u8]> {
         self.file.build_id()
     }
 
-    /// Whether its ELF file has tables of symbols.
+    /// Returns whether the ELF file has symbol tables.
     pub fn has_symbols(&self) -> bool {
         let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
         self.file.elf.as_ref().is_some_and(|elf| {
@@ -115,12 +116,12 @@ impl<'a> RegionRef<'a> {
         })
     }
 
-    /// Whether its ELF file tells source lines.
+    /// Returns whether the ELF file has source lines.
     pub fn has_lines(&self) -> bool {
         self.file.elf.as_ref().is_some_and(Lines::has_any)
     }
 
-    /// The section of its ELF file called `name`, if it is loaded.
+    /// Returns the section called `name` of the ELF file, if it is loaded.
     pub fn section_named(&self, name: &str) -> Option<SectionRef<'a>> {
         let (elf, bias) = (self.file.elf.as_ref()?, self.region.bias?);
         let section = elf.sections.iter().find(|section| section.loaded && &*section.name == name)?;
@@ -129,7 +130,7 @@ impl<'a> RegionRef<'a> {
         Some(SectionRef { name: &section.name, range, executable: section.executable() })
     }
 
-    /// The section at `address`; its end is where code should not run past.
+    /// Returns the section at `address`; code should not run past its end.
     pub fn section(&self, address: u64) -> Option<SectionRef<'a>> {
         let elf = self.file.elf.as_ref()?;
         let linked = address.wrapping_sub(self.region.bias?);

@@ -1,43 +1,43 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Something about a part of an image that is not as it should be, though the image can be used.
+/// Oddity of a part of an image that does not prevent its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remark {
-    /// A region lies where another that was added before it lies too.
+    /// Region that overlaps one added earlier.
     Overlap(Overlap),
-    /// A file ends before a segment of it does; what is there was taken.
+    /// File that ends before one of its segments does; the present bytes are used.
     Truncated {
-        /// The file.
+        /// Name of the file.
         name: Box<str>,
-        /// The addresses of which it has no bytes.
+        /// Addresses without bytes.
         missing: Range<u64>,
     },
-    /// A file tells source lines, but compressed: they are not read.
+    /// File with compressed source lines, which are not read.
     CompressedLines {
-        /// The file.
+        /// Name of the file.
         name: Box<str>,
     },
-    /// Bytes would lie beyond the end of the address space; they were left out.
+    /// Bytes beyond the end of the address space, which were left out.
     BeyondTheEnd {
-        /// The file.
+        /// Name of the file.
         name: Box<str>,
-        /// Where its region starts.
+        /// Start of its region.
         start: u64,
     },
 }
 
-/// A region of which a part is hidden by one that was added before.
+/// Region that is partly hidden by one added earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// The name of the region that is hidden.
+    /// Name of the hidden region.
     pub name: Box<str>,
     /// All of its addresses.
     pub range: Range<u64>,
-    /// The name of the region that hides it; the first, if several do.
+    /// Name of the region that hides it, the first of several.
     pub by: Box<str>,
-    /// The lowest address at which it is hidden.
+    /// Lowest hidden address.
     pub at: u64,
 }
 

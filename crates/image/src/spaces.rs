@@ -4,18 +4,18 @@ use tracewright_core::MemorySpace;
 
 use crate::pieces::{Hidden, Pieces};
 
-/// Who owns an address, in each memory space.
+/// Owners of addresses in each memory space.
 ///
-/// Spaces in which the same regions are known share a table; mostly all do.
+/// Spaces with the same regions share a table; usually all of them do.
 #[derive(Debug)]
 pub(crate) struct Spaces {
     tables: Vec<Pieces>,
-    /// For each set of spaces, which tables tell about them, a bit each.
+    /// For each set of spaces, one bit for each table that covers it.
     tables_of: Box<[u8; 256]>,
 }
 
 impl Spaces {
-    /// Of regions at one address in one space the first wins; owners are indices into `regions`.
+    /// Builds the tables. The first region at an address in a space wins; owners are indices into `regions`.
     pub fn new(regions: &[(Range<u64>, MemorySpace)]) -> (Self, Vec<Hidden>) {
         let classes = classes(regions.iter().map(|(_, space)| space.bits()));
         let mut hidden = Vec::new();
@@ -38,21 +38,21 @@ impl Spaces {
             let tells = |class: u8| class & set as u8 != 0;
             (0..classes.len()).filter(|&i| tells(classes[i])).fold(0, |tables, i| tables | 1 << i)
         });
-        // A region is hidden once, though it may be in several tables.
+        // A region is hidden once, although it may be in several tables.
         hidden.sort_by_key(|hidden| (hidden.claim, hidden.at, hidden.by));
         hidden.dedup_by_key(|hidden| hidden.claim);
         (Self { tables, tables_of: Box::new(tables_of) }, hidden)
     }
 
-    /// Gives regions other numbers: that at their index in `numbers`.
+    /// Renumbers each region to the number at its index in `numbers`.
     pub fn renumber(&mut self, numbers: &[u32]) {
         for table in &mut self.tables {
             table.renumber(|index| numbers[index as usize]);
         }
     }
 
-    /// The range around `address` that belongs to the same region, and the region. Of a question about several spaces
-    /// the region that was added first is the answer, as far as it is that.
+    /// Returns the region at `address` and the range around it that belongs to the region. If several spaces
+    /// are asked for, the region added first wins.
     #[inline]
     pub fn find(&self, address: u64, space: MemorySpace) -> Option<(Range<u64>, u32)> {
         let tables = self.tables_of[usize::from(space.bits())];
@@ -62,7 +62,7 @@ impl Spaces {
         self.find_in_several(address, tables)
     }
 
-    /// The range around `address` that belongs to the same region, or to none, and the region.
+    /// Returns the range around `address` that belongs to one region or to none, and the region.
     pub fn find_or_gap(&self, address: u64, space: MemorySpace) -> (Range<u64>, Option<u32>) {
         let tables = self.tables_of[usize::from(space.bits())];
         self.find_or_gap_in(address, tables)
@@ -85,7 +85,8 @@ impl Spaces {
     }
 }
 
-/// Sets of spaces, disjoint and together all of them, such that each of `masks` has all or none of a set.
+/// Returns disjoint sets of spaces that together cover all, such that each of `masks` contains all or none of
+/// each set.
 fn classes(masks: impl Iterator<Item = u8>) -> Vec<u8> {
     let mut seen = [false; 256];
     let mut classes = vec![MemorySpace::ANY.bits()];

@@ -1,41 +1,66 @@
-//! What was compressed with xz: symbols inside a program (`.gnu_debugdata`), and modules of the kernel.
+//! Decompression of xz data: symbols inside a program (`.gnu_debugdata`) and kernel modules.
 
-use xz4rust::{DICT_SIZE_MIN, XzDecoder, XzError};
+use std::fmt;
 
-/// What a decompressor keeps to refer back to; `xz -9` asks for this much, and nothing for more.
+use xz4rust::{DICT_SIZE_MIN, XzDecoder};
+
+/// Largest dictionary; `xz -9` needs this much, and no preset more.
 const MOST_KEPT: usize = 64 << 20;
 const CHUNK: usize = 64 << 10;
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
 
-/// Whether something begins as what is compressed with xz does.
+/// Returns whether `bytes` begin as xz data does.
 #[must_use]
 pub fn is_xz(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// What was compressed with xz, if it is no more than `most` bytes.
+/// Error of [`unpacked_xz`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum XzError {
+    /// Data that ends early.
+    Truncated,
+    /// Damaged data, with the reason that the decompressor gives.
+    Damaged(Box<str>),
+    /// Data that unpacks to more than this many bytes.
+    TooLarge(usize),
+}
+
+impl fmt::Display for XzError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("compressed with xz, and cut off"),
+            Self::Damaged(why) => write!(f, "compressed with xz, and damaged: {why}"),
+            Self::TooLarge(most) => write!(f, "compressed with xz, and more than {most} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for XzError {}
+
+/// Unpacks xz data to at most `most` bytes.
 ///
 /// # Errors
-/// When it is damaged, cut off, or more; in words.
-pub fn unpacked_xz(bytes: &[u8], most: usize) -> Result<Vec<u8>, String> {
+/// Fails if the data is damaged, truncated or larger.
+pub fn unpacked_xz(bytes: &[u8], most: usize) -> Result<Vec<u8>, XzError> {
     let mut decoder = XzDecoder::in_heap_with_alloc_dict_size(DICT_SIZE_MIN, MOST_KEPT);
-    let cut_off = || "compressed with xz, and cut off".to_owned();
     let (mut rest, mut all, mut chunk) = (bytes, Vec::new(), vec![0; CHUNK]);
     loop {
         let step = decoder.decode(rest, &mut chunk).map_err(|error| match error {
-            XzError::NeedsLargerInputBuffer => cut_off(),
-            error => format!("compressed with xz, and damaged: {error}"),
+            xz4rust::XzError::NeedsLargerInputBuffer => XzError::Truncated,
+            error => XzError::Damaged(error.to_string().into()),
         })?;
         rest = rest.get(step.input_consumed()..).unwrap_or_default();
         all.extend_from_slice(chunk.get(..step.output_produced()).unwrap_or_default());
         if all.len() > most {
-            return Err(format!("compressed with xz, and more than {most} bytes"));
+            return Err(XzError::TooLarge(most));
         }
         if step.is_end_of_stream() {
             return Ok(all);
         }
         if !step.made_progress() {
-            return Err(cut_off());
+            return Err(XzError::Truncated);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Anything as an ELF file. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzzing of ELF files. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -10,8 +10,8 @@ use tracewright_core::MemorySpace;
 use tracewright_image::{Bytes, Facts, Image, Place, unpacked_xz};
 use tracewright_testkit::{Rng, captures, skip};
 
-/// Any bytes as an ELF file, above some raw ones: an error, or an image whose every answer makes sense. The first nine
-/// bytes choose where it lies.
+/// Loads any bytes as an ELF file, above some raw ones. Expects an error, or an image whose every answer
+/// makes sense. The first nine bytes choose its place.
 pub fn image(data: &[u8]) {
     let Some((seed, data)) = data.split_first_chunk::<8>() else { return };
     let Some((kind, file)) = data.split_first() else { return };
@@ -26,7 +26,7 @@ pub fn image(data: &[u8]) {
     builder.raw("raw", Bytes::from(vec![1; 64]), address, MemorySpace::EL1N).unwrap();
     let loaded = builder.elf("fuzz", file.to_vec().into(), place, MemorySpace::N);
     if kind & 4 != 0 {
-        // What it was stripped of is anything, too.
+        // The debug file is arbitrary, too.
         builder.debug(file.iter().rev().copied().collect::<Vec<u8>>().into());
         builder.debug(file.to_vec().into());
     }
@@ -39,8 +39,8 @@ pub fn image(data: &[u8]) {
     check(&image, Rng::new(address));
 }
 
-/// Takes any bytes as a kernel module: a relocatable ELF file, in memory that Linux gave it. The first eight bytes say where
-/// that is, the next two whether somebody saw how far behind it `.text` is.
+/// Loads any bytes as a kernel module: a relocatable ELF file, in memory that Linux gave it. The first eight
+/// bytes give the address, the next two the optional offset of `.text`.
 pub fn kernel_module(data: &[u8]) {
     let Some((start, data)) = data.split_first_chunk::<8>() else { return };
     let Some((&[seen, text], file)) = data.split_first_chunk::<2>() else { return };
@@ -52,7 +52,7 @@ pub fn kernel_module(data: &[u8]) {
     let mut builder = Image::builder();
     let place = Place::Module { start, text: (seen & 1 == 1).then_some(u64::from(text) << 4) };
     let _ = builder.elf("fuzz.ko", file.clone().into(), place, MemorySpace::EL1N);
-    // The same module elsewhere, as after it was loaded again.
+    // The same module elsewhere, as after a reload.
     let _ = builder.elf("fuzz.ko", file.into(), Place::Base(start.rotate_left(20)), MemorySpace::EL1N);
     check(&builder.build(), Rng::new(start));
 }
@@ -71,8 +71,8 @@ const DEBUG_SECTIONS: [&str; 10] = [
     ".debug_aranges",
 ];
 
-/// Takes any bytes as the DWARF of a good program. Each section begins with its length in two bytes; the first byte of all
-/// chooses the class of the file.
+/// Reads any bytes as the DWARF of a valid program. Each section begins with its length in two bytes; the
+/// first byte chooses the class of the file.
 pub fn dwarf(data: &[u8]) {
     let Some((&class, mut data)) = data.split_first() else { return };
     let mut elf = program(0x1000, vec![0x1f; 256], vec![symbol("main", 0x1000, 256, 0x12, 1)]);
@@ -86,7 +86,7 @@ pub fn dwarf(data: &[u8]) {
     image(&[&[0; 9][..], &elf.write()].concat());
 }
 
-/// The input that gives [`dwarf`] the sections of this file, if they are small enough.
+/// Returns the input that gives [`dwarf`] the sections of this file, if they are small enough.
 pub fn dwarf_of(file: &[u8]) -> Option<Vec<u8>> {
     let mut data = vec![u8::from(file.get(4) != Some(&2))];
     let file = object::read::File::parse(file).ok()?;
@@ -99,8 +99,8 @@ pub fn dwarf_of(file: &[u8]) -> Option<Vec<u8>> {
     Some(data)
 }
 
-/// Takes any bytes as names of functions, each ended by a 0: all are shown in some way, in no more time and space than names
-/// may take.
+/// Reads any bytes as names of functions, each ended by a 0. All are shown in some way, within the limits of
+/// time and space.
 pub fn symbol_names(data: &[u8]) {
     let mut table = vec![0; 24];
     let mut strings = vec![0];
@@ -120,18 +120,18 @@ pub fn symbol_names(data: &[u8]) {
     check(&builder.build(), Rng::new(1));
 }
 
-/// Any bytes as compressed with xz: an error in words, or no more than was asked for.
+/// Unpacks any bytes as xz data. Expects an error, or no more bytes than requested.
 pub fn xz(data: &[u8]) {
     match unpacked_xz(data, 1 << 16) {
         Ok(bytes) => assert!(bytes.len() <= 1 << 16),
-        Err(why) => assert!(why.starts_with("compressed with xz, and "), "{why}"),
+        Err(why) => assert!(why.to_string().starts_with("compressed with xz, and "), "{why}"),
     }
 }
 
 fn check(image: &Image, mut rng: Rng) {
     let symbols = image.symbols();
     for file in image.files() {
-        // Each address is in one function, and of one instruction set, at most.
+        // Each address is in at most one function and one instruction set.
         let functions = file.functions();
         assert!(functions.iter().all(|part| !part.range.is_empty() && part.start <= part.range.start));
         assert!(functions.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
@@ -242,7 +242,7 @@ fn damaged_files_with_lines() {
         };
         let good = std::fs::read(file).unwrap();
         damage_often(&mut rng, &good, 300);
-        // What is in the middle: the debug information.
+        // The middle has the debug information.
         for _ in 0..500 {
             let mut bytes = vec![0; 9];
             bytes.extend(&good);
@@ -272,7 +272,7 @@ fn damaged_lines_alone() {
     }
 }
 
-/// A module as compilers leave it: code at no address, and names of what is in it.
+/// Returns a module as compilers leave it: code without addresses, and its names.
 pub fn module() -> Elf {
     let symbols = vec![symbol("init_module", 0, 8, 0x12, 1), symbol("work", 8, 24, 0x02, 1)];
     let mut elf = program(0, (0..64).collect(), symbols);
@@ -338,7 +338,7 @@ fn damaged_files_of_captures() {
     }
 }
 
-/// A program's names, packed by others, with a few bytes changed or cut off.
+/// Unpacks a program's names, packed by other tools, with a few bytes changed or cut off.
 #[test]
 fn damaged_names_that_are_compressed() {
     let mut rng = Rng::new(8);
@@ -349,9 +349,10 @@ fn damaged_names_that_are_compressed() {
         good = file[at..at + 0x308].to_vec();
         assert_eq!(unpacked_xz(&good, 1 << 16).unwrap().len(), 3432);
         let too_many = unpacked_xz(&good, 3431).unwrap_err();
-        assert_eq!(too_many, "compressed with xz, and more than 3431 bytes");
+        assert_eq!(too_many.to_string(), "compressed with xz, and more than 3431 bytes");
         for len in 0..good.len() {
-            assert_eq!(unpacked_xz(&good[..len], 1 << 16).unwrap_err(), "compressed with xz, and cut off");
+            let cut_off = unpacked_xz(&good[..len], 1 << 16).unwrap_err();
+            assert_eq!(cut_off.to_string(), "compressed with xz, and cut off");
         }
     } else {
         skip("damaged_names_that_are_compressed", "no captures");

@@ -1,4 +1,4 @@
-//! A capture, whatever it is on disk: sources that speak a protocol, and buffers that hold their bytes.
+//! Captures in any form: sources that speak a protocol, and buffers that hold their bytes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,111 +16,112 @@ use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, Problem, Profile, folder};
 
-/// A recording: what was traced, and the files its trace is in.
+/// Recording: what was traced, and the files with its trace.
 #[derive(Debug)]
 pub struct Capture {
-    /// Where it is.
+    /// Path of the capture.
     pub path: PathBuf,
-    /// What its maker says about it.
+    /// Description by its maker.
     pub description: Option<String>,
     /// All trace sources.
     pub sources: Vec<Source>,
     /// All trace buffers.
     pub buffers: Vec<Buffer>,
-    /// Memory contents that came along; a region that several cores name is here once.
+    /// Memory contents of the capture; a region that several cores name is listed once.
     pub memory: Vec<Dump>,
-    /// Programs that came along.
+    /// Programs of the capture.
     pub programs: Vec<Program>,
-    /// Processes that were traced, with what was mapped in them.
+    /// Traced processes with their mappings.
     pub processes: Vec<Process>,
-    /// The programs of processes whose mappings changed with time.
+    /// Programs of processes whose mappings changed over time.
     pub recorded: Option<Box<RecordedPrograms>>,
-    /// What its files were when it was written, if that is known.
+    /// Checksums of its files from when it was written, if known.
     pub checksums: Checksums,
-    /// What was wrong with it. Reading went on without.
+    /// Problems of the capture. Reading continued in spite of them.
     pub problems: Vec<Problem>,
 }
 
-/// A program file of a capture.
+/// Program file of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The file, and where it was.
+    /// File, and its address.
     pub file: ImageFile,
-    /// If this is given, `file.at` is the address of what is at this offset in the file, and not of its first mapping.
+    /// File offset that `file.at` refers to; without it, `file.at` is the address of the first mapping.
     pub offset: Option<u64>,
-    /// Its build ID when it ran, in hexadecimal.
+    /// Build ID when it ran, in hexadecimal.
     pub build_id: Option<String>,
 }
 
-/// A trace source.
+/// Trace source.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name in the capture.
+    /// Name in the capture.
     pub name: String,
-    /// The core it traces, as name and type.
+    /// Name and type of the traced core.
     pub core: Option<(String, String)>,
-    /// What it speaks.
+    /// Protocol.
     pub protocol: Protocol,
-    /// Its registers as the capture gives them.
+    /// Registers as the capture gives them.
     pub registers: Vec<(String, u64)>,
-    /// The file with its retirement-delta trace: the cycle of each instruction.
+    /// File with its retirement-delta trace: the cycle of each instruction.
     pub delta: Option<PathBuf>,
-    /// How its timestamps become nanoseconds of the recorder's clock, if that is known.
+    /// Conversion from its timestamps to nanoseconds of the recorder's clock, if known.
     pub time: Option<perf::TimeConversion>,
 }
 
-/// What a source speaks.
+/// Protocol of a source.
 #[derive(Clone, Debug)]
 pub enum Protocol {
     /// ETMv4 or ETE instruction trace.
     Etm(Box<etm::Params>),
     /// RISC-V E-Trace.
     Etrace(Box<EtraceSource>),
-    /// A protocol tracewright cannot read yet: its name in the capture, and its trace ID if the registers tell it.
+    /// Protocol that tracewright cannot read yet: its name in the capture, and its trace ID if the registers
+    /// give it.
     Unsupported(String, Option<TraceId>),
 }
 
-/// A file with trace bytes, or parts of one.
+/// File with trace bytes, or parts of one.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// Its name in the capture.
+    /// Name in the capture.
     pub name: String,
-    /// The file; `-` is standard input.
+    /// Path of the file; `-` is standard input.
     pub path: PathBuf,
-    /// How the bytes are packed.
+    /// Packing of the bytes.
     pub format: BufferFormat,
-    /// Which of the capture's sources wrote into it.
+    /// Indices of the sources that wrote into it.
     pub sources: Vec<usize>,
-    /// Which parts of the file are trace, in the order of the file; `None`: all of it is one.
+    /// Parts of the file that are trace, in file order; `None` if the whole file is one part.
     pub pieces: Option<Vec<Piece>>,
 }
 
-/// A part of a file that is trace: what comes before and after it is not continued in it.
+/// Part of a file that is trace. It is not continuous with the parts before and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins in the file; of what is compressed, where it began in the buffer that the hardware filled.
+    /// Offset in the file; for compressed trace, the offset in the buffer that the hardware filled.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Number of bytes.
     pub len: u64,
-    /// When it was written, and by whom.
+    /// Time and writer.
     pub moment: Moment,
-    /// If it is compressed: where.
+    /// Place of the compressed bytes, if it is compressed.
     pub packed: Option<Packed>,
 }
 
-/// Where something is that was compressed.
+/// Place of compressed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed {
-    /// Where compressed bytes begin in the file, and how many they are.
+    /// Offset of the compressed bytes in the file.
     pub offset: u64,
-    /// How many they are.
+    /// Number of compressed bytes.
     pub len: u64,
-    /// How far behind the start of what they stand for it begins.
+    /// Number of unpacked bytes before the piece begins.
     pub skip: u64,
 }
 
 impl Buffer {
-    /// How many bytes of trace it has, if the file can be asked.
+    /// Returns the number of trace bytes, if the file's size can be read.
     pub fn bytes(&self) -> Option<u64> {
         match &self.pieces {
             Some(pieces) => Some(pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len))),
@@ -129,7 +130,7 @@ impl Buffer {
     }
 }
 
-/// How trace bytes are packed in a buffer.
+/// Packing of trace bytes in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferFormat {
     /// Memory-aligned CoreSight frames.
@@ -140,7 +141,7 @@ pub enum BufferFormat {
     CoreSightHsync,
     /// CoreSight frames with frame syncs in DSTREAM blocks.
     DstreamCoreSight,
-    /// One source's bytes, without frames.
+    /// Unframed bytes of one source.
     SourceData,
     /// E-Trace messages, encapsulated as the sources say. All sources see all bytes.
     Etrace,
@@ -157,7 +158,7 @@ impl From<snapshot::BufferFormat> for BufferFormat {
 }
 
 impl Source {
-    /// The source's ID on a CoreSight trace bus.
+    /// Returns the source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {
             Protocol::Etm(params) => Some(params.id()),
@@ -166,7 +167,7 @@ impl Source {
         }
     }
 
-    /// The source's ID, as people give it: on the trace bus, or in an E-Trace stream (srcID).
+    /// Returns the source's ID as users write it: on the trace bus, or in an E-Trace stream (srcID).
     pub fn number(&self) -> Option<u16> {
         match &self.protocol {
             Protocol::Etrace(source) => Some(source.source),
@@ -174,7 +175,7 @@ impl Source {
         }
     }
 
-    /// What it speaks, in words: `ETMv4.2`, `ETE 1.0`, or the capture's own word.
+    /// Returns the protocol as text: `ETMv4.2`, `ETE 1.0`, or the capture's own name.
     pub fn protocol_name(&self) -> String {
         match &self.protocol {
             Protocol::Etm(params) => {
@@ -186,17 +187,18 @@ impl Source {
         }
     }
 
-    /// A register's value, by its exact name.
+    /// Returns the value of a register, by its exact name.
     pub fn register(&self, name: &str) -> Option<u64> {
         self.registers.iter().find(|(register, _)| register == name).map(|&(_, value)| value)
     }
 }
 
 impl Capture {
-    /// Opens our own capture, a trace snapshot, or a recording of perf (see [`perf::open`], which knows where to look for programs).
+    /// Opens a capture folder, a trace snapshot, or a perf recording (see [`perf::open`], which also takes
+    /// folders with programs).
     ///
     /// # Errors
-    /// When there is no capture to be read at all; lesser faults are in [`Capture::problems`].
+    /// Fails if there is no readable capture; lesser faults are in [`Capture::problems`].
     pub fn open(path: &Path) -> Result<Self, Problem> {
         if perf::is_recording(path) {
             return perf::open(path, &[]);
@@ -237,7 +239,7 @@ impl Capture {
         let buffers: Vec<_> = buffers
             .iter()
             .map(|buffer| {
-                // Without frames the bytes are the first source's, whether it can be read or not.
+                // Unframed bytes belong to the first source, whether it can be decoded or not.
                 let unframed = buffer.format == snapshot::BufferFormat::SourceData;
                 let all = buffer.sources.iter().take(if unframed { 1 } else { usize::MAX });
                 let sources = all.filter_map(|source| source_of_device.get(source.device).copied().flatten());
@@ -274,10 +276,10 @@ impl Capture {
         Ok(capture.note_protocols())
     }
 
-    /// A raw trace file that says nothing about itself.
+    /// Makes a capture of a raw trace file, which does not describe itself.
     ///
     /// # Errors
-    /// When the sources given contradict each other or the format.
+    /// Fails if the sources contradict each other or the format.
     pub fn raw(path: &Path, format: BufferFormat, sources: &[RawSource]) -> Result<Self, Problem> {
         let problem = |message: &str| Err(Problem::file_error(path, message));
         if sources.is_empty() {
@@ -353,7 +355,7 @@ impl Capture {
         Ok(capture.note_protocols())
     }
 
-    /// Warns, once, of sources that were recorded as ETMv4 and are ETEs.
+    /// Warns, once, about sources that were recorded as ETMv4 and are ETEs.
     pub(crate) fn note_protocols(mut self) -> Self {
         let is_other = |source: &&Source| match &source.protocol {
             Protocol::Etm(params) => params.protocol() != params.declared(),
@@ -370,7 +372,7 @@ impl Capture {
         self
     }
 
-    /// Reports files of trace that have another length than when the capture was written.
+    /// Reports trace files whose length has changed since the capture was written.
     pub(crate) fn check_lengths(&mut self) {
         let buffers = self.buffers.iter().map(|buffer| &buffer.path);
         let deltas = self.sources.iter().filter_map(|source| source.delta.as_ref());
@@ -382,13 +384,14 @@ impl Capture {
         self.problems.extend(changed);
     }
 
-    /// Whether what was traced is a RISC-V hart.
+    /// Returns whether a RISC-V hart was traced.
     pub fn is_riscv(&self) -> bool {
         self.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)))
     }
 }
 
-/// A problem for each source of a buffer that has the trace ID of one before it: their bytes cannot be told apart.
+/// Returns a problem for each source of a buffer that has the trace ID of an earlier one, because their bytes
+/// cannot be told apart.
 fn same_id<'a>(
     path: &'a Path,
     buffer: &'a Buffer,
@@ -424,7 +427,7 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
     })
 }
 
-/// The trace ID of a source whose protocol we do not read.
+/// Returns the trace ID of a source whose protocol is not supported.
 fn other_id(device: &Device) -> Option<TraceId> {
     let low = |name| device.register(name).map(|value| TraceId::from_low_bits(value as u8));
     let stimulus = |name| device.register(name).map(|value| TraceId::from_low_bits((value >> 16) as u8));
@@ -450,7 +453,7 @@ fn etm_params(
             format!("{}: register {} missing: the source cannot be read", device.name, missing.join(", "));
         return Err(Problem::file_error(&device.file, message));
     }
-    // A core of unknown type is taken for an Armv8-A; the snapshot's reader has said so.
+    // A core of unknown type is treated as an Armv8-A; the snapshot reader has warned about it.
     if let Some(kind) = core.and_then(Device::core_kind) {
         (registers.profile, registers.architecture) = for_etm(kind);
     }
@@ -459,7 +462,7 @@ fn etm_params(
     })
 }
 
-/// What the packet level needs to know of a core.
+/// Returns the profile and architecture of a core for the packet level.
 pub(crate) fn for_etm(kind: CoreKind) -> (etm::Profile, etm::Architecture) {
     let profile = match kind.profile {
         Profile::A => etm::Profile::A,

@@ -1,31 +1,33 @@
-//! How input files are opened: every file that a person, an option or another file names, except the trace itself.
+//! Opening of input files: every file that a user, an option or another file names, except the trace itself.
 //!
-//! A name in a file that somebody else wrote may lead to a pipe that nobody writes to, or to a device that never ends. Only plain files
-//! are opened, and what is read whole has a limit. `tests/opening.rs` keeps other ways of opening files out of this crate and the command.
+//! A file name from an untrusted file may lead to a pipe without a writer or to an endless device. Only plain
+//! files are opened, and files that are read whole have a size limit. `tests/it/opening.rs` keeps other ways
+//! of opening files out of this crate and the command.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of text with parameters, events or timings. Files that people write are much shorter.
+/// Most bytes of text with parameters, events or timings. Files written by people are much shorter.
 pub const MAX_TEXT: u64 = 16 << 20;
 
-/// The most bytes of a program that is read whole.
+/// Most bytes of a program that is read whole.
 pub const MAX_PROGRAM: u64 = 4 << 30;
 
-/// Opens a plain file. Never waits, and opens no device.
+/// Opens a plain file. Never blocks, and opens no device.
 ///
 /// # Errors
-/// When it cannot be opened, or is not a plain file.
+/// Fails if the file cannot be opened or is not a plain file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
-    // Opening some devices has an effect, so look first. What was put there in between must not make us wait.
+    // Opening some devices has an effect, so check first. A pipe that replaces the file in between must not
+    // block.
     check(fs::metadata(path)?.file_type())?;
     let file = open_now(path)?;
     check(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-/// Opens anything without waiting for who writes to it.
+/// Opens anything without waiting for a writer.
 pub(crate) fn open_now(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -34,7 +36,7 @@ pub(crate) fn open_now(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// `O_NONBLOCK` where its value is known. For plain files it means nothing.
+/// `O_NONBLOCK` where its value is known. It has no effect on plain files.
 #[cfg(unix)]
 const NONBLOCK: i32 = {
     let is_usual = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
@@ -44,7 +46,7 @@ const NONBLOCK: i32 = {
 /// Reads a plain file of at most `limit` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is not a plain file, or is longer.
+/// Fails if the file cannot be read, is not a plain file, or is longer.
 pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_plain(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -56,10 +58,10 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a plain file of text of at most [`MAX_TEXT`] bytes.
+/// Reads a plain text file of at most [`MAX_TEXT`] bytes.
 ///
 /// # Errors
-/// As [`read_plain`]; also when it is not UTF-8.
+/// Fails like [`read_plain`], and if the text is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_plain(path, MAX_TEXT)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))

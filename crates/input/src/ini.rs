@@ -1,39 +1,39 @@
-//! The ini dialect of trace snapshots: `[section]` and `key=value` lines.
+//! Ini dialect of trace snapshots: `[section]` and `key=value` lines.
 //!
-//! Text from `;`, `#` or a carriage return to the end of the line is dropped, blanks around names and values
-//! are trimmed, one pair of quotes around a value is stripped. Nothing else is special: what sections and keys
-//! mean, and which may repeat, is their reader's business.
+//! Text from `;`, `#` or a carriage return to the end of the line is dropped. Blanks around names and values
+//! are trimmed, and one pair of quotes around a value is stripped. The reader of the sections decides what
+//! sections and keys mean and which may repeat.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::problem::{Log, Problem, quote};
 
-/// A `[name]` line and the entries below it.
+/// `[name]` line with the entries below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The text between the brackets.
+    /// Text between the brackets.
     pub name: String,
-    /// The line of the header, counted from 1.
+    /// Line of the header, counted from 1.
     pub line: u32,
-    /// The `key=value` lines, in order.
+    /// `key=value` lines, in order.
     pub entries: Vec<Entry>,
 }
 
-/// A `key=value` line.
+/// `key=value` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The text before the first `=`.
+    /// Text before the first `=`.
     pub key: String,
-    /// The text after it, without quotes; may be empty.
+    /// Text after the first `=`, without quotes; may be empty.
     pub value: String,
-    /// The line, counted from 1.
+    /// Line, counted from 1.
     pub line: u32,
 }
 
 /// Splits the bytes of `file` into sections, in order.
 ///
-/// Whatever the bytes are, everything that can be read is; lines that cannot are added to `problems`. `file` is
+/// Any bytes are accepted: readable lines are returned, and the others are added to `problems`. `file` is
 /// only a name for these.
 pub fn parse(file: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> Vec<Section> {
     let mut log = Log::new(file, problems);
@@ -45,7 +45,7 @@ pub fn parse(file: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> Vec<Sect
             continue;
         }
         let text = String::from_utf8_lossy(code);
-        // Older tools wrote Latin-1; only the odd letters of a description are lost by going on.
+        // Older tools wrote Latin-1; going on loses only special letters in a description.
         if str::from_utf8(code).is_err() {
             log.warning(line, "not UTF-8: what cannot be read becomes U+FFFD; save the file as UTF-8");
         }
@@ -79,9 +79,9 @@ pub fn parse(file: &Path, bytes: &[u8], problems: &mut Vec<Problem>) -> Vec<Sect
     sections
 }
 
-/// A number as C writes it: `0x` and hexadecimal digits, `0` and octal digits, or decimal digits.
+/// Parses a number as C writes it: `0x` and hexadecimal digits, `0` and octal digits, or decimal digits.
 ///
-/// Octal is what OpenCSD reads too (`address=0100` is 64). `None` for anything else, and above 64 bits.
+/// OpenCSD reads octal too (`address=0100` is 64). Returns `None` for anything else, and above 64 bits.
 pub fn number(text: &str) -> Option<u64> {
     let (digits, radix) = if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         (digits, 16)
@@ -90,35 +90,35 @@ pub fn number(text: &str) -> Option<u64> {
     } else {
         (text, 10)
     };
-    // The standard parser would take a sign.
+    // The standard parser would accept a sign.
     digits
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric())
         .then(|| u64::from_str_radix(digits, radix).ok())?
 }
 
-/// The sections called `name`: a repeated section continues the first.
+/// Returns the sections called `name`; a repeated section continues the first.
 pub(crate) fn named<'a>(sections: &'a [Section], name: &str) -> impl Iterator<Item = &'a Section> {
     sections.iter().filter(move |section| section.name == name)
 }
 
-/// The entries of a section in which each key stands once: of a repeated key the first counts, the rest are
+/// Entries of a section in which each key may occur once. The first of a repeated key counts; the others are
 /// problems.
 pub(crate) struct Fields<'a> {
     section: &'a str,
-    /// The line of the section's header; `None` when the file has no such section.
+    /// Line of the section's header; `None` if the file has no such section.
     pub(crate) line: Option<u32>,
-    /// In the order of the file.
+    /// Entries in file order.
     pub(crate) entries: Vec<&'a Entry>,
 }
 
 impl<'a> Fields<'a> {
-    /// The entries of one section.
+    /// Reads the entries of one section.
     pub(crate) fn of(section: &'a Section, log: &mut Log<'_>) -> Self {
         Self::new(&section.name, [section], log)
     }
 
-    /// The entries of all sections called `name`.
+    /// Reads the entries of all sections called `name`.
     pub(crate) fn named(sections: &'a [Section], name: &'a str, log: &mut Log<'_>) -> Self {
         Self::new(name, named(sections, name), log)
     }
@@ -140,12 +140,12 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// The entry of `key`, if it has a value.
+    /// Returns the entry of `key`, if it has a value.
     pub(crate) fn find(&self, key: &str) -> Option<&'a Entry> {
         self.entries.iter().copied().find(|entry| entry.key == key && !entry.value.is_empty())
     }
 
-    /// The entry of `key`; it is a problem if there is none: `or_else` says what follows.
+    /// Returns the entry of `key`, or reports a problem; `or_else` says what follows from its absence.
     pub(crate) fn require(
         &self,
         key: &str,
@@ -164,7 +164,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `text` without the pair of quotes around it, if there is one.
+/// Returns `text` without the pair of quotes around it, if there is one.
 pub(crate) fn unquote(text: &str) -> &str {
     ['"', '\''].iter().find_map(|&mark| text.strip_prefix(mark)?.strip_suffix(mark)).unwrap_or(text)
 }
@@ -173,7 +173,7 @@ pub(crate) fn unquote(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Sections as `[name@line key=value@line ...]`, then the problems.
+    /// Compares sections, written `[name@line key=value@line ...]`, and the problems.
     fn check(bytes: &[u8], expected: &str) {
         let mut problems = Vec::new();
         let mut lines = Vec::new();

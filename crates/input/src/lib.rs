@@ -1,16 +1,22 @@
-//! Captures on disk: in goes a folder or a file as a tool or a debugger left it, out comes what a decoder needs
-//! to know: which trace buffers there are, which sources wrote to them and how those were configured, which core
-//! each of them traced, and what was in memory.
+//! Captures on disk: reads the folder or file that a tool or debugger left, and returns what a decoder needs
+//! to know.
 //!
-//! That is the Arm **trace snapshot**: a folder with `snapshot.ini`, a file for each device, `trace.ini`, and
-//! binary files with memory and trace ([`Snapshot::open`], [`SnapshotWriter`]); and our own **capture folder**: a
-//! `capture.toml`, trace bytes as hardware wrote them, and the programs ([`folder`], [`CaptureWriter`]). [`Capture::open`]
-//! reads either.
+//! A [`Capture`] lists the trace buffers, the sources that wrote to them with their configuration, the traced
+//! cores, and the contents of memory. [`Capture::open`] reads three forms:
 //!
-//! Captures come from many tools and are often edited by hand, so reading does not fail: it gives all that could be
-//! read, and beside it a list of [`Problem`]s, each with file, line and what to do. Input is not trusted: any bytes
-//! are fine, and memory is bounded by the size of the text files, which itself is bounded. The files a snapshot names
-//! may be anywhere. Their bytes are not loaded here; nothing is decoded here either.
+//! * the Arm **trace snapshot**: a folder with `snapshot.ini`, a file for each device, `trace.ini`, and
+//!   binary files with memory and trace ([`Snapshot::open`], [`SnapshotWriter`]);
+//! * our own **capture folder**: a `capture.toml`, trace bytes as hardware wrote them, and the programs
+//!   ([`folder`], [`CaptureWriter`]);
+//! * recordings of **perf** and simpleperf ([`perf`]).
+//!
+//! [`Capture::raw`] takes a trace file that does not describe itself. [`Capture::image`] builds the image of
+//! the program that ran.
+//!
+//! Captures come from many tools and are often edited by hand, so a fault does not stop the reading. The
+//! result has all that could be read, and a list of [`Problem`]s, each with file, line and what to do. Input
+//! is not trusted: any bytes are accepted, and memory is bounded. The files that a snapshot names may be
+//! anywhere. Trace bytes are neither loaded nor decoded here.
 //!
 //! ```
 //! use tracewright_input::snapshot::{BufferFormat, Protocol};
@@ -37,6 +43,18 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | [`snapshot`] | Arm trace snapshots |
+//! | [`folder`] | our own capture folder |
+//! | [`perf`] | recordings of perf and simpleperf |
+//! | [`etrace`] | E-Trace sources: parameters and options by name |
+//! | [`ini`] | the ini dialect of snapshots |
+//! | [`mod@file`] | opening of input files |
+//!
+//! The crate has no features. To decode the trace of a capture, use `tracewright`, or `tracewright-etm` and
+//! `tracewright-etrace` directly.
 
 mod capture;
 pub mod etrace;
@@ -57,6 +75,6 @@ pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process};
 pub use output::OutputFolder;
 pub use problem::{Problem, Severity, Subject};
-pub use program::{ImageFile, build_id, map_file};
+pub use program::{ImageFile, ImageFileError, build_id, map_file};
 pub use raw::{RawEtm, RawSource};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

@@ -1,4 +1,4 @@
-//! What was mapped where while a program ran, as `/proc/PID/maps` and perf's `MMAP` records tell it.
+//! Mappings of a running program, as in `/proc/PID/maps` and perf's `MMAP` records.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -6,38 +6,40 @@ use std::path::{Path, PathBuf};
 use crate::capture::Program;
 use crate::program::ImageFile;
 
-/// A process that was traced.
+/// Traced process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Linux's number for it.
+    /// Process ID.
     pub pid: u32,
-    /// The command's name.
+    /// Name of the command.
     pub command: String,
-    /// Executable mappings, in the order in which they were made: later ones replace earlier ones where they overlap.
+    /// Executable mappings in the order in which they were made; later ones replace earlier ones where they
+    /// overlap.
     pub mappings: Vec<Mapping>,
 }
 
-/// An executable mapping.
+/// Executable mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Offset in the file of what is at `start`.
+    /// File offset of the byte at `start`.
     pub offset: u64,
-    /// The file, seen from the capture's folder; `None`: memory that the program made or the kernel gave.
+    /// Path of the file, relative to the capture's folder; `None` for memory without a file.
     pub path: Option<PathBuf>,
-    /// Its build ID, in hexadecimal, if it has one.
+    /// Build ID in hexadecimal, if the file has one.
     pub build_id: Option<String>,
 }
 
-/// The file that was mapped to all of these bytes, and the offset of the first of them in it; `None` if processes differ in that.
+/// Returns the file that was mapped to all of these bytes and the offset of the first; `None` if processes
+/// differ.
 pub(crate) fn mapped(processes: &[Process], address: u64, length: u64) -> Option<(&Path, u64)> {
     let end = address.checked_add(length)?;
     let mut found = None;
     for process in processes {
-        // The last that is there counts.
+        // The last mapping counts.
         let mut mappings = process.mappings.iter().rev();
         let Some(last) = mappings.find(|mapping| mapping.start < end && address < mapping.end) else {
             continue;
@@ -53,7 +55,7 @@ pub(crate) fn mapped(processes: &[Process], address: u64, length: u64) -> Option
     found
 }
 
-/// The files of mappings. They tell symbols and lines; memory dumps tell code.
+/// Returns the files of mappings. They give symbols and lines; memory dumps give the code.
 pub(crate) fn programs(dir: &Path, processes: &[Process]) -> Vec<Program> {
     let mut places = HashSet::new();
     let mappings = processes.iter().flat_map(|process| &process.mappings);

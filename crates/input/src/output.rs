@@ -1,4 +1,4 @@
-//! The folder that a capture is written to.
+//! Output folder of a capture.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -9,10 +9,11 @@ use crate::file::{open_now, open_plain};
 use crate::folder::{CAPTURE_FILE, CHECKSUMS_FILE};
 use crate::problem::Problem;
 
-/// A folder that a recording writes to, locked until this is dropped. The system releases the lock if the process is killed.
+/// Folder that a recording is written to, locked until this is dropped. The system releases the lock if the
+/// process is killed.
 ///
-/// Files are replaced, never written through: a symbolic link that has the name of a file is removed, and what it points to stays
-/// as it is.
+/// Files are replaced, never written through: a symbolic link with the name of a file is removed, and its
+/// target stays as it is.
 #[derive(Debug)]
 pub struct OutputFolder {
     dir: PathBuf,
@@ -20,26 +21,29 @@ pub struct OutputFolder {
 }
 
 impl Drop for OutputFolder {
-    /// Releases the lock at once. Closing the file does not, while a process that another thread starts still has a copy of it.
+    /// Releases the lock at once. Closing the file does not, while a process that another thread starts still
+    /// has a copy of it.
     fn drop(&mut self) {
         let _ = self.lock.unlock();
     }
 }
 
-/// Files that make a folder one of ours. Snapshots that we write have checksums from the first moment on; those without are of others.
+/// Files that mark a folder as ours. Snapshots that we write have checksums from the first moment on;
+/// snapshots without them come from other tools.
 const OURS: [&str; 2] = [CAPTURE_FILE, CHECKSUMS_FILE];
-/// The log of a recording without a trace, and what it begins with.
+/// Log of a recording without a trace, and its first bytes.
 const LOG: (&str, &[u8]) = ("run.log", b"twright\n");
 
 impl OutputFolder {
-    /// Locks `dir`, which is made if it is not there.
+    /// Creates `dir` if necessary, and locks it.
     ///
     /// # Errors
-    /// When the folder cannot be made, is a symbolic link, is in use by another recording, or holds something that is no capture.
+    /// Fails if the folder cannot be created, is a symbolic link, is in use by another recording, or holds
+    /// something that is not a capture.
     pub fn claim(dir: &Path) -> Result<Self, Problem> {
         let failed = |error: io::Error| Problem::file_error(dir, format!("cannot write here: {error}"));
         let refused = |why: &str| Err(Problem::file_error(dir, why));
-        // With a slash at its end, a link would be followed.
+        // A link with a slash at its end would be followed.
         let dir: PathBuf = dir.components().collect();
         match fs::symlink_metadata(&dir) {
             Ok(found) if found.is_symlink() => {
@@ -60,7 +64,7 @@ impl OutputFolder {
         if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
             return refused("was replaced by something else just now");
         }
-        // Where the file system has no locks, it is used without.
+        // On a file system without locks, the folder is used without one.
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return refused(
                 "another recording is writing to this folder: wait for it, or name another folder",
@@ -72,15 +76,15 @@ impl OutputFolder {
         Ok(Self { dir, lock })
     }
 
-    /// Returns where the folder is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Makes an empty file, which may be read again. An earlier one is replaced.
+    /// Creates an empty file, which can also be read. Replaces an earlier one.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// Fails if the file cannot be created.
     pub fn create(&self, name: &str) -> Result<File, Problem> {
         self.remove(name)?;
         let path = self.dir.join(name);
@@ -88,18 +92,18 @@ impl OutputFolder {
         made.map_err(|error| cannot_write(&path, &error))
     }
 
-    /// Writes a whole file. Who reads it meanwhile, or after this process was killed, finds the earlier one or this one, never a
-    /// part.
+    /// Writes a whole file. A reader in the meantime, or after this process was killed, finds the earlier
+    /// file or this one, never a part.
     ///
     /// # Errors
-    /// When that cannot be done; the earlier file is still there.
+    /// Fails if the file cannot be written; the earlier file is then still there.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Problem> {
         let beside = format!("{name}.part");
         let path = self.dir.join(&beside);
         let mut file = self.create(&beside)?;
         let written = file.write_all(bytes).and_then(|()| fs::rename(&path, self.dir.join(name)));
         written.map_err(|error| {
-            // The message says enough if this fails, too.
+            // If this fails too, the message still says enough.
             let _ = fs::remove_file(&path);
             cannot_write(&self.dir.join(name), &error)
         })
@@ -108,7 +112,7 @@ impl OutputFolder {
     /// Removes a file or a link, if there is one.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// Fails if it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
         let path = self.dir.join(name);
         match fs::remove_file(&path) {
@@ -120,7 +124,7 @@ impl OutputFolder {
     }
 }
 
-/// Whether a folder may be written to: it is empty, or holds a recording.
+/// Returns whether a folder may be written to: it is empty or holds a recording.
 fn is_ours(dir: &Path) -> io::Result<bool> {
     let is_file = |name: &str| fs::symlink_metadata(dir.join(name)).is_ok_and(|found| found.is_file());
     if fs::read_dir(dir)?.next().is_none() || OURS.into_iter().any(is_file) {

@@ -1,19 +1,19 @@
-//! What a reader found wrong, and where.
+//! Problems that a reader found, with their places.
 
 use std::error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How much a [`Problem`] costs.
+/// Consequence of a [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something was skipped: what it describes is missing from the result.
+    /// A part was skipped and is missing from the result.
     Error,
     /// Everything was read, but perhaps not as its author meant it.
     Warning,
 }
 
-/// What a [`Problem`] is about: who needs no memory images need not care about theirs.
+/// Subject of a [`Problem`]; callers that need no memory images can ignore those about memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// Sources, buffers, or the capture as a whole.
@@ -22,46 +22,46 @@ pub enum Subject {
     Memory,
 }
 
-/// One thing that is wrong with a file, in words for the person who can repair it.
+/// Fault in a file, with a message for the person who can repair it.
 ///
-/// Its text is `path:line: error: message`, the form editors and terminals turn into a link.
+/// Its text is `path:line: error: message`, which editors and terminals turn into a link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// How much it costs.
+    /// Consequence.
     pub severity: Severity,
-    /// What it is about.
+    /// Subject.
     pub subject: Subject,
-    /// The file the problem is in (for a missing file: the file that names it).
+    /// File that has the problem (for a missing file, the file that names it).
     pub file: PathBuf,
-    /// The line, counted from 1; `None` when the whole file is meant.
+    /// Line, counted from 1; `None` for the file as a whole.
     pub line: Option<u32>,
-    /// What was expected, what was found, what follows from it.
+    /// What was expected, what was found, and what follows from it.
     pub message: String,
 }
 
 impl Problem {
-    /// An error about a whole file.
+    /// Creates an error about a whole file.
     pub fn file_error(file: &Path, message: impl Into<String>) -> Self {
         let (severity, subject) = (Severity::Error, Subject::Trace);
         Self { severity, subject, file: file.to_owned(), line: None, message: message.into() }
     }
 
-    /// An error about a whole file of the program that ran.
+    /// Creates an error about a whole program file.
     pub fn memory_error(file: &Path, message: impl Into<String>) -> Self {
         Self { subject: Subject::Memory, ..Self::file_error(file, message) }
     }
 
-    /// A warning about a whole file of the program that ran.
+    /// Creates a warning about a whole program file.
     pub fn memory_warning(file: &Path, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::memory_error(file, message) }
     }
 
-    /// A warning about a whole file.
+    /// Creates a warning about a whole file.
     pub fn file_warning(file: &Path, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::file_error(file, message) }
     }
 
-    /// Whether something was skipped for it.
+    /// Returns whether a part was skipped because of it.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -88,10 +88,10 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The most problems one list holds: a binary file taken for an ini file must not fill the memory.
+/// Most problems in one list: a binary file read as an ini file must not fill the memory.
 const MOST: usize = 1000;
 
-/// Collects the problems of one file into the list of the whole capture.
+/// Collector of the problems of one file in the list of the capture.
 pub(crate) struct Log<'a> {
     file: &'a Path,
     subject: Subject,
@@ -103,12 +103,12 @@ impl<'a> Log<'a> {
         Self { file, subject: Subject::Trace, problems }
     }
 
-    /// The same list, for problems with memory images.
+    /// Returns the same list, for problems with memory images.
     pub(crate) fn memory(&mut self) -> Log<'_> {
         Log { file: self.file, subject: Subject::Memory, problems: self.problems }
     }
 
-    /// `line` is a number, or `None` for the file as a whole.
+    /// Adds an error; `line` is a number, or `None` for the file as a whole.
     pub(crate) fn error(&mut self, line: impl Into<Option<u32>>, message: impl Into<String>) {
         self.push(Severity::Error, line.into(), message.into());
     }
@@ -120,7 +120,7 @@ impl<'a> Log<'a> {
     fn push(&mut self, severity: Severity, line: Option<u32>, message: String) {
         let (severity, line, message) = match self.problems.len() {
             0..MOST => (severity, line, message),
-            // Said once, so that a cut list never passes for a whole one.
+            // Reported once, so that a truncated list is recognised as such.
             MOST => (Severity::Error, None, format!("more than {MOST} problems: the rest is not listed")),
             _ => return,
         };
@@ -129,7 +129,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Text from a file as a message shows it: in quotes, odd characters escaped, cut to a readable length.
+/// Quotes text from a file for a message: special characters escaped, cut to a readable length.
 pub(crate) fn quote(text: &str) -> String {
     const LENGTH: usize = 60;
     match text.char_indices().nth(LENGTH) {

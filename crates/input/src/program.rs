@@ -1,6 +1,7 @@
-//! The program that ran: memory dumps of the capture, and files that people name.
+//! Image of the program that ran: memory dumps of the capture, and files that users name.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,46 +13,63 @@ use crate::capture::Program;
 use crate::file::open_plain;
 use crate::{Capture, Problem, mapping};
 
-/// A program file named by people: `FILE` or `FILE@ADDRESS`.
+/// Program file named by a user: `FILE` or `FILE@ADDRESS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFile {
-    /// The file: ELF, or raw code.
+    /// Path of an ELF file or of raw code.
     pub path: PathBuf,
-    /// Where it was: an ELF file's first mapping, a raw file's first byte. `None`: where the ELF file was linked to be.
+    /// Address of an ELF file's first mapping or of a raw file's first byte; `None` for an ELF file at its
+    /// linked address.
     pub at: Option<u64>,
 }
 
-impl FromStr for ImageFile {
-    type Err = String;
+/// Error for a program file whose address is not a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageFileError {
+    /// Text after the `@`.
+    pub address: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl fmt::Display for ImageFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no address: expected FILE@ADDRESS, in hexadecimal", self.address)
+    }
+}
+
+impl std::error::Error for ImageFileError {}
+
+impl FromStr for ImageFile {
+    type Err = ImageFileError;
+
+    fn from_str(text: &str) -> Result<Self, ImageFileError> {
         let Some((path, address)) = text.rsplit_once('@') else {
             return Ok(Self { path: text.into(), at: None });
         };
         let digits = address.strip_prefix("0x").or(address.strip_prefix("0X")).unwrap_or(address);
         match u64::from_str_radix(digits, 16) {
             Ok(at) => Ok(Self { path: path.into(), at: Some(at) }),
-            // The file's own name may have an @ in it.
+            // The file's own name may contain an @.
             Err(_) if Path::new(text).exists() => Ok(Self { path: text.into(), at: None }),
-            Err(_) => Err(format!("{address:?} is no address: expected FILE@ADDRESS, in hexadecimal")),
+            Err(_) => Err(ImageFileError { address: address.to_owned() }),
         }
     }
 }
 
 impl Capture {
-    /// The program that ran: the files in `named`, then memory dumps and programs of the capture. Of two that lie at one
-    /// address, the first counts: what was in memory is what ran. Files of the capture that changed since it was written are left out.
-    /// What is wrong with any of them is told beside the image.
+    /// Builds the image of the program that ran: the files in `named`, then memory dumps and programs of the
+    /// capture. Where two overlap, the first counts: the contents of memory are what ran. Files of the
+    /// capture that changed since it was written are left out. Also returns the problems with any of these
+    /// files.
     pub fn image(&self, named: &[ImageFile]) -> (Image, Vec<Problem>) {
         self.image_of(named, false)
     }
 
-    /// Returns the image that [`image`](Self::image) returns; with `accept_mismatch`, files of the capture that changed since it was
-    /// written are used, too.
+    /// Builds the image like [`image`](Self::image). With `accept_mismatch`, also uses files of the capture
+    /// that changed since it was written.
     pub fn image_of(&self, named: &[ImageFile], accept_mismatch: bool) -> (Image, Vec<Problem>) {
         let mut builder = Image::builder();
         let mut problems = Vec::new();
-        // Where no source could be read, nobody knows what was traced.
+        // Without a readable source it is unknown what was traced.
         let is_riscv = (!self.sources.is_empty()).then(|| self.is_riscv());
         for file in named {
             let added = map_file(&file.path).and_then(|bytes| add(&mut builder, file, bytes, None, is_riscv));
@@ -112,10 +130,10 @@ impl Capture {
         (builder.build(), problems)
     }
 
-    /// Reads a program of the capture. Returns its bytes, unless it is left out, and what is wrong with it.
+    /// Reads a program of the capture. Returns its bytes, unless it is left out, and any problem with it.
     fn read_program(&self, program: &Program, accept_mismatch: bool) -> (Option<Bytes>, Option<Problem>) {
         let path = &program.file.path;
-        // Files elsewhere may have changed since; their code is among the memory dumps.
+        // Files elsewhere may have changed since; their code is in the memory dumps.
         let is_elsewhere = program.offset.is_some();
         let no_symbols = |how: &str| {
             Problem::memory_warning(path, format!("{how}: no symbols of it; its code is in the capture"))
@@ -132,7 +150,7 @@ impl Capture {
         }
     }
 
-    /// Compares a program of the capture with what was recorded. Returns how they differ.
+    /// Compares a program of the capture with its recorded checksum and build ID. Returns how they differ.
     fn not_recorded(&self, program: &Program, bytes: &Bytes) -> Option<String> {
         if let Some(id) = &program.build_id {
             let found = build_id_of(bytes).map(|id| hex(&id));
@@ -145,7 +163,7 @@ impl Capture {
     }
 }
 
-/// The problem with a file of the capture that is not what it was.
+/// Returns the problem for a file of the capture that has changed.
 fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
     let what = match accept_mismatch {
         true => "it is used, as asked for, and may not be what ran",
@@ -156,7 +174,7 @@ fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
     Problem::memory_error(path, format!("{how}: {what}"))
 }
 
-/// Adds a program file with these bytes. `offset` as in [`Program`].
+/// Adds a program file with these bytes; see [`Program`] about `offset`.
 fn add(
     builder: &mut Builder,
     file: &ImageFile,
@@ -188,18 +206,18 @@ fn add(
     added.map_err(|error| Problem::memory_error(path, error.reason.to_string()))
 }
 
-/// The build ID of an ELF file, if it has one.
+/// Returns the build ID of an ELF file, if it has one.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if the file cannot be read.
 pub fn build_id(path: &Path) -> Result<Option<String>, Problem> {
     Ok(build_id_of(&map_file(path)?).map(|id| hex(&id)))
 }
 
-/// The build ID of an ELF file's bytes, if it has one.
+/// Returns the build ID in the bytes of an ELF file, if it has one.
 pub(crate) fn build_id_of(bytes: &Bytes) -> Option<Vec<u8>> {
     let mut builder = Image::builder();
-    // What is no ELF file has none.
+    // A file that is not ELF has none.
     let _ = builder.elf("", bytes.clone(), None, MemorySpace::ANY);
     let image = builder.build();
     image.regions().find_map(|region| region.build_id().map(<[u8]>::to_vec))
@@ -209,7 +227,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The machine of an ELF file, if it is another than what was traced.
+/// Returns the machine of an ELF file, if it is not the one that was traced.
 pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
         return None;
@@ -226,14 +244,14 @@ pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
     }
 }
 
-/// Files up to this size are read into memory.
+/// Largest file that is read into memory.
 const MOST_READ: u64 = 64 << 20;
 
-/// Reads a file; one of more than 64 MiB is mapped. If somebody shortens a mapped file while it is looked at, the system ends the
-/// process (SIGBUS); nothing that happens to smaller ones does harm.
+/// Reads a file, or maps it if it is larger than 64 MiB. If a mapped file is shortened while it is in use,
+/// the system ends the process (SIGBUS); smaller files are safe from that.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if the file cannot be read.
 pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
     let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
     let file = open_plain(path).map_err(error)?;
@@ -243,8 +261,9 @@ pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
         file.take(MOST_READ).read_to_end(&mut bytes).map_err(error)?;
         return Ok(Bytes::from(bytes));
     }
-    // SAFETY: the map is only read. Somebody may write to the file meanwhile: then we see other bytes, which no
-    // code here relies on; or cut it short: then the process is stopped by the system, as any other that maps files is.
+    // SAFETY: the map is only read. If another process writes to the file meanwhile, we see other bytes,
+    // which no code here relies on. If the file is shortened, the system stops the process, like any that
+    // maps files.
     #[allow(unsafe_code)]
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(error)?;
     Ok(Bytes::new(map))
@@ -260,6 +279,6 @@ mod tests {
         assert_eq!(parse("a/vmlinux"), Ok(("a/vmlinux".into(), None)));
         assert_eq!(parse("ld.so@0xffff8000"), Ok(("ld.so".into(), Some(0xffff_8000))));
         assert_eq!(parse("a@b@7f00"), Ok(("a@b".into(), Some(0x7f00))));
-        assert!(parse("a@main").unwrap_err().contains("\"main\" is no address"));
+        assert!(parse("a@main").unwrap_err().to_string().contains("\"main\" is no address"));
     }
 }

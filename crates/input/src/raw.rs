@@ -1,4 +1,4 @@
-//! Sources given on the command line, for trace files that say nothing about themselves.
+//! Sources given on the command line, for trace files that do not describe themselves.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::CoreKind;
 use crate::capture::for_etm;
 use crate::etrace::{self, EtraceSource};
 
-/// A source as a person describes it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
+/// Source as users write it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
 /// `etrace,isa=rv64,encapsulation=smi,context_width=32`.
 #[derive(Clone, Debug)]
 pub enum RawSource {
@@ -19,21 +19,21 @@ pub enum RawSource {
     Etrace(Box<EtraceSource>),
 }
 
-/// An ETM as a person describes it.
+/// ETM as users write it.
 #[derive(Clone, Debug)]
 pub struct RawEtm {
-    /// Its parameters.
+    /// Parameters of the ETM.
     pub params: Params,
-    /// The traced core's type.
+    /// Type of the traced core.
     pub core: Option<String>,
-    /// The registers given.
+    /// Given registers.
     pub registers: Vec<(String, u64)>,
 }
 
-/// A register that ETMv4 and ETE sources have.
+/// Register of ETMv4 and ETE sources.
 pub(crate) struct EtmRegister {
     pub(crate) name: &'static str,
-    /// Whether a capture must give it.
+    /// Whether a capture must have it.
     pub(crate) mandatory: bool,
     pub(crate) field: fn(&mut Registers) -> &mut u32,
 }
@@ -57,7 +57,7 @@ impl FromStr for RawSource {
             "etm4" => Protocol::Etm4,
             "ete" => Protocol::Ete,
             "etrace" => {
-                // The message may quote a file of parameters.
+                // The message may quote a parameter file.
                 let source = etrace::raw_source(parts).map_err(|error| Printable(&error).to_string())?;
                 return Ok(Self::Etrace(Box::new(source)));
             }

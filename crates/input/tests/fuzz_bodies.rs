@@ -1,4 +1,4 @@
-//! Readers fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Fuzzing of readers. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -13,7 +13,7 @@ use tracewright_profile::branch_list;
 use tracewright_testkit::perf::{Form, Recording, Who, etm4, who};
 use tracewright_testkit::{Rng, captures};
 
-/// Any bytes as an ini file: what comes out is in order and made of what went in.
+/// Reads any bytes as an ini file. Entries are in order and made of the input.
 pub fn ini_file(bytes: &[u8]) {
     let mut problems = Vec::new();
     let sections = ini::parse(Path::new("fuzz.ini"), bytes, &mut problems);
@@ -35,8 +35,8 @@ pub fn ini_file(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as the four files of a snapshot, one after another with a zero byte between: opening it never fails, and
-/// what it gives holds together.
+/// Reads any bytes as the four files of a snapshot, separated by zero bytes. Opening never fails, and the
+/// result is consistent.
 pub fn snapshot_folder(bytes: &[u8]) {
     let mut folder = Folder::snapshot();
     for (name, part) in
@@ -59,7 +59,7 @@ pub fn snapshot_folder(bytes: &[u8]) {
     assert!(snapshot.problems.len() <= 1001);
 }
 
-/// Any text as the description of a capture: opening it never panics, and what it gives holds together.
+/// Reads any text as the description of a capture. Opening never panics, and the result is consistent.
 pub fn capture_folder(bytes: &[u8]) {
     let folder =
         Folder::new().with("capture.toml", bytes).with("trace.bin", [1, 2, 3]).with("rom.bin", [0; 4]);
@@ -86,7 +86,7 @@ pub fn capture_folder(bytes: &[u8]) {
     }
 }
 
-/// Any text as what was mapped: the snapshot is read all the same, and mappings are such.
+/// Reads any text as mappings. The snapshot is read all the same, and mappings are valid.
 pub fn mappings_file(bytes: &[u8]) {
     let folder = Folder::snapshot().with("mappings.toml", bytes);
     let capture = Capture::open(folder.path()).unwrap_or_else(|problem| panic!("{problem}"));
@@ -96,7 +96,7 @@ pub fn mappings_file(bytes: &[u8]) {
     let _ = capture.image(&[]);
 }
 
-/// Any bytes as a recording of perf: it is refused, or what it gives holds together.
+/// Reads any bytes as a perf recording. It is rejected, or the result is consistent.
 pub fn recording(bytes: &[u8]) {
     let folder = Folder::new().with("perf.data", bytes);
     let path = folder.path().join("perf.data");
@@ -132,13 +132,17 @@ pub fn recording(bytes: &[u8]) {
     }
 }
 
-/// Takes any bytes as a recording that has a branch list instead of trace. Whatever of it is a branch list reads the same
-/// after it was written, and the list of a recording lies in its file.
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    perf::unpacked_zstd(bytes).map_err(|error| error.to_string())
+}
+
+/// Reads any bytes as a recording that has a branch list instead of trace. A valid list reads the same after
+/// it was written, and lies within its file.
 pub fn recorded_branches(bytes: &[u8]) {
     let folder = Folder::new().with("perf.data", bytes);
     let Some(list) = perf::branch_list(&folder.path().join("perf.data")) else { return };
     assert!(!list.is_empty() && list.len() <= bytes.len());
-    match branch_list::read(list.as_slice(), perf::unpacked_zstd) {
+    match branch_list::read(list.as_slice(), unpacked) {
         Ok(list) => {
             let again = branch_list::read(&branch_list::write(&list), |_| Err("not compressed".into()));
             assert_eq!(again, Ok(list));
@@ -147,8 +151,8 @@ pub fn recorded_branches(bytes: &[u8]) {
     }
 }
 
-/// Takes any text as a `--source`: it is refused in words, or its parameters are such that a decoder accepts them.
-/// Files that it names are not opened: [`parameters_file`] is for those.
+/// Parses any text as a `--source`. It is rejected with a message, or a decoder accepts its parameters. Files
+/// that it names are not opened; [`parameters_file`] covers them.
 pub fn raw_source(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if !text.contains("params") {
@@ -156,7 +160,7 @@ pub fn raw_source(bytes: &[u8]) {
     }
 }
 
-/// Takes any bytes as a file of E-Trace parameters (`.scf`).
+/// Reads any bytes as a file of E-Trace parameters (`.scf`).
 pub fn parameters_file(bytes: &[u8]) {
     let folder = Folder::new().with("any.scf", bytes);
     let path = folder.path().join("any.scf");
@@ -171,7 +175,7 @@ fn check_source(text: &str) {
     }
 }
 
-/// Good text with some bytes changed, lost, doubled, and lines swapped in.
+/// Returns good text with some bytes changed, lost or doubled, and lines inserted.
 fn damaged(rng: &mut Rng, text: &str) -> Vec<u8> {
     let snippets: [&[u8]; 12] = [
         b"\n",
@@ -219,7 +223,7 @@ fn damaged_captures() {
     for round in 0..1500 {
         let bytes = if round % 10 == 0 { rng.bytes(200) } else { damaged(&mut rng, CAPTURE) };
         capture_folder(&bytes);
-        // Whole lines lost, doubled and moved make files that are TOML, and wrong.
+        // Whole lines lost, doubled and moved give valid TOML with wrong content.
         let mut lines: Vec<&str> = CAPTURE.lines().collect();
         for _ in 0..1 + rng.below(3) {
             let line = lines.remove(rng.below(lines.len() as u64) as usize);
@@ -242,7 +246,7 @@ fn damaged_mappings() {
     }
 }
 
-/// A recording with something of everything.
+/// Returns a recording with every kind of record.
 pub fn good_recording(form: Form) -> Vec<u8> {
     let mut recording = Recording::new();
     recording.machine("aarch64").build_ids(&[("/bin/one", &[0xaa; 20]), ("[kernel.kallsyms]", &[2; 8])]);
@@ -265,7 +269,7 @@ pub fn good_recording(form: Form) -> Vec<u8> {
     recording.write(form)
 }
 
-/// Bytes changed, lost, doubled; and numbers as large as they can be.
+/// Changes, drops and doubles bytes, and sets numbers to their maximum.
 fn damaged_bytes(rng: &mut Rng, good: &[u8]) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..1 + rng.below(5) {
@@ -315,14 +319,14 @@ fn damaged_recordings() {
     }
 }
 
-/// Writes a recording whose trace was decoded when it was made.
+/// Returns a recording whose trace was decoded when it was made.
 pub fn recording_with_branches(list: &[u8]) -> Vec<u8> {
     let mut recording = Recording::new();
     recording.machine("aarch64").comm(who(1, 0), "one", false).feature(133, list.to_vec());
     recording.write(Form::File)
 }
 
-/// A branch list without binaries: the least there is.
+/// Smallest branch list: one without binaries.
 pub const NO_BRANCHES: &[u8] = b"simpleperf:EtmBranchList\x01\0\0\0\0";
 
 #[test]
@@ -337,7 +341,7 @@ fn damaged_recordings_with_branches() {
     for bytes in &good {
         let folder = Folder::new().with("perf.data", bytes);
         let list = perf::branch_list(&folder.path().join("perf.data")).expect("a branch list");
-        assert!(branch_list::read(list.as_slice(), perf::unpacked_zstd).is_ok());
+        assert!(branch_list::read(list.as_slice(), unpacked).is_ok());
     }
     for _ in 0..1000 {
         let good = rng.pick(&good).clone();
@@ -345,13 +349,13 @@ fn damaged_recordings_with_branches() {
     }
 }
 
-/// The files of a snapshot, in the order in which [`snapshot_folder`] takes them.
+/// Files of a snapshot, in the order in which [`snapshot_folder`] takes them.
 pub const GOOD_SNAPSHOT: [&str; 4] = [CORE, SOURCE, TRACE, SNAPSHOT];
 
-/// The description of a capture.
+/// Description of a capture.
 pub const CAPTURE_TEXT: &str = CAPTURE;
 
-/// Sources as people describe them.
+/// Sources as users write them.
 pub const SOURCES: &[&str] = &[
     "etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f422,TRCIDR2=0x488,TRCIDR8=4",
     "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13,TRCTRACEIDR=17",
@@ -360,7 +364,7 @@ pub const SOURCES: &[&str] = &[
     "etrace,isa=rv64,encapsulation=pulp",
 ];
 
-/// A file of parameters.
+/// File of parameters.
 pub const PARAMETERS: &str = "# hart\n[required]\narch_p=1\niaddress_width_p=64\niaddress_lsb_p=1\ncontext_width_p = 32\n\
     return_stack_size_p=0\nbpred_size_p=4\ncache_size_p=7\nprivilege_width_p=2\ntime_width_p=0x10\n";
 
@@ -384,7 +388,7 @@ fn damaged_sources() {
     assert!(read > 100, "{read}");
 }
 
-/// Reading takes time and memory in proportion to the file, whatever its records say of each other.
+/// Checks that time and memory are in proportion to the file, whatever its records say of each other.
 #[test]
 fn large_recordings_are_read_in_time() {
     let mut made = Recording::new();
@@ -392,7 +396,7 @@ fn large_recordings_are_read_in_time() {
     for number in 0..20_000 {
         made.mmap2(who(1, number), 0x1000 * number, u64::MAX, 0, "/bin/one");
         made.fork(who(2 + number as u32, number), 1);
-        // Records that each tell of all trace, and trace in the smallest parts.
+        // Records that each describe all trace, and trace in the smallest parts.
         made.aux(who(1, number), 0, u64::MAX, 2 * (number % 2)).trace(0, 8 * number, &[0; 8]);
     }
     recording(&made.write(Form::File));
@@ -409,7 +413,7 @@ fn damaged_snapshots() {
     }
 }
 
-/// Reading takes time in proportion to the text, whatever it says.
+/// Checks that time is in proportion to the text.
 #[test]
 fn large_files_are_read_in_time() {
     let mut core = CORE.to_owned();

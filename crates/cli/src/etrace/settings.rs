@@ -107,7 +107,9 @@ impl Settings {
         given.sort_by_key(|(name, _)| *name == "data");
         for &(name, value) in &given {
             match Field::named(name) {
-                Some(field) => field.put(&mut self.source.config, value).map_err(wrong)?,
+                Some(field) => {
+                    field.put(&mut self.source.config, value).map_err(|error| wrong(error.to_string()))?;
+                }
                 None => self.other(name, value)?,
             }
         }

@@ -33,7 +33,10 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
         Some(bytes) => bytes,
         None => map_file(path)?,
     };
-    let list = branch_list::read(bytes.as_slice(), perf::unpacked_zstd).map_err(wrong)?;
+    let list = branch_list::read(bytes.as_slice(), |packed| {
+        perf::unpacked_zstd(packed).map_err(|error| error.to_string())
+    })
+    .map_err(wrong)?;
     let mut builder = Image::builder();
     let mut missing = Vec::new();
     let mut found = Vec::new();
@@ -113,9 +116,8 @@ fn program(opts: &Opts, listed: &Listed) -> Result<(Found, Isa), String> {
             let bytes = map_file(&image.path).map_err(|problem| problem.message)?;
             Found { path: image.path.clone(), bytes, debug: None }
         }
-        None => {
-            perf::find_binary(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)?
-        }
+        None => perf::find_binary(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)
+            .map_err(|error| error.to_string())?,
     };
     let head = bytes.as_slice();
     let isa = match (head.get(18..20), head.get(4)) {

@@ -214,7 +214,8 @@ fn add(
     let (bytes, debug) = match file {
         Some(file) => (map_file(&file.path).map_err(|problem| problem.to_string())?, None),
         None => {
-            let found = perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)?;
+            let found = perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)
+                .map_err(|error| error.to_string())?;
             (found.bytes, found.debug)
         }
     };

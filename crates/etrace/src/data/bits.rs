@@ -1,11 +1,11 @@
-//! Data payloads as bytes.
+//! Bytes of data payloads.
 
 use crate::bits::Writer;
 
-/// No data packet is longer: an atomic with all fields at their widest has 208 bits.
+/// Length of the longest data packet: an atomic with all fields at their widest has 208 bits.
 const MAX: usize = 32;
 
-/// The bytes of a payload.
+/// Bytes of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Payload {
     bytes: [u8; MAX],
@@ -13,7 +13,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// What must be sent of what was written.
+    /// Compresses the written bits to a payload.
     pub(super) fn new(mut writer: Writer) -> Self {
         let bits = writer.significant();
         let mut bytes = [0; MAX];
@@ -21,18 +21,18 @@ impl Payload {
         Self { bytes, bits: bits as u16 }
     }
 
-    /// The bytes, the last one filled up with the highest bit.
+    /// Returns the bytes; the padding of the last one repeats the highest bit.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.bits.div_ceil(8))]
     }
 
-    /// How many bits must be sent: those above repeat the highest of them.
+    /// Returns how many bits must be sent; the bits above repeat the highest of them.
     pub const fn bits(&self) -> usize {
         self.bits as usize
     }
 }
 
-/// The lowest `bits` bits of `value`, 1 to 64, the highest being the sign.
+/// Sign-extends the lowest `bits` bits of `value`, 1 to 64.
 pub(super) const fn extended(value: u64, bits: u32) -> u64 {
     let shift = 64 - bits;
     ((value << shift) as i64 >> shift) as u64

@@ -1,17 +1,18 @@
-//! Where data packets go between instruction trace packets.
+//! Order of data packets between instruction trace packets.
 
 use tracewright_core::DataAccess;
 
 use super::{Encoder, Options, Packet};
 use crate::{Params, packet};
 
-/// An [`Encoder`] beside that of instruction trace, which holds an entry back until it knows the next one. Data packets
-/// come after what instruction trace says of their entry; but before a synchronisation packet if their instruction is before
-/// the one that it reports, so that [`Pairing`](super::Pairing) can tell them apart.
+/// Data [`Encoder`] that runs beside an instruction trace encoder, which holds an entry back until it knows
+/// the next one. Data packets come after the instruction packets of their entry. If their instruction lies
+/// before the one that a synchronisation packet reports, they come before that packet, so that
+/// [`Pairing`](super::Pairing) can assign them.
 ///
-/// Tell the accesses of an entry, then give the entry to the instruction trace encoder; each of its packets goes through
-/// [`packet`](Self::packet) just before it is sent, and [`entry`](Self::entry) ends it. An entry that has both instructions and a trap
-/// has to be given as two.
+/// Give the accesses of an entry first, then pass the entry to the instruction trace encoder. Pass each of
+/// its packets to [`packet`](Self::packet) just before it is sent, and call [`entry`](Self::entry) at the
+/// end. An entry with both instructions and a trap must be passed as two entries.
 ///
 /// ```
 /// # use tracewright_core::{Block, DataAccess, DataKind};
@@ -41,24 +42,24 @@ use crate::{Params, packet};
 #[derive(Clone, Debug)]
 pub struct Companion {
     encoder: Encoder,
-    /// Accesses that wait, with their instruction's address.
+    /// Waiting accesses, with the addresses of their instructions.
     held: Vec<(u64, DataAccess)>,
-    /// How many of them are of the entry that instruction trace holds back.
+    /// Number of waiting accesses that belong to the entry that instruction trace holds back.
     current: usize,
 }
 
 impl Companion {
-    /// An encoder with these options.
+    /// Creates an encoder with these options.
     pub fn new(params: &Params, options: Options) -> Self {
         Self { encoder: Encoder::new(params, options), held: Vec::new(), current: 0 }
     }
 
-    /// The instruction at `pc`, of the next entry, did this.
+    /// Adds an access by the instruction at `pc`, which belongs to the next entry.
     pub fn access(&mut self, pc: u64, access: &DataAccess) {
         self.held.push((pc, *access));
     }
 
-    /// The instruction trace encoder sends this packet; what comes before it goes to `out`.
+    /// Prepares for an instruction trace packet. Emits the data packets that come before it to `out`.
     pub fn packet(&mut self, packet: &packet::Packet, out: &mut impl FnMut(&Packet)) {
         match packet {
             packet::Packet::Start(packet::Start { address, .. })
@@ -67,7 +68,7 @@ impl Companion {
                 self.send(before, out);
                 self.encoder.sync();
             }
-            // Nothing of the entry that is held back retired, or all of it is after the packet.
+            // No instruction of the held-back entry retired, or all of them come after the packet.
             packet::Packet::Trap(_) => self.encoder.sync(),
             packet::Packet::Support(support) => {
                 self.send(self.current, out);
@@ -77,19 +78,19 @@ impl Companion {
         }
     }
 
-    /// The instruction trace encoder has the entry; accesses told from now on are of the next one.
+    /// Ends the entry. Later accesses belong to the next one.
     pub fn entry(&mut self, out: &mut impl FnMut(&Packet)) {
         self.send(self.current, out);
         self.current = self.held.len();
     }
 
-    /// The instruction trace encoder has finished.
+    /// Ends the trace after the instruction trace encoder has finished.
     pub fn finish(&mut self, out: &mut impl FnMut(&Packet)) {
         self.send(self.held.len(), out);
         self.current = 0;
     }
 
-    /// Sends the first `count` of those that wait.
+    /// Encodes the first `count` waiting accesses.
     fn send(&mut self, count: usize, out: &mut impl FnMut(&Packet)) {
         for (_, access) in self.held.drain(..count) {
             self.encoder.access(&access, out);

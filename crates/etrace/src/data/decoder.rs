@@ -7,8 +7,8 @@ use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Value};
 use super::{Dialect, Options};
 use crate::{Params, packet};
 
-/// Tells accesses. Addresses and values are whole; what was sent as the difference to something that is not known, since
-/// reading began in the middle or packets were lost, is not told.
+/// Decoder from packets to accesses with whole addresses and values. It leaves out a value that was sent as a
+/// difference to an unknown one, because decoding began in the middle or packets were lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoder {
     dialect: Dialect,
@@ -17,12 +17,13 @@ pub struct Decoder {
     daddress_width: u8,
     csr_size: u8,
     history: History,
-    /// First halves of split accesses, by their number.
+    /// First halves of split accesses, by request number.
     requests: Vec<Option<DataAccess>>,
 }
 
 impl Decoder {
-    /// A decoder of what an encoder like this sends, with these options up to the first support packet.
+    /// Creates a decoder for an encoder with these parameters; `options` apply up to the first support
+    /// packet.
     pub fn new(params: &Params, options: Options) -> Self {
         let requests = if params.split_loads { 1 << params.lrid_width } else { 0 };
         Self {
@@ -36,13 +37,14 @@ impl Decoder {
         }
     }
 
-    /// From now on these are the options, as if a support packet had said so.
+    /// Sets the options, as a support packet would.
     pub fn set_options(&mut self, options: Options) {
         self.options = options;
     }
 
-    /// Takes an instruction trace packet: synchronisation and support packets begin anew. Returns whether data packets were lost
-    /// before it; `out` takes what [`lose`](Self::lose) tells then.
+    /// Handles an instruction trace packet; synchronisation and support packets reset the history. Returns
+    /// whether data packets were lost before it; in that case `out` receives the accesses that
+    /// [`lose`](Self::lose) emits.
     pub fn instruction(&mut self, packet: &packet::Packet, out: &mut impl FnMut(&DataAccess)) -> bool {
         match packet {
             packet::Packet::Start(_) | packet::Packet::Trap(_) if self.dialect == Dialect::Standard => {
@@ -62,14 +64,14 @@ impl Decoder {
         }
     }
 
-    /// Begins anew where packets are missing or the trace ends. Split accesses whose second half did not come are told
-    /// without it: they happened, and only their values are unknown.
+    /// Restarts where packets are missing or the trace ends. Emits split accesses whose second half did not
+    /// come: they happened, and only their values are unknown.
     pub fn lose(&mut self, out: &mut impl FnMut(&DataAccess)) {
         self.history.forget();
         self.requests.iter_mut().filter_map(Option::take).for_each(|access| out(&access));
     }
 
-    /// Takes a packet and tells the access, unless it is the first half of a split one.
+    /// Decodes a packet to an access. Returns `None` for the first half of a split access.
     pub fn packet(&mut self, packet: &Packet) -> Option<DataAccess> {
         match *packet {
             Packet::Transfer(transfer) => {
@@ -104,10 +106,10 @@ impl Decoder {
 
     fn request(&mut self, lrid: u8, access: DataAccess) -> Option<DataAccess> {
         if self.options.no_data {
-            // Nothing will answer it.
+            // No response will come.
             return Some(access);
         }
-        // The last one with this number was never answered.
+        // The previous request with this number was never answered.
         self.requests.get_mut(usize::from(lrid))?.replace(access)
     }
 
@@ -148,7 +150,7 @@ impl Decoder {
         let operand = csr.operand.and_then(|operand| self.operand(size, csr.diff, operand));
         let number = self.history.csr(csr.address, csr.data.is_none() && csr.diff.is_address_difference());
         let address = number.map(Into::into);
-        // What can only be read is as it was.
+        // A read-only register is unchanged.
         let after = self.dialect == Dialect::Reference && value.is_some() && !csr.is_read_only();
         DataAccess { kind: DataKind::Csr(csr.op), size: 1 << size, address, value, operand, after }
     }

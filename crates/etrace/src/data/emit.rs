@@ -10,15 +10,15 @@ use super::types::{
 use crate::Params;
 use crate::bits::Writer;
 
-/// Writes a te_data payload, without the bits at its upper end that repeat the one before. What the packet has and has not says
-/// which form it is: options that give that form are assumed.
+/// Writes a te_data payload without the upper bits that repeat the bit below them. The present fields of the
+/// packet select its form; the options are assumed to allow that form.
 pub fn emit(packet: &Packet, params: &Params) -> Payload {
     let mut writer = Writer::default();
     emit_into(packet, params, &mut writer);
     Payload::new(writer)
 }
 
-/// The same, after what was written before.
+/// Appends the payload to the bits in `writer`, uncompressed.
 pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) {
     let mut fields = Fields { writer, params };
     match packet {
@@ -131,7 +131,7 @@ impl Fields<'_> {
         self.last_value(data);
     }
 
-    /// The format, by its number in 2.0 and in the draft.
+    /// Writes the format, by its number in version 2.0 and in the draft.
     fn format(&mut self, number: u64, draft: u64) {
         let number = if self.params.mmacas_ext { draft } else { number };
         self.writer.put(number, self.params.data_format_bits());
@@ -148,12 +148,12 @@ impl Fields<'_> {
     fn atomic_format(&mut self, kind: AtomicKind) {
         self.format(6, 2);
         let number = match (kind, self.params.data_dialect) {
-            // 4 is not used.
+            // The number 4 is unused.
             (AtomicKind::Done(op @ (AtomicOp::Xor | AtomicOp::Max | AtomicOp::Min)), Dialect::Reference) => {
                 op as u64 + 1
             }
             (AtomicKind::Done(op), _) => op as u64,
-            // Of the draft alone.
+            // Only in the draft.
             (AtomicKind::CompareFailed, _) if self.params.mmacas_ext => return self.writer.put(7, 4),
             (AtomicKind::StoreFailed | AtomicKind::CompareFailed, _) => 7,
         };

@@ -9,54 +9,55 @@ use super::types::{
 use super::{Compression, Dialect, Options, emit};
 use crate::Params;
 
-/// Chooses packets for accesses: whole ones for the first of each size after a synchronisation, then the shortest
-/// that options and parameters allow.
+/// Encoder from accesses to packets. The first access of each size after a synchronisation is sent whole;
+/// later ones as the shortest packet that options and parameters allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoder {
     params: Params,
     options: Options,
     history: History,
-    /// The next number of a split access.
+    /// Number of the next split access.
     lrid: u8,
 }
 
-/// An address that is sent.
+/// Address to send.
 #[derive(Clone, Copy)]
 struct Place {
     address: u64,
     aligned: bool,
 }
 
-/// Whether the number of bytes of data is sent.
+/// Whether the length of data is sent.
 #[derive(Clone, Copy)]
 enum Length {
-    /// As many as are needed.
+    /// Sent; as many bytes as needed.
     Counted,
-    /// It is the last field of its packet: what repeats at its end is left out anyway.
+    /// Not sent; the data is the last field of its packet, which is compressed anyway.
     Last,
 }
 
 impl Encoder {
-    /// An encoder as an instruction trace encoder has beside it.
+    /// Creates an encoder that runs beside an instruction trace encoder.
     pub fn new(params: &Params, options: Options) -> Self {
         Self { params: params.clone(), options, history: History::new(params.data_dialect), lrid: 0 }
     }
 
-    /// A synchronisation packet (format 3, subformat 0 or 1) goes out.
+    /// Records that a synchronisation packet (format 3, subformat 0 or 1) was sent.
     pub fn sync(&mut self) {
         if self.params.data_dialect == Dialect::Standard {
             self.history.forget();
         }
     }
 
-    /// A support packet goes out that tells these options.
+    /// Records that a support packet with these options was sent.
     pub fn support(&mut self, options: Options) {
         self.options = options;
         self.history.forget();
     }
 
-    /// Tells an access, in the order of retirement. Returns whether it is in the trace now: the encoder may not know accesses of
-    /// its kind or size ([`tells`](Self::tells)), or the access may lack what is traced.
+    /// Encodes an access, in the order of retirement. Returns `false` if the access is not in the trace,
+    /// because the encoder does not support its kind or size ([`tells`](Self::tells)) or a traced field is
+    /// missing.
     pub fn access(&mut self, access: &DataAccess, out: &mut impl FnMut(&Packet)) -> bool {
         if !Self::tells(&self.params, &self.options, access.kind, access.size) {
             return false;
@@ -64,7 +65,7 @@ impl Encoder {
         self.packets(access, out).is_some()
     }
 
-    /// Whether an encoder like this tells of accesses of this kind and size with these options.
+    /// Returns whether an encoder with these settings traces accesses of this kind and size.
     pub fn tells(params: &Params, options: &Options, kind: DataKind, size: u8) -> bool {
         let reference = params.data_dialect == Dialect::Reference;
         let narrow = size <= params.data_width / 8;
@@ -72,7 +73,7 @@ impl Encoder {
             DataKind::Load | DataKind::Store => narrow,
             DataKind::Csr(_) => params.dtype_width >= 3,
             DataKind::Atomic(_) => narrow && params.dtype_width >= 4,
-            // There is no form of them without an address.
+            // This kind has no form without an address.
             DataKind::StoreFailed => narrow && params.dtype_width >= 4 && !options.no_address && !reference,
             DataKind::CompareFailed => {
                 narrow && params.dtype_width >= 4 && !options.no_address && params.mmacas_ext
@@ -120,7 +121,7 @@ impl Encoder {
         Some(())
     }
 
-    /// What is sent as the data of an access.
+    /// Returns the value that is sent as the data of an access.
     fn value(&self, access: &DataAccess) -> Option<u64> {
         let is_read_only = access.address.is_some_and(|number| number >> 10 == 3);
         match access.kind {
@@ -249,7 +250,8 @@ impl Encoder {
         lrid
     }
 
-    /// The shortest of the packets that `make` makes in the ways that are permitted; the first one of several.
+    /// Returns the shortest packet that `make` builds from the permitted forms; the first of equally short
+    /// ones.
     fn shortest(
         &self,
         size: u8,
@@ -276,7 +278,7 @@ impl Encoder {
 
     fn permits(&self, diff: Diff, size: u8, place: Option<Place>, has_data: bool) -> bool {
         let address = place.is_none_or(|place| {
-            // What a difference to an address means that is not aligned as this one is: readers may not agree.
+            // Readers may disagree about a difference between addresses of different alignment.
             let is_clear = !place.aligned || self.history.was_aligned(size);
             !self.options.full_address && is_clear && self.history.address(size, place.aligned).is_some()
         });
@@ -291,7 +293,7 @@ impl Encoder {
         address && data && (!diff.is_data_compressed() || known)
     }
 
-    /// The reference model has one way for all packets.
+    /// Returns the single form that the reference model uses for all packets.
     fn reference_diff(&self, has_data: bool) -> Diff {
         let Options { full_address, full_data, no_address, .. } = self.options;
         match (has_data, no_address) {
@@ -322,7 +324,7 @@ impl Encoder {
             (Length::Last, _) => self.params.data_width / 8,
             (Length::Counted, Dialect::Reference) => 1 << size,
             (Length::Counted, Dialect::Standard) => {
-                // One bit more than those above which all are the same.
+                // One bit more than the position above which all bits are equal.
                 let needed = 65 - (bits ^ (bits as i64 >> 63) as u64).leading_zeros();
                 needed.div_ceil(8).min(1 << size) as u8
             }
@@ -336,7 +338,7 @@ impl Encoder {
         self.sent(diff, value, base, size, length)
     }
 
-    /// What data is compared with that comes after this operand.
+    /// Returns the base of the data that follows this operand.
     fn base_after(&self, operand: Option<u64>, base: Option<u64>) -> Option<u64> {
         operand.filter(|_| operands_are_compressed(&self.params)).or(base)
     }

@@ -1,11 +1,11 @@
-//! What differences are against: mirrored by encoder and decoder.
+//! Bases of differences, mirrored by encoder and decoder.
 
 use super::Dialect;
 use super::bits::extended;
 use super::types::Diff;
 use crate::Params;
 
-/// The last accesses, by size.
+/// Last accesses, by size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct History {
     dialect: Dialect,
@@ -15,7 +15,7 @@ pub(super) struct History {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Last {
-    /// The address, and what of it was sent if it was sent whole.
+    /// Address, and its sent form if it was sent whole.
     address: Option<(u64, u64)>,
     value: Option<u64>,
 }
@@ -27,17 +27,17 @@ impl History {
         history
     }
 
-    /// The next access of each size will be sent whole.
+    /// Clears the history, so that the next access of each size is sent whole.
     pub fn forget(&mut self) {
         self.last = match self.dialect {
             Dialect::Standard => [Last::default(); 4],
-            // It does not wait for that: all begins at 0.
+            // The reference model does not wait for a whole access: every base is 0.
             Dialect::Reference => [Last { address: Some((0, 0)), value: Some(0) }; 4],
         };
         self.csr = None;
     }
 
-    /// What the difference of an address is against, as it is sent.
+    /// Returns the base of an address difference, in its sent form.
     pub fn address(&self, size: u8, aligned: bool) -> Option<u64> {
         let (address, sent) = self.last[usize::from(size)].address?;
         Some(match self.dialect {
@@ -47,7 +47,7 @@ impl History {
         })
     }
 
-    /// Whether the last address of that size was a multiple of it.
+    /// Returns whether the last address of that size was a multiple of it.
     pub fn was_aligned(&self, size: u8) -> bool {
         self.last[usize::from(size)].address.is_some_and(|(address, _)| address & ((1 << size) - 1) == 0)
     }
@@ -65,7 +65,7 @@ impl History {
         self.last[usize::from(size)].value = value;
     }
 
-    /// The number of a CSR, of which `sent` is in the packet.
+    /// Returns the number of a CSR, given the `sent` value.
     pub fn csr(&mut self, sent: u16, difference: bool) -> Option<u16> {
         let number = if difference && self.dialect == Dialect::Standard {
             self.csr.map(|last| last.wrapping_add(sent) & 0xfff)
@@ -77,7 +77,7 @@ impl History {
     }
 }
 
-/// What is sent for `value`, with its sign: as many bits as an access of this size has.
+/// Returns the sign-extended bits to send for `value`, as wide as an access of this size.
 pub(super) fn compressed(dialect: Dialect, diff: Diff, value: u64, base: u64, size: u8) -> u64 {
     let bits = match (diff, dialect) {
         (Diff::Full | Diff::Address, _) => value,
@@ -86,12 +86,12 @@ pub(super) fn compressed(dialect: Dialect, diff: Diff, value: u64, base: u64, si
     };
     match dialect {
         Dialect::Standard => extended(bits, 8 << size),
-        // Values have no sign, differences have.
+        // Values are unsigned, differences are signed.
         Dialect::Reference => bits,
     }
 }
 
-/// The value for which `bits` were sent, if that can be told.
+/// Returns the value that the sent `bits` stand for, if it is known.
 pub(super) fn expanded(dialect: Dialect, diff: Diff, bits: u64, base: Option<u64>, size: u8) -> Option<u64> {
     let value = match (diff, dialect) {
         (Diff::Full | Diff::Address, _) => bits,
@@ -101,7 +101,7 @@ pub(super) fn expanded(dialect: Dialect, diff: Diff, bits: u64, base: Option<u64
     Some(value & (u64::MAX >> (64 - (8 << size))))
 }
 
-/// Whether operands are sent as data is: otherwise they are sent whole.
+/// Returns whether operands are compressed like data; otherwise they are sent whole.
 pub(super) fn operands_are_compressed(params: &Params) -> bool {
     params.mmacas_ext || params.data_dialect == Dialect::Reference
 }

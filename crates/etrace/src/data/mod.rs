@@ -1,27 +1,27 @@
 //! Data trace: te_data packets, their encoder and decoder.
 //!
-//! A packet is a string of bits as te_inst's are, without the bits at its upper end that repeat the one before. What a packet
-//! has depends on [`Params`] and on [`Options`], which the last support packet told: both address and
-//! value, or only one of them. Addresses and values are sent whole, or as the difference to those of the last
-//! access of the same size.
+//! A packet is a bit string like a te_inst packet, without the upper bits that repeat the bit below them. Its
+//! fields depend on [`Params`] and on the [`Options`] of the last support packet: both address and value, or
+//! only one of them. Addresses and values are sent whole, or as the difference to those of the last access of
+//! the same size.
 //!
-//! [`parse`] and [`emit`] are syntax. [`Encoder`] chooses packets for accesses, [`Decoder`] is its reverse. [`Pairing`]
-//! finds the instructions that did the accesses.
+//! [`parse`] and [`emit`] are syntax. [`Encoder`] chooses packets for accesses, and [`Decoder`] reverses it.
+//! [`Pairing`] finds the instruction of each access.
 //!
-//! What the specification leaves open is decided so:
+//! Where the specification is open, this crate decides:
 //!
-//! * `data` of an atomic or of a CSR is what was found there: with the operand it tells all else. (The ingress port
-//!   gives "store data", and so does the reference model: [`Dialect::Reference`].)
-//! * A failed store-conditional (subtype 7) is sent as address only, also where values are traced: only that form
-//!   lists it. Where addresses are not traced there is no form for it, and it is not sent.
-//! * Where addresses are not traced, CSRs still have their number: there is no other form.
-//! * An aligned address is the difference of two addresses that are both shifted. The encoder does not do that when the
-//!   last access of that size was not aligned: others may read it otherwise.
-//! * An operand is not compressed, as the text of 2.0 has it. In the draft ([`mmacas_ext`](crate::Params::mmacas_ext)) and in the
-//!   reference model it is compressed as the data is, field by field: each against the last value of that size, be it data or
-//!   operand.
-//! * The second half of a split atomic is the packet that a split load has (format 4), as in later texts: that of 2.0 gives the
-//!   length of its data in a field as wide as a size that it does not have.
+//! * `data` of an atomic or of a CSR is the old value, from which the operand gives the rest. (The ingress
+//!   port and the reference model have "store data" instead: [`Dialect::Reference`].)
+//! * A failed store-conditional (subtype 7) is sent as an address only, even where values are traced, because
+//!   only that form lists it. Where addresses are not traced it has no form and is not sent.
+//! * Where addresses are not traced, CSRs still have their number, because there is no other form.
+//! * The difference of an aligned address is that of two shifted addresses. The encoder avoids it if the last
+//!   access of that size was not aligned, because other readers may disagree.
+//! * An operand is not compressed, as the text of 2.0 says. In the draft
+//!   ([`mmacas_ext`](crate::Params::mmacas_ext)) and in the reference model it is compressed like data, field
+//!   by field, each against the last value of that size, data or operand.
+//! * The second half of a split atomic is the packet of a split load (format 4), as in later texts. The text
+//!   of 2.0 gives the length of its data in a field as wide as a size that the packet does not have.
 
 mod bits;
 mod companion;
@@ -49,45 +49,45 @@ pub use types::{
 
 use crate::Params;
 
-/// How data is traced (`doptions` of a support packet).
+/// Options of data trace (`doptions` of a support packet).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Addresses are not sent.
+    /// Whether addresses are left out.
     pub no_address: bool,
-    /// Values are not sent.
+    /// Whether values are left out.
     pub no_data: bool,
-    /// Addresses are sent whole, not as differences.
+    /// Whether addresses are sent whole instead of as differences.
     pub full_address: bool,
-    /// Values are sent whole, not as differences.
+    /// Whether values are sent whole instead of as differences.
     pub full_data: bool,
 }
 
-/// Which compression of values an encoder has.
+/// Compression of values that an encoder supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compression {
-    /// The bits in which a value differs from the last one.
+    /// Bits in which a value differs from the last one.
     Xor,
-    /// What a value is more than the last one.
+    /// Arithmetic difference to the last value.
     Difference,
     /// Either, whichever is shorter.
     #[default]
     Both,
 }
 
-/// Whose packets they are.
+/// Dialect of data packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// The specification's.
+    /// Packets of the specification.
     #[default]
     Standard,
-    /// The reference model's: what it marks as XOR is an arithmetic difference; the first access of a size is a difference to 0; only
-    /// support packets begin anew; values have all their bytes; atomics have other numbers; operands are compressed, too; the value
-    /// of an atomic or of a CSR is the one that was stored.
+    /// Packets of the reference model. XOR marks an arithmetic difference. The first access of a size is a
+    /// difference to 0. Only support packets reset the history. Values have all their bytes. Atomics have
+    /// other numbers. Operands are compressed. The value of an atomic or a CSR is the stored one.
     Reference,
 }
 
 impl Params {
-    /// Bits of `format`; in the draft's layout, those before the subformat.
+    /// Returns the width of `format`; in the draft's layout, that of the bits before the subformat.
     pub(crate) const fn data_format_bits(&self) -> u32 {
         match (self.mmacas_ext, self.split_loads, self.dtype_width) {
             (true, false, 1) => 0,
@@ -98,7 +98,7 @@ impl Params {
         }
     }
 
-    /// Bits of `size`.
+    /// Returns the width of `size`.
     pub(crate) const fn data_size_bits(&self) -> u32 {
         match self.data_width {
             0..=16 => 1,
@@ -106,22 +106,22 @@ impl Params {
         }
     }
 
-    /// The size of the widest access, as a packet has it: the exponent of two.
+    /// Returns the size of the widest access, as an exponent of two.
     pub(crate) const fn data_size_max(&self) -> u8 {
         (self.data_width / 8).ilog2() as u8
     }
 
-    /// Bits of the length of data in packets of CSRs.
+    /// Returns the width of the data length in packets of CSRs.
     pub(crate) const fn csr_length_bits(&self) -> u32 {
         (self.csr_width / 8).ilog2()
     }
 
-    /// Bits of `diff` in the request of a split atomic without an address.
+    /// Returns the width of `diff` in the request of a split atomic without an address.
     pub(crate) const fn request_diff_bits(&self) -> u32 {
         if self.mmacas_ext { 2 } else { self.data_diff_width as u32 }
     }
 
-    /// A data address with only the bits that it has.
+    /// Truncates `value` to the width of a data address.
     pub(crate) const fn data_address(&self, value: u64) -> u64 {
         value & (u64::MAX >> (64 - self.daddress_width as u32))
     }

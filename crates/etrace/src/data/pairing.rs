@@ -1,4 +1,4 @@
-//! Which instruction did an access.
+//! Pairing of accesses with instructions.
 
 use std::collections::VecDeque;
 
@@ -17,53 +17,56 @@ use crate::packet::{Packet, QualStatus};
 use crate::stream::{Content, Message};
 use crate::{Params, packet};
 
-/// How many accesses, or instructions, wait for their counterparts at most.
+/// Most accesses or instructions that wait for their counterparts.
 const MOST: usize = 1 << 16;
 
-/// Finds the instructions that did accesses, by order alone: packets do not say it.
+/// Pairing of accesses with the instructions that made them, by order alone, since packets do not say it.
 ///
-/// Accesses are in the order in which their instructions retired. A trace may tell them before instructions or after them, since
-/// instruction trace tells of many instructions at once. But they must be apart at synchronisation packets (format 3, subformats 0 and 1):
-/// accesses before such a packet are of instructions before the one that it reports, accesses after it are of that one or
-/// of later ones. So does our encoder. From there on the n-th access is that of the n-th instruction that accesses something.
+/// Accesses come in the order in which their instructions retired. They may come before or after the
+/// instructions, since one instruction trace packet covers many instructions. But synchronisation packets
+/// (format 3, subformats 0 and 1) separate them: accesses before such a packet belong to instructions before
+/// the one it reports, accesses after it to that one or later ones. Our encoder keeps this rule. From a
+/// synchronisation on, the n-th access belongs to the n-th instruction that makes one.
 ///
-/// An access is not paired if that is not certain: before the first synchronisation, after a loss, and from where an instruction
-/// cannot have done the next access, up to the next synchronisation. Filters that leave out accesses make it useless.
+/// An access stays unpaired where its instruction is uncertain: before the first synchronisation, after a
+/// loss, and from an instruction that cannot have made the next access up to the next synchronisation.
+/// Filters that leave out accesses make pairing useless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     params: Params,
     options: Options,
-    /// Nothing is certain until a synchronisation packet comes.
+    /// Whether pairing is uncertain until the next synchronisation packet.
     is_lost: bool,
-    /// Instructions that did something, and no access was told yet.
+    /// Instructions whose access has not come yet.
     instructions: VecDeque<Step<(u64, Does)>>,
-    /// Accesses, and no instruction was told yet.
+    /// Accesses whose instruction has not come yet.
     accesses: VecDeque<Step<DataAccess>>,
-    /// Addresses of synchronisation packets whose instruction was not told yet.
+    /// Addresses of synchronisation packets whose instruction has not come yet.
     ahead: VecDeque<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step<T> {
     One(T),
-    /// Here is a synchronisation packet.
+    /// Position of a synchronisation packet.
     Mark,
 }
 
-/// What an instruction does that is traced.
+/// Traced access that an instruction makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Access(DataKind, u8),
-    /// An access to this CSR.
+    /// Access to this CSR.
     Csr(CsrOp, u16),
-    /// A store-conditional; it may fail.
+    /// Store-conditional, which may fail.
     Conditional(u8),
-    /// Whether it is in the trace cannot be known.
+    /// Access that may or may not be in the trace.
     Unclear,
 }
 
 impl Pairing {
-    /// For the trace of an encoder like this, with these options up to the first support packet.
+    /// Creates a pairing for the trace of an encoder with these settings; `options` apply up to the first
+    /// support packet.
     pub fn new(params: &Params, options: Options) -> Self {
         Self {
             params: params.clone(),
@@ -75,20 +78,20 @@ impl Pairing {
         }
     }
 
-    /// A message of the trace, after the decoder has taken it and told what it tells. What `out` takes is as in
-    /// [`packet`](Self::packet).
+    /// Handles a message of the trace, after the decoder has emitted its elements. See
+    /// [`packet`](Self::packet) about `out`.
     pub fn message(&mut self, message: &Message, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match &message.content {
             Content::Instruction(packet) => self.packet(packet, out),
             // They may have been data packets.
             Content::Malformed(_) | Content::NotSync { .. } => self.lose(out),
-            // The decoder tells of it.
+            // The decoder emits the access as an element.
             Content::Data(_) => {}
             Content::Other { .. } | Content::Idle | Content::Alignment | Content::Incomplete => {}
         }
     }
 
-    /// An element of the decoder. Instructions are taken from `image`, as far as it has them.
+    /// Handles an element of the decoder. Reads instructions from `image`, as far as it has them.
     #[cfg(feature = "decode")]
     pub fn element(
         &mut self,
@@ -106,7 +109,7 @@ impl Pairing {
                     self.instruction(found.address, &instruction, out);
                 }
             }
-            // Instructions ran that are not known.
+            // Unknown instructions ran.
             Element::UnknownPath { .. }
             | Element::Mismatch(_)
             | Element::NoCode { .. }
@@ -117,9 +120,9 @@ impl Pairing {
         }
     }
 
-    /// An instruction trace packet, after the instructions were told that ran before the one it reports (but for the last block of
-    /// them, which may go on), and before that one is. `out` takes accesses, and addresses of the instructions that did
-    /// them, where that is certain; likewise for the other functions.
+    /// Handles an instruction trace packet. It comes after the instructions that ran before the reported one
+    /// (except their last block, which may go on) and before the reported one. Like the other functions, it
+    /// passes accesses to `out`, with the addresses of their instructions where these are certain.
     pub fn packet(&mut self, packet: &Packet, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         match packet {
             Packet::Start(packet::Start { address, .. })
@@ -140,7 +143,7 @@ impl Pairing {
         }
     }
 
-    /// An instruction ran.
+    /// Handles an executed instruction.
     pub fn instruction(
         &mut self,
         address: u64,
@@ -152,7 +155,7 @@ impl Pairing {
             self.instructions.push_back(Step::Mark);
             self.settle(out);
         }
-        // What comes before it has waited in vain, or never was traced.
+        // Accesses before it waited in vain or were never traced.
         let waits = !self.is_lost && (self.ahead.is_empty() || !self.is_resuming());
         if let Some(does) = self.does(instruction).filter(|_| waits) {
             self.instructions.push_back(Step::One((address, does)));
@@ -160,7 +163,7 @@ impl Pairing {
         self.settle(out);
     }
 
-    /// An access was told.
+    /// Handles an access.
     pub fn access(&mut self, access: &DataAccess, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         if self.is_lost {
             return out(access, None);
@@ -169,7 +172,7 @@ impl Pairing {
         self.settle(out);
     }
 
-    /// Packets are missing here.
+    /// Handles missing packets.
     pub fn lose(&mut self, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         self.is_lost = true;
         self.instructions.clear();
@@ -181,17 +184,17 @@ impl Pairing {
         }
     }
 
-    /// The trace ends.
+    /// Ends the trace.
     pub fn finish(&mut self, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         self.lose(out);
     }
 
-    /// Whether the accesses before the next synchronisation are over and done with.
+    /// Returns whether no accesses before the next synchronisation are left.
     fn is_resuming(&self) -> bool {
         self.accesses.front() == Some(&Step::Mark)
     }
 
-    /// Pairs what is at hand.
+    /// Pairs the accesses and instructions at hand.
     fn settle(&mut self, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         while let Some(&access) = self.accesses.front() {
             let Some(&instruction) = self.instructions.front() else { break };
@@ -205,7 +208,7 @@ impl Pairing {
                     self.accesses.pop_front();
                     self.instructions.pop_front();
                 }
-                // More accesses than instructions, or instructions than accesses: some before were not what they seemed.
+                // The numbers of accesses and instructions differ, so some earlier pairs were wrong.
                 (Step::One(access), Step::Mark) => {
                     out(&access, None);
                     self.accesses.pop_front();
@@ -221,7 +224,7 @@ impl Pairing {
         }
     }
 
-    /// Nothing is certain up to the next synchronisation, which may be at hand already.
+    /// Gives up until the next synchronisation, which may be at hand already.
     fn skip(&mut self, out: &mut impl FnMut(&DataAccess, Option<u64>)) {
         if !self.accesses.contains(&Step::Mark)
             || self.accesses.len() > MOST
@@ -238,7 +241,7 @@ impl Pairing {
         }
     }
 
-    /// What an instruction does that is traced, if it does.
+    /// Returns the traced access of an instruction, if it makes one.
     fn does(&self, instruction: &Instruction) -> Option<Does> {
         let tells = |kind, size| Encoder::tells(&self.params, &self.options, kind, size);
         let traced = |kind, size| tells(kind, size).then_some(Does::Access(kind, size));
@@ -276,7 +279,7 @@ impl Does {
     }
 }
 
-/// What an instruction does to a control register, if it does.
+/// Returns the operation on a control register, if the instruction is one.
 pub const fn csr_op(op: Op) -> Option<CsrOp> {
     match op {
         Op::Csrrw | Op::Csrrwi => Some(CsrOp::Write),
@@ -286,7 +289,7 @@ pub const fn csr_op(op: Op) -> Option<CsrOp> {
     }
 }
 
-/// What an atomic operation does, if it is one; a load-reserved or a store-conditional is none.
+/// Returns the atomic operation, if the instruction is one other than a load-reserved or a store-conditional.
 pub const fn atomic_op(op: Op) -> Option<AtomicOp> {
     Some(match op {
         Op::AmoswapW | Op::AmoswapD => AtomicOp::Swap,

@@ -1,4 +1,4 @@
-//! Packets from bytes: pure syntax.
+//! Bytes to packets: pure syntax.
 
 use tracewright_core::{AtomicOp, CsrOp};
 
@@ -10,10 +10,10 @@ use crate::Params;
 use crate::bits::Reader;
 use crate::stream::Malformed;
 
-/// The packet that `bytes` are the payload of, given the options that the last support packet told.
+/// Parses `bytes` as the payload of one packet, given the options of the last support packet.
 ///
 /// # Errors
-/// Says why no encoder with these attributes and options can send that.
+/// Reports why no encoder with these parameters and options can send this payload.
 pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
     if bytes.is_empty() {
         return Err(Malformed::Length);
@@ -124,7 +124,7 @@ impl Fields<'_> {
         let size = self.size()?;
         let (diff, operand, data, address);
         match kind {
-            // The only form that lists it is the one without data.
+            // Only the form without data lists it.
             _ if self.options.no_data || kind == AtomicKind::StoreFailed => {
                 (diff, operand, data) = (self.address_diff(1), None, None);
                 address = Some(self.address(diff));
@@ -162,7 +162,7 @@ impl Fields<'_> {
     fn response(&mut self) -> Result<Packet, Malformed> {
         let size = self.size()?;
         let lrid = self.lrid();
-        // Not numbered as `diff` is.
+        // Numbered differently from `diff`.
         let diff = match self.reader.take(2) {
             0 => None,
             1 => Some(Diff::Xor),
@@ -213,20 +213,20 @@ impl Fields<'_> {
             0 => Ok(Diff::Full),
             1 if bits == 1 && self.params.data_compression == Compression::Difference => Ok(Diff::Difference),
             1 => Ok(Diff::Xor),
-            // It says the same of all packets.
+            // The reference model uses it for all packets.
             2 if self.params.data_dialect == Dialect::Reference => Ok(Diff::Address),
             2 => Err(Malformed::Field("diff")),
             _ => Ok(Diff::Difference),
         }
     }
 
-    /// Data with its length, which has this many bits.
+    /// Reads data with a length field of `length` bits.
     fn value(&mut self, length: u32) -> Value {
         let len = self.reader.take(length) as u8 + 1;
         Value { len, bits: self.reader.signed(8 * u32::from(len)) }
     }
 
-    /// Data as the last field.
+    /// Reads data that is the last field.
     fn last_value(&mut self) -> Value {
         let width = self.params.data_width;
         Value { len: width / 8, bits: self.reader.signed(width.into()) }

@@ -1,4 +1,4 @@
-//! Packets as text, for people.
+//! Packets as text.
 
 use core::fmt;
 
@@ -6,8 +6,8 @@ use tracewright_core::{AtomicOp, CsrOp};
 
 use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Transfer, Value};
 
-/// `store 4, data ^0x64, address +0x8`: what is sent as a difference has a sign, what is sent as bits that differ a `^`. Addresses
-/// that are sent without their lowest bits are shown with them.
+/// Writes `store 4, data ^0x64, address +0x8`. Differences have a sign, XOR values a `^`. Addresses that are
+/// sent without their lowest bits are written with them.
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

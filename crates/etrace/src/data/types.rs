@@ -1,151 +1,152 @@
-//! Packets as values. Names are the specification's.
+//! Packets as values, with the names of the specification.
 
 use tracewright_core::{AtomicOp, CsrOp};
 
 /// A te_data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// A load, or a store.
+    /// Load or store.
     Transfer(Transfer),
-    /// An atomic operation.
+    /// Atomic operation.
     Atomic(Atomic),
-    /// An access to a control register.
+    /// Access to a control register.
     Csr(Csr),
     /// First half of a split load.
     LoadRequest(LoadRequest),
     /// First half of a split atomic operation.
     AtomicRequest(AtomicRequest),
-    /// Second half of either.
+    /// Second half of a split load or atomic operation.
     Response(Response),
 }
 
-/// A load, or a store.
+/// Load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Whether it is a store.
+    /// Whether the access is a store.
     pub store: bool,
-    /// Whether it is one of several accesses of an instruction (draft).
+    /// Whether the access is one of several of an instruction (draft).
     pub multiple: bool,
-    /// Whether the address is a multiple of the size. It is sent without the bits that are 0 then.
+    /// Whether the address is a multiple of the size; it is then sent without the bits that are 0.
     pub aligned: bool,
-    /// How many bytes, as an exponent of two.
+    /// Size in bytes, as an exponent of two.
     pub size: u8,
-    /// How address and data are sent.
+    /// Form of address and data.
     pub diff: Diff,
-    /// The data, if there is.
+    /// Data, if it is sent.
     pub data: Option<Value>,
-    /// The address as it is sent, if it is.
+    /// Address in its sent form, if it is sent.
     pub address: Option<u64>,
 }
 
-/// An atomic operation. Its address is always aligned.
+/// Atomic operation, whose address is always aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atomic {
-    /// Which.
+    /// Operation and outcome.
     pub kind: AtomicKind,
-    /// How many bytes, as an exponent of two.
+    /// Size in bytes, as an exponent of two.
     pub size: u8,
-    /// How address and data are sent.
+    /// Form of address and data.
     pub diff: Diff,
-    /// The operand, where values are sent.
+    /// Operand, where values are sent.
     pub operand: Option<Value>,
-    /// The data, where values are sent; a compare-and-swap that failed has none.
+    /// Data, where values are sent; a failed compare-and-swap has none.
     pub data: Option<Value>,
-    /// The address as it is sent, if it is: without the bits that are 0.
+    /// Address in its sent form, without the bits that are 0, if it is sent.
     pub address: Option<u64>,
 }
 
-/// Which atomic operation.
+/// Atomic operation with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicKind {
-    /// One that was done.
+    /// Completed operation.
     Done(AtomicOp),
-    /// A store-conditional that failed. It has an address and nothing else.
+    /// Failed store-conditional, which has only an address.
     StoreFailed,
-    /// A compare-and-swap that failed (draft).
+    /// Failed compare-and-swap (draft).
     CompareFailed,
 }
 
-/// An access to a control register.
+/// Access to a control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Csr {
-    /// What was done.
+    /// Operation.
     pub op: CsrOp,
-    /// How data is sent.
+    /// Form of the data.
     pub diff: Diff,
-    /// The data, where values are sent.
+    /// Data, where values are sent.
     pub data: Option<Value>,
-    /// The operand, where values are sent; those that can only be read have none.
+    /// Operand, where values are sent; read-only registers have none.
     pub operand: Option<Value>,
-    /// The register's number, or how it differs from the last one, in 12 bits.
+    /// Number of the register, or its difference to the last one, in 12 bits.
     pub address: u16,
 }
 
 /// First half of a split load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// Whether it is one of several accesses of an instruction (draft).
+    /// Whether the access is one of several of an instruction (draft).
     pub multiple: bool,
-    /// As in [`Transfer`].
+    /// Whether the address is a multiple of the size, as in [`Transfer`].
     pub aligned: bool,
-    /// How many bytes, as an exponent of two.
+    /// Size in bytes, as an exponent of two.
     pub size: u8,
-    /// What its second half is known by.
+    /// Number that the second half repeats.
     pub lrid: u8,
-    /// How the address is sent: [`Diff::Full`] or [`Diff::Address`].
+    /// Form of the address: [`Diff::Full`] or [`Diff::Address`].
     pub diff: Diff,
-    /// The address as it is sent.
+    /// Address in its sent form.
     pub address: u64,
 }
 
 /// First half of a split atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicRequest {
-    /// Which.
+    /// Operation.
     pub op: AtomicOp,
-    /// How many bytes, as an exponent of two.
+    /// Size in bytes, as an exponent of two.
     pub size: u8,
-    /// What its second half is known by.
+    /// Number that the second half repeats.
     pub lrid: u8,
-    /// How address and operand are sent.
+    /// Form of address and operand.
     pub diff: Diff,
-    /// The operand.
+    /// Operand.
     pub operand: Value,
-    /// The address as it is sent, if it is: without the bits that are 0.
+    /// Address in its sent form, without the bits that are 0, if it is sent.
     pub address: Option<u64>,
 }
 
 /// Second half of a split load or atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// How many bytes, as an exponent of two.
+    /// Size in bytes, as an exponent of two.
     pub size: u8,
-    /// Which request it belongs to.
+    /// Number of the request.
     pub lrid: u8,
-    /// What was loaded, and how it is sent ([`Diff::Full`], [`Diff::Xor`] or [`Diff::Difference`]); `None`: an error.
+    /// Loaded value and its form ([`Diff::Full`], [`Diff::Xor`] or [`Diff::Difference`]); `None` for an
+    /// error.
     pub data: Option<(Diff, Value)>,
 }
 
-/// How addresses and data are sent.
+/// Form of addresses and data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Diff {
-    /// Whole.
+    /// Both whole.
     Full = 0,
-    /// The address as a difference, of the data the bits in which it differs from the last.
+    /// Address as a difference, data as the bits that differ from the last value.
     Xor = 1,
-    /// The address as a difference, the data whole. The only other than `Full` where there is no data.
+    /// Address as a difference, data whole. Without data, only this form and `Full` exist.
     Address = 2,
     /// Both as differences.
     Difference = 3,
 }
 
-/// Data with the number of bytes that are sent of it.
+/// Data with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// How many bytes. Data that is the last field of a packet has as many as the widest access.
+    /// Number of bytes sent. As the last field of a packet it is the width of the widest access.
     pub len: u8,
-    /// The data; the highest bit of those bytes is its sign.
+    /// Data; the highest bit of the sent bytes is its sign.
     pub bits: u64,
 }
 
@@ -159,19 +160,19 @@ impl Diff {
         }
     }
 
-    /// Whether addresses are sent as differences.
+    /// Returns whether addresses are sent as differences.
     pub const fn is_address_difference(self) -> bool {
         !matches!(self, Self::Full)
     }
 
-    /// Whether data is sent as it differs from the last.
+    /// Returns whether data is sent relative to the last value.
     pub const fn is_data_compressed(self) -> bool {
         matches!(self, Self::Xor | Self::Difference)
     }
 }
 
 impl Csr {
-    /// Whether the register can only be read: its two highest bits say so.
+    /// Returns whether the register is read-only, as its two highest bits say.
     pub const fn is_read_only(&self) -> bool {
         self.address >> 10 & 3 == 3
     }

@@ -8,33 +8,34 @@ use crate::packet::{self, Packet, QualStatus, Start, Support};
 use crate::stream::{Content, Message};
 use crate::{JumpTargets, Params, Predictor, data};
 
-/// An E-Trace decoder of one source: messages in, in the order of the stream; elements out.
+/// E-Trace decoder for one source: takes messages in stream order and emits elements.
 #[derive(Clone, Debug)]
 pub struct Decoder<'i> {
     pub(super) params: Params,
     pub(super) config: Options,
-    /// What the last support packet switched on.
+    /// Options of the last support packet.
     pub(super) options: crate::Options,
     pub(super) runner: Runner<'i>,
     pub(super) state: State,
-    /// The block that is held back.
+    /// Block that is held back because its end is not yet known.
     pub(super) here: NodeId,
-    /// Its last instruction that is known to have retired, if any is.
+    /// Address of its last instruction that is known to have retired, if any.
     pub(super) at: Option<u64>,
-    /// Whether that is a branch that was taken; `None` if it is no branch.
+    /// Whether that instruction is a taken branch; `None` if it is not a branch.
     pub(super) pending: Option<bool>,
-    /// Whether nothing but where execution is and what a packet says decides where it goes.
+    /// Whether position and packet alone decide where execution goes, so that leaps can be cached.
     pub(super) leaps: bool,
-    /// The message that was not known by its bytes, and where it began.
+    /// Message that the leap cache did not know, with its stream position.
     pub(super) unread: Option<(u64, Leap)>,
-    /// Execution was followed to the first occurrence of the last reported address. If that was the target of an uninferable
-    /// jump, it is yet to come. What the packet said of returns, and how many were passed.
+    /// Set when execution was followed to the first occurrence of the last reported address, but a later
+    /// occurrence, as the target of an uninferable jump, may have been meant. Holds what the packet said
+    /// about returns, and how many returns were passed.
     pub(super) inferred: Option<(Returns, u32)>,
-    /// Whether the last report was made only because a format 3 packet follows.
+    /// Whether the last report may have been made only because a format 3 packet follows.
     pub(super) is_final: bool,
-    /// The last address that was sent.
+    /// Last address sent.
     pub(super) address: u64,
-    /// Privilege and context as last told; time is left out.
+    /// Last reported privilege and context; time is left out.
     pub(super) context: Option<packet::Context>,
     pub(super) predictor: Predictor,
     pub(super) targets: JumpTargets,
@@ -46,16 +47,16 @@ pub struct Decoder<'i> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing can be told until a synchronisation packet comes.
+    /// Waits for a synchronisation packet.
     Waiting {
         reason: Option<GapReason>,
         from: u64,
-        /// Whether something was passed over.
+        /// Whether packets were skipped.
         skipped: bool,
-        /// Whether any address will do: nothing is lost but what ran in between.
+        /// Whether any address suffices to resume, because only the code in between is missing.
         resume: bool,
     },
-    /// A trap was taken, and its handler is yet to be told.
+    /// A trap was taken and its handler is not yet known.
     Trapped {
         next: Epc,
     },
@@ -65,15 +66,15 @@ pub(super) enum State {
 /// Where the next trap is taken, if it comes before the first instruction of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Epc {
-    /// Its own packet says.
+    /// Address in the trap's own packet.
     Own,
-    /// The packet of the trap before said.
+    /// Address given by the packet of the previous trap.
     Other(u64),
     Unknown,
 }
 
 impl<'i> Decoder<'i> {
-    /// A decoder of a source's messages, with the program that ran.
+    /// Creates a decoder for the messages of a source, with the program that ran.
     pub fn new(params: &Params, options: impl Into<Options>, image: &'i Image, isa: Isa) -> Self {
         let config = options.into();
         let mut decoder = Self {
@@ -103,42 +104,42 @@ impl<'i> Decoder<'i> {
         decoder
     }
 
-    /// The encoder's parameters.
+    /// Returns the encoder's parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What is switched on now.
+    /// Returns the current options.
     pub fn options(&self) -> crate::Options {
         self.options
     }
 
-    /// The runner it drives.
+    /// Returns the runner that this decoder drives.
     pub fn runner(&self) -> &Runner<'i> {
         &self.runner
     }
 
-    /// The program as far as it ran, for who counts in it.
+    /// Returns the graph of the executed program, for sinks that count by graph node.
     pub fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
         self.runner.graph_mut()
     }
 
-    /// Memory space of the code that runs now.
+    /// Returns the memory space of the running code.
     pub fn space(&self) -> MemorySpace {
         MemorySpace::ANY
     }
 
-    /// What it saw that says whether parameters and program are the right ones.
+    /// Returns counts that show whether parameters and program are the right ones.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Stream position of the last message that it took.
+    /// Returns the stream position of the last message taken.
     pub fn last_offset(&self) -> Option<u64> {
         self.last_offset
     }
 
-    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    /// Returns the stream position where the current gap begins, if decoding is not synchronised.
     pub fn gap_start(&self) -> Option<u64> {
         match self.state {
             State::Waiting { from, .. } => Some(from),
@@ -146,13 +147,13 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Addresses of the block that execution is in, which is told when its end is known.
+    /// Returns the addresses of the current block, which is emitted once its end is known.
     pub fn held_back(&self) -> Option<core::ops::Range<u64>> {
         let node = self.here.is_some().then(|| self.runner.graph().node(self.here))?;
         Some(node.start()..node.end())
     }
 
-    /// Begins anew, at stream position `offset`, with all that was learnt about the program, and with the options of now.
+    /// Restarts at stream position `offset`. Keeps the program graph and the current options.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
         self.data.lose(&mut |_| {});
@@ -161,7 +162,7 @@ impl<'i> Decoder<'i> {
         self.state = State::start(offset);
     }
 
-    /// From now on these are switched on, as if a support packet had said so.
+    /// Sets the options, as a support packet would.
     pub fn set_options(&mut self, options: crate::Options) {
         if options != self.options {
             self.runner.forget_leaps();
@@ -175,18 +176,18 @@ impl<'i> Decoder<'i> {
         });
     }
 
-    /// Likewise for data trace.
+    /// Sets the options of data trace, as a support packet would.
     pub fn set_data_options(&mut self, options: data::Options) {
         self.data.set_options(options);
     }
 
-    /// Takes the message that began at stream position `offset`.
+    /// Decodes the message that began at stream position `offset`.
     #[inline(always)]
     pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
         match &message.content {
             Content::Instruction(packet) if self.is_ours(message.source) => {
                 self.packet(offset, packet, sink);
-                // What the packet tells of had happened when it was sent.
+                // Events of the packet happened before it was sent.
                 if let Some(value) = message.timestamp {
                     sink.element(offset, &Element::Timestamp { value, cycles: None });
                 }
@@ -196,12 +197,13 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Takes a short instruction trace message of source 0 by its bytes, as [`stream::Sink::short`](crate::stream::Sink::short)
-    /// gives them, if it came before when execution was where it is now. If not, says so: it has to be read, and given to
+    /// Decodes a short instruction trace message of source 0 from the bytes that
+    /// [`stream::Sink::short`](crate::stream::Sink::short) offers, if the same bytes were decoded at the
+    /// current position before. Otherwise returns `false`: the message must be parsed and passed to
     /// [`message`](Self::message).
     #[inline(always)]
     pub fn short(&mut self, offset: u64, word: u64, len: u32, sink: &mut impl Sink) -> bool {
-        // Where execution goes depends on nothing but these, then.
+        // Under these conditions the next position depends on nothing else.
         if !self.leaps
             || self.at != Some(self.address)
             || self.pending.is_some()
@@ -221,7 +223,7 @@ impl<'i> Decoder<'i> {
         true
     }
 
-    /// Takes the packet that began at stream position `offset`.
+    /// Decodes the packet that began at stream position `offset`.
     #[inline(always)]
     pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         self.last_offset = Some(offset);
@@ -239,7 +241,7 @@ impl<'i> Decoder<'i> {
         self.other_packet(offset, packet, sink);
     }
 
-    /// The stream ends at stream position `offset`.
+    /// Ends the stream at stream position `offset`.
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
         match self.state {
             State::Running => self.close_uncertain(offset, sink),
@@ -253,7 +255,7 @@ impl<'i> Decoder<'i> {
         self.restart(offset);
     }
 
-    /// What follows does not continue what came before: begins anew at the next synchronisation packet.
+    /// Marks a discontinuity in the input. Decoding resumes at the next synchronisation packet.
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
         self.lose_data(offset, sink);
         if !matches!(self.state, State::Waiting { .. }) {
@@ -262,14 +264,14 @@ impl<'i> Decoder<'i> {
     }
 
     fn lose_data(&mut self, offset: u64, sink: &mut impl Sink) {
-        self.data.lose(&mut tell_access(offset, sink));
+        self.data.lose(&mut emit_access(offset, sink));
     }
 
     pub(super) fn is_ours(&self, source: u16) -> bool {
         self.config.source.is_none_or(|ours| ours == source)
     }
 
-    /// Anything but an instruction trace packet.
+    /// Handles a message that is not an instruction trace packet.
     #[inline(never)]
     fn no_packet(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
         match message.content {
@@ -279,13 +281,13 @@ impl<'i> Decoder<'i> {
                 self.lose_data(offset, sink);
                 self.lose(offset, GapReason::BadPacket, sink);
             }
-            // Whose bytes they were is not known.
+            // The source of these bytes is unknown.
             Content::NotSync { .. } => {
                 self.last_offset = Some(offset);
                 self.lose_data(offset, sink);
                 self.lose(offset, GapReason::BadPacket, sink);
             }
-            // Told at once: which instruction it belongs to may be known before, or later.
+            // Emitted at once, because its instruction may be known earlier or later.
             Content::Data(packet) if self.is_ours(message.source) => {
                 self.last_offset = Some(offset);
                 if let Some(access) = self.data.packet(&packet) {
@@ -304,11 +306,11 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
-        let is_data_lost = self.data.instruction(packet, &mut tell_access(offset, sink));
+        let is_data_lost = self.data.instruction(packet, &mut emit_access(offset, sink));
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
             Packet::Trap(trap) => self.trap(offset, trap, sink),
-            Packet::Context(context) => self.tell_context(offset, *context, sink),
+            Packet::Context(context) => self.emit_context(offset, *context, sink),
             Packet::Support(support) => self.support(offset, support, sink),
             Packet::Address(_)
             | Packet::Branches(..)
@@ -319,13 +321,13 @@ impl<'i> Decoder<'i> {
                 State::Waiting { .. } => self.pass_over(offset, packet, sink),
             },
         }
-        // Accesses that came before are of what the packet ends.
+        // Earlier accesses belong to the stretch that this packet ends.
         if is_data_lost {
             sink.element(offset, &Element::DataLost);
         }
     }
 
-    /// A packet that needs to be synchronised, and nothing is.
+    /// Skips a packet that needs synchronisation while there is none.
     pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         let State::Waiting { reason, from, skipped, resume } = self.state else { return };
         if resume && self.resume(offset, packet, sink) {
@@ -335,7 +337,7 @@ impl<'i> Decoder<'i> {
         if skipped {
             return;
         }
-        // What comes after an end needs a start first.
+        // A start packet must come first after an end of trace.
         let (reason, from) = match reason {
             Some(reason) => (reason, from),
             None => (GapReason::Contradiction(Contradiction::UnexpectedPacket), offset),
@@ -344,34 +346,34 @@ impl<'i> Decoder<'i> {
         self.state = State::Waiting { reason: Some(reason), from, skipped: true, resume };
     }
 
-    /// Format 3, subformat 0.
+    /// Handles format 3, subformat 0.
     fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
         let address = self.params.address(start.address);
         if self.state == State::Running && self.is_elsewhere(&start.context) {
             self.close(offset, sink);
             self.state = State::Trapped { next: Epc::Unknown };
         }
-        // Where the program did not lead here, here is where execution is all the same.
+        // If the program does not lead to the address, execution is there nevertheless.
         if self.state == State::Running && self.follow_to_start(offset, start, address, sink) {
             self.sync(offset, address);
-            return self.tell_context(offset, start.context, sink);
+            return self.emit_context(offset, start.context, sink);
         }
         if !matches!(self.state, State::Trapped { .. }) {
             self.begin(offset, sink);
         }
-        self.tell_context(offset, start.context, sink);
+        self.emit_context(offset, start.context, sink);
         self.sync(offset, address);
         self.go_to(offset, address, start.taken, sink);
     }
 
-    /// Whether another context is all that leads there.
+    /// Returns whether execution moved only because the context changed.
     pub(super) fn is_elsewhere(&self, context: &packet::Context) -> bool {
         self.config.context_discontinuity
             && !self.params.nocontext
             && self.context.is_some_and(|before| before.context != context.context)
     }
 
-    /// Tracing begins with a synchronisation packet.
+    /// Begins tracing at a synchronisation packet.
     pub(super) fn begin(&mut self, offset: u64, sink: &mut impl Sink) {
         let State::Waiting { reason, from, skipped, .. } = self.state else { return };
         if let (Some(reason), true) = (reason, skipped && from < offset) {
@@ -382,7 +384,7 @@ impl<'i> Decoder<'i> {
         sink.element(offset, &Element::TraceOn(on));
     }
 
-    /// A synchronisation packet resets all history.
+    /// Resets all history at a synchronisation packet.
     pub(super) fn sync(&mut self, offset: u64, address: u64) {
         let node = self.runner.at(address);
         let known = self.runner.graph().node(node).count() > 0;
@@ -404,7 +406,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Execution is at `address`, whose instruction has retired.
+    /// Moves to `address`, whose instruction has retired.
     pub(super) fn go_to(&mut self, offset: u64, address: u64, taken: bool, sink: &mut impl Sink) {
         self.state = State::Running;
         self.here = self.runner.at(address);
@@ -416,7 +418,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Format 3, subformat 3.
+    /// Handles format 3, subformat 3.
     fn support(&mut self, offset: u64, support: &Support, sink: &mut impl Sink) {
         if support.qual_status == QualStatus::EndedNtr && self.state == State::Running {
             self.run_on(offset, sink);
@@ -433,20 +435,20 @@ impl<'i> Decoder<'i> {
             QualStatus::TraceLost => self.lose(offset, GapReason::Overflow, sink),
         }
         self.set_options(support.ioptions);
-        // The only mode there is.
+        // Mode 0 is the only one defined.
         if support.encoder_mode != 0 {
             self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
         }
     }
 
-    /// Packets that cannot follow each other.
+    /// Reports packets that cannot follow each other.
     #[cold]
     pub(super) fn contradiction(&mut self, offset: u64, what: Contradiction, sink: &mut impl Sink) {
         self.facts.contradictions += 1;
         self.lose(offset, GapReason::Contradiction(what), sink);
     }
 
-    /// Nothing can be told until the next synchronisation packet.
+    /// Emits a loss and waits for the next synchronisation packet.
     #[cold]
     pub(super) fn lose(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
         let was = self.state;
@@ -465,7 +467,7 @@ impl<'i> Decoder<'i> {
         self.state = State::Waiting { reason: Some(reason), from, skipped: true, resume: false };
     }
 
-    /// Forgets where execution is, and all history.
+    /// Discards the position and all history.
     pub(super) fn forget(&mut self) {
         self.here = NodeId::NONE;
         self.at = None;
@@ -485,13 +487,13 @@ impl State {
     }
 }
 
-/// Room for the calls that the encoder remembers.
+/// Creates a call stack as deep as the encoder's.
 fn calls(params: &Params) -> Calls {
     let (most, most_repeats) = params.calls();
     Calls::new(most, most_repeats)
 }
 
-/// Gives accesses to a sink.
-fn tell_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
+/// Returns a function that emits accesses to `sink`.
+fn emit_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
     move |access| sink.element(offset, &Element::Data { access: *access, by: None })
 }

@@ -1,25 +1,26 @@
 use core::fmt;
 
-/// What a decoder saw that says whether it was told the right parameters, and the right program.
+/// Counts that show whether a decoder was given the right parameters and the right program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Synchronisation packets (format 3, subformats 0 and 1) with an address.
+    /// Number of synchronisation packets (format 3, subformats 0 and 1) with an address.
     pub syncs: u64,
-    /// Those whose address no image knows.
+    /// Number of those whose address is in no image.
     pub outside: u64,
-    /// The first of them: stream position and address.
+    /// Stream position and address of the first synchronisation outside all images.
     pub first_outside: Option<(u64, u64)>,
-    /// Whether the very first synchronisation packet was among them.
+    /// Whether the very first synchronisation packet was outside all images.
     pub first_is_outside: bool,
-    /// How often the program could not have run as the trace says, or led to where there is no code.
+    /// Number of times that the program contradicted the trace or led to missing code.
     pub mismatches: u64,
-    /// How often decoding went on at an address in an image after code was missing: a boot ROM, perhaps.
+    /// Number of times that decoding resumed at an address in an image after missing code, such as a boot
+    /// ROM.
     pub resumed: u64,
-    /// Packets that cannot come where they came.
+    /// Number of packets that cannot occur where they did.
     pub contradictions: u64,
-    /// Messages that are no packets.
+    /// Number of messages that are not packets.
     pub malformed: u64,
-    /// Packets passed over since no synchronisation packet had come.
+    /// Number of packets skipped before the first synchronisation packet.
     pub unsynchronised: u64,
 }
 
@@ -33,7 +34,7 @@ impl Facts {
         self.syncs += 1;
     }
 
-    /// Whether most of this cannot be: a parameter, or the program, is not what it should be.
+    /// Returns whether the counts suggest a wrong parameter or a wrong program.
     pub fn is_suspicious(&self) -> bool {
         self.is_outside()
             || 2 * (self.mismatches + self.contradictions) > self.syncs.max(1)
@@ -45,7 +46,7 @@ impl Facts {
     }
 }
 
-/// What is wrong, in a sentence; nothing if nothing is.
+/// Writes one sentence about what is wrong, or nothing.
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_suspicious() {

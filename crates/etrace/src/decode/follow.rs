@@ -1,33 +1,34 @@
-//! From one reported address to the next.
+//! Follows the program from one reported address to the next.
 
 use tracewright_core::{Contradiction, GapReason};
 use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
 
 use super::Decoder;
-use super::tell::Next;
+use super::emit::Next;
 use crate::packet::{Address, BranchCount, BranchMap, Packet, Start};
 
-/// Where a packet says that execution came to, and how.
+/// Destination that a packet reports, and how execution got there.
 #[derive(Clone, Copy)]
 struct Report {
     goal: Goal,
-    /// The node there.
+    /// Node at the destination.
     target: NodeId,
-    /// What became of the branch there, if it is one.
+    /// Outcome of the branch at the destination, if it is one.
     pending: Option<bool>,
-    /// Whether a later occurrence may be meant: the target of an uninferable jump that leads back there.
+    /// Whether a later occurrence may be meant, as the target of an uninferable jump that leads back there.
     inferred: bool,
-    /// Whether it was asked for: nothing has to follow it.
+    /// Whether the report is a requested notification, after which no particular packet must follow.
     notify: bool,
-    /// Whether it is a synchronisation packet.
+    /// Whether the report is a synchronisation packet.
     is_sync: bool,
 }
 
-/// `irets` has 8 bits.
+/// Largest value of `irets`, which has 8 bits.
 const MOST_RETURNS: u32 = 255;
 
 impl Report {
-    /// What a packet of format 0, 1 or 2 says. A branch there cannot be passed by, so a later occurrence is never meant.
+    /// Creates a report from a packet of format 0, 1 or 2. A branch cannot be passed unreported, so a later
+    /// occurrence of one is never meant.
     fn of(goal: Goal, target: NodeId, pending: Option<bool>, sent: &Address) -> Self {
         let inferred = !sent.notify && !goal.is_branch;
         Self { goal, target, pending, inferred, notify: sent.notify, is_sync: false }
@@ -35,7 +36,7 @@ impl Report {
 }
 
 impl Decoder<'_> {
-    /// Formats 1 and 2, with an address.
+    /// Handles formats 1 and 2 with an address.
     #[inline(always)]
     pub(super) fn address(&mut self, offset: u64, map: BranchMap, sent: &Address, sink: &mut impl Sink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
@@ -52,7 +53,7 @@ impl Decoder<'_> {
         if is_flagged || self.is_branch(target) {
             return self.report(offset, map, to, sent, sink);
         }
-        // Nearly always: what `report` does then.
+        // Shortcut for the most frequent case; does the same as `report`.
         let goal = Goal { address: to, inline: true, is_branch: false, returns: Returns::Any };
         match self.branches(offset, map, sink) {
             Ok((here, skip)) => match self.runner.run(here, skip, &goal, 0, offset, sink) {
@@ -66,7 +67,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// No uninferable jump led to an address that was reported without any flag.
+    /// Handles an address reported without any flag when no uninferable jump led to it.
     #[inline(never)]
     fn no_jump(&mut self, offset: u64, reached: Reached, to: u64, target: NodeId, sink: &mut impl Sink) {
         let Reached::Inline(here) = reached else {
@@ -77,7 +78,7 @@ impl Decoder<'_> {
         self.came_inline(offset, here, &report, sink);
     }
 
-    /// Format 1 without an address: the last branch of the map is where execution is.
+    /// Handles format 1 without an address: the last branch of the map is the new position.
     #[inline(never)]
     pub(super) fn full_map(&mut self, offset: u64, map: BranchMap, sink: &mut impl Sink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
@@ -94,7 +95,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Packets that few traces have.
+    /// Handles packets that few traces contain.
     #[inline(never)]
     pub(super) fn rare_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
@@ -107,7 +108,8 @@ impl Decoder<'_> {
                     return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
                 };
                 self.address = to;
-                // Only targets of uninferable jumps are sent so. But that no format 3 packet follows is not said.
+                // Only targets of uninferable jumps are sent this way. The packet does not say whether a
+                // format 3 packet follows.
                 let sent = Address { value: to, returns, updiscon: true, notify: false };
                 self.report(offset, branches, to, &sent, sink);
                 self.is_final = false;
@@ -116,16 +118,16 @@ impl Decoder<'_> {
         }
     }
 
-    /// Format 0, subformat 0: the predictor tells what became of the branches.
+    /// Handles format 0, subformat 0: the predictor gives the outcomes of the branches.
     fn branch_count(&mut self, offset: u64, packet: &BranchCount, sink: &mut impl Sink) {
-        // Without an address, it is a branch that was not foretold which ends the count.
+        // Without an address, a mispredicted branch ends the count.
         let is_odd = packet.address.is_none() && !packet.failed || packet.count == 0;
         if is_odd || self.config.most_branches.is_some_and(|most| packet.count > most) {
             return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
         }
         let Some(sent) = &packet.address else {
             return match self.foretold(offset, packet.count, sink) {
-                // The next one was not foretold.
+                // The next branch was mispredicted.
                 Ok(here) => {
                     let failed = |decoder: &Self, branch| !decoder.predictor.foretells(branch);
                     self.stop_at_branch(offset, here, 0, failed, sink);
@@ -139,7 +141,7 @@ impl Decoder<'_> {
         if packet.failed && !is_branch {
             return self.fail(offset, Reached::Branch(target), Some(to), sink);
         }
-        // A branch at the address was foretold too, and is counted.
+        // The branch at the address was predicted too, and is included in the count.
         let count = packet.count - u64::from(is_branch && !packet.failed);
         match self.foretold(offset, count, sink) {
             Ok(here) => {
@@ -152,7 +154,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Format 3, subformat 0, while tracing: whether execution came there.
+    /// Handles format 3, subformat 0, while running. Returns whether the program leads to the address.
     pub(super) fn follow_to_start(
         &mut self,
         offset: u64,
@@ -161,7 +163,7 @@ impl Decoder<'_> {
         sink: &mut impl Sink,
     ) -> bool {
         let target = self.runner.at(to);
-        // The last report was not of the target of an uninferable jump.
+        // The last report was not the target of an uninferable jump.
         if self.inferred.is_some() {
             self.check_again(offset, sink);
         }
@@ -176,7 +178,7 @@ impl Decoder<'_> {
         let pending = is_branch.then_some(start.taken);
         match self.branches(offset, BranchMap::default(), sink) {
             Ok((here, skip)) => {
-                // Where returns are counted, they should be told before synchronisation.
+                // An encoder that counts returns should report them before synchronisation.
                 if self.options.implicit_return && self.params.iret_ext {
                     let strict = Goal { returns: Returns::Passed { count: 0, explicit: false }, ..goal };
                     if let Reached::Inline(_) = self.runner.look_ahead(here, skip, Some(&strict), 0) {
@@ -191,7 +193,8 @@ impl Decoder<'_> {
         self.state == super::decoder::State::Running
     }
 
-    /// Whether `to` is the very next instruction: the last report was made only because a format 3 packet follows.
+    /// Returns whether `to` is the next instruction, because the last report was made only for the following
+    /// format 3 packet.
     fn is_next(&mut self, to: u64) -> bool {
         if !self.is_final {
             return false;
@@ -202,7 +205,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The next instruction, at `to`, retired.
+    /// Retires the next instruction, at `to`.
     fn step_to(&mut self, offset: u64, to: u64, target: NodeId, taken: bool, sink: &mut impl Sink) {
         let last = self.runner.graph().node(self.here).last();
         if self.at == Some(last) || self.at.is_none() {
@@ -215,8 +218,8 @@ impl Decoder<'_> {
         self.pending = self.is_branch(target).then_some(taken);
     }
 
-    /// The last report was of the target of an uninferable jump, since no format 3 packet follows it: runs on to
-    /// its next occurrence. Returns whether there is one.
+    /// Runs on to the next occurrence of the last reported address. No format 3 packet follows it, so it was
+    /// the target of an uninferable jump. Returns whether there is such an occurrence.
     #[inline(never)]
     pub(super) fn run_on(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
         let (Some((returns, passed)), Some(to)) = (self.inferred.take(), self.at) else { return true };
@@ -235,7 +238,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// An address that a packet has.
+    /// Returns the address that a packet's value stands for.
     #[inline(always)]
     fn received(&mut self, value: u64) -> u64 {
         let base = if self.options.full_address { 0 } else { self.address };
@@ -255,18 +258,18 @@ impl Decoder<'_> {
             }
             None => Returns::Any,
         };
-        // A branch cannot be passed by: what became of it is told last.
+        // A branch cannot be passed unreported; its outcome is the last one in the map.
         Goal { address, inline: is_branch || sent.notify || !sent.updiscon, is_branch, returns }
     }
 
-    /// Runs through the branches of the map, and from there to the address.
+    /// Follows the branches of the map, then runs to the address.
     #[inline(never)]
     fn report(&mut self, offset: u64, map: BranchMap, to: u64, sent: &Address, sink: &mut impl Sink) {
         let target = self.runner.at(to);
         let is_branch = self.is_branch(target);
         let (map, pending) = match (is_branch, map.count()) {
             (false, _) => (map, None),
-            // The branch there is reported, but not what became of it.
+            // The branch at the address is reported without its outcome.
             (true, 0) => return self.fail(offset, Reached::Branch(target), Some(to), sink),
             (true, count) => {
                 let taken = map.bits() >> (count - 1) & 1 == 0;
@@ -281,8 +284,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs through the branch that waits, if one does, and those of the map. Returns where execution is then: a node, and how
-    /// many bytes of it are known to have run.
+    /// Follows the pending branch, if there is one, and the branches of the map. Returns the resulting node
+    /// and how many of its bytes are known to have run.
     #[inline(always)]
     fn branches(
         &mut self,
@@ -317,7 +320,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs through the branch that waits, if one does, and then through so many that the predictor foretells.
+    /// Follows the pending branch, if there is one, and then `count` branches as predicted.
     fn foretold(&mut self, offset: u64, count: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
         let (here, _) = self.branches(offset, BranchMap::default(), sink)?;
         let predictor = &mut self.predictor;
@@ -350,7 +353,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Runs on to the reported address.
+    /// Runs to the reported address.
     #[inline(always)]
     fn arrive(&mut self, offset: u64, here: NodeId, skip: u64, report: Report, sink: &mut impl Sink) {
         let Report { goal, target, pending, .. } = report;
@@ -359,7 +362,7 @@ impl Decoder<'_> {
             Reached::Indirect(from) => {
                 self.jumped(from, target, to);
                 self.pending = pending;
-                // Told besides only if `updiscon` is asserted.
+                // Only `updiscon` announces a following format 3 packet.
                 self.is_final = !goal.inline;
             }
             Reached::Inline(here) => self.came_inline(offset, here, &report, sink),
@@ -368,7 +371,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The uninferable jump at the end of `from` led to `to`.
+    /// Records that the uninferable jump at the end of `from` led to `to`.
     #[inline(always)]
     fn jumped(&mut self, from: NodeId, target: NodeId, to: u64) {
         self.runner.went(from, target);
@@ -378,7 +381,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Execution came to the address without an uninferable jump.
+    /// Records that execution reached the address without an uninferable jump.
     #[cold]
     fn came_inline(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
         let Report { goal, pending, inferred, .. } = *report;
@@ -390,21 +393,21 @@ impl Decoder<'_> {
         if self.config.quirks.caches_all_addresses && self.options.jump_target_cache {
             self.targets.insert(goal.address);
         }
-        // A return that cannot be counted any more is told for that alone.
+        // A return is also reported just because the counter is full.
         let inferred = inferred && passed < MOST_RETURNS;
         self.inferred = inferred.then_some((goal.returns, passed));
         self.is_final = !report.is_sync && !report.notify && passed < MOST_RETURNS;
-        // Nothing more will be known about this one.
+        // No later packet will say more about this report.
         if !inferred && pending.is_none() {
             self.inferred = Some((goal.returns, passed));
-            // Synchronisation resets the calls that are not known then.
+            // Synchronisation resets the calls, which are unknown in this case.
             if self.check_again(offset, sink) && self.options.implicit_return && !report.is_sync {
                 self.lose(offset, GapReason::Ambiguous, sink);
             }
         }
     }
 
-    /// Execution came to the address, but how, only the calls that are open know, and those are not.
+    /// Handles an address that several paths reach, where the open calls that would decide are unknown.
     #[cold]
     fn came_somehow(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
         let Report { goal, target, pending, .. } = *report;
@@ -412,9 +415,9 @@ impl Decoder<'_> {
         (self.here, self.at, self.pending) = (target, Some(goal.address), pending);
         (self.inferred, self.is_final) = (None, false);
         match goal.returns {
-            // Unless a format 3 packet comes next, a return led there.
+            // A return led there, unless a format 3 packet comes next.
             Returns::Depth { count, mask, .. } => {
-                // There was one at least.
+                // There was at least one return.
                 let count = if count == 0 { mask.wrapping_add(1) } else { count };
                 let kept = u32::from(self.config.quirks.keeps_failed_returns);
                 self.runner.calls.set_unknown((count + kept).saturating_sub(1) as usize);
@@ -427,12 +430,12 @@ impl Decoder<'_> {
         }
     }
 
-    /// The last report was inline, and that is final. Where execution can come there again with nothing said about it, nobody
-    /// knows how often it did; returns whether that is so.
+    /// Settles that the last report was inline. If execution can return there without any report, the number
+    /// of rounds is unknown. Returns whether that is so.
     #[cold]
     pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
         let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return false };
-        // No return led there that the trace tells of.
+        // The trace reports no return that led there.
         let returns = match returns {
             Returns::Depth { count, mask, .. } => Returns::Depth { count, mask, explicit: false },
             other => other,
@@ -447,14 +450,15 @@ impl Decoder<'_> {
         is_doubt
     }
 
-    /// Whether the last instruction is a return that the trace leaves out.
+    /// Returns whether the last instruction is a return that the trace may leave out.
     pub(super) fn is_at_return(&mut self) -> bool {
         self.here.is_some()
             && self.at == Some(self.runner.graph().node(self.here).last())
             && self.runner.is_return(self.here)
     }
 
-    /// How many bytes of the block that is held back are known to have run, the last instruction counted as one.
+    /// Returns how many bytes of the held-back block are known to have run, counting its last instruction as
+    /// one byte.
     #[inline(always)]
     pub(super) fn skip(&self) -> u64 {
         match self.at {
@@ -464,7 +468,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A number whose lowest bits are set.
+/// Returns a number with the `count` lowest bits set.
 const fn low_bits(count: u32) -> u32 {
     if count >= 32 { u32::MAX } else { (1 << count) - 1 }
 }

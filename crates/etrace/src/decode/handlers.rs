@@ -1,45 +1,45 @@
 use crate::packet::Trap;
 
-/// Where traps that are taken to a privilege go. With implicit exceptions packets do not say.
+/// Trap handler address of one privilege level, which packets leave out with implicit exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handler {
-    /// The privilege.
+    /// Privilege level that the traps are taken to.
     pub privilege: u8,
-    /// Where.
+    /// Address of the handler.
     pub place: HandlerPlace,
 }
 
-/// Where traps go.
+/// Address that traps go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandlerPlace {
-    /// All to this address (`mtvec`, `stvec`).
+    /// One address for all traps (`mtvec`, `stvec`).
     Direct(u64),
-    /// Exceptions to this address, each interrupt four bytes further.
+    /// One address for exceptions; interrupts go to four bytes further for each cause number.
     Vectored(u64),
-    /// To the instruction after the one that trapped: a system call that is served where nothing is traced.
+    /// The instruction after the one that trapped: a system call that is served in untraced code.
     Next,
 }
 
-/// So many are learnt: causes have few numbers.
+/// Most handlers that are learnt; there are few causes.
 const MOST_LEARNT: usize = 256;
 
-/// Where trap handlers are: those that were told, and those that packets told of.
+/// Trap handlers that were configured or learnt from packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Handlers {
-    told: Vec<Handler>,
-    /// `None` where packets told of several.
+    configured: Vec<Handler>,
+    /// Learnt addresses; `None` where packets gave several.
     learnt: Vec<(Key, Option<u64>)>,
 }
 
-/// Privilege, whether it is an interrupt, cause.
+/// Privilege level, whether the trap is an interrupt, and its cause.
 type Key = (u8, bool, u64);
 
 impl Handlers {
-    pub fn new(told: &[Handler]) -> Self {
-        Self { told: told.to_vec(), learnt: Vec::new() }
+    pub fn new(configured: &[Handler]) -> Self {
+        Self { configured: configured.to_vec(), learnt: Vec::new() }
     }
 
-    /// A packet says where a trap went.
+    /// Records the handler address that a packet gives.
     pub fn learn(&mut self, trap: &Trap, address: u64) {
         let key = key(trap);
         if let Some((_, learnt)) = self.learnt.iter_mut().find(|(learnt, _)| *learnt == key) {
@@ -49,10 +49,12 @@ impl Handlers {
         }
     }
 
-    /// Where a trap goes; `after` is the address after the instruction that trapped, if that is known.
+    /// Returns the handler of a trap; `after` is the address after the instruction that trapped, if known.
     pub fn find(&self, trap: &Trap, after: Option<u64>) -> Option<u64> {
-        if let Some(told) = self.told.iter().find(|told| told.privilege == trap.context.privilege) {
-            return match told.place {
+        if let Some(configured) =
+            self.configured.iter().find(|configured| configured.privilege == trap.context.privilege)
+        {
+            return match configured.place {
                 HandlerPlace::Vectored(base) if trap.interrupt => {
                     Some(base.wrapping_add(trap.ecause.wrapping_mul(4)))
                 }

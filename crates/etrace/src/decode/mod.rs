@@ -1,19 +1,19 @@
-//! Packets and the program to what ran.
+//! Decoder from packets and the program to executed blocks.
 //!
-//! A [`Decoder`] takes the [messages](crate::stream::Message) of a stream, in order, and tells
-//! [elements](tracewright_core::Element). It follows the program from one reported address to the next: packets say what became
-//! of branches and where jumps went that the program does not tell.
+//! A [`Decoder`] takes the [messages](crate::stream::Message) of a stream in order and emits
+//! [elements](tracewright_core::Element). It follows the program from one reported address to the next.
+//! Packets give the outcomes of branches and the targets of jumps that the program does not determine.
 //!
-//! A reported instruction has retired, but the block it lies in may go on: a block is told when its end is known.
+//! A reported instruction has retired, but its block may go on. A block is emitted once its end is known.
 
 mod decoder;
+mod emit;
 mod facts;
 mod follow;
 mod handlers;
 mod options;
 mod paired;
 mod snapshot;
-mod tell;
 mod trap;
 
 pub use decoder::Decoder;

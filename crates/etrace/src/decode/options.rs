@@ -1,43 +1,43 @@
 use super::Handler;
 use crate::data;
 
-/// How to decode.
+/// Settings of a decoder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What is switched on before any support packet says so.
+    /// Options before the first support packet.
     pub initial: crate::Options,
-    /// Likewise for data trace.
+    /// Options of data trace before the first support packet.
     pub data: data::Options,
-    /// The source whose messages are taken; `None`: there is only one.
+    /// Source whose messages are decoded; `None` if there is only one.
     pub source: Option<u16>,
-    /// Where trap handlers are. Asked for with implicit exceptions only.
+    /// Addresses of trap handlers, needed only with implicit exceptions.
     pub handlers: Vec<Handler>,
-    /// With another context, execution goes on somewhere else (the encoder is told `ctype` 3, asynchronous discontinuity):
-    /// threads, for example. Otherwise it goes on where it was.
+    /// Whether a new context means that execution goes on elsewhere, for example in another thread (the
+    /// encoder's `ctype` is 3, asynchronous discontinuity). Otherwise execution goes on where it was.
     pub context_discontinuity: bool,
-    /// No packet stands for more branches than this; one that does is taken for damaged. (A few bytes can stand for 2 to the
-    /// power of 32 branches.)
+    /// Most branches that one packet may stand for; a packet with more is treated as damaged. (A few bytes
+    /// can stand for 2³² branches.)
     pub most_branches: Option<u64>,
-    /// What the encoder does otherwise than the specification says.
+    /// Deviations of the encoder from the specification.
     pub quirks: Quirks,
 }
 
-/// What encoders do otherwise than the specification says.
+/// Deviations of known encoders from the specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// The branch predictor is not reset by synchronisation packets.
+    /// Whether synchronisation packets leave the branch predictor as it is.
     pub keeps_predictor: bool,
-    /// The jump target cache and the return stack are not reset by synchronisation packets.
+    /// Whether synchronisation packets leave the jump target cache and the return stack as they are.
     pub keeps_history: bool,
-    /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
-    /// 2.0).
+    /// Whether, with `irdepth`, a return that did not go to its call leaves that call on the return stack
+    /// (pseudo-code of version 2.0).
     pub keeps_failed_returns: bool,
-    /// Each address that is sent goes into the jump target cache, not only those of uninferable jumps.
+    /// Whether every sent address enters the jump target cache, not only targets of uninferable jumps.
     pub caches_all_addresses: bool,
 }
 
 impl Quirks {
-    /// The C codec of 2021.
+    /// Deviations of the C codec of 2021.
     pub const C_CODEC: Self = Self {
         keeps_predictor: true,
         keeps_history: false,

@@ -10,48 +10,48 @@ use crate::packet::Packet;
 use crate::stream::{Content, Message};
 use crate::{Params, data};
 
-/// A [`Decoder`] that says which instruction did an access, where that is certain ([`Pairing`]). Accesses wait for that: they are told
-/// with the stream position of the message that tells it.
+/// [`Decoder`] that also assigns each data access to its instruction, where that is certain ([`Pairing`]). An
+/// access is held back until then, and emitted with the stream position of the message that settled it.
 ///
-/// While there is no data trace it costs nothing.
+/// Without data trace it adds no cost.
 #[derive(Clone, Debug)]
 pub struct Paired<'i> {
     decoder: Decoder<'i>,
     data: data::Options,
-    /// Where there is data trace.
+    /// Pairing; `None` while there is no data trace.
     pairing: Option<Pairing>,
 }
 
-/// The state of a [`Paired`]: two that are equal tell the same of the same messages.
+/// State of a [`Paired`]. Equal states emit the same elements for the same messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PairedSnapshot {
     decoder: Snapshot,
     pairing: Option<Pairing>,
 }
 
-/// What is known of data trace.
+/// State of data trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataState {
-    /// Whether there is any.
+    /// Whether data trace is on.
     pub is_on: bool,
-    /// How data is traced.
+    /// Options of data trace.
     pub options: data::Options,
 }
 
 impl<'i> Paired<'i> {
-    /// The program as far as it ran, for who counts in it.
+    /// Returns the graph of the executed program, for sinks that count by graph node.
     pub fn graph_mut(&mut self) -> &mut Graph<'i> {
         self.decoder.graph_mut()
     }
 
-    /// As [`Decoder::new`].
+    /// Creates a decoder; see [`Decoder::new`].
     pub fn new(params: &Params, options: impl Into<Options>, image: &'i Image, isa: Isa) -> Self {
         let options = options.into();
         let data = options.data;
         Self { decoder: Decoder::new(params, options, image, isa), data, pairing: None }
     }
 
-    /// As [`Decoder::message`].
+    /// Decodes a message; see [`Decoder::message`].
     #[inline(always)]
     pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
         if self.pairing.is_some() || matches!(message.content, Content::Data(_)) {
@@ -74,17 +74,17 @@ impl<'i> Paired<'i> {
         let pairing = pairing.get_or_insert_with(|| Pairing::new(decoder.params(), *data));
         let image = decoder.runner().graph().image();
         decoder.message(offset, message, &mut Beside { sink, pairing, image });
-        pairing.message(message, &mut tell(offset, sink));
+        pairing.message(message, &mut emit(offset, sink));
         if let Content::Instruction(Packet::Support(support)) = &message.content {
             *data = support.doptions;
             if !support.denable {
-                pairing.finish(&mut tell(offset, sink));
+                pairing.finish(&mut emit(offset, sink));
                 self.pairing = None;
             }
         }
     }
 
-    /// As [`Decoder::finish`].
+    /// Ends the stream; see [`Decoder::finish`].
     pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
         let Self { decoder, pairing: Some(pairing), .. } = self else {
             return self.decoder.finish(offset, sink);
@@ -94,40 +94,40 @@ impl<'i> Paired<'i> {
         self.restart(offset);
     }
 
-    /// As [`Decoder::interrupt`].
+    /// Marks a discontinuity; see [`Decoder::interrupt`].
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
         let Self { decoder, pairing: Some(pairing), .. } = self else {
             return self.decoder.interrupt(offset, sink);
         };
         let image = decoder.runner().graph().image();
         decoder.interrupt(offset, &mut Beside { sink, pairing, image });
-        pairing.lose(&mut tell(offset, sink));
+        pairing.lose(&mut emit(offset, sink));
     }
 
-    /// As [`Decoder::restart`].
+    /// Restarts; see [`Decoder::restart`].
     pub fn restart(&mut self, offset: u64) {
         self.decoder.restart(offset);
         self.set_data_state(self.data_state());
     }
 
-    /// As [`Decoder::set_options`].
+    /// Sets the options; see [`Decoder::set_options`].
     pub fn set_options(&mut self, options: crate::Options) {
         self.decoder.set_options(options);
     }
 
-    /// What is known of data trace.
+    /// Returns the state of data trace.
     pub fn data_state(&self) -> DataState {
         DataState { is_on: self.pairing.is_some(), options: self.data }
     }
 
-    /// From now on this is known of data trace, as if a support packet had said so.
+    /// Sets the state of data trace, as a support packet would.
     pub fn set_data_state(&mut self, state: DataState) {
         self.data = state.options;
         self.decoder.set_data_options(state.options);
         self.pairing = state.is_on.then(|| Pairing::new(self.decoder.params(), state.options));
     }
 
-    /// All that decides what messages to come will tell.
+    /// Returns the state that decides what later messages emit.
     pub fn snapshot(&self) -> PairedSnapshot {
         PairedSnapshot { decoder: self.decoder.snapshot(), pairing: self.pairing.clone() }
     }
@@ -141,12 +141,12 @@ impl<'i> Deref for Paired<'i> {
     }
 }
 
-/// Gives accesses to a sink.
-fn tell(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
+/// Returns a function that emits accesses to `sink`.
+fn emit(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
     move |access, by| sink.element(offset, &Element::Data { access: *access, by })
 }
 
-/// Takes what a decoder tells, passes it on, and pairs accesses and instructions.
+/// Sink that forwards a decoder's elements and pairs accesses with instructions.
 struct Beside<'a, S> {
     sink: &'a mut S,
     pairing: &'a mut Pairing,
@@ -155,7 +155,7 @@ struct Beside<'a, S> {
 
 impl<S: Sink> Beside<'_, S> {
     fn pair(&mut self, offset: u64, element: &Element) {
-        self.pairing.element(element, self.image, MemorySpace::ANY, &mut tell(offset, self.sink));
+        self.pairing.element(element, self.image, MemorySpace::ANY, &mut emit(offset, self.sink));
     }
 }
 
@@ -167,7 +167,7 @@ impl<S: Sink> Sink for Beside<'_, S> {
             Element::Block(block) => self.block(offset, block),
             Element::Data { .. } => self.pair(offset, element),
             _ => {
-                // What waited was before it.
+                // Waiting accesses came before this element.
                 self.pair(offset, element);
                 self.sink.element(offset, element);
             }

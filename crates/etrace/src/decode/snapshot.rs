@@ -4,10 +4,10 @@ use super::decoder::{Decoder, State};
 use super::handlers::Handlers;
 use crate::{JumpTargets, Options, Predictor, data, packet};
 
-/// The state of a [`Decoder`]: two that are equal tell the same of the same messages.
+/// State of a [`Decoder`]. Equal states emit the same elements for the same messages.
 ///
-/// A synchronisation packet resets all history. From there on two decoders that came from different places differ only in the
-/// block that they hold back.
+/// A synchronisation packet resets all history. After it, two decoders that started at different positions
+/// differ only in the block that they hold back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     state: State,
@@ -20,7 +20,7 @@ pub struct Snapshot {
     is_final: bool,
     address: u64,
     context: Option<packet::Context>,
-    /// Where calls return to, the newest first, if that is known, and how many more do.
+    /// Return addresses of calls, the newest first, where known, each with its number of repeats.
     calls: Vec<(Option<u64>, u32)>,
     predictor: Option<Predictor>,
     targets: Option<JumpTargets>,
@@ -29,7 +29,7 @@ pub struct Snapshot {
 }
 
 impl Decoder<'_> {
-    /// All that decides what messages to come will tell.
+    /// Returns the state that decides what later messages emit.
     pub fn snapshot(&self) -> Snapshot {
         let graph = self.runner.graph();
         let start = |node: NodeId| node.is_some().then(|| graph.node(node).start());

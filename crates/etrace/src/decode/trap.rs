@@ -1,23 +1,23 @@
-//! Format 3, subformat 1.
+//! Trap packets: format 3, subformat 1.
 
 use tracewright_core::{Contradiction, Element, Exception, GapReason};
 use tracewright_flow::{NodeId, Sink};
 
 use super::Decoder;
 use super::decoder::{Epc, State};
-use super::tell::Next;
+use super::emit::Next;
 use crate::SupportLayout;
 use crate::packet::{Packet, Trap};
 
 impl Decoder<'_> {
-    /// A trap.
+    /// Handles a trap packet.
     pub(super) fn trap(&mut self, offset: u64, trap: &Trap, sink: &mut impl Sink) {
         let address = trap.address.map(|address| self.params.address(address));
         if let (State::Waiting { .. }, None, false) = (self.state, address, self.options.full_address) {
-            // The handler could be found, but the next address is a difference to one that is not known.
+            // The handler could be found, but the next address would be a difference to an unknown one.
             return self.pass_over(offset, &Packet::Trap(*trap), sink);
         }
-        // Of a packet without a handler's address, where that is where the trap was taken.
+        // Address where the trap was taken, which a packet without the handler's address gives.
         let own = address.filter(|_| !trap.thaddr);
         let (return_address, at_target, next) = match self.state {
             State::Running => {
@@ -25,31 +25,31 @@ impl Decoder<'_> {
                 let is_elsewhere = self.is_elsewhere(&trap.context);
                 let is_at_return = self.is_at_return();
                 match self.close_at(offset, true, sink) {
-                    // In another context it was taken, nobody knows where.
+                    // The trap was taken in another context, at an unknown address.
                     _ if is_elsewhere => (None, false, Epc::Unknown),
                     _ if is_doubt && is_at_return => (None, false, Epc::Unknown),
-                    // The return may have gone elsewhere, and then the address says where.
+                    // The return may have gone elsewhere; the address then says where.
                     Next::Address(next) if is_at_return && !trap.thaddr => {
                         (own.filter(|&own| own == next), false, Epc::Unknown)
                     }
                     Next::Address(next) => (Some(next), false, own.map_or(Epc::Unknown, Epc::Other)),
-                    // Nothing but this packet says where it went; the exception came there.
+                    // Only this packet gives the target of the jump; the exception was taken there.
                     Next::Indirect => (own, true, Epc::Own),
-                    // If the return was left out, nothing says where it went.
+                    // If the return was left out, no packet gives its target.
                     Next::Unknown => (None, false, Epc::Unknown),
                 }
             }
-            // Another trap before the first instruction of the handler.
+            // A second trap, before the first instruction of the handler.
             State::Trapped { next: Epc::Own } => (own, false, Epc::Own),
             State::Trapped { next: Epc::Other(epc) } => {
-                // Version 2.0 says that the address is undefined.
+                // Version 2.0 leaves the address undefined.
                 let is_defined = self.params.support == SupportLayout::Standard;
                 (is_defined.then_some(epc), false, own.map_or(Epc::Unknown, Epc::Other))
             }
             State::Trapped { next: Epc::Unknown } => (None, false, Epc::Unknown),
             State::Waiting { reason, skipped, .. } => {
                 self.begin(offset, sink);
-                // Where packets are missing, it may be a second trap, and then the address means nothing.
+                // After lost packets this may be a second trap, whose address means nothing.
                 let is_first =
                     matches!(reason, None | Some(GapReason::Start | GapReason::Overflow)) && !skipped;
                 if is_first { (own, false, Epc::Own) } else { (None, false, Epc::Unknown) }
@@ -57,8 +57,8 @@ impl Decoder<'_> {
         };
         (self.here, self.at, self.pending) = (NodeId::NONE, None, None);
         if !trap.thaddr {
-            // The context is that before the trap.
-            self.tell_context(offset, trap.context, sink);
+            // The context is the one before the trap.
+            self.emit_context(offset, trap.context, sink);
         }
         let exception = Exception {
             number: trap.ecause as u16,
@@ -74,7 +74,7 @@ impl Decoder<'_> {
             self.state = State::Trapped { next };
             return;
         }
-        self.tell_context(offset, trap.context, sink);
+        self.emit_context(offset, trap.context, sink);
         match address {
             Some(address) => {
                 self.handlers.learn(trap, address);
@@ -85,14 +85,14 @@ impl Decoder<'_> {
         }
     }
 
-    /// The packet leaves out where the handler is.
+    /// Handles a packet that leaves out the handler's address.
     fn implicit_handler(&mut self, offset: u64, trap: &Trap, epc: Option<u64>, sink: &mut impl Sink) {
         self.reset_history();
         let after = epc.and_then(|epc| self.after_instruction(epc));
         match self.handlers.find(trap, after) {
             Some(address) => self.go_to(offset, self.params.address(address), trap.taken, sink),
             None => {
-                // Whatever comes next says where execution is only with the next address.
+                // The position is unknown until the next address.
                 self.state = State::Trapped { next: Epc::Unknown };
                 self.contradiction(offset, Contradiction::NoHandler, sink);
             }

@@ -4,19 +4,21 @@ use super::Encoder;
 use crate::ingress::{Entry, Executed};
 use crate::packet::Packet;
 
-/// Executed blocks to packets: [`Executed`] and [`Encoder`] in one, which is faster than one after the other.
+/// Encoder from executed blocks to packets: [`Executed`] and [`Encoder`] in one, which is faster than
+/// chaining them.
 ///
-/// Of nearly all blocks nothing has to be told. Those are only counted; the encoder gets to know the last of them when something else comes.
+/// Nearly all blocks need no packet. They are only counted; the encoder is told the last of them when
+/// something else comes.
 #[derive(Clone, Debug)]
 pub struct BlockEncoder {
     executed: Executed,
     encoder: Encoder,
-    /// The block that came last; the encoder may not know it yet.
+    /// Last block; the encoder may not know it yet.
     last: Block,
-    /// Blocks may be counted only.
+    /// Whether the next block may be counted without telling the encoder.
     is_quick: bool,
     may_be_quick: bool,
-    /// Whether cycles are told; otherwise each instruction takes one.
+    /// Whether cycles are given; otherwise each instruction takes one.
     is_timed: bool,
     cycle: u64,
 }
@@ -25,41 +27,42 @@ const NO_BLOCK: Block =
     Block { start: 0, end: 0, count: 0, isa: Isa::Rv64, last_len: 0, class: Class::NEXT, ended: Ended::Cut };
 
 impl BlockEncoder {
-    /// Packets are told when they are certain.
+    /// Creates an encoder that emits each packet as soon as it is certain.
     pub fn new(executed: Executed, encoder: Encoder) -> Self {
         let (last, is_quick, may_be_quick) = (NO_BLOCK, false, true);
         Self { executed, encoder, last, is_quick, may_be_quick, is_timed: false, cycle: 0 }
     }
 
-    /// The same, but packets are told when an [`Encoder`] that takes entries tells them, not earlier: for what counts entries.
+    /// Delays packets until an [`Encoder`] that takes entries would emit them, for callers that count
+    /// entries.
     #[must_use]
     pub fn one_late(self) -> Self {
         Self { may_be_quick: false, ..self }
     }
 
-    /// The encoder.
+    /// Returns the encoder, which may not know the last blocks yet.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
     }
 
-    /// The encoder, which knows all that came.
+    /// Returns the encoder after telling it all blocks.
     pub fn encoder_mut(&mut self) -> &mut Encoder {
         self.catch_up();
         &mut self.encoder
     }
 
-    /// Whether cycles are told. Otherwise each instruction takes one.
+    /// Returns whether cycles are given. Otherwise each instruction takes one.
     pub fn is_timed(&self) -> bool {
         self.is_timed
     }
 
-    /// The cycle of what came last.
+    /// Returns the cycle of the last block or entry.
     #[inline]
     pub fn cycle(&self) -> u64 {
         self.cycle
     }
 
-    /// A block was executed. Packets come with its cycle.
+    /// Encodes an executed block. Packets come with its cycle.
     #[inline(always)]
     pub fn block(&mut self, block: &Block, out: &mut impl FnMut(u64, &Packet)) {
         let is_counted = self.is_quick
@@ -73,7 +76,8 @@ impl BlockEncoder {
         }
     }
 
-    /// Any block after one that was counted only, if it is another one.
+    /// Counts a block of any kind after one that was counted. Returns `false` if the encoder needs it as a
+    /// step or an entry.
     #[inline(never)]
     fn goes(&mut self, block: &Block, out: &mut impl FnMut(u64, &Packet)) -> bool {
         let Some(step) = self.executed.next_block(block) else { return false };
@@ -93,11 +97,12 @@ impl BlockEncoder {
             }
             _ => encoder.entry(&executed.block(block), &mut out),
         }
-        // A trap after it is not before its last instruction.
+        // A trap after the block is not earlier than its last instruction.
         self.executed.time(self.cycle);
     }
 
-    /// Packets tell the time of an entry with the address of its first instruction: it is that one's.
+    /// Sets the time of the first instruction, because packets carry the time of an entry with its first
+    /// address.
     fn begin(&mut self, block: &Block) {
         if !self.is_timed {
             let first = self.cycle + 1;
@@ -106,7 +111,7 @@ impl BlockEncoder {
         }
     }
 
-    /// Tells the encoder which block came last.
+    /// Tells the encoder the last block.
     #[inline]
     fn catch_up(&mut self) {
         if core::mem::take(&mut self.is_quick) {
@@ -123,7 +128,7 @@ impl BlockEncoder {
         self.executed.time(cycle);
     }
 
-    /// A block was executed, as an entry; it is not encoded.
+    /// Returns an executed block as an entry without encoding it.
     pub fn entry_of(&mut self, block: &Block) -> Entry {
         self.catch_up();
         self.begin(block);
@@ -132,14 +137,14 @@ impl BlockEncoder {
         entry
     }
 
-    /// What retired, as an encoder is told, with a cycle of its own.
+    /// Encodes an entry that carries its own cycle.
     pub fn entry(&mut self, entry: &Entry, out: &mut impl FnMut(u64, &Packet)) {
         self.catch_up();
         self.cycle = entry.cycle;
         self.encoder.entry(entry, &mut |packet| out(entry.cycle, packet));
     }
 
-    /// A trap was taken; see [`Executed::trap`].
+    /// Encodes a trap; see [`Executed::trap`].
     pub fn trap(
         &mut self,
         pc: u64,
@@ -153,8 +158,8 @@ impl BlockEncoder {
         self.entry(&entry, out);
     }
 
-    /// The first instruction of the block to come retires in the one cycle, its last in the other. That is also the time. From now on, only
-    /// what is told so goes on.
+    /// Sets the cycles in which the first and the last instruction of the next block retire. They are also
+    /// the time. From the first call on, time advances only through this function.
     pub fn set_cycles(&mut self, first: u64, last: u64) {
         self.catch_up();
         self.is_timed = true;
@@ -162,20 +167,20 @@ impl BlockEncoder {
         self.executed.time(first);
     }
 
-    /// Circumstances change; see [`Executed`].
+    /// Returns the [`Executed`] to change its circumstances.
     pub fn executed(&mut self) -> &mut Executed {
         self.catch_up();
         &mut self.executed
     }
 
-    /// What comes next does not follow from what came; see [`Encoder::halt`].
+    /// Ends tracing at a discontinuity; see [`Encoder::halt`].
     pub fn halt(&mut self, out: &mut impl FnMut(u64, &Packet)) {
         self.catch_up();
         let cycle = self.cycle;
         self.encoder.halt(&mut |packet| out(cycle, packet));
     }
 
-    /// Tracing ends; see [`Encoder::finish`].
+    /// Ends tracing; see [`Encoder::finish`].
     pub fn finish(&mut self, out: &mut impl FnMut(u64, &Packet)) {
         self.catch_up();
         let cycle = self.cycle;

@@ -2,21 +2,21 @@ use super::Quirks;
 use crate::packet::BranchMap;
 use crate::{Options, Params, Predictor};
 
-/// Branches that were not told yet.
+/// Branches that no packet has reported yet.
 #[derive(Clone, Debug)]
 pub(super) struct Branches {
-    /// The first 31 of them.
+    /// Map of the first 31.
     map: BranchMap,
-    /// How many the predictor foretold.
+    /// Number of correctly predicted branches.
     foretold: u64,
-    /// After 31 that it foretold, one that it did not.
+    /// Whether a mispredicted branch followed at least 31 correctly predicted ones.
     failed: bool,
     predictor: Option<Predictor>,
-    /// A count has at least this many.
+    /// Fewest branches that are sent as a count.
     least_count: u64,
 }
 
-/// Of a packet, more cannot be counted.
+/// Most branches that one packet can count.
 const MOST_COUNT: u64 = 31 + u32::MAX as u64;
 
 impl Branches {
@@ -31,7 +31,7 @@ impl Branches {
         }
     }
 
-    /// The branch at `address` was taken or not.
+    /// Records the outcome of the branch at `address`.
     #[inline(always)]
     pub(super) fn push(&mut self, address: u64, taken: bool) {
         let is_foretold = match &mut self.predictor {
@@ -44,14 +44,15 @@ impl Branches {
         }
     }
 
-    /// As [`push`](Self::push), if nothing has to be told then; otherwise nothing is done.
+    /// Records the outcome like [`push`](Self::push) if that makes no packet necessary. Otherwise does
+    /// nothing and returns `false`.
     #[inline(always)]
     pub(super) fn push_silently(&mut self, address: u64, taken: bool) -> bool {
         if self.map.count() < 30 {
             self.push(address, taken);
             return true;
         }
-        // The predictor may go on foretelling.
+        // Further predictions may be correct.
         match &mut self.predictor {
             Some(predictor)
                 if self.foretold >= u64::from(self.map.count())
@@ -65,7 +66,7 @@ impl Branches {
         }
     }
 
-    /// The branch at `address` is told by a synchronisation packet.
+    /// Records a branch that a synchronisation packet reports.
     #[inline]
     pub(super) fn synchronised(&mut self, address: u64, taken: bool) {
         if let Some(predictor) = &mut self.predictor {
@@ -78,19 +79,19 @@ impl Branches {
         self.map.is_empty()
     }
 
-    /// Whether they have to be told now, without an address.
+    /// Returns whether the branches must be reported now, without an address.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.map.is_full() && (self.foretold < 31 || self.failed)
     }
 
-    /// Whether they have to be told now, with an address: no more can be counted.
+    /// Returns whether the branches must be reported now, with an address, because the count is at its limit.
     #[inline]
     pub(super) fn is_counted_out(&self) -> bool {
         self.foretold >= MOST_COUNT
     }
 
-    /// Whether one more may be the last that can be counted.
+    /// Returns whether one more branch may bring the count to its limit.
     #[inline]
     pub(super) fn is_nearly_counted_out(&self) -> bool {
         self.foretold + 1 >= MOST_COUNT
@@ -101,8 +102,8 @@ impl Branches {
         self.map
     }
 
-    /// How many were foretold, and whether the last one was not, if that is how they are told. `None`: by their
-    /// map.
+    /// Returns the number of correctly predicted branches, and whether one more was mispredicted, if they are
+    /// reported as a count. Returns `None` if they are reported as a map.
     #[inline]
     pub(super) fn count(&self) -> Option<(u64, bool)> {
         let total = self.foretold + u64::from(self.failed);
@@ -114,7 +115,7 @@ impl Branches {
         (self.map, self.foretold, self.failed) = (BranchMap::default(), 0, false);
     }
 
-    /// For a synchronisation packet.
+    /// Resets for a synchronisation packet.
     pub(super) fn reset(&mut self) {
         self.clear();
         if let Some(predictor) = &mut self.predictor {

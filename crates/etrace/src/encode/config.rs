@@ -1,53 +1,56 @@
 use super::{Filter, Port, Resync};
 use crate::{Options, Params, data};
 
-/// How an encoder is built and set up.
+/// Settings of an encoder.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// What it is built with.
+    /// Fixed attributes.
     pub params: Params,
-    /// What is switched on.
+    /// Options that are on.
     pub options: Options,
-    /// How often it synchronises.
+    /// Interval of synchronisation.
     pub resync: Resync,
-    /// What is traced.
+    /// Filter of entries.
     pub filter: Filter,
-    /// Where packets go, if that can be too slow for them.
+    /// Port with limited bandwidth, if packets go through one.
     pub port: Option<Port>,
-    /// Every packet empties the branch map, also those that do not carry it: branches before a context packet are
-    /// lost.
+    /// Whether every packet empties the branch map, even one that does not carry it. Branches before a
+    /// context packet are then lost.
     pub shallow: bool,
-    /// How data is traced, for support packets.
+    /// Options of data trace, for support packets.
     pub data: Option<data::Options>,
-    /// Deviations from the specification that others have.
+    /// Deviations from the specification, as other encoders have them.
     pub quirks: Quirks,
 }
 
-/// Where known encoders do something else than we hold for right. All off by default.
+/// Deviations of known encoders from what we hold to be right. All are off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// At the end the last instruction is told even if it has been told just before, and the end is always `ended_rep` (reference
-    /// model).
+    /// Whether the last instruction is reported at the end even if it was reported just before, with the
+    /// status always `ended_rep` (reference model).
     pub always_ends_with_address: bool,
-    /// A start packet comes without more ado where a decoder may come by its address, or that of the packet before, on another
-    /// way, or has no way there (reference model, C codec).
+    /// Whether a start packet is sent without preparation where a decoder may pass its address, or that of
+    /// the packet before, on another path, or has no path to it (reference model, C codec).
     pub bare_starts: bool,
-    /// With `irdepth`, a return that went elsewhere than its call says leaves that on the return stack (pseudo-code of version
-    /// 2.0, `riscv-etrace`).
+    /// Whether, with `irdepth`, a return that did not go to its call leaves that call on the return stack
+    /// (pseudo-code of version 2.0, `riscv-etrace`).
     pub keeps_failed_returns: bool,
-    /// With a call counter only, returns are taken to go where their call was, as hardware that only counts has to: a program
-    /// that returns elsewhere is traced wrongly (reference model, C codec). Otherwise we keep the addresses besides.
+    /// Whether, with only a call counter, returns are assumed to go to their call, as hardware that only
+    /// counts must assume. A program that returns elsewhere is traced wrongly (reference model, C codec).
+    /// Otherwise the encoder also keeps the addresses.
     pub trusts_returns: bool,
-    /// 31 branches that were all foretold are told as a map where an address is told: a count begins with 32 (C codec).
+    /// Whether 31 correctly predicted branches before an address are sent as a map, so that counts begin at
+    /// 32 (C codec).
     pub counts_from_32: bool,
-    /// Every address that is told enters the jump target cache, not only targets of jumps (C codec).
+    /// Whether every reported address enters the jump target cache, not only targets of jumps (C codec).
     pub caches_every_address: bool,
-    /// An index is sent for a target that is in the jump target cache, even if an address is shorter (C codec).
+    /// Whether a target in the jump target cache is sent as an index even if its address is shorter (C
+    /// codec).
     pub always_prefers_index: bool,
 }
 
 impl Quirks {
-    /// Those of the Python reference model.
+    /// Deviations of the Python reference model.
     pub const REFERENCE: Self = Self {
         always_ends_with_address: true,
         bare_starts: true,
@@ -58,7 +61,7 @@ impl Quirks {
         always_prefers_index: false,
     };
 
-    /// Those of the C codec of 2021.
+    /// Deviations of the C codec of 2021.
     pub const C_CODEC: Self = Self {
         always_ends_with_address: false,
         bare_starts: true,

@@ -11,106 +11,106 @@ use crate::ingress::{CType, Entry};
 use crate::packet::{Packet, QualStatus, Start};
 use crate::{JumpTargets, Options, Params};
 
-/// What a hart retires to packets.
+/// Encoder from retired instructions to packets.
 ///
-/// Tracing is on from the start. Packets are told as soon as it is certain that they come: one entry late.
+/// Tracing is on from the start. Packets are emitted as soon as they are certain, which is one entry late.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     pub(super) config: Config,
     pub(super) filters: bool,
     is_enabled: bool,
-    /// The support packet that comes first was sent.
+    /// Whether the initial support packet was sent.
     is_announced: bool,
-    /// The entry that waits for the next, if there is one.
+    /// Entry that waits for the next one; valid if `has_current`.
     pub(super) current: Entry,
     pub(super) has_current: bool,
-    /// Its branch or call is counted already: of that, only what comes next can make it necessary to tell anything.
+    /// Whether its branch or call is already counted, so that only the next entry can still require a packet.
     pub(super) is_settled: bool,
-    /// But this is not known.
+    /// Fact about its end that is still unknown.
     pub(super) awaits: Awaits,
-    /// More may come by the [shortest way](Self::go).
+    /// Whether more steps may come through [`go`](Self::go).
     pub(super) may_go: bool,
-    /// Returns that were left out before that, of which a packet may have to tell.
+    /// Implicit returns before that branch or call, which a packet may have to report.
     pub(super) returns_before: u32,
-    /// How the one before it ended.
+    /// How the previous entry ended.
     pub(super) before: Before,
-    /// The trap that it ended with.
+    /// Trap that the previous entry ended with.
     trap: Entry,
-    /// Privilege, context and cycle of the one before.
+    /// Privilege, context and cycle of the previous entry.
     pub(super) privilege: u8,
     pub(super) context: u64,
     pub(super) cycle: u64,
-    /// Whether an ordinary entry may come next by the [short way](Self::steps_to).
+    /// Whether an ordinary entry may come next through [`step`](Self::step).
     pub(super) may_step: bool,
-    /// A synchronisation packet comes with the next instruction.
+    /// Whether the next instruction gets a synchronisation packet.
     pub(super) is_armed: bool,
-    /// The last address told was a jump's target, and nothing told since says so.
+    /// Whether the last reported address was a jump's target that no later packet has confirmed.
     pub(super) is_unconfirmed: bool,
-    /// The address that was told last.
+    /// Last reported address.
     pub(super) address: u64,
     pub(super) branches: Branches,
     pub(super) returns: Returns,
     pub(super) targets: Option<JumpTargets>,
     pub(super) resync: Counter,
-    /// Nothing but packets counts up to the next synchronisation.
+    /// Whether only packets count towards the next synchronisation.
     pub(super) counts_packets: bool,
     pub(super) buffer: Option<Buffer>,
-    /// The cycle of the newest entry: when packets go to the port.
+    /// Cycle of the newest entry, in which packets go to the port.
     pub(super) now: u64,
-    /// Packets are being lost.
+    /// Whether packets are being lost.
     pub(super) is_lost: bool,
 }
 
-/// How an entry ended, as far as the next instruction is concerned.
+/// How an entry ended, from the point of view of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// It was not traced.
     Nothing,
-    /// Where execution went is known.
+    /// Execution went to an inferable address.
     Inferable,
-    /// By a return, to where the calls say.
+    /// A return went to its call.
     Return,
-    /// By a jump to anywhere; with what to say of returns.
+    /// An uninferable jump; with the value of `irdepth` or `irets` to report.
     Jump(Option<u32>),
-    /// By a trap; and whether that is told already.
+    /// A trap; and whether it was already reported.
     Trap { is_told: bool },
 }
 
-/// What was told of an instruction.
+/// What was reported about an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     Nothing,
     Synchronised,
-    /// Its address; whether since a jump led to it.
+    /// Its address; and whether an uninferable jump led to it.
     Address {
         is_target: bool,
     },
 }
 
-/// Why an address is told.
+/// Reason for reporting an address.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reason {
     pub(super) notify: bool,
     pub(super) updiscon: bool,
-    /// A jump led to it.
+    /// Whether an uninferable jump led to the address.
     pub(super) is_target: bool,
-    /// It is that of an entry's first instruction.
+    /// Whether the address is that of an entry's first instruction.
     pub(super) is_first: bool,
     pub(super) returns: Option<u32>,
 }
 
-/// How the circumstances of two instructions differ.
+/// How privilege and context differ between two instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Nothing,
-    /// The second has to be told.
+    /// The second instruction must be reported.
     Precise,
-    /// Both have to be told.
+    /// Both instructions must be reported.
     Discontinuity,
 }
 
 impl Encoder {
-    /// An encoder that is switched on. Its parameters have to be possible ones ([`Params::check`]).
+    /// Creates an encoder with tracing on. Its parameters must pass [`Params::check`].
     pub fn new(config: Config) -> Self {
         let Config { params, options, quirks, .. } = &config;
         Self {
@@ -144,27 +144,28 @@ impl Encoder {
         }
     }
 
-    /// What the encoder is built with.
+    /// Returns the fixed attributes of the encoder.
     pub fn params(&self) -> &Params {
         &self.config.params
     }
 
-    /// What happened at the port, if there is one. Each packet that did not fit is the first of a loss.
+    /// Returns the statistics of the port, if there is one. Each packet that did not fit begins a loss.
     pub fn port_stats(&self) -> Stats {
         self.buffer.as_ref().map(|buffer| *buffer.stats()).unwrap_or_default()
     }
 
-    /// Whether packets are being lost at the port.
+    /// Returns whether packets are being lost at the port.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// How far a reader comes, if it comes further since this was asked last. Only where there is a port.
+    /// Returns how far a reader gets, if that has changed since the last call. Only an encoder with a port
+    /// reports it.
     pub fn reached(&mut self) -> Option<Reached> {
         self.buffer.as_mut()?.reached.take()
     }
 
-    /// Takes what retired next.
+    /// Encodes the next retired entry.
     #[inline]
     pub fn entry(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         match self.as_step(entry) {
@@ -181,7 +182,7 @@ impl Encoder {
         match (entry.is_trap(), entry.iretire) {
             (false, 0) => {}
             (true, 1..) => {
-                // What retired, and then the trap.
+                // First the retired instructions, then the trap.
                 self.take(&Entry { itype: IType::None, ..*entry }, out);
                 let iaddr = entry.end();
                 self.take(&Entry { iaddr, iretire: 0, notify: false, ..*entry }, out);
@@ -190,7 +191,7 @@ impl Encoder {
         }
     }
 
-    /// Tells what is left, and that tracing has ended. The encoder is switched off then.
+    /// Emits the remaining packets and the end of tracing. The encoder is off afterwards.
     pub fn finish(&mut self, out: &mut impl FnMut(&Packet)) {
         self.enable(false, out);
     }
@@ -208,14 +209,14 @@ impl Encoder {
         self.is_enabled = enable;
     }
 
-    /// The hart was halted or reset: tracing ends, and begins anew with what it retires next.
+    /// Ends tracing because the hart was halted or reset. Tracing restarts at the next entry.
     pub fn halt(&mut self, out: &mut impl FnMut(&Packet)) {
         if self.is_enabled && (self.has_current || self.is_lost) {
             self.end(true, out);
         }
     }
 
-    /// Switches options. Tracing ends, and begins anew with the next entry.
+    /// Switches options. Tracing ends and restarts at the next entry.
     pub fn set_options(&mut self, options: Options, out: &mut impl FnMut(&Packet)) {
         self.halt(out);
         self.config.options = options;
@@ -226,7 +227,7 @@ impl Encoder {
         self.is_announced = false;
     }
 
-    /// Sets what is traced from the next entry on.
+    /// Sets the filter from the next entry on.
     pub fn set_filter(&mut self, filter: Filter) {
         (self.may_step, self.may_go) = (false, false);
         self.filters = filter != Filter::ALL;
@@ -254,52 +255,52 @@ impl Encoder {
         self.may_step = self.may_step();
     }
 
-    /// The entry that waits for the next, if there is one. It does not wait any more.
+    /// Takes the waiting entry, if there is one.
     fn take_current(&mut self) -> Option<Entry> {
         (self.may_step, self.may_go) = (false, false);
         core::mem::take(&mut self.has_current).then_some(self.current)
     }
 
-    /// The support packet that says what is switched on, once.
+    /// Emits the initial support packet, once.
     fn announce(&mut self, out: &mut impl FnMut(&Packet)) {
         if !self.is_announced {
             self.is_announced = true;
-            self.tell_support(true, QualStatus::NoChange, out);
+            self.emit_support(true, QualStatus::NoChange, out);
         }
     }
 
-    /// Tracing ends after the current entry.
+    /// Ends tracing after the current entry.
     fn end(&mut self, ienable: bool, out: &mut impl FnMut(&Packet)) {
         let status = match self.take_current() {
             Some(current) if self.config.quirks.always_ends_with_address => {
                 self.settle(&current, Some(&current), out);
-                self.tell_address(current.last(), Reason::default(), out);
+                self.emit_address(current.last(), Reason::default(), out);
                 QualStatus::EndedRep
             }
             Some(current) => match self.settle(&current, None, out) {
-                Told::Address { is_target: true } => QualStatus::EndedNtr,
+                Reported::Address { is_target: true } => QualStatus::EndedNtr,
                 _ => QualStatus::EndedRep,
             },
             None => QualStatus::NoChange,
         };
         self.before = Before::Nothing;
         self.is_armed = false;
-        self.tell_support(ienable, status, out);
+        self.emit_support(ienable, status, out);
         if self.is_lost && !ienable {
-            // Otherwise that is told when there is room again; now nothing more comes.
+            // Otherwise the end is reported when there is room again; no more entries come now.
             if let Some(buffer) = &mut self.buffer {
                 buffer.flush();
             }
             self.is_lost = false;
-            self.tell_support(ienable, QualStatus::TraceLost, out);
+            self.emit_support(ienable, QualStatus::TraceLost, out);
         }
     }
 
-    /// Packets were lost: goes on with `entry`, if there is room again.
+    /// Resumes with `entry` after lost packets, if there is room again.
     #[cold]
     fn recovers(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) -> bool {
         if entry.iretire == 0 {
-            // A trap is told with what comes after it.
+            // A trap is reported with the entry after it.
             return false;
         }
         let support = self.support(true, QualStatus::TraceLost);
@@ -317,69 +318,70 @@ impl Encoder {
         true
     }
 
-    /// Decides what is told of `entry`, now that the `next` one is known; `None`: tracing ends. Says what was told of
-    /// its last instruction.
-    fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Told {
+    /// Decides what to report about `entry`, now that the `next` one is known; `None` means that tracing
+    /// ends. Returns what was reported about its last instruction.
+    fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Reported {
         if self.is_settled {
             self.returns.restore(self.returns_before);
         }
-        let told = if entry.iretire == 0 {
+        let reported = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
-            Told::Nothing
+            Reported::Nothing
         } else {
             let is_single = entry.is_single();
-            let mut told = self.settle_first(entry, is_single, next, out);
-            if self.is_imprecise_change(entry) && told != Told::Synchronised {
-                self.tell_context(entry, out);
+            let mut reported = self.settle_first(entry, is_single, next, out);
+            if self.is_imprecise_change(entry) && reported != Reported::Synchronised {
+                self.emit_context(entry, out);
             }
             if !is_single {
                 self.push_branch(entry);
-                told = Told::Nothing;
+                reported = Reported::Nothing;
             }
             let target = next.map(|next| next.iaddr);
             let after = self.foresee(entry, target);
-            let told = self.settle_last(entry, is_single, told, next, after, out);
-            // What was told just now is not told again.
-            let after = if told == Told::Nothing { after } else { self.foresee(entry, target) };
+            let reported = self.settle_last(entry, is_single, reported, next, after, out);
+            // A fact that was just reported is not reported again.
+            let after = if reported == Reported::Nothing { after } else { self.foresee(entry, target) };
             let is_break = next.is_some_and(|next| self.is_break(entry, next, after));
             self.leave(entry, after);
             if is_break {
-                self.tell_support(true, QualStatus::EndedRep, out);
+                self.emit_support(true, QualStatus::EndedRep, out);
                 (self.before, self.is_armed) = (Before::Nothing, false);
             }
-            told
+            reported
         };
         self.privilege = entry.privilege;
         self.context = entry.context;
         self.cycle = entry.cycle;
         (self.is_settled, self.awaits) = (false, Awaits::Nothing);
-        told
+        reported
     }
 
-    /// A trap, without an instruction.
+    /// Handles a trap without an instruction.
     #[cold]
     fn settle_trap(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) {
         let mut is_told = match self.before {
             Before::Trap { is_told: false } => {
                 let trap = self.trap;
-                self.tell_trap(&trap, false, entry, out);
+                self.emit_trap(&trap, false, entry, out);
                 false
             }
             Before::Trap { is_told: true } | Before::Nothing | Before::Jump(_) => {
-                self.tell_trap(entry, false, entry, out);
+                self.emit_trap(entry, false, entry, out);
                 true
             }
             Before::Inferable | Before::Return => false,
         };
         if next.is_none() && !is_told {
-            self.tell_trap(entry, false, entry, out);
+            self.emit_trap(entry, false, entry, out);
             is_told = true;
         }
         self.trap = *entry;
         self.before = Before::Trap { is_told };
     }
 
-    /// The first instruction: what led to it may have to be told. If it is the last too, its branch is counted.
+    /// Handles the first instruction, whose origin may have to be reported. Counts its branch if it is also
+    /// the last.
     #[inline]
     fn settle_first(
         &mut self,
@@ -387,16 +389,16 @@ impl Encoder {
         is_single: bool,
         next: Option<&Entry>,
         out: &mut impl FnMut(&Packet),
-    ) -> Told {
+    ) -> Reported {
         if let Before::Trap { is_told: false } = self.before {
             let trap = self.trap;
             if self.change(self.privilege, self.context, entry) == Change::Discontinuity {
-                // What comes is not the handler.
-                self.tell_trap(&trap, false, &trap, out);
-                self.tell_start(entry, out);
+                // The next instruction is not the trap handler.
+                self.emit_trap(&trap, false, &trap, out);
+                self.emit_start(entry, out);
                 return self.synchronised(entry, is_single);
             }
-            self.tell_trap(&trap, true, entry, out);
+            self.emit_trap(&trap, true, entry, out);
             return self.synchronised(entry, is_single);
         }
         let is_start = matches!(self.before, Before::Trap { .. } | Before::Nothing)
@@ -404,7 +406,7 @@ impl Encoder {
             || self.resync.is_exceeded()
             || self.change(self.privilege, self.context, entry) != Change::Nothing;
         if is_start {
-            self.tell_start(entry, out);
+            self.emit_start(entry, out);
             return self.synchronised(entry, is_single);
         }
         if is_single {
@@ -415,40 +417,40 @@ impl Encoder {
                 let updiscon = self.resync.is_due_after_packet()
                     || is_single && next.is_some_and(|next| self.synchronises_after(entry, next));
                 let reason = Reason { notify: false, updiscon, is_target: true, is_first: true, returns };
-                self.tell_address(entry.iaddr, reason, out);
-                Told::Address { is_target: true }
+                self.emit_address(entry.iaddr, reason, out);
+                Reported::Address { is_target: true }
             }
             Before::Return if self.returns.is_counted_out() => {
                 let returns = self.returns.report(true, is_single && entry.taken().is_some());
                 let reason = Reason { returns, is_first: true, ..Reason::default() };
-                self.tell_address(entry.iaddr, reason, out);
-                Told::Address { is_target: false }
+                self.emit_address(entry.iaddr, reason, out);
+                Reported::Address { is_target: false }
             }
-            _ => Told::Nothing,
+            _ => Reported::Nothing,
         }
     }
 
-    /// The last instruction: what comes `after` it may make it necessary to tell it.
+    /// Handles the last instruction, which may have to be reported because of what comes `after` it.
     #[inline]
     fn settle_last(
         &mut self,
         entry: &Entry,
         is_single: bool,
-        mut told: Told,
+        mut reported: Reported,
         next: Option<&Entry>,
         after: Before,
         out: &mut impl FnMut(&Packet),
-    ) -> Told {
+    ) -> Reported {
         self.resync.advance(entry.iretire, entry.cycle);
         let may_synchronise = next.is_some_and(|next| self.may_synchronise(entry, next, after));
-        if told == Told::Nothing {
+        if reported == Reported::Nothing {
             let has_to_tell = match next {
                 None => true,
                 Some(next) if next.iretire == 0 => true,
                 Some(next) => match self.change(entry.privilege, entry.context, next) {
                     Change::Nothing => false,
                     Change::Precise => {
-                        self.has_untold(after, entry.privilege == next.privilege)
+                        self.has_unreported(after, entry.privilege == next.privilege)
                             || self.is_break(entry, next, after)
                     }
                     Change::Discontinuity => true,
@@ -456,34 +458,35 @@ impl Encoder {
             };
             if has_to_tell
                 || entry.notify
-                || may_synchronise && self.resync.is_due() && self.has_untold(after, true)
+                || may_synchronise && self.resync.is_due() && self.has_unreported(after, true)
                 || self.branches.is_counted_out()
             {
                 let is_after_return = is_single && self.before == Before::Return;
                 let returns = self.returns.report(is_after_return, entry.taken().is_some());
                 let reason = Reason { notify: entry.notify, returns, ..Reason::default() };
-                self.tell_address(entry.last(), reason, out);
-                told = Told::Address { is_target: false };
+                self.emit_address(entry.last(), reason, out);
+                reported = Reported::Address { is_target: false };
             } else if self.branches.is_full() {
-                self.tell_branches(out);
+                self.emit_branches(out);
             }
         }
         self.is_armed = may_synchronise && self.resync.is_due() && !self.resync.counts_packets_anywhere();
-        told
+        reported
     }
 
-    /// Whether something must be told before a start packet, so that a decoder finds the way there.
+    /// Returns whether a packet must precede a start packet so that a decoder finds the path to it.
     #[inline]
-    fn has_untold(&self, after: Before, is_same_privilege: bool) -> bool {
-        if !self.branches.is_empty() || self.returns.has_untold(after == Before::Return) {
+    fn has_unreported(&self, after: Before, is_same_privilege: bool) -> bool {
+        if !self.branches.is_empty() || self.returns.has_unreported(after == Before::Return) {
             return true;
         }
-        // A decoder that comes by the address on another way would stop there, if the privilege is right.
+        // A decoder that passes the address on another path would stop there if the privilege is right.
         let is_ambiguous = self.is_unconfirmed || is_same_privilege && matches!(after, Before::Jump(_));
         is_ambiguous && !self.config.quirks.bare_starts
     }
 
-    /// Whether no start packet can tell how execution came from `entry` to `next`: tracing ends, and begins anew.
+    /// Returns whether no start packet can express how execution got from `entry` to `next`, so that tracing
+    /// must end and restart.
     #[inline]
     fn is_break(&self, entry: &Entry, next: &Entry, after: Before) -> bool {
         if self.config.quirks.bare_starts {
@@ -496,13 +499,14 @@ impl Encoder {
         }
     }
 
-    /// Whether a return is about to go elsewhere than its call says. One without a call may have something to tell too.
+    /// Returns whether a return does not go to its call. A return without a call may have something to report
+    /// too.
     #[inline]
     fn is_failed(&self, after: Before) -> bool {
         matches!(after, Before::Jump(Some(_))) && self.returns.is_open()
     }
 
-    /// How `entry` ends, now that it is known where execution went on.
+    /// Returns how `entry` ends, given where execution went next.
     #[inline]
     pub(super) fn foresee(&self, entry: &Entry, next: Option<u64>) -> Before {
         match entry.itype {
@@ -527,7 +531,7 @@ impl Encoder {
         }
     }
 
-    /// `entry` ended so.
+    /// Records how `entry` ended.
     #[inline]
     pub(super) fn leave(&mut self, entry: &Entry, after: Before) {
         match (entry.itype, after) {
@@ -545,7 +549,7 @@ impl Encoder {
         self.before = after;
     }
 
-    /// The last instruction of `entry` is a branch, perhaps.
+    /// Records the last instruction of `entry` if it is a branch.
     #[inline]
     fn push_branch(&mut self, entry: &Entry) {
         if let Some(taken) = entry.taken()
@@ -555,15 +559,16 @@ impl Encoder {
         }
     }
 
-    /// A synchronisation packet was sent for the first instruction of `entry`, which may be a branch.
-    fn synchronised(&mut self, entry: &Entry, is_single: bool) -> Told {
+    /// Records a synchronisation packet for the first instruction of `entry`, which may be a branch.
+    fn synchronised(&mut self, entry: &Entry, is_single: bool) -> Reported {
         if is_single && let Some(taken) = entry.taken() {
             self.branches.synchronised(entry.last(), taken);
         }
-        Told::Synchronised
+        Reported::Synchronised
     }
 
-    /// Whether a synchronisation packet comes with `next`, as far as can be known when `entry` has one instruction.
+    /// Returns whether `next` gets a synchronisation packet, as far as that is known when `entry` has one
+    /// instruction.
     fn synchronises_after(&self, entry: &Entry, next: &Entry) -> bool {
         next.iretire == 0
             || self.change(entry.privilege, entry.context, next) != Change::Nothing
@@ -571,15 +576,15 @@ impl Encoder {
                 && self.resync.is_due_after(entry.iretire, entry.cycle)
     }
 
-    /// Whether synchronisation can happen at `next`. Not where a return went elsewhere than its call says: start packets do not
-    /// tell of returns.
+    /// Returns whether synchronisation is possible at `next`. It is not after a return that did not go to its
+    /// call, because start packets say nothing about returns.
     #[inline]
     fn may_synchronise(&self, entry: &Entry, next: &Entry, after: Before) -> bool {
         let is_start = self.resync.is_anywhere() || entry.itype != IType::None || next.iaddr != entry.end();
         is_start && next.iretire > 0 && !self.is_failed(after)
     }
 
-    /// Whether `next` has to be told since it runs under other circumstances.
+    /// Compares privilege and context of `next` with the given ones.
     #[inline]
     fn change(&self, privilege: u8, context: u64, next: &Entry) -> Change {
         if privilege == next.privilege && context == next.context {

@@ -2,37 +2,36 @@ use tracewright_core::control::Comparator;
 
 use crate::ingress::Entry;
 
-/// Which entries are traced: a comparator for each input. All of them have to agree; without any, everything is
-/// traced.
+/// Filter of traced entries: one comparator per input. All must match; without any, everything is traced.
 ///
-/// An entry is traced as a whole. Comparators look at what the interface has: of a block, the address of its first
-/// instruction.
+/// An entry is traced as a whole. Comparators see what the interface carries: for a block, the address of its
+/// first instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// On the type, with its number.
+    /// Comparator of the type's number.
     pub itype: Comparator,
-    /// On the cause of a trap.
+    /// Comparator of the cause of a trap.
     pub cause: Comparator,
-    /// On the trap value.
+    /// Comparator of the trap value.
     pub tval: Comparator,
-    /// On the privilege.
+    /// Comparator of the privilege.
     pub privilege: Comparator,
-    /// On the address.
+    /// Comparator of the address.
     pub iaddr: Comparator,
-    /// On the context.
+    /// Comparator of the context.
     pub context: Comparator,
-    /// On the time.
+    /// Comparator of the time.
     pub time: Comparator,
-    /// On how a change of context is reported.
+    /// Comparator of the way in which a change of context is reported.
     pub ctype: Comparator,
-    /// On the number of half-words.
+    /// Comparator of the number of half-words.
     pub iretire: Comparator,
-    /// On the size of the last instruction.
+    /// Comparator of the size of the last instruction.
     pub ilastsize: Comparator,
 }
 
 impl Filter {
-    /// Everything is traced.
+    /// Filter that matches every entry.
     pub const ALL: Self = Self {
         itype: Comparator::Off,
         cause: Comparator::Off,
@@ -46,7 +45,7 @@ impl Filter {
         ilastsize: Comparator::Off,
     };
 
-    /// Whether `entry` is traced.
+    /// Returns whether `entry` is traced.
     pub fn qualifies(&self, entry: &Entry) -> bool {
         self.itype.agrees(entry.itype as u64)
             && self.cause.agrees(entry.cause)

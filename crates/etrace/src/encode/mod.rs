@@ -1,50 +1,57 @@
-//! The encoder: what a hart retires to packets.
+//! Encoder from retired instructions to packets.
 //!
-//! [`Encoder`] takes [`Entry`]s in order and tells packets. It decides as the specification's flow does, with the
-//! instruction before and the one after in view; of an entry with many instructions only the first and the last matter. So an
-//! entry is settled when the next one is there, and the last by [`Encoder::finish`].
+//! [`Encoder`] takes [`Entry`]s in order and emits packets. It follows the flow chart of the specification,
+//! which looks at the instruction before and the one after. In an entry with many instructions only the first
+//! and the last matter. An entry is settled when the next one arrives, and the last entry by
+//! [`Encoder::finish`].
 //!
-//! For each instruction, the first of these that applies:
+//! For each instruction, the first rule that applies decides:
 //!
-//! 1. It is the first after a trap: a trap packet, or a start packet where the trap was told already.
-//! 2. It is the first that is traced, the first in another privilege or in a context that is told precisely, or
+//! 1. First after a trap: a trap packet, or a start packet if the trap was already reported.
+//! 2. First traced instruction, first in another privilege or in a context that is reported precisely, or
 //!    synchronisation is due: a start packet.
-//! 3. It is the target of an uninferable jump: its address.
-//! 4. Branches have to be told before a synchronisation, or a notification is asked for: its address.
-//! 5. A trap, the end of tracing, or with branches untold a change of privilege come next: its address.
-//! 6. The branch map is full, or a prediction failed after 31 that did not: the branches.
-//! 7. The context changed and may be told imprecisely: a context packet.
+//! 3. Target of an uninferable jump: its address.
+//! 4. Branches must be reported before a synchronisation, or a notification is requested: its address.
+//! 5. A trap or the end of tracing comes next, or a change of privilege while branches are unreported: its
+//!    address.
+//! 6. The branch map is full, or a prediction failed after at least 31 correct ones: the branches.
+//! 7. The context changed and may be reported imprecisely: a context packet.
 //!
-//! Where the specification leaves something open or cannot be decoded, this is what we do:
+//! Where the specification is open or its packets cannot be decoded, the encoder does this:
 //!
-//! * Context packets carry no branches, so they leave the branch map alone (unless [`Config::shallow`]). They come with the first
-//!   instruction of the context, whatever else is told of it: nothing is forgotten.
-//! * A trap that hits another trap's first instruction, where that trap was taken at the target of an uninferable jump or by the
-//!   first traced instruction, is told like that one: `thaddr` 0, its own cause and address; then a start packet.
-//! * A trap whose handler is not traced is told with `thaddr` 0.
-//! * A branch or call that a synchronisation packet points at counts for predictor and return stack after their reset.
-//! * A decoder follows the program to the address of a start packet, and stops where it first comes by. So the last instruction
-//!   before it is told where it is an uninferable jump to the same privilege, and also after an address that was told as a jump's
-//!   target without `updiscon`, which itself may have been passed before. Where a context goes on elsewhere
-//!   ([`CType::Discontinuity`]), or a return that went elsewhere than its call says brings another context, no way leads there: a
-//!   support packet comes between, which ends tracing. ([`Quirks::bare_starts`])
-//! * Synchronisation waits where a return went elsewhere than its call says, for the same reason.
-//! * A return that is the jump of a sequentially inferable pair is inferable when [`sijump`](crate::Options::sijump) is on. It
-//!   takes a call from the return stack, and is not counted.
-//! * A return that went elsewhere than the return stack says takes its call from there ([`Quirks::keeps_failed_returns`]).
-//! * Synchronisation happens where blocks start, so that the packets do not depend on how many instructions an entry
-//!   has ([`Resync::anywhere`]).
+//! * Context packets carry no branches, so they leave the branch map alone (unless [`Config::shallow`]). A
+//!   context packet comes with the first instruction of the context, whatever else is reported about it, so
+//!   no change is lost.
+//! * A trap may hit the first instruction of another trap that was taken at the target of an uninferable jump
+//!   or at the first traced instruction. It is then reported like that one: `thaddr` 0 with its own cause and
+//!   address, then a start packet.
+//! * A trap whose handler is not traced is reported with `thaddr` 0.
+//! * A branch or call that a synchronisation packet points at updates predictor and return stack after their
+//!   reset.
+//! * A decoder follows the program to the address of a start packet and stops at its first occurrence. So the
+//!   last instruction before it is reported if it is an uninferable jump to the same privilege. It is also
+//!   reported after an address that was sent as a jump's target without `updiscon`, since the decoder may
+//!   have passed that address before. If a context goes on elsewhere ([`CType::Discontinuity`]), or a return
+//!   that did not go to its call brings another context, no path leads to the start; a support packet in
+//!   between ends tracing. [`Quirks::bare_starts`] turns this off.
+//! * Synchronisation waits while a return did not go to its call, for the same reason.
+//! * A return that is the jump of a sequentially inferable pair is inferable when
+//!   [`sijump`](crate::Options::sijump) is on. It takes a call from the return stack and is not counted.
+//! * A return that did not go where the return stack says still takes its call from the stack
+//!   ([`Quirks::keeps_failed_returns`] turns this off).
+//! * Synchronisation happens where blocks start, so that packets do not depend on the number of instructions
+//!   per entry ([`Resync::anywhere`] turns this off).
 
 mod blocks;
 mod branches;
 mod config;
+mod emit;
 mod encoder;
 mod filter;
 mod port;
 mod resync;
 mod returns;
 mod step;
-mod tell;
 
 #[cfg(test)]
 mod tests;

@@ -4,21 +4,22 @@ use crate::Params;
 use crate::packet::{self, Packet, PayloadBytes, Short};
 use crate::stream::{self, Content, Message, Writer};
 
-/// Where packets go: a buffer that empties at some rate.
+/// Port that packets leave through: a buffer that drains at a limited rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The buffer, and how it empties. When a packet does not fit and the hart does not wait, packets are lost up to a synchronisation.
+    /// Buffer and drain rate. If a packet does not fit and the hart does not wait, packets are lost until a
+    /// synchronisation.
     pub port: port::Port,
-    /// What packets lie in, which takes room, too.
+    /// Stream settings, because the encapsulation takes room too.
     pub stream: stream::Config,
-    /// The source's ID there.
+    /// Source ID in the stream.
     pub source: u16,
-    /// Messages from one alignment sequence to the next, which take room, too; 0: there are none.
+    /// Number of messages between alignment sequences, which take room too; 0 for none.
     pub align: u32,
 }
 
 impl Port {
-    /// Bits that the buffer must hold at least, so that tracing can begin anew after a loss.
+    /// Returns the least capacity in bits with which tracing can restart after a loss.
     pub fn least(&self) -> u64 {
         let full = u64::MAX >> 1;
         let context = packet::Context { privilege: 0, time: full, context: full };
@@ -32,7 +33,7 @@ impl Port {
             dloss: false,
             doptions: self.stream.data,
         };
-        // Alternating bits: no field is cut short.
+        // Alternating bits, so that no field is compressed.
         let start = packet::Start { taken: true, context, address: 0x5555_5555_5555_5555 };
         let packets = [Packet::Support(support), Packet::Start(start)];
         // A support packet with other options may be a byte longer.
@@ -40,16 +41,17 @@ impl Port {
     }
 }
 
-/// How far a reader comes with the packets that the port took: to which instruction of the entry that was taken before the last one.
+/// Last instruction that a reader can reach with the packets that the port accepted, within the entry before
+/// the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// Its first.
+    /// First instruction of the entry.
     First,
-    /// Its last.
+    /// Last instruction of the entry.
     Last,
 }
 
-/// The port at work.
+/// State of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     buffer: port::Buffer,
@@ -66,13 +68,13 @@ impl Buffer {
         self.buffer.stats()
     }
 
-    /// Whether these packets fit at this cycle.
+    /// Returns whether these packets fit at this cycle.
     pub(super) fn has_room(&mut self, packets: &[Packet], cycle: u64) -> bool {
         let bits = self.writing.bits(packets);
         self.buffer.has_room(bits, cycle)
     }
 
-    /// Takes a packet, if it fits or the hart waits.
+    /// Sends a packet if it fits or the hart waits. Returns whether it was sent.
     pub(super) fn take(&mut self, packet: &Packet, cycle: u64) -> bool {
         let bits = self.writing.bits(std::slice::from_ref(packet));
         let takes = self.buffer.take(bits, cycle);
@@ -82,13 +84,13 @@ impl Buffer {
         takes
     }
 
-    /// The buffer has all the time it needs.
+    /// Drains the buffer completely.
     pub(super) fn flush(&mut self) {
         self.buffer.flush();
     }
 }
 
-/// How long messages are.
+/// Writer that measures the length of messages.
 #[derive(Clone, Debug)]
 struct Writing {
     writer: Writer,
@@ -107,7 +109,7 @@ impl Writing {
         }
     }
 
-    /// What packets would take that came now.
+    /// Returns the length in bits of these packets if they were sent now.
     fn bits(&mut self, packets: &[Packet]) -> u64 {
         let writer = self.writer.clone();
         self.bytes.clear();
@@ -117,16 +119,16 @@ impl Writing {
     }
 
     fn write(&mut self, packet: &Packet) {
-        // How long a message is does not depend on when it is.
+        // The value of a timestamp does not change its length.
         let timestamp = self.has_timestamps.then_some(0);
         let message =
             Message { source: self.source, flow: 0, timestamp, content: Content::Instruction(*packet) };
-        // What cannot be written takes no room.
+        // A packet that cannot be written takes no room.
         let _ = self.writer.message(&message, &mut self.bytes);
     }
 }
 
-/// Bytes of a packet's payload.
+/// Returns the length of a packet's payload in bytes.
 pub(super) fn payload_len(packet: &Packet, params: &Params) -> usize {
     if let Some(short) = Short::of(packet, params, 0, 0) {
         return short.bytes(1).1;

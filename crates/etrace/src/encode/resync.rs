@@ -1,20 +1,21 @@
-/// When the encoder synchronises anew.
+/// Interval of synchronisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resync {
-    /// What is counted.
+    /// Unit that is counted.
     pub mode: ResyncMode,
-    /// It is due when 2 to the power of this and 4 more were counted (`trTeInstSyncMax`).
+    /// Synchronisation is due after 2 to the power of `max` + 4 units (`trTeInstSyncMax`).
     pub max: u8,
-    /// It may happen at any instruction, as in the reference model, not only where a block starts. Packets then depend on
-    /// how many instructions an entry has; the model has one in each.
+    /// Whether synchronisation may happen at any instruction, as in the reference model, not only at the
+    /// start of a block. Packets then depend on the number of instructions per entry; the model has one in
+    /// each.
     pub anywhere: bool,
 }
 
-/// What is counted (`trTeInstSyncMode`).
+/// Unit that is counted (`trTeInstSyncMode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ResyncMode {
-    /// Nothing: the encoder never synchronises without another reason.
+    /// No regular synchronisation.
     #[default]
     Off = 0,
     /// Packets.
@@ -31,13 +32,13 @@ impl Default for Resync {
     }
 }
 
-/// Counts up to the next synchronisation.
+/// Counter towards the next synchronisation.
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
     resync: Resync,
     limit: u64,
     count: u64,
-    /// The last cycle that does not count any more.
+    /// Last cycle before the current interval.
     base: u64,
 }
 
@@ -47,7 +48,7 @@ impl Counter {
         Self { resync, limit, count: 0, base: 0 }
     }
 
-    /// A packet was sent.
+    /// Counts a packet.
     #[inline]
     pub(super) fn packet(&mut self) {
         if self.resync.mode == ResyncMode::Packets {
@@ -55,7 +56,7 @@ impl Counter {
         }
     }
 
-    /// An entry is settled: so many half-words, up to this cycle.
+    /// Counts a settled entry of `half_words` up to `cycle`.
     #[inline(always)]
     pub(super) fn advance(&mut self, half_words: u32, cycle: u64) {
         match self.resync.mode {
@@ -65,18 +66,18 @@ impl Counter {
         }
     }
 
-    /// A synchronisation packet was sent for the instruction after `cycle`.
+    /// Restarts the counter after a synchronisation packet for the instruction after `cycle`.
     pub(super) fn restart(&mut self, cycle: u64) {
         (self.count, self.base) = (0, cycle);
     }
 
-    /// Whether branches have to be told now, and then synchronised.
+    /// Returns whether branches must be reported now, followed by a synchronisation.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.resync.mode != ResyncMode::Off && self.count >= self.limit
     }
 
-    /// Whether it is due when an entry with so many half-words is settled, up to this cycle.
+    /// Returns whether synchronisation is due once an entry of `half_words` up to `cycle` is settled.
     pub(super) fn is_due_after(&self, half_words: u32, cycle: u64) -> bool {
         let count = match self.resync.mode {
             ResyncMode::HalfWords => self.count + u64::from(half_words),
@@ -86,7 +87,7 @@ impl Counter {
         count >= self.limit
     }
 
-    /// Whether it is not due, and two packets more do not make it so.
+    /// Returns whether synchronisation is not due and would not be after two more packets.
     pub(super) fn is_far(&self) -> bool {
         match self.resync.mode {
             ResyncMode::Off => true,
@@ -95,18 +96,18 @@ impl Counter {
         }
     }
 
-    /// Whether nothing but packets counts.
+    /// Returns whether only packets count.
     pub(super) fn counts_packets_at_most(&self) -> bool {
         matches!(self.resync.mode, ResyncMode::Off | ResyncMode::Packets)
     }
 
-    /// Whether the reference model, which counts packets, synchronises at this very instruction.
+    /// Returns whether the reference model, which counts packets, synchronises at this very instruction.
     #[inline]
     pub(super) fn is_exceeded(&self) -> bool {
         self.counts_packets_anywhere() && self.count > self.limit
     }
 
-    /// Whether one more packet makes it due.
+    /// Returns whether one more packet makes synchronisation due.
     #[inline]
     pub(super) fn is_due_after_packet(&self) -> bool {
         match (self.resync.mode, self.resync.anywhere) {
@@ -135,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// PULP's `rv_tracer`. Inputs: that tracing is on, a packet, a restart after this cycle. Outputs: more than the limit,
-    /// exactly the limit, of packets before.
+    /// Vectors of PULP's `rv_tracer`. Inputs: tracing on, a packet, a restart after this cycle. Outputs:
+    /// packets so far exceed the limit, packets so far equal the limit.
     #[test]
     fn the_hardwares_vectors() {
         let Some(captures) = captures() else { return skip("the_hardwares_vectors", "no captures") };

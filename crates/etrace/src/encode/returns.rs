@@ -1,31 +1,31 @@
 use super::Quirks;
 use crate::{Options, Params, ReturnStack};
 
-/// What implicit returns need: the calls, and what a decoder must be told to find the right return.
+/// State of implicit returns: the open calls, and what a decoder must be told to find the right return.
 #[derive(Clone, Debug)]
 pub(super) struct Returns {
     stack: ReturnStack,
     is_on: bool,
-    /// Return addresses are known, not only how many there are.
+    /// Whether return addresses are known, not only their number.
     knows_addresses: bool,
-    /// Packets have `irets`, not `irdepth`.
+    /// Whether packets have `irets` instead of `irdepth`.
     counts: bool,
-    /// A return that went elsewhere leaves its call.
+    /// Whether a return that did not go to its call leaves that call on the stack.
     keeps_failed: bool,
-    /// Implicit returns since the last branch or address that was told.
+    /// Implicit returns since the last reported branch or address.
     count: u32,
 }
 
-/// Where a return went.
+/// Kind of a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Return {
-    /// Where the calls say: nothing has to be told.
+    /// It went to its call, so nothing is reported.
     Implicit,
-    /// Somewhere; packets have this for `irreport`.
+    /// It must be reported; packets carry this value if `irreport` is asserted.
     Uninferable(Option<u32>),
 }
 
-/// `irets` has 8 bits.
+/// Largest value of `irets`, which has 8 bits.
 const MOST_RETURNS: u32 = 255;
 
 impl Returns {
@@ -41,7 +41,7 @@ impl Returns {
         }
     }
 
-    /// A call retired; `end` is the address after it.
+    /// Records a call; `end` is the address after it.
     #[inline]
     pub(super) fn call(&mut self, end: u64) {
         if self.is_on {
@@ -52,7 +52,7 @@ impl Returns {
         }
     }
 
-    /// What a return is that goes to `target`.
+    /// Classifies a return to `target`.
     #[inline]
     pub(super) fn foresee(&self, target: u64) -> Return {
         let depth = self.stack.depth();
@@ -65,7 +65,7 @@ impl Returns {
         Return::Uninferable(Some(if self.counts { self.count } else { depth as u32 }))
     }
 
-    /// A return retired that was foreseen so.
+    /// Records a return of this kind.
     #[inline]
     pub(super) fn ret(&mut self, seen: Return) {
         if self.is_on && (seen == Return::Implicit || !self.keeps_failed) {
@@ -74,7 +74,7 @@ impl Returns {
         self.count += u32::from(seen == Return::Implicit);
     }
 
-    /// A return retired whose target the instruction before tells.
+    /// Records a return whose target the instruction before it gives.
     #[inline]
     pub(super) fn inferable_ret(&mut self) {
         if self.is_on {
@@ -82,43 +82,43 @@ impl Returns {
         }
     }
 
-    /// A branch retired. Says how many returns had been left out.
+    /// Records a branch. Returns how many implicit returns came before it.
     #[inline]
     pub(super) fn branch(&mut self) -> u32 {
         core::mem::take(&mut self.count)
     }
 
-    /// Returns that were left out since the last branch or address that was told.
+    /// Returns the number of implicit returns since the last reported branch or address.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// So many were left out.
+    /// Sets the number of implicit returns.
     pub(super) fn restore(&mut self, count: u32) {
         self.count = count;
     }
 
-    /// Whether packets have the number of returns that were left out, for which calls do not matter.
+    /// Returns whether packets carry the number of implicit returns, for which calls do not matter.
     #[inline]
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
 
-    /// Whether nothing has to be told of a return to `target`, nor of what comes after it.
+    /// Returns whether a return to `target` and what follows it need no report.
     #[inline]
     pub(super) fn leads_to(&self, target: u64) -> bool {
         self.foresee(target) == Return::Implicit && self.count + 1 < MOST_RETURNS
     }
 
-    /// Whether the address after a return has to be told since no more can be counted.
+    /// Returns whether the address after a return must be reported because the counter is full.
     #[inline]
     pub(super) fn is_counted_out(&self) -> bool {
         self.counts && self.count >= MOST_RETURNS
     }
 
-    /// What a packet says that tells an address which no uninferable jump led to, but perhaps an implicit return. Of
-    /// branches, which a decoder cannot pass unknowingly, the depth need not be told.
+    /// Returns the value for a packet that reports an address which no uninferable jump led to, but perhaps
+    /// an implicit return. A branch needs no depth, because a decoder cannot pass it unreported.
     pub(super) fn report(&self, is_after_return: bool, is_branch: bool) -> Option<u32> {
         if self.count == 0 || is_branch && !self.counts {
             return None;
@@ -131,24 +131,25 @@ impl Returns {
         }
     }
 
-    /// Whether there is a call to return from.
+    /// Returns whether there is an open call.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.is_on && self.stack.depth() > 0
     }
 
-    /// Whether a start packet, which cannot tell how many returns were left out, has to wait until that is told.
-    pub(super) fn has_untold(&self, is_implicit: bool) -> bool {
+    /// Returns whether a start packet must wait until the implicit returns, which it cannot carry, are
+    /// reported.
+    pub(super) fn has_unreported(&self, is_implicit: bool) -> bool {
         self.counts && (self.count > 0 || is_implicit)
     }
 
-    /// An address was told.
+    /// Records that an address was reported.
     #[inline]
-    pub(super) fn told(&mut self) {
+    pub(super) fn reported(&mut self) {
         self.count = 0;
     }
 
-    /// For a synchronisation packet.
+    /// Resets for a synchronisation packet.
     pub(super) fn reset(&mut self) {
         self.stack.reset();
         self.count = 0;

@@ -1,6 +1,6 @@
-//! The short way: an ordinary entry after ordinary entries, which nearly all are.
+//! Fast path for an ordinary entry after ordinary entries, which nearly all are.
 //!
-//! What happens is what [`Encoder::settle`] would do; what cannot be of any concern is not asked for.
+//! It has the same effect as [`Encoder::settle`], without the checks that cannot matter.
 
 use tracewright_isa::riscv::IType;
 
@@ -9,20 +9,21 @@ use super::returns::Return;
 use crate::ingress::{Entry, Step};
 use crate::packet::Packet;
 
-/// What the last entry of the short way waits for.
+/// Unknown fact about the end of the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaits {
     Nothing,
-    /// It ended with a return: where to?
+    /// Target of a return.
     Return,
-    /// It ended with a jump to anywhere: where to has to be told.
+    /// Target of an uninferable jump, which must be reported.
     Jump,
 }
 
 impl Encoder {
-    /// Takes what retired next, if it can be told the short way. Otherwise it has to be taken as an [entry](Self::entry).
+    /// Encodes the next retired step on the fast path. Returns `false` if it must be passed as an
+    /// [entry](Self::entry) instead.
     ///
-    /// Its circumstances (privilege, context, how a change of it is to be reported) have to be those of the entry before.
+    /// Privilege, context and context type must equal those of the entry before.
     #[inline(always)]
     pub fn step(&mut self, next: &Step, out: &mut impl FnMut(&Packet)) -> bool {
         if !self.may_step || !self.counts_packets && self.is_due_soon() {
@@ -32,7 +33,7 @@ impl Encoder {
             if self.current.is_single() {
                 return false;
             }
-            self.tell_target(self.current.iaddr, returns, out);
+            self.emit_target(self.current.iaddr, returns, out);
         }
         self.leave_step(next.iaddr, out);
         if !self.counts_packets {
@@ -45,11 +46,12 @@ impl Encoder {
         true
     }
 
-    /// What retired next ends with the branch at `address`, and its circumstances are those of the entry before: counts that, if nothing
-    /// else has to be done. Otherwise it has to be taken as a [step](Self::step).
+    /// Counts a block that ends with the branch at `address`, if nothing else has to be done. Returns `false`
+    /// if it must be passed as a [step](Self::step) instead. Privilege, context and context type must equal
+    /// those of the entry before.
     ///
-    /// The encoder has to know what it was ([`went_to`](Self::went_to)) before it is told anything but [branches](Self::branch) and
-    /// [the like](Self::go).
+    /// Before any call other than `branch` and [`go`](Self::go), the caller must give the block with
+    /// [`went_to`](Self::went_to).
     #[inline(always)]
     pub fn branch(&mut self, address: u64, taken: bool) -> bool {
         let is_quick =
@@ -61,7 +63,7 @@ impl Encoder {
         is_quick
     }
 
-    /// The same for any end, and for what comes after jumps.
+    /// Counts a block like [`branch`](Self::branch), with any kind of end and also after jumps.
     #[inline(always)]
     pub fn go(&mut self, step: &Step, out: &mut impl FnMut(&Packet)) -> bool {
         if !self.may_go {
@@ -77,14 +79,14 @@ impl Encoder {
                 if step.is_single() || !self.is_early(step) {
                     return false;
                 }
-                self.tell_target(step.iaddr, None, out);
+                self.emit_target(step.iaddr, None, out);
                 self.may_go = self.may_step;
                 self.settles_early(step, false)
             }
         }
     }
 
-    /// What the last [branch](Self::branch), or [the like](Self::go), was the end of.
+    /// Gives the block that the last [`branch`](Self::branch) or [`go`](Self::go) ended.
     #[inline]
     pub fn went_to(&mut self, step: &Step) {
         self.replace(step);
@@ -92,28 +94,27 @@ impl Encoder {
 
     #[inline(always)]
     fn replace(&mut self, next: &Step) {
-        // The rest is as it was, and it has no trap.
+        // The other fields stay the same, and there is no trap.
         let current = &mut self.current;
         (current.iaddr, current.iretire, current.ilastsize) = (next.iaddr, next.iretire, next.ilastsize);
         (current.itype, current.sijump) = (next.itype, next.sijump);
         (current.time, current.cycle) = (next.time, next.cycle);
     }
 
-    /// Whether all that is to be done for a step, but for what its branch or its jump may need, can be done before it is known what comes
-    /// after it.
+    /// Returns whether a step can be handled before the next one is known, apart from its branch or jump.
     #[inline(always)]
     fn is_early(&self, step: &Step) -> bool {
         match step.itype {
             IType::TakenBranch | IType::NotTakenBranch => true,
             IType::None | IType::InferableJump | IType::OtherInferableJump => true,
-            // Calls change what packets say of returns, unless that is a number.
+            // A call changes what packets say about returns, unless they carry a count.
             IType::InferableCall | IType::UninferableCall => self.returns.counts() && !step.sijump,
             IType::Return | IType::UninferableJump => !step.sijump,
             _ => false,
         }
     }
 
-    /// Settles what comes next as far as that can be done before it is known what comes after it: if nothing has to be told whatever that is.
+    /// Settles a step before the one after it is known, if no packet is needed whatever follows.
     #[inline(always)]
     fn settles_early(&mut self, step: &Step, is_after_return: bool) -> bool {
         let is_branch = matches!(step.itype, IType::TakenBranch | IType::NotTakenBranch);
@@ -146,7 +147,7 @@ impl Encoder {
         true
     }
 
-    /// An entry as a step, if it is one.
+    /// Converts an entry to a step, if it is one.
     #[inline]
     pub(super) fn as_step(&self, entry: &Entry) -> Option<Step> {
         let Entry { itype, iaddr, iretire, ilastsize, sijump, time, cycle, .. } = *entry;
@@ -159,7 +160,7 @@ impl Encoder {
         is_step.then_some(Step { itype, iaddr, iretire, ilastsize, sijump, time, cycle })
     }
 
-    /// Whether to synchronise is due when the current entry is settled.
+    /// Returns whether synchronisation is due once the current entry is settled.
     #[inline(never)]
     fn is_due_soon(&self) -> bool {
         self.resync.is_due_after(self.current.iretire, self.current.cycle)
@@ -171,7 +172,8 @@ impl Encoder {
         self.cycle = self.current.cycle;
     }
 
-    /// Whether an ordinary entry may come after the current one: nothing but how the one before it ended decides what is told of it.
+    /// Returns whether an ordinary entry may follow the current one: only the end of the current entry
+    /// decides what is reported about it.
     pub(super) fn may_step(&self) -> bool {
         let current = &self.current;
         self.has_current
@@ -186,22 +188,22 @@ impl Encoder {
             && self.goes_on_stepping()
     }
 
-    /// The same, after a step.
+    /// Returns the same as [`may_step`](Self::may_step) after a step.
     #[inline]
     fn goes_on_stepping(&self) -> bool {
         self.resync.is_far() && !self.returns.is_counted_out() && !self.branches.is_nearly_counted_out()
     }
 
-    /// A jump led to the first instruction.
+    /// Reports the first instruction as the target of a jump.
     #[inline(never)]
-    fn tell_target(&mut self, address: u64, returns: Option<u32>, out: &mut impl FnMut(&Packet)) {
+    fn emit_target(&mut self, address: u64, returns: Option<u32>, out: &mut impl FnMut(&Packet)) {
         let reason = Reason { is_target: true, is_first: true, returns, ..Reason::default() };
-        self.tell_address(address, reason, out);
+        self.emit_address(address, reason, out);
         self.before = Before::Inferable;
         self.may_step = self.goes_on_stepping();
     }
 
-    /// The last instruction retires, and execution goes on at `next`.
+    /// Retires the last instruction; execution goes on at `next`.
     #[inline(always)]
     fn leave_step(&mut self, next: u64, out: &mut impl FnMut(&Packet)) {
         let current = &self.current;
@@ -214,7 +216,7 @@ impl Encoder {
             self.before = Before::Inferable;
             if self.branches.map().is_full() {
                 if self.branches.is_full() {
-                    self.tell_branches(out);
+                    self.emit_branches(out);
                 }
                 self.may_step = self.goes_on_stepping();
             }
@@ -225,7 +227,7 @@ impl Encoder {
         }
     }
 
-    /// The current entry ends with a jump.
+    /// Ends the current entry with a jump.
     #[inline(never)]
     fn jumps(&mut self, next: u64) {
         let after = self.foresee(&self.current, Some(next));

@@ -2,90 +2,92 @@ use tracewright_isa::riscv::IType;
 
 use super::{CType, Entry, ITypeWidth, Operation};
 
-/// Makes entries of instructions that a hart commits, up to eight a cycle: what stands between a commit stage and
-/// a trace encoder.
+/// Connector between a commit stage and a trace encoder: turns the instructions that a hart commits, up to
+/// eight a cycle, into entries.
 ///
-/// Each port has a type detector. What they give is put in a row, oldest first, and counted into blocks by a machine
-/// with two states; the blocks that end in a cycle come out together. A block ends with any jump or branch, a trap, or when the
-/// circumstances change.
+/// Each port has a type detector. Their outputs are put in a row, the oldest first, and counted into blocks
+/// by a machine with two states. The blocks that end in a cycle come out together. A block ends with any jump
+/// or branch, with a trap, or when the circumstances change.
 ///
-/// Trap signals belong to all ports. The trap comes after the newest instruction that is committed in the cycle; if
-/// that ends a block itself, or there is none in the block, the trap is an entry of its own.
+/// Trap signals belong to all ports. The trap comes after the newest instruction that is committed in the
+/// cycle. If that instruction ends a block itself, or the block has no instruction, the trap is an entry of
+/// its own.
 #[derive(Clone, Debug)]
 pub struct Connector {
     itype_width: ITypeWidth,
     most_half_words: u32,
     state: State,
-    /// The instruction before.
+    /// Previous instruction.
     before: Operation,
-    /// Address after it, if it retired just before.
+    /// Address after the previous instruction, if it retired just before.
     end: u64,
-    /// What comes out in this cycle.
+    /// Entries that come out in this cycle.
     ready: [Entry; MAX_READY],
     count: usize,
 }
 
-/// The most ports.
+/// Largest number of ports.
 pub const MAX_PORTS: usize = 8;
-/// For each port a block that a change of circumstances or its length ended and its own, and the trap.
+/// For each port, its own block and one that ended before it because of its length or changed circumstances;
+/// and the trap.
 const MAX_READY: usize = 2 * MAX_PORTS + 1;
 
-/// The machine that counts.
+/// State of the counting machine.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// The next instruction begins a block.
     Idle,
-    /// So much of a block was committed.
+    /// Part of a block that was committed.
     Count(Entry),
 }
 
-/// What a commit port has in a cycle.
+/// Signals of a commit port in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commit {
     /// Whether there is an instruction.
     pub valid: bool,
-    /// Its address.
+    /// Address of the instruction.
     pub pc: u64,
-    /// Whether it has two bytes.
+    /// Whether the instruction has two bytes.
     pub compressed: bool,
-    /// What it is.
+    /// Kind of the instruction.
     pub operation: Operation,
-    /// Whether a notification is asked for.
+    /// Whether a notification is requested.
     pub notify: bool,
 }
 
-/// What all ports have in common in a cycle.
+/// Signals of a cycle that all ports share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// The trap that is taken.
+    /// Trap that is taken.
     pub trap: Option<TrapSignals>,
-    /// The privilege of what is committed.
+    /// Privilege of the committed instructions.
     pub privilege: u8,
-    /// The context.
+    /// Context.
     pub context: u64,
-    /// How a change of context is to be reported.
+    /// Way to report a change of context.
     pub ctype: CType,
-    /// The time.
+    /// Time.
     pub time: u64,
-    /// The cycle.
+    /// Cycle.
     pub cycle: u64,
 }
 
-/// A trap.
+/// Signals of a trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapSignals {
-    /// Whether it is an interrupt.
+    /// Whether the trap is an interrupt.
     pub interrupt: bool,
-    /// Its cause.
+    /// Cause of the trap.
     pub cause: u64,
-    /// Its value.
+    /// Trap value.
     pub tval: u64,
-    /// The instruction that did not retire, or that would have been next.
+    /// Address of the instruction that did not retire, or that would have been next.
     pub pc: u64,
 }
 
 impl Connector {
-    /// A connector whose blocks have at most so many half-words (0: any number).
+    /// Creates a connector whose blocks have at most `most_half_words` half-words (0 for any number).
     pub fn new(itype_width: ITypeWidth, most_half_words: u32) -> Self {
         Self {
             itype_width,
@@ -98,10 +100,11 @@ impl Connector {
         }
     }
 
-    /// A cycle: the ports, the oldest instruction first. Gives the blocks that end with it.
+    /// Advances one cycle, with the ports in order of age, the oldest instruction first. Returns the blocks
+    /// that end in it.
     ///
     /// # Panics
-    /// If there are more than [`MAX_PORTS`] ports.
+    /// Panics if there are more than [`MAX_PORTS`] ports.
     pub fn cycle(&mut self, ports: &[Commit], common: &Common) -> &[Entry] {
         assert!(ports.len() <= MAX_PORTS, "a hart has at most {MAX_PORTS} commit ports");
         self.count = 0;
@@ -114,7 +117,7 @@ impl Connector {
         &self.ready[..self.count]
     }
 
-    /// No more comes: gives the block that has not ended.
+    /// Ends the input. Returns the unfinished block.
     pub fn finish(&mut self) -> &[Entry] {
         self.count = 0;
         self.cut();
@@ -162,11 +165,11 @@ impl Connector {
             State::Idle => Entry { iaddr: trap.pc, ..entry(common) },
         };
         self.put(Entry { itype, cause: trap.cause, tval: trap.tval, cycle: common.cycle, ..block });
-        // What is committed next is the handler's.
+        // The next committed instruction is the handler's.
         self.before = Operation::Other;
     }
 
-    /// Ends the block without any reason of its own.
+    /// Ends the block without a reason of its own.
     fn cut(&mut self) {
         if let State::Count(block) = core::mem::replace(&mut self.state, State::Idle) {
             self.put(block);

@@ -1,8 +1,9 @@
-//! Encoder input as text, as the reference models are fed: a line with the names of columns, then a line for each cycle.
+//! CSV form of encoder input, as the reference models read it: a line of column names, then one line per
+//! cycle.
 //!
-//! `itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0` are the columns for a hart that retires one block
-//! a cycle; more of them have `_1` and so on. `time`, `sijump_N` and `trigger_N` (a notification) may be there, too. Addresses
-//! and trap values are hexadecimal, all else is decimal.
+//! `itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0` are the columns for a hart that
+//! retires one block a cycle; further ports have `_1` and so on. `time`, `sijump_N` and `trigger_N` (a
+//! notification) are optional. Addresses and trap values are hexadecimal, all other values decimal.
 
 use core::fmt;
 
@@ -10,49 +11,49 @@ use tracewright_isa::riscv::IType;
 
 use super::{CType, Entry, MAX_PORTS};
 
-/// What `iretire` counts.
+/// Unit of `iretire`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Retirement {
-    /// Instructions, one at most: single-retirement.
+    /// Instructions, at most one: single-retirement.
     #[default]
     Instruction,
     /// Half-words of a block.
     Block,
 }
 
-/// A line that is not as it should be.
+/// Error in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvError {
-    /// Its number, counted from 1.
+    /// Number of the line, counted from 1.
     pub line: u64,
-    /// What is wrong.
+    /// Error.
     pub problem: Problem,
 }
 
-/// What is wrong with a line.
+/// Kind of error in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// There is no first line.
+    /// Missing first line.
     NoHeader,
-    /// A column that we do not know.
+    /// Unknown column.
     UnknownColumn(String),
-    /// A column that has to be there is not.
+    /// Missing column.
     MissingColumn(String),
-    /// A column is there twice.
+    /// Column that occurs twice.
     TwiceColumn(String),
     /// More or fewer values than columns.
     Values {
-        /// Columns.
+        /// Number of columns.
         expected: usize,
-        /// Values.
+        /// Number of values.
         found: usize,
     },
-    /// A value that its column cannot have.
+    /// Value that is not valid in its column.
     Value {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// The value, or its beginning.
+        /// Value, or its beginning.
         value: String,
     },
 }
@@ -73,7 +74,7 @@ impl fmt::Display for CsvError {
 
 impl core::error::Error for CsvError {}
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     IType,
@@ -90,7 +91,7 @@ enum Field {
     Trigger,
 }
 
-/// Names, what they hold, whether there is one for each port, and whether it has to be there.
+/// Name, content, whether each port has one, and whether the column is required.
 const FIELDS: [(&str, Field, bool, bool); 12] = [
     ("itype", Field::IType, true, true),
     ("cause", Field::Cause, false, true),
@@ -106,25 +107,25 @@ const FIELDS: [(&str, Field, bool, bool); 12] = [
     ("trigger", Field::Trigger, true, false),
 ];
 
-/// Reads such a text.
+/// Reader of CSV text.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
     line: u64,
     retirement: Retirement,
-    /// What each column holds, and of which port.
+    /// Content and port of each column.
     columns: Vec<(Field, usize)>,
     ports: usize,
-    /// The entries of the last line, and which of them is next.
+    /// Entries of the last line, and the index of the next one.
     row: [Entry; MAX_PORTS],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads the first line.
+    /// Creates a reader and reads the first line.
     ///
     /// # Errors
-    /// If its columns are not as they should be.
+    /// Fails if the columns are wrong.
     pub fn new(text: &'a [u8], retirement: Retirement) -> Result<Self, CsvError> {
         let row = [Entry::NOTHING; MAX_PORTS];
         let mut reader = Self { rest: text, line: 0, retirement, columns: Vec::new(), ports: 0, row, at: 0 };
@@ -151,7 +152,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports.
     pub fn ports(&self) -> usize {
         self.ports
     }
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Sets a field; gives the text back if it is no value for it.
+    /// Sets a field. Returns the text if it is not a valid value.
     fn set<'t>(
         &self,
         row: &mut [Entry; MAX_PORTS],
@@ -243,7 +244,7 @@ impl<'a> Reader<'a> {
 impl Iterator for Reader<'_> {
     type Item = Result<Entry, CsvError>;
 
-    /// The next entry that is not empty. After an error, the next line.
+    /// Returns the next entry that is not empty. After an error, continues with the next line.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             while self.at < self.ports {
@@ -263,7 +264,7 @@ impl Iterator for Reader<'_> {
     }
 }
 
-/// Writes the first line, with all columns, for so many ports.
+/// Writes the first line, with all columns, for `ports` ports.
 pub fn write_header(ports: usize, out: &mut Vec<u8>) {
     let mut names = Vec::new();
     for (name, _, is_per_port, _) in FIELDS {
@@ -276,8 +277,8 @@ pub fn write_header(ports: usize, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Writes a line: what retired in a cycle, on as many ports as the first line has. Ports that `entries` has not are
-/// empty. What they have in common is taken from the last, which has the trap if there is one.
+/// Writes a line: the entries that retired in a cycle, on as many ports as the first line has. Ports without
+/// an entry are empty. Shared columns are taken from the last entry, which has the trap if there is one.
 pub fn write_row(entries: &[Entry], ports: usize, retirement: Retirement, out: &mut Vec<u8>) {
     let common = entries.last().copied().unwrap_or(Entry::NOTHING);
     let mut is_first = true;
@@ -313,7 +314,7 @@ pub fn write_row(entries: &[Entry], ports: usize, retirement: Retirement, out: &
     out.push(b'\n');
 }
 
-/// What the column with this name holds, and of which port.
+/// Returns content and port of the column with this name.
 fn column(name: &[u8]) -> Option<(Field, usize)> {
     let name = core::str::from_utf8(name).ok()?;
     FIELDS.iter().find_map(|&(known, field, is_per_port, _)| match is_per_port {
@@ -334,7 +335,7 @@ fn number(text: &[u8], radix: u64) -> Option<u64> {
     (!text.is_empty()).then_some(value)
 }
 
-/// Some of a text, for people.
+/// Returns the beginning of a text for a message.
 fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned()
 }

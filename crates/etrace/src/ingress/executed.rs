@@ -3,9 +3,10 @@ use tracewright_isa::riscv::IType;
 
 use super::{CType, Entry, ITypeWidth, Step};
 
-/// Makes entries of blocks that were executed: one for each block, and one for each trap.
+/// Converter from executed blocks to entries: one for each block and one for each trap.
 ///
-/// Circumstances hold from when they are told on: tell a trap before the privilege that it brings.
+/// Privilege, context and time hold from the call that sets them on. Give a trap before the privilege that it
+/// brings.
 ///
 /// ```
 /// # use tracewright_core::{Block, Class, Ended, Isa};
@@ -30,19 +31,20 @@ pub struct Executed {
     time: u64,
     cycle: u64,
     notify: bool,
-    /// Nothing but the time has changed since the last block.
+    /// Whether only the time has changed since the last block.
     is_steady: bool,
 }
 
 impl Default for Executed {
-    /// Types have four bits, contexts are reported precisely.
+    /// Returns a converter with types of four bits and precise reports of context.
     fn default() -> Self {
         Self::new(ITypeWidth::Four, CType::Precise)
     }
 }
 
 impl Executed {
-    /// Types have so many bits, and changes of context are to be reported so. The privilege is 3 (machine mode) at first.
+    /// Creates a converter with this width of types and this way to report changes of context. The privilege
+    /// is 3 (machine mode) at first.
     pub const fn new(itype_width: ITypeWidth, ctype: CType) -> Self {
         Self {
             itype_width,
@@ -56,39 +58,39 @@ impl Executed {
         }
     }
 
-    /// Changes of context are to be reported so from now on.
+    /// Sets the way to report changes of context.
     pub fn ctype(&mut self, ctype: CType) {
         (self.ctype, self.is_steady) = (ctype, false);
     }
 
-    /// From now on this is the privilege.
+    /// Sets the privilege.
     pub fn privilege(&mut self, privilege: u8) {
         (self.privilege, self.is_steady) = (privilege, false);
     }
 
-    /// From now on this is the context.
+    /// Sets the context.
     pub fn context(&mut self, context: u64) {
         (self.context, self.is_steady) = (context, false);
     }
 
-    /// It is this cycle now.
+    /// Sets the cycle.
     #[inline]
     pub fn cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
     }
 
-    /// It is this time now.
+    /// Sets the time.
     #[inline]
     pub fn time(&mut self, time: u64) {
         self.time = time;
     }
 
-    /// Asks for a notification of the last instruction of the next block.
+    /// Requests a notification for the last instruction of the next block.
     pub fn notify(&mut self) {
         (self.notify, self.is_steady) = (true, false);
     }
 
-    /// A block retired.
+    /// Returns the entry of an executed block.
     #[inline]
     pub fn block(&mut self, block: &Block) -> Entry {
         let Step { itype, iaddr, iretire, ilastsize, sijump, .. } = self.step(block);
@@ -97,8 +99,8 @@ impl Executed {
         Entry { itype, iaddr, iretire, ilastsize, sijump, notify, ..self.now() }
     }
 
-    /// A block retired, as [`block`](Self::block), if all circumstances are those of the block before, after which nothing else happened. Otherwise nothing
-    /// is done.
+    /// Returns an executed block as a step, if only the time has changed since the block before. Otherwise
+    /// returns `None` and changes nothing.
     #[inline(always)]
     pub fn next_block(&self, block: &Block) -> Option<Step> {
         self.is_steady.then(|| self.step(block)).filter(|step| step.iretire > 0)
@@ -119,7 +121,8 @@ impl Executed {
         }
     }
 
-    /// A trap was taken: `pc` is the instruction that did not retire, or that would have been next.
+    /// Returns the entry of a trap; `pc` is the instruction that did not retire, or that would have been
+    /// next.
     pub fn trap(&mut self, pc: u64, cause: u64, interrupt: bool, value: u64) -> Entry {
         self.is_steady = false;
         let itype = if interrupt { IType::Interrupt } else { IType::Exception };
@@ -139,14 +142,14 @@ impl Executed {
     }
 }
 
-/// The type of a block's last instruction, and whether the one before it tells its target.
+/// Returns the type of a block's last instruction, and whether the instruction before it gives its target.
 ///
-/// Of a branch at which a log ends it is not known whether it was taken. It retired, so it has to be some branch; since
-/// nothing comes after it, it does not matter which.
+/// If a log ends at a branch, its outcome is unknown. The branch retired, so it gets one of the branch types;
+/// nothing follows it, so the choice does not matter.
 #[inline]
 fn itype_of(block: &Block) -> (IType, bool) {
     let class = block.class;
-    // Nearly all, so they come first.
+    // The most frequent case comes first.
     if class.conditional {
         let is_taken = block.ended == Ended::Taken;
         return (if is_taken { IType::TakenBranch } else { IType::NotTakenBranch }, false);

@@ -1,17 +1,17 @@
 use tracewright_isa::riscv::{IType, Instruction, Op};
 
-/// How many bits a type has (`itype_width`).
+/// Width of a type in bits (`itype_width`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ITypeWidth {
-    /// All uninferable jumps have one type, inferable ones none. Returns cannot be implicit.
+    /// Three bits: one type for all uninferable jumps, none for inferable ones. Returns cannot be implicit.
     Three,
-    /// Calls, returns and other jumps are told apart.
+    /// Four bits: separate types for calls, returns and other jumps.
     #[default]
     Four,
 }
 
 impl ITypeWidth {
-    /// A type as it is with this width.
+    /// Returns the type that stands for `itype` with this width.
     #[inline]
     pub const fn narrow(self, itype: IType) -> IType {
         match (self, itype) {
@@ -25,32 +25,32 @@ impl ITypeWidth {
     }
 }
 
-/// What a commit stage knows of an instruction.
+/// Kind of an instruction, as a commit stage knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// None of the others.
+    /// Any other instruction.
     #[default]
     Other,
     /// LUI or AUIPC.
     UpperImmediate {
-        /// Where the value goes.
+        /// Destination of the value.
         rd: u8,
     },
-    /// A conditional branch.
+    /// Conditional branch.
     Branch {
-        /// Whether it was taken.
+        /// Whether the branch was taken.
         taken: bool,
     },
     /// JAL.
     Jal {
-        /// Where the link goes.
+        /// Destination of the link address.
         rd: u8,
     },
     /// JALR.
     Jalr {
-        /// Where the link goes.
+        /// Destination of the link address.
         rd: u8,
-        /// Where the address is from.
+        /// Register with the target address.
         rs1: u8,
     },
     /// MRET, SRET.
@@ -58,7 +58,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// That of an instruction; `taken` is asked of branches only.
+    /// Returns the operation of an instruction; `taken` matters for branches only.
     pub const fn of(instruction: &Instruction, taken: bool) -> Self {
         let (rd, rs1) = (instruction.rd, instruction.rs1);
         match instruction.op {
@@ -71,7 +71,7 @@ impl Operation {
         }
     }
 
-    /// The type detector: the type with four bits.
+    /// Returns the type with four bits, as a type detector does.
     #[inline]
     pub const fn itype(self) -> IType {
         match self {
@@ -90,7 +90,7 @@ impl Operation {
         }
     }
 
-    /// Whether its target is told together with the instruction before it.
+    /// Returns whether the instruction before gives the target of this one.
     #[inline]
     pub const fn is_sequentially_inferable(self, before: Self) -> bool {
         match (before, self) {

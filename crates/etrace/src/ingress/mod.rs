@@ -1,7 +1,7 @@
-//! What a trace encoder sees of a hart: the ingress port.
+//! Ingress port: the input of a trace encoder.
 //!
-//! An [`Entry`] is what it sees of a block. [`Connector`] makes them of the instructions that a hart commits, [`Executed`] of
-//! executed blocks, [`csv`] of text.
+//! An [`Entry`] describes a block. [`Connector`] makes entries from the instructions that a hart commits,
+//! [`Executed`] from executed blocks, [`csv`] from text.
 
 mod connector;
 pub mod csv;
@@ -16,58 +16,58 @@ pub use connector::{Commit, Common, Connector, MAX_PORTS, TrapSignals};
 pub use executed::Executed;
 pub use itype::{ITypeWidth, Operation};
 
-/// Instructions that retired one after another, and how they ended: a group of the interface. The last one's type is
-/// [`itype`](Self::itype).
+/// Group of the interface: instructions that retired one after another, and how they ended.
+/// [`itype`](Self::itype) is the type of the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The type of the last instruction, or of the trap that came after it or in its place.
+    /// Type of the last instruction, or of the trap that came after it or in its place.
     pub itype: IType,
     /// Cause of the trap, if there is one.
     pub cause: u64,
-    /// Its value.
+    /// Trap value.
     pub tval: u64,
-    /// The privilege of all of them.
+    /// Privilege of all instructions.
     pub privilege: u8,
-    /// Address of the first; of a trap without any, where it was taken.
+    /// Address of the first instruction; for a trap without instructions, where it was taken.
     pub iaddr: u64,
-    /// The context.
+    /// Context.
     pub context: u64,
-    /// How a change of context is to be reported.
+    /// Way to report a change of context.
     pub ctype: CType,
-    /// The time.
+    /// Time.
     pub time: u64,
-    /// How many half-words retired; 0: none.
+    /// Number of retired half-words; 0 if no instruction retired.
     pub iretire: u32,
-    /// The last instruction has two to the power of this half-words.
+    /// Size of the last instruction in half-words, as an exponent of two.
     pub ilastsize: u8,
-    /// Whether the last one is a jump whose address the instruction before it tells.
+    /// Whether the last instruction is a jump whose target the instruction before it gives.
     pub sijump: bool,
-    /// The cycle.
+    /// Cycle.
     pub cycle: u64,
-    /// Whether a notification is asked for.
+    /// Whether a notification is requested.
     pub notify: bool,
 }
 
-/// An entry without a trap, under the circumstances of the one before: what nearly all are.
+/// Entry without a trap and with the circumstances of the entry before, which nearly all have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// As [`Entry::itype`].
+    /// Type; see [`Entry::itype`].
     pub itype: IType,
-    /// As [`Entry::iaddr`].
+    /// Address; see [`Entry::iaddr`].
     pub iaddr: u64,
-    /// As [`Entry::iretire`]; not 0.
+    /// Number of half-words, not 0; see [`Entry::iretire`].
     pub iretire: u32,
-    /// As [`Entry::ilastsize`].
+    /// Size of the last instruction; see [`Entry::ilastsize`].
     pub ilastsize: u8,
-    /// As [`Entry::sijump`].
+    /// Whether the target is inferable; see [`Entry::sijump`].
     pub sijump: bool,
-    /// As [`Entry::time`].
+    /// Time; see [`Entry::time`].
     pub time: u64,
-    /// As [`Entry::cycle`].
+    /// Cycle; see [`Entry::cycle`].
     pub cycle: u64,
 }
 
-/// How a change of context is to be reported.
+/// Way to report a change of context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CType {
@@ -83,19 +83,19 @@ pub enum CType {
 }
 
 impl Step {
-    /// Address of the last instruction.
+    /// Returns the address of the last instruction.
     #[inline]
     pub const fn last(&self) -> u64 {
         self.end().wrapping_sub(2 << (self.ilastsize & 3))
     }
 
-    /// Address after the last instruction.
+    /// Returns the address after the last instruction.
     #[inline]
     pub const fn end(&self) -> u64 {
         self.iaddr.wrapping_add(2 * self.iretire as u64)
     }
 
-    /// Whether one instruction retired.
+    /// Returns whether exactly one instruction retired.
     #[inline]
     pub const fn is_single(&self) -> bool {
         self.iretire == 1 << (self.ilastsize & 3)
@@ -103,7 +103,7 @@ impl Step {
 }
 
 impl CType {
-    /// That with this number.
+    /// Returns the context type with this encoding.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Unreported),
@@ -116,7 +116,7 @@ impl CType {
 }
 
 impl Entry {
-    /// Nothing retired, nothing happened.
+    /// Empty entry: nothing retired, nothing happened.
     pub const NOTHING: Self = Self {
         itype: IType::None,
         cause: 0,
@@ -133,31 +133,31 @@ impl Entry {
         notify: false,
     };
 
-    /// Address of the last instruction.
+    /// Returns the address of the last instruction.
     #[inline]
     pub const fn last(&self) -> u64 {
         self.end().wrapping_sub(2 << (self.ilastsize & 3))
     }
 
-    /// Address after the last instruction.
+    /// Returns the address after the last instruction.
     #[inline]
     pub const fn end(&self) -> u64 {
         self.iaddr.wrapping_add(2 * self.iretire as u64)
     }
 
-    /// Whether one instruction retired.
+    /// Returns whether exactly one instruction retired.
     #[inline]
     pub const fn is_single(&self) -> bool {
         self.iretire == 1 << (self.ilastsize & 3)
     }
 
-    /// Whether it is a trap, perhaps after instructions.
+    /// Returns whether the entry has a trap, perhaps after instructions.
     #[inline]
     pub const fn is_trap(&self) -> bool {
         matches!(self.itype, IType::Exception | IType::Interrupt)
     }
 
-    /// Whether the last instruction is a branch, and was taken.
+    /// Returns whether the last instruction was taken, if it is a branch.
     #[inline]
     pub const fn taken(&self) -> Option<bool> {
         match self.itype {

@@ -13,7 +13,7 @@ const BRANCH: Operation = Operation::Branch { taken: true };
 const MACHINE: Common =
     Common { trap: None, privilege: 3, context: 0, ctype: CType::Unreported, time: 0, cycle: 0 };
 
-/// What matters of entries: type, address, half-words, size of the last.
+/// Returns type, address, half-words and size of the last instruction of each entry.
 fn short(entries: &[Entry]) -> Vec<(IType, u64, u32, u8)> {
     entries.iter().map(|entry| (entry.itype, entry.iaddr, entry.iretire, entry.ilastsize)).collect()
 }
@@ -90,16 +90,16 @@ fn traps_come_after_what_is_committed() {
     let mut connector = Connector::new(ITypeWidth::Four, 0);
     let trap = TrapSignals { interrupt: false, cause: 5, tval: 6, pc: 0x1004 };
     let trapped = Common { trap: Some(trap), ..MACHINE };
-    // In the block that it ends.
+    // In the block that the trap ends.
     let ended = connector.cycle(&[commit(0x1000, PLAIN)], &trapped);
     assert_eq!(short(ended), [(IType::Exception, 0x1000, 2, 1)]);
     assert_eq!((ended[0].cause, ended[0].tval), (5, 6));
-    // Alone, with the address of what did not retire.
+    // Alone, with the address of the instruction that did not retire.
     assert_eq!(short(connector.cycle(&[], &trapped)), [(IType::Exception, 0x1004, 0, 0)]);
     // After a block that ended itself.
     let ended = connector.cycle(&[commit(0x1000, BRANCH)], &trapped);
     assert_eq!(short(ended), [(IType::TakenBranch, 0x1000, 2, 1), (IType::Exception, 0x1004, 0, 0)]);
-    // In the block of a cycle before.
+    // In the block of an earlier cycle.
     assert_eq!(connector.cycle(&[commit(0x2000, PLAIN)], &MACHINE), []);
     let interrupt = Common { trap: Some(TrapSignals { interrupt: true, ..trap }), ..MACHINE };
     assert_eq!(short(connector.cycle(&[], &interrupt)), [(IType::Interrupt, 0x2000, 2, 1)]);
@@ -137,7 +137,7 @@ fn pairs_are_found_where_both_retire_back_to_back() {
     let ended = connector.cycle(&[commit(0x1000, upper), commit(0x1004, jump(6))], &MACHINE);
     assert!(ended[0].sijump);
     assert!(!connector.cycle(&[commit(0x1000, upper), commit(0x1004, jump(7))], &MACHINE)[0].sijump);
-    // A trap came between.
+    // With a trap in between.
     connector.cycle(&[commit(0x1000, upper)], &MACHINE);
     connector.cycle(&[], &Common { trap: Some(TrapSignals::default()), ..MACHINE });
     assert!(!connector.cycle(&[commit(0x1004, jump(6))], &MACHINE)[0].sijump);

@@ -1,4 +1,4 @@
-//! A packet to its payload.
+//! Packets to payloads.
 
 use core::fmt;
 use core::ops::Deref;
@@ -8,7 +8,7 @@ use super::{Address, BranchMap, Context, MAX_PAYLOAD, Packet, support};
 use crate::Params;
 use crate::bits::Writer;
 
-/// A payload.
+/// Payload bytes of one packet.
 #[derive(Clone, Copy)]
 pub struct PayloadBytes {
     bytes: [u8; MAX_PAYLOAD],
@@ -35,10 +35,10 @@ impl fmt::Debug for PayloadBytes {
     }
 }
 
-/// A packet that has no payload: no encoder sends it.
+/// Error for a packet that has no payload because no encoder sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPayload(
-    /// Why.
+    /// Reason.
     pub &'static str,
 );
 
@@ -50,10 +50,10 @@ impl fmt::Display for NoPayload {
 
 impl core::error::Error for NoPayload {}
 
-/// Puts the payload of `packet` into `out`: the shortest one. Fields lose bits that they do not have.
+/// Writes the shortest payload of `packet` to `out`. Values are truncated to the width of their fields.
 ///
 /// # Errors
-/// If there is no payload for that.
+/// Fails if no payload can express the packet.
 pub fn emit(packet: &Packet, params: &Params, out: &mut PayloadBytes) -> Result<(), NoPayload> {
     let mut writer = Writer::default();
     emit_into(packet, params, &mut writer)?;
@@ -63,12 +63,12 @@ pub fn emit(packet: &Packet, params: &Params, out: &mut PayloadBytes) -> Result<
     Ok(())
 }
 
-/// Leaves out what need not be sent, and tells how many bytes are left: `least` at least.
+/// Compresses the payload. Returns how many bytes remain, at least `least`.
 pub(crate) fn finish(writer: &mut Writer, params: &Params, least: usize) -> usize {
     if params.address_bytes { writer.len().max(least) } else { writer.compress(least) }
 }
 
-/// Appends all bits of a payload.
+/// Appends all bits of a payload, uncompressed.
 pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) -> Result<(), NoPayload> {
     match packet {
         Packet::Start(start) => {
@@ -184,7 +184,7 @@ fn put_address(writer: &mut Writer, address: &Address, params: &Params) {
     returns(writer, address.returns, params);
 }
 
-/// As many bytes as a number with that sign needs, and its sign once more.
+/// Appends the fewest bytes that hold the signed address, then its sign once more.
 fn address_in_bytes(writer: &mut Writer, address: u64, params: &Params) {
     let unused = 64 - u32::from(params.iaddress_width);
     let value = (address << unused) as i64 >> unused >> params.iaddress_lsb;
@@ -193,7 +193,7 @@ fn address_in_bytes(writer: &mut Writer, address: u64, params: &Params) {
     writer.bit(value < 0);
 }
 
-/// A bit that differs from the one before it if `asserted`.
+/// Appends a bit that differs from the one before it if `asserted`.
 fn change(writer: &mut Writer, asserted: bool) {
     writer.bit(writer.last() != asserted);
 }

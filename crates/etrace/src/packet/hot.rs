@@ -1,15 +1,15 @@
-//! The packets that make up nearly everything, fast: short ones of formats 0 to 2 with no flag asserted.
+//! Fast path for the most frequent packets: short ones of formats 0 to 2 with no flag asserted.
 
 use super::read::map_width;
 use super::{Address, BranchCount, BranchMap, Packet};
 use crate::{Options, Params};
 
-/// What must be known for that.
+/// Widths and flags that the fast path needs, taken from [`Params`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hot {
     address_bits: u32,
     iaddress_lsb: u32,
-    /// Bits after an address: flags, and what comes with them.
+    /// Bits after an address: flags and the fields that depend on them.
     after: u32,
     f0s_width: u32,
     cache_size: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
-    /// `None` if there is nothing here to be done fast.
+    /// Creates a fast path, or returns `None` if these parameters have none.
     pub(crate) fn new(params: &Params) -> Option<Self> {
         (!params.address_bytes).then(|| Self {
             address_bits: params.address_bits(),
@@ -29,11 +29,11 @@ impl Hot {
         })
     }
 
-    /// The packet whose payload are the low `bits` of `word`, above which the last one is repeated: at most 64. `None` if it
-    /// is not that easy.
+    /// Parses a payload of `bits` bits (at most 64) in the low end of `word`; the bits above repeat the last
+    /// one. Returns `None` if the general parser has to read it.
     #[inline(always)]
     pub(crate) fn read(self, word: u64, bits: u32, options: &Options) -> Option<Packet> {
-        // Comparisons, not a table of jumps: those are hard to foretell.
+        // Comparisons instead of a jump table, whose jumps the processor predicts badly.
         if word & 3 == 1 {
             let branches = (word >> 2 & 31) as u8;
             if branches == 0 {
@@ -86,7 +86,7 @@ impl Hot {
                 let at = at + self.cache_size;
                 let branches = (word >> at & 31) as u8;
                 let map = BranchMap::new((word >> (at + 5)) as u32, branches);
-                // The flag follows the map, or the number of branches.
+                // The flag follows the map or the number of branches.
                 unflagged(word, bits, at + 5 + map_width(branches), self.after - 2)?;
                 Some(Packet::JumpTarget { index, branches: map, returns: None })
             }
@@ -95,10 +95,11 @@ impl Hot {
     }
 }
 
-/// `None` if a flag is asserted in the `after` bits from `end` on, or if there are more: all must be as the bit before them.
+/// Returns `None` if a flag is asserted in the `after` bits from `end` on, or if more bits follow. All of
+/// them must repeat the bit before `end`.
 #[inline(always)]
 fn unflagged(word: u64, bits: u32, end: u32, after: u32) -> Option<()> {
-    // What was not sent cannot differ.
+    // Bits that were not sent cannot differ.
     if bits <= end {
         return Some(());
     }

@@ -1,16 +1,16 @@
 use core::fmt;
 
-/// Why bytes are no packet.
+/// Reason why bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// A length that no packet has.
+    /// Length that no packet has.
     Length,
-    /// A field has a value that it cannot have.
+    /// Field with an invalid value.
     Field(&'static str),
-    /// A format that parameters and options do not allow.
+    /// Format that the parameters and options do not allow.
     Format,
-    /// An attribute is not what the [`Params`](crate::Params) say.
+    /// Attribute that contradicts the [`Params`](crate::Params).
     Params(&'static str),
 }
 
@@ -34,3 +34,5 @@ impl fmt::Display for Malformed {
         }
     }
 }
+
+impl core::error::Error for Malformed {}

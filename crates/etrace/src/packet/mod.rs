@@ -1,8 +1,8 @@
-//! te_inst payloads: syntax.
+//! Syntax of te_inst payloads.
 //!
-//! A payload is a string of bits, sent lowest first. At its upper end, bits that repeat the one before are left out
-//! (sign-based compression), so a field may lie wholly in bits that were not sent. Nothing here needs the program, or
-//! knows what came before, but for the [`Options`](crate::Options) that the last support packet told.
+//! A payload is a bit string, sent lowest bit first. Upper bits that repeat the bit below them are not sent
+//! (sign-based compression), so a field may lie wholly in bits that were not sent. Parsing needs neither the
+//! program nor earlier packets, except for the [`Options`](crate::Options) of the last support packet.
 
 mod emit;
 mod hot;
@@ -23,5 +23,5 @@ pub use read::{is_canonical, parse};
 pub use text::Details;
 pub use types::{Address, BranchCount, BranchMap, Context, Packet, QualStatus, Start, Support, Trap};
 
-/// No payload is longer: a trap packet with all fields at their widest.
+/// Length of the longest payload: a trap packet with all fields at their widest.
 pub const MAX_PAYLOAD: usize = 48;

@@ -1,28 +1,30 @@
-//! Payloads of the packets that make up nearly everything, in one register: what [`emit_into`](super::emit_into) makes, quicker.
+//! Fast path of [`emit_into`](super::emit_into) for the most frequent packets: the payload stays in one
+//! register.
 
 use super::read::map_width;
 use super::{Address, BranchMap, Packet};
 use crate::Params;
 
-/// A string of at most 128 bits, lowest first.
+/// String of at most 128 bits, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// Bits above the string are as its last one: what repeats it need not be put.
+    /// Value of the string. Bits above it equal its last bit, so bits that repeat it need not be written.
     whole: i128,
     width: u32,
 }
 
-/// Bits of such a payload at most, but for address and returns: format, branches, and what is told of an address.
+/// Most bits of such a payload apart from address and returns: format, branches and the flags of an address.
 const OTHERS: u32 = 2 + 5 + 31 + 3;
 
 impl Short {
-    /// A string that has `bits` first, and then the packet's payload; `None` if it is one of the others, or may be too long.
+    /// Creates a string of `bits` followed by the payload of `packet`. Returns `None` if the packet is not a
+    /// frequent one or may be too long.
     #[inline]
     pub(crate) fn of(packet: &Packet, params: &Params, bits: u64, width: u32) -> Option<Self> {
         if !Self::suits(params, width) {
             return None;
         }
-        // Not `match`: what comes next is hard to foretell by one jump alone.
+        // `if` instead of `match`: a single jump to all cases is predicted badly.
         if let Packet::Branches(map, Some(address)) = packet
             && !map.is_empty()
         {
@@ -45,7 +47,7 @@ impl Short {
         None
     }
 
-    /// Whether all such packets with these parameters are short enough, after so many bits.
+    /// Returns whether every such packet fits behind `width` bits with these parameters.
     #[inline]
     pub(crate) fn suits(params: &Params, width: u32) -> bool {
         let most = width + indices(params) + OTHERS;
@@ -83,7 +85,7 @@ impl Short {
         short
     }
 
-    /// Bits, and branches behind them; at most 64 together.
+    /// Creates a string of `bits` followed by branches, at most 64 bits together.
     #[inline]
     fn branches(bits: u64, width: u32, map: BranchMap) -> Self {
         let count = map.count();
@@ -93,7 +95,7 @@ impl Short {
         Self { whole, width }
     }
 
-    /// The next bit differs from the one before it if `asserted`.
+    /// Appends a bit that differs from the one before it if `asserted`.
     #[inline]
     fn change(&mut self, asserted: bool) {
         if asserted {
@@ -125,33 +127,33 @@ impl Short {
         match reported {
             Some(value) => self.field(value.into(), params.returns_bits()),
             None if params.irdepth_ones => self.field(u64::MAX, params.returns_bits()),
-            // They repeat the bit before them.
+            // The bits repeat the bit before them.
             None => self.width += params.returns_bits(),
         }
     }
 
-    /// The string with what repeats its last bit left out: its bytes, of which so many count, `least` at least.
+    /// Returns the compressed string: its bytes and how many of them count, at least `least`.
     #[inline]
     pub(crate) fn bytes(self, least: usize) -> ([u8; 16], usize) {
         (self.whole.to_le_bytes(), self.len().max(least))
     }
 
-    /// How many bytes are left when what repeats the last bit is left out.
+    /// Returns the length in bytes of the compressed string.
     #[inline]
     pub(crate) fn len(self) -> usize {
         let repeated = (self.whole ^ self.whole >> 127).leading_zeros();
-        // One bit more, for the sign.
+        // One more bit, for the sign.
         (129 - repeated).div_ceil(8) as usize
     }
 }
 
-/// Bits of what a jump target has besides.
+/// Returns the width of subformat and index in a jump target packet.
 #[inline]
 fn indices(params: &Params) -> u32 {
     u32::from(params.f0s_width) + u32::from(params.cache_size)
 }
 
-/// The lowest bits of a value, 1 at least, the last of them repeated.
+/// Sign-extends the lowest `width` bits of a value; `width` is at least 1.
 #[inline]
 const fn sign_extended(value: u64, width: u32) -> i64 {
     let unused = 64 - width;

@@ -1,4 +1,4 @@
-//! A payload to a packet.
+//! Payloads to packets.
 
 use super::{
     Address, BranchCount, BranchMap, Context, Malformed, Packet, PayloadBytes, Start, Trap, emit, support,
@@ -6,12 +6,12 @@ use super::{
 use crate::bits::Reader;
 use crate::{Options, Params};
 
-/// The packet that `bytes` are the payload of, given the options that the last support packet told.
+/// Parses `bytes` as the payload of one packet, given the options of the last support packet.
 ///
-/// Payloads that are longer than they must be are packets, too; see [`is_canonical`].
+/// Payloads that are longer than necessary are accepted; see [`is_canonical`].
 ///
 /// # Errors
-/// Says why no encoder with these attributes and options can send that.
+/// Reports why no encoder with these parameters and options can send this payload.
 pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet, Malformed> {
     if bytes.is_empty() {
         return Err(Malformed::Length);
@@ -19,7 +19,7 @@ pub fn parse(bytes: &[u8], params: &Params, options: &Options) -> Result<Packet,
     read(&mut Reader::new(bytes, 0), params, options)
 }
 
-/// Whether `bytes` are what [`emit`](super::emit) makes of the packet that they are.
+/// Returns whether `bytes` equal the payload that [`emit`](super::emit) makes of `packet`.
 pub fn is_canonical(bytes: &[u8], packet: &Packet, params: &Params) -> bool {
     let mut emitted = PayloadBytes::default();
     emit(packet, params, &mut emitted).is_ok() && *emitted == *bytes
@@ -34,7 +34,7 @@ pub(crate) fn read(reader: &mut Reader, params: &Params, options: &Options) -> R
             let branches = reader.take(5) as u8;
             if branches == 0 {
                 let map = BranchMap::new(reader.take(31) as u32, 31);
-                // PULP's encoder has no other number for 31 branches and an address.
+                // PULP's encoder uses the same number for 31 branches with and without an address.
                 let more = params.address_bytes && reader.rest() >= 8;
                 Packet::Branches(map, if more { Some(address(reader, params, options)?) } else { None })
             } else {
@@ -124,7 +124,7 @@ fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Ad
     if params.address_bytes {
         let value = address_in_bytes(reader, 3, params)?;
         let value = if options.full_address { params.address(value) } else { value };
-        // Chained to each other, but not to the address.
+        // Flags are chained to each other, but not to the address.
         let notify = reader.bit();
         let updiscon = changes(reader);
         return Ok(Address { value, notify, updiscon, returns: changes(reader).then_some(0) });
@@ -139,8 +139,8 @@ fn address(reader: &mut Reader, params: &Params, options: &Options) -> Result<Ad
     Ok(Address { value, notify, updiscon, returns: returns(reader, params)? })
 }
 
-/// An address as PULP's encoder sends it: as many bytes as it needs, and its sign. How long it is follows from the payload's length;
-/// `after` it there are so many bits more, and padding.
+/// Reads an address as PULP's encoder sends it: the fewest bytes that hold it, and its sign. Its length
+/// follows from the payload's length; `after` more bits and padding follow the address.
 fn address_in_bytes(reader: &mut Reader, after: u32, params: &Params) -> Result<u64, Malformed> {
     let bytes = reader.rest().saturating_sub(after + 1) / 8;
     if bytes == 0 || bytes > params.address_bits().div_ceil(8) {
@@ -156,13 +156,14 @@ fn address_in_bytes(reader: &mut Reader, after: u32, params: &Params) -> Result<
     Ok(value << params.iaddress_lsb)
 }
 
-/// Whether the next bit differs from the one before it: a flag is asserted that way, so that it costs nothing while it is not.
+/// Reads a flag, which is asserted if its bit differs from the one before, so that an unasserted flag costs
+/// nothing.
 #[inline]
 fn changes(reader: &mut Reader) -> bool {
     reader.previous() != reader.bit()
 }
 
-/// `irreport`, and `irdepth` or `irets`.
+/// Reads `irreport`, and `irdepth` or `irets`.
 #[inline]
 fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malformed> {
     let report = changes(reader);
@@ -181,9 +182,9 @@ fn returns(reader: &mut Reader, params: &Params) -> Result<Option<u32>, Malforme
     }
 }
 
-/// Bits of the branch map of so many branches.
+/// Returns the width of the branch map for a number of branches.
 #[inline]
 pub(super) const fn map_width(branches: u8) -> u32 {
-    // Without branching: 0, 1, 3, 7, 15, 31.
+    // Computed without branching: 0, 1, 3, 7, 15, 31.
     (1 << (8 - branches.leading_zeros())) - 1
 }

@@ -1,4 +1,4 @@
-//! Support packets: what the specification (2.0) leaves to the implementation, as tables.
+//! Layouts of support packets, which the specification (2.0) leaves to the implementation, as tables.
 
 use super::{Malformed, QualStatus, Support};
 use crate::bits::{Reader, Writer};
@@ -11,18 +11,18 @@ struct Field {
     is: Is,
 }
 
-/// What a field holds.
+/// Content of a field.
 enum Is {
     Ienable,
     EncoderMode,
     QualStatus,
-    /// An option, found in the packet by this.
+    /// Option, with a function that finds it in the packet.
     Option(fn(&mut Support) -> &mut bool),
-    /// The opposite of an option.
+    /// Inverse of an option.
     Not(fn(&mut Support) -> &mut bool),
     Denable,
     Dloss,
-    /// An attribute of the encoder.
+    /// Attribute of the encoder.
     Attribute(fn(&Params) -> u64),
 }
 
@@ -66,7 +66,7 @@ const REFERENCE: &[Field] = &[
     FULL_DATA,
 ];
 
-/// Without data trace.
+/// Layout of PULP's encoder, which has no data trace.
 const PULP: &[Field] = &[
     IENABLE,
     field("encoder_mode", 1, Is::EncoderMode),
@@ -115,17 +115,17 @@ fn fields(layout: SupportLayout) -> &'static [Field] {
     }
 }
 
-/// Reads what comes after format and subformat.
+/// Reads the part after format and subformat.
 pub(super) fn read(reader: &mut Reader, params: &Params, options: &Options) -> Result<Support, Malformed> {
     let mut support = Support::default();
-    // What a layout has no bit for stays as it is.
+    // An option without a bit in the layout keeps its value.
     support.ioptions.sijump = options.sijump;
     for field in fields(params.support) {
         let value = reader.take(field.width);
         match field.is {
             Is::Ienable => support.ienable = value != 0,
             Is::EncoderMode if value != 0 => return Err(Malformed::Field(field.name)),
-            // Nothing else says that addresses are differences.
+            // No other field says that addresses are differences.
             Is::EncoderMode | Is::Not(_) => {}
             Is::QualStatus => support.qual_status = QualStatus::new(value),
             Is::Option(place) => *place(&mut support) = value != 0,
@@ -140,7 +140,7 @@ pub(super) fn read(reader: &mut Reader, params: &Params, options: &Options) -> R
     Ok(support)
 }
 
-/// Writes what comes after format and subformat.
+/// Writes the part after format and subformat.
 pub(super) fn write(writer: &mut Writer, support: &Support, params: &Params) {
     let mut support = *support;
     for field in fields(params.support) {
@@ -159,7 +159,7 @@ pub(super) fn write(writer: &mut Writer, support: &Support, params: &Params) {
 }
 
 impl QualStatus {
-    /// From its two bits.
+    /// Returns the status that these two bits encode.
     const fn new(bits: u64) -> Self {
         match bits & 3 {
             0 => Self::NoChange,

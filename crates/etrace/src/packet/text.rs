@@ -1,4 +1,4 @@
-//! Packets in words: what `tracewright packets` prints beside the bytes.
+//! Text form of packets, as `tracewright packets` prints them beside the bytes.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use super::{Address, BranchCount, Context, Packet, QualStatus, Start, Support, T
 use crate::Options;
 
 impl Packet {
-    /// Its name.
+    /// Returns the name of the packet.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Start(_) => "Start",
@@ -21,7 +21,7 @@ impl Packet {
         }
     }
 
-    /// Its format, as the specification numbers them, and its subformat if it has one.
+    /// Returns the format number of the specification, and the subformat if there is one.
     pub const fn format(&self) -> (u8, Option<u8>) {
         match self {
             Self::Start(_) => (3, Some(0)),
@@ -35,25 +35,26 @@ impl Packet {
         }
     }
 
-    /// Whether it is a synchronisation packet: one that reading can start at.
+    /// Returns whether this is a synchronisation packet, at which a reader can start.
     pub const fn is_sync(&self) -> bool {
         matches!(self, Self::Start(_) | Self::Trap(_))
     }
 
-    /// Its content in words, without its name. Differences of addresses are told from whole addresses by `options`.
+    /// Returns the content as text, without the name. `options` decide whether addresses are printed as
+    /// differences.
     pub fn details<'a>(&'a self, options: &Options) -> Details<'a> {
         Details { packet: self, full_address: options.full_address }
     }
 }
 
-/// A packet's content in words, without its name.
+/// Content of a packet as text, without the name.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
     packet: &'a Packet,
     full_address: bool,
 }
 
-/// Name and content, addresses as differences: `Branches TTN, +0x1c, updiscon`.
+/// Writes name and content, with addresses as differences: `Branches TTN, +0x1c, updiscon`.
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name(), self.details(&Options::default()))
@@ -115,7 +116,7 @@ impl Details<'_> {
     }
 }
 
-/// `0x80000000, M`
+/// Writes `0x80000000, M`.
 impl fmt::Display for Start {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}, {}", self.address, self.context)?;
@@ -123,7 +124,7 @@ impl fmt::Display for Start {
     }
 }
 
-/// `cause 2, tval 0x0, handler 0x80000100, M`
+/// Writes `cause 2, tval 0x0, handler 0x80000100, M`.
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cause {}", self.ecause)?;
@@ -140,7 +141,7 @@ impl fmt::Display for Trap {
     }
 }
 
-/// `M, context 0x1, time 0x20`
+/// Writes `M, context 0x1, time 0x20`.
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.privilege {
@@ -162,7 +163,7 @@ impl fmt::Display for Context {
     }
 }
 
-/// `on, full_address`
+/// Writes `on, full_address`.
 impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.ienable { "on" } else { "off" })?;

@@ -1,16 +1,16 @@
-//! One message: the encapsulation around a payload.
+//! Framing of one message: the encapsulation around a payload.
 
 use super::Encapsulation;
 use crate::bits::Reader;
 use crate::packet::Malformed;
 
-/// No message is longer: source and timestamp at their widest.
+/// Length of the longest message: source and timestamp at their widest.
 pub(super) const MAX_MESSAGE: usize = 1 + 2 + 8 + 31;
 
-/// Bytes of PULP's records.
+/// Length of a PULP record.
 pub(super) const RECORD: usize = 40;
 
-/// A message without its content.
+/// Header of a message and the place of its payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) source: u16,
@@ -19,7 +19,7 @@ pub(super) struct Frame {
     pub(super) body: Body,
 }
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
     Idle,
@@ -29,10 +29,10 @@ pub(super) enum Body {
     Other(u8),
 }
 
-/// Where the content of PULP's records, once reversed, is as in this.
+/// Layout of a PULP record's content after its bytes are reversed.
 const PULP: Standard = Standard { source_bits: 0, timestamp_bytes: 8, type_bits: 0 };
 
-/// The widths of [`Encapsulation::Standard`].
+/// Widths of [`Encapsulation::Standard`].
 #[derive(Clone, Copy)]
 struct Standard {
     source_bits: u8,
@@ -41,7 +41,7 @@ struct Standard {
 }
 
 impl Encapsulation {
-    /// Length of the message with this first byte; `None` if there is none.
+    /// Returns the length of the message that starts with this byte, or `None` if no message does.
     #[inline]
     pub(super) fn message_len(&self, first: u8) -> Option<usize> {
         let length = usize::from(first & 0x1f);
@@ -58,7 +58,8 @@ impl Encapsulation {
         }
     }
 
-    /// How many null packets in a row tell for sure where packets begin; 0 if there are no null packets.
+    /// Returns how many null packets in a row prove where packets begin; 0 if the encapsulation has no null
+    /// packets.
     pub(super) fn nulls(&self) -> u32 {
         match *self {
             Self::Standard { source_bits, timestamp_bytes, .. } => {
@@ -68,7 +69,7 @@ impl Encapsulation {
         }
     }
 
-    /// Reads the message that all of `bytes` are.
+    /// Reads the header of the message that fills `bytes`.
     #[inline]
     pub(super) fn frame(&self, bytes: &[u8]) -> Result<Frame, Malformed> {
         let Some((&header, rest)) = bytes.split_first() else { return Err(Malformed::Length) };

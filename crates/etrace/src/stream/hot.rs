@@ -1,25 +1,25 @@
-//! Messages that make up nearly everything, fast: short ones without timestamp.
+//! Fast path for the most frequent messages: short ones without a timestamp.
 
 use super::sources::Sources;
 use super::{Config, Content, Encapsulation, Message, Sink};
 use crate::Params;
 use crate::packet;
 
-/// What must be known for that.
+/// Header bits and widths that the fast path needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hot {
     packet: packet::Hot,
-    /// Bits of the header that must be so.
+    /// Header bits that must have a fixed value.
     mask: u8,
     header: u8,
-    /// Where the header tells the flow.
+    /// Position of the flow indicator in the header.
     flow: u8,
     source_bits: u32,
     type_bits: u32,
 }
 
 impl Hot {
-    /// `None` if nothing can be done fast.
+    /// Creates a fast path, or returns `None` if this configuration has none.
     pub(super) fn new(params: &Params, encapsulation: &Encapsulation) -> Option<Self> {
         let packet = packet::Hot::new(params)?;
         let (mask, header, flow, source_bits, type_bits) = match *encapsulation {
@@ -31,8 +31,8 @@ impl Hot {
         Some(Self { packet, mask, header, flow, source_bits, type_bits })
     }
 
-    /// Reads messages from `bytes`, which begin at stream position `position`, up to one that is not so easy or near the end. Returns where
-    /// that is.
+    /// Reads messages from `bytes`, which begin at stream position `position`. Stops at a message that needs
+    /// the general parser, or near the end. Returns the offset where it stopped.
     #[inline]
     pub(super) fn run(
         &self,
@@ -60,12 +60,12 @@ impl Hot {
                 break;
             }
             let word = (word >> self.type_bits) as u64;
-            // Options change only with messages that are not read here.
+            // Messages read here never change options.
             let options = match last {
                 Some((of, options)) if of == source => options,
                 _ => last.insert((source, sources.options(source, config).0)).1,
             };
-            // A message may end before its payload begins; all of that is the sign then.
+            // A message may end before its payload begins; the payload is then all sign bits.
             let bits = bits.saturating_sub(self.source_bits + self.type_bits);
             let Some(packet) = self.packet.read(word, bits, &options) else { break };
             let flow = (header & self.flow) >> 5;
@@ -77,7 +77,7 @@ impl Hot {
         at
     }
 
-    /// The same where there is only one source, and only instruction trace.
+    /// Reads messages like [`run`](Self::run) where there is only one source and only instruction trace.
     #[inline]
     fn run_alone(
         &self,
@@ -88,7 +88,7 @@ impl Hot {
         sink: &mut impl Sink,
     ) -> usize {
         let Self { packet, mask, header: expected, flow, .. } = *self;
-        // Options change only with messages that are not read here.
+        // Messages read here never change options.
         let (options, _) = sources.options(0, config);
         let mut at = 0;
         while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {

@@ -1,4 +1,4 @@
-//! What carries packets: a byte stream of encapsulated payloads, from one source or from several.
+//! Byte streams of encapsulated payloads, from one source or several.
 
 mod frame;
 mod hot;
@@ -16,26 +16,26 @@ pub use parser::Parser;
 pub use sync_points::{SyncPoint, SyncPoints};
 pub use writer::Writer;
 
-/// How payloads lie in a stream.
+/// Encapsulation of payloads in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encapsulation {
     /// "Unformatted Trace & Diagnostic Data Packet Encapsulation for RISC-V".
     Standard {
-        /// Bits of a source's ID.
+        /// Width of a source ID in bits.
         source_bits: u8,
-        /// Bytes of a timestamp, where there is one.
+        /// Length of a timestamp in bytes, where there is one.
         timestamp_bytes: u8,
-        /// Bits of the type that precedes each payload.
+        /// Width of the type before each payload, in bits.
         type_bits: u8,
     },
-    /// A header byte with length and type, as in the reference model.
+    /// Header byte with length and type, as in the reference model.
     Smi,
-    /// Records of 40 bytes, reversed, as PULP's `rv_tracer` writes into memory.
+    /// Records of 40 bytes in reversed byte order, as PULP's `rv_tracer` writes them to memory.
     Pulp,
 }
 
 impl Encapsulation {
-    /// Whether messages can have a timestamp that tells cycles.
+    /// Returns whether messages can have a timestamp that counts cycles.
     pub const fn has_timestamps(&self) -> bool {
         match self {
             Self::Standard { timestamp_bytes, .. } => *timestamp_bytes > 0,
@@ -45,24 +45,24 @@ impl Encapsulation {
     }
 }
 
-/// All that one must know to read a stream.
+/// Settings that are needed to read a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the encoder is built with.
+    /// Fixed attributes of the encoder.
     pub params: Params,
-    /// How payloads lie in the stream.
+    /// Encapsulation of payloads.
     pub encapsulation: Encapsulation,
-    /// What is switched on before any support packet says so.
+    /// Options before the first support packet.
     pub options: Options,
-    /// Likewise for data trace.
+    /// Options of data trace before the first support packet.
     pub data: data::Options,
 }
 
 impl Config {
-    /// Checks that there can be such a stream. Parsers and writers rely on it.
+    /// Checks that such a stream can exist. Parsers and writers rely on it.
     ///
     /// # Errors
-    /// Says which width or attribute is wrong.
+    /// Names the width or attribute that is wrong.
     pub fn check(&self) -> Result<(), ParamsError> {
         if let Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } = self.encapsulation {
             let limits = [
@@ -81,55 +81,56 @@ impl Config {
     }
 }
 
-/// Something in the stream.
+/// One message of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The source it is from; 0 where there is only one.
+    /// ID of the source; 0 where there is only one.
     pub source: u16,
     /// Flow indicator.
     pub flow: u8,
-    /// When.
+    /// Timestamp, if the message has one.
     pub timestamp: Option<u64>,
-    /// What.
+    /// Content of the message.
     pub content: Content,
 }
 
-/// What a message holds.
+/// Content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// An instruction trace packet.
     Instruction(packet::Packet),
     /// A data trace packet.
     Data(data::Packet),
-    /// Of a type that we do not know.
+    /// Message of an unknown type.
     Other {
-        /// The type.
+        /// Type of the message.
         kind: u8,
     },
-    /// Nothing: fills the line.
+    /// Filler on an idle line.
     Idle,
-    /// Nothing: tells where packets begin.
+    /// Alignment sequence, which shows where packets begin.
     Alignment,
-    /// Bytes that are no packet.
+    /// Bytes that are not a packet.
     Malformed(Malformed),
-    /// Bytes passed over in search of a place where packets begin, told at their end.
+    /// Bytes skipped in search of the start of a packet, reported where the search ends.
     NotSync {
-        /// How many.
+        /// Number of bytes.
         len: u64,
     },
-    /// The stream ends within a message.
+    /// Message cut off by the end of the stream.
     Incomplete,
 }
 
-/// What takes messages.
+/// Consumer of messages.
 pub trait Sink {
-    /// A message that began at stream position `offset`; `bytes` are all its bytes, those of the encapsulation among them (none for
-    /// [`Content::NotSync`]).
+    /// Receives a message that began at stream position `offset`. `bytes` are all its bytes, encapsulation
+    /// included (none for [`Content::NotSync`]).
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message);
 
-    /// A message that began at stream position `offset`, before it is read; not of all messages this is asked. It is of source 0, an
-    /// instruction trace packet without timestamp, and its payload of `len` bytes, at most 8, is `word` with its sign. Returns
-    /// whether it was taken: it is not read then.
+    /// Offers a message that began at stream position `offset` before it is parsed. Only some messages are
+    /// offered: instruction trace packets of source 0 without a timestamp. The payload of `len` bytes, at
+    /// most 8, is sign-extended in `word`. Returns whether the sink took the message; the parser then skips
+    /// it.
     #[inline(always)]
     fn short(&mut self, _offset: u64, _word: u64, _len: u32) -> bool {
         false

@@ -8,37 +8,38 @@ use super::{Config, Content, Encapsulation, Malformed, Message, Sink};
 use crate::packet::{self, Packet};
 use crate::{Options, data};
 
-/// Room for the start of a message: no message is longer.
+/// Room for the start of a message; no message is longer.
 const CARRY: usize = 48;
 
-/// A parser: bytes in, in any chunking, messages out.
+/// Parser from bytes, in any chunking, to messages.
 ///
-/// It follows the options that support packets tell, for each source. After bytes that are no packet, alignment is not
-/// trusted: it searches for null packets that tell where packets begin, or for a synchronisation or support packet that
-/// follows many messages. (PULP's records have a fixed length; the next is read.)
+/// It tracks the options of each source as support packets report them. After bytes that are not a packet it
+/// no longer trusts the alignment. It then searches for null packets that show where packets begin, or for a
+/// synchronisation or support packet that follows many messages. (PULP's records have a fixed length, so the
+/// next record is read.)
 ///
-/// Its [`Config`] is one that [`Config::check`] finds right.
+/// Its [`Config`] must pass [`Config::check`].
 #[derive(Clone, Debug)]
 pub struct Parser {
     config: Config,
-    /// Stream position of the first byte that was not looked at.
+    /// Stream position of the first unread byte.
     at: u64,
-    /// The bytes from there on that were fed: the start of a message.
+    /// Fed bytes from that position on: the start of a message.
     carry: [u8; CARRY],
     carried: usize,
-    /// The search for alignment; `None` while there is no doubt.
+    /// Search for alignment; `None` while alignment is certain.
     search: Option<Search>,
     sources: Sources,
     hot: Option<Hot>,
 }
 
 impl Parser {
-    /// A parser at stream position 0, where a message begins.
+    /// Creates a parser at stream position 0, where a message begins.
     pub fn new(config: Config) -> Self {
         Self::aligned_at(config, 0)
     }
 
-    /// A parser for the bytes from stream position `position` on, where a message begins.
+    /// Creates a parser for the bytes from stream position `position` on, where a message begins.
     pub fn aligned_at(config: Config, position: u64) -> Self {
         Self {
             hot: Hot::new(&config.params, &config.encapsulation),
@@ -51,20 +52,21 @@ impl Parser {
         }
     }
 
-    /// A parser for the bytes from stream position `position` on, which may be anywhere in a message. (PULP's records begin at
-    /// multiples of their length.)
+    /// Creates a parser for the bytes from stream position `position` on, which may lie anywhere in a
+    /// message. (PULP's records begin at multiples of their length.)
     pub fn starting_at(config: Config, position: u64) -> Self {
         Self { search: Some(Search::new(position, &[])), ..Self::aligned_at(config, position) }
     }
 
-    /// A parser that knows what this one knows of sources, for the bytes from stream position `position` on, where a message
-    /// begins.
+    /// Creates a parser for the bytes from stream position `position` on, where a message begins, with the
+    /// options that this parser knows.
     #[must_use]
     pub fn aligned_elsewhere(&self, position: u64) -> Self {
         Self { sources: self.sources.clone(), ..Self::aligned_at(self.config.clone(), position) }
     }
 
-    /// How many of the bytes to come belong to the message that has begun; `None` if it is not known where messages begin.
+    /// Returns how many of the next bytes belong to the message that has begun, or `None` if the alignment is
+    /// unknown.
     pub fn next_message(&self) -> Option<usize> {
         match (&self.search, &self.carry[..self.carried]) {
             (Some(_), _) => None,
@@ -73,33 +75,28 @@ impl Parser {
         }
     }
 
-    /// What it was made with.
+    /// Returns the settings of the parser.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Stream position of the next byte to be fed.
+    /// Returns the stream position of the next byte to feed.
     pub fn position(&self) -> u64 {
         self.at + self.carried as u64
     }
 
-    /// Stream position from which on bytes are still to be reported: the start of an unfinished message. A
-    /// [`Content::NotSync`] still to come may begin earlier.
+    /// Returns the stream position of the first unreported byte: the start of an unfinished message. A later
+    /// [`Content::NotSync`] may begin earlier.
     pub fn unfinished(&self) -> u64 {
         self.at
     }
 
-    /// Whether it is known where messages begin.
-    pub fn is_aligned(&self) -> bool {
-        self.search.is_none()
-    }
-
-    /// What is switched on for `source`, as far as it is known.
+    /// Returns the options of `source` as far as they are known.
     pub fn options(&self, source: u16) -> (Options, data::Options) {
         self.sources.options(source, &self.config)
     }
 
-    /// Takes the next bytes of the stream.
+    /// Reads the next bytes of the stream.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut rest = bytes;
         while self.carried > 0 && !rest.is_empty() {
@@ -109,7 +106,7 @@ impl Parser {
             carry[before..before + more].copy_from_slice(&rest[..more]);
             let used = self.step(&carry[..before + more], sink);
             if used == 0 {
-                // No message is longer than there is room, so all bytes were taken.
+                // A message always fits, so all bytes were taken.
                 self.carry = carry;
                 self.carried = before + more;
                 rest = &rest[more..];
@@ -139,22 +136,21 @@ impl Parser {
         }
     }
 
-    /// Ends the stream: an unfinished message is reported as incomplete, a search as not synchronised. Bytes fed
-    /// afterwards are a new stream, whose positions go on.
+    /// Ends the stream. Reports an unfinished message as incomplete and a search as not synchronised. Bytes
+    /// fed later start a new stream whose positions continue.
     pub fn finish(&mut self, sink: &mut impl Sink) {
         let end = self.position();
         if let Some(search) = self.search.take() {
             not_sync(search.from, end, sink);
         } else if self.carried > 0 {
-            tell(sink, self.at, &self.carry[..self.carried], &message(Content::Incomplete));
+            emit(sink, self.at, &self.carry[..self.carried], &message(Content::Incomplete));
         }
         self.at = end;
         self.carried = 0;
         self.sources.clear();
     }
 
-    /// Does what can be done with the bytes at hand, once: a message, or a place that is none. Returns how many bytes are
-    /// done with; 0 if more are needed.
+    /// Handles one message or one skipped position. Returns how many bytes it consumed; 0 if it needs more.
     #[inline]
     fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
         let Some(&first) = bytes.first() else { return 0 };
@@ -186,7 +182,7 @@ impl Parser {
         used
     }
 
-    /// Reads the message that all of `bytes` are.
+    /// Reads the message that fills `bytes`.
     #[inline]
     fn message(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let frame = match self.config.encapsulation.frame(bytes) {
@@ -199,7 +195,7 @@ impl Parser {
                 match packet::read(&mut reader, &self.config.params, &options) {
                     Ok(packet) => {
                         if let Packet::Support(support) = &packet {
-                            self.sources.told(frame.source, support);
+                            self.sources.support(frame.source, support);
                         }
                         Content::Instruction(packet)
                     }
@@ -218,21 +214,21 @@ impl Parser {
             Body::Alignment => Content::Alignment,
         };
         let (source, flow, timestamp) = (frame.source, frame.flow, frame.timestamp);
-        tell(sink, self.at, bytes, &Message { source, flow, timestamp, content });
+        emit(sink, self.at, bytes, &Message { source, flow, timestamp, content });
     }
 
     #[cold]
     fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl Sink) {
-        tell(sink, self.at, bytes, &message(Content::Malformed(why)));
+        emit(sink, self.at, bytes, &message(Content::Malformed(why)));
         if self.config.encapsulation != Encapsulation::Pulp {
             self.search = Some(Search::new(self.at + bytes.len() as u64, bytes));
         }
     }
 }
 
-/// Kept apart, so that what takes messages is inlined here and where most are told ([`Hot`]), and nowhere else.
+/// Not inlined, so that the sink's code is inlined only here and in the fast path ([`Hot`]).
 #[inline(never)]
-fn tell(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
+fn emit(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
     sink.message(offset, bytes, message);
 }
 
@@ -242,6 +238,6 @@ fn message(content: Content) -> Message {
 
 fn not_sync(from: u64, to: u64, sink: &mut impl Sink) {
     if from < to {
-        tell(sink, from, &[], &message(Content::NotSync { len: to - from }));
+        emit(sink, from, &[], &message(Content::NotSync { len: to - from }));
     }
 }

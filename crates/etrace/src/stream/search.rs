@@ -1,4 +1,4 @@
-//! Searching a place where packets begin, in bytes of unknown alignment.
+//! Search for the start of packets in bytes of unknown alignment.
 
 use super::frame::{Body, MAX_MESSAGE, RECORD};
 use super::sources::Sources;
@@ -6,47 +6,48 @@ use super::{Config, Encapsulation};
 use crate::packet::{self, Packet};
 use crate::{Options, data};
 
-/// So many messages one after another, before a packet that reading can start at, are no accident. In bytes that are none,
-/// a place looks like a message once in three times at most; and from a wrong place one soon comes to a right one.
+/// Number of consecutive messages before a packet that reading can start at which rule out coincidence. In
+/// random bytes at most one position in three looks like a message, and a wrong alignment soon meets the
+/// right one.
 const ENOUGH: u8 = 12;
 
-/// More than the longest message; a power of two.
+/// Ring size: a power of two above the longest message.
 const PLACES: usize = 64;
 
 /// Progress of a search.
 ///
-/// Two things tell where packets begin: null packets, more in a row than a message is long, the last of them for
-/// alignment; or a synchronisation or support packet that follows [`ENOUGH`] messages. What lies before cannot be used
-/// without one anyway.
+/// Two things show where packets begin: more null packets in a row than a message is long, the last of them
+/// for alignment; or a synchronisation or support packet after [`ENOUGH`] messages. Messages before such a
+/// packet are useless anyway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    /// Where the bytes that could not be read begin.
+    /// Position where the unreadable bytes begin.
     pub(super) from: u64,
-    /// Null packets seen just now.
+    /// Number of null packets seen in a row.
     nulls: u32,
-    /// How many messages, one after another, end at each of the next places.
+    /// Length of the chain of messages that ends at each of the next positions.
     chains: [u8; PLACES],
 }
 
-/// What a search says of a place.
+/// Verdict of a search about one position.
 pub(super) enum Found {
     /// Packets begin here.
     Here,
-    /// Not here.
+    /// Packets do not begin here.
     Not,
-    /// That cannot be said without more bytes.
+    /// More bytes are needed to decide.
     More,
 }
 
 impl Search {
-    /// A search from stream position `from` on, `before` being the bytes before that.
+    /// Creates a search from stream position `from` on; `before` are the bytes before it.
     pub(super) fn new(from: u64, before: &[u8]) -> Self {
         const { assert!(PLACES > MAX_MESSAGE) };
         let nulls = before.iter().rev().take_while(|&&byte| is_null(byte)).count() as u32;
         Self { from, nulls, chains: [0; PLACES] }
     }
 
-    /// Looks at stream position `at`, where `bytes` begin.
+    /// Examines stream position `at`, where `bytes` begin.
     pub(super) fn look(&mut self, at: u64, bytes: &[u8], config: &Config, sources: &Sources) -> Found {
         let encapsulation = &config.encapsulation;
         let Some(&first) = bytes.first() else { return Found::More };
@@ -84,14 +85,14 @@ fn is_alignment(byte: u8) -> bool {
     byte & 0x9f == 0x80
 }
 
-/// What a message may be.
+/// What the bytes at a position look like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Likely {
-    /// A null packet: single bytes that are like it are frequent.
+    /// Null packet; single bytes often look like one.
     Null,
     /// Any message.
     Message,
-    /// One that reading can start at.
+    /// Message that reading can start at.
     Start,
 }
 
@@ -100,7 +101,7 @@ const NO_ADDRESS: data::Options =
 const NO_DATA: data::Options =
     data::Options { no_address: false, no_data: true, full_address: false, full_data: false };
 
-/// What `message` may be. Its source may have told other options, in bytes that could not be read.
+/// Classifies `message`. Its source may have changed options in bytes that could not be read.
 fn likely(message: &[u8], config: &Config, sources: &Sources) -> Option<Likely> {
     let frame = config.encapsulation.frame(message).ok()?;
     let (options, data) = sources.options(frame.source, config);

@@ -1,18 +1,18 @@
-//! What is switched on, for each source.
+//! Current options of each source.
 
 use super::Config;
 use crate::packet::Support;
 use crate::{Options, data};
 
-/// Options of all sources that told theirs.
+/// Options of all sources that have sent a support packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sources {
-    /// In order of sources.
+    /// Entries in order of source ID.
     known: Vec<(u16, Options, data::Options)>,
 }
 
 impl Sources {
-    /// The options of `source`.
+    /// Returns the options of `source`.
     #[inline]
     pub(super) fn options(&self, source: u16, config: &Config) -> (Options, data::Options) {
         match &self.known[..] {
@@ -25,8 +25,8 @@ impl Sources {
         }
     }
 
-    /// A support packet of `source` came.
-    pub(super) fn told(&mut self, source: u16, support: &Support) {
+    /// Records a support packet of `source`.
+    pub(super) fn support(&mut self, source: u16, support: &Support) {
         let told = (source, support.ioptions, support.doptions);
         match self.known.binary_search_by_key(&source, |known| known.0) {
             Ok(at) => self.known[at] = told,
@@ -34,7 +34,7 @@ impl Sources {
         }
     }
 
-    /// Forgets all.
+    /// Discards all entries.
     pub(super) fn clear(&mut self) {
         self.known.clear();
     }

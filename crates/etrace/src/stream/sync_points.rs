@@ -1,4 +1,4 @@
-//! Where reading can start.
+//! Positions where reading can start.
 
 use super::frame::Body;
 use super::sources::Sources;
@@ -9,18 +9,19 @@ use crate::{Options, data};
 /// A synchronisation packet (format 3, subformat 0 or 1) in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncPoint {
-    /// Where its message begins.
+    /// Offset of its message.
     pub offset: usize,
-    /// Whose it is.
+    /// ID of its source.
     pub source: u16,
-    /// What is switched on for its source there.
+    /// Options of its source at this point.
     pub options: Options,
-    /// Likewise for data trace.
+    /// Options of data trace at this point.
     pub data: data::Options,
 }
 
-/// Finds the synchronisation packets in bytes that begin with a message, without reading what lies between. What it says is
-/// right as long as no byte is wrong: where a stream is split, that must be checked.
+/// Iterator over the synchronisation packets in bytes that begin with a message. It does not parse the
+/// packets between them, so the result holds only if no byte is damaged: code that splits a stream here must
+/// check it.
 #[derive(Clone, Debug)]
 pub struct SyncPoints<'a> {
     config: &'a Config,
@@ -30,17 +31,17 @@ pub struct SyncPoints<'a> {
 }
 
 impl<'a> SyncPoints<'a> {
-    /// Those in `bytes`.
+    /// Creates an iterator over the synchronisation packets in `bytes`.
     pub fn new(config: &'a Config, bytes: &'a [u8]) -> Self {
         Self { config, bytes, at: 0, sources: Sources::default() }
     }
 
-    /// Goes on at `offset`, where a message begins, if that is further on.
+    /// Resumes at `offset`, where a message begins, if that is further ahead.
     pub fn skip_to(&mut self, offset: usize) {
         self.at = self.at.max(offset);
     }
 
-    /// Whether the message may have to be looked at: a packet of format 3.
+    /// Returns whether the message may be a packet of format 3 and needs a closer look.
     #[inline]
     fn is_format_3(&self, message: &[u8]) -> bool {
         let (skip, header) = match self.config.encapsulation {
@@ -77,7 +78,7 @@ impl Iterator for SyncPoints<'_> {
                 Ok(Packet::Start(_) | Packet::Trap(_)) => {
                     return Some(SyncPoint { offset, source: frame.source, options, data });
                 }
-                Ok(Packet::Support(support)) => self.sources.told(frame.source, &support),
+                Ok(Packet::Support(support)) => self.sources.support(frame.source, &support),
                 _ => {}
             }
         }

@@ -6,29 +6,29 @@ use crate::bits::Writer as Bits;
 use crate::data;
 use crate::packet::{self, NoPayload, Packet, Short};
 
-/// Writes messages, each with the fewest bytes.
+/// Writer of messages, each with the fewest bytes.
 #[derive(Clone, Debug)]
 pub struct Writer {
     config: Config,
-    /// Messages between alignment sequences; 0: there are none.
+    /// Number of messages between alignment sequences; 0 for none.
     every: u32,
-    /// Messages since the last one.
+    /// Number of messages since the last alignment sequence.
     since: u32,
 }
 
 impl Writer {
-    /// A writer that aligns only when it is told to.
+    /// Creates a writer that aligns only on request.
     pub fn new(config: Config) -> Self {
         Self { config, every: 0, since: 0 }
     }
 
-    /// The same with an alignment sequence at the beginning and after each `every` messages.
+    /// Adds an alignment sequence at the beginning and after every `every` messages.
     #[must_use]
     pub fn with_alignment(self, every: u32) -> Self {
         Self { every, since: every, ..self }
     }
 
-    /// What it was made with.
+    /// Returns the settings of the writer.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -36,7 +36,7 @@ impl Writer {
     /// Appends an instruction trace packet.
     ///
     /// # Errors
-    /// If there is no such packet, or if it is too long for the encapsulation; nothing is appended then.
+    /// Fails if there is no such packet or if it is too long for the encapsulation. Nothing is appended then.
     #[inline]
     pub fn instruction(
         &mut self,
@@ -56,7 +56,7 @@ impl Writer {
     /// Appends a data trace packet.
     ///
     /// # Errors
-    /// As [`Writer::instruction`]; and where the encapsulation cannot tell it from instruction trace.
+    /// Fails like [`Writer::instruction`], and if the encapsulation cannot mark data trace.
     pub fn data(
         &mut self,
         source: u16,
@@ -68,10 +68,10 @@ impl Writer {
         self.message(&Message { source, flow: 0, timestamp, content }, out)
     }
 
-    /// Appends a message: a packet, or nothing (idle, alignment).
+    /// Appends a message: a packet, idle or alignment.
     ///
     /// # Errors
-    /// As [`Writer::instruction`]; and for a message that only a reader tells.
+    /// Fails like [`Writer::instruction`], and for content that only a parser reports.
     pub fn message(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), NoPayload> {
         let (before, since) = (out.len(), self.since);
         if self.is_alignment_due() {
@@ -117,7 +117,7 @@ impl Writer {
         written
     }
 
-    /// Appends null packets that tell any reader where packets begin, if the encapsulation has such.
+    /// Appends null packets that show any reader where packets begin, if the encapsulation has them.
     pub fn alignment(&mut self, out: &mut Vec<u8>) {
         let nulls = self.config.encapsulation.nulls() as usize;
         if nulls > 0 {
@@ -132,7 +132,7 @@ impl Writer {
         self.every > 0 && self.since >= self.every
     }
 
-    /// Appends a message of the usual kind, if it is one.
+    /// Appends a message on the fast path. Returns `false` if the general path is needed.
     #[inline]
     fn quick(
         &self,
@@ -160,7 +160,7 @@ impl Writer {
         let mut bytes = [0; 17];
         bytes[0] = (flow & 3) << 5 | length as u8;
         bytes[1..].copy_from_slice(&payload);
-        // Of a length that is known, which is quicker; what is too much is taken back.
+        // A fixed-size copy is quicker; the excess is cut off afterwards.
         let end = out.len() + 1 + len;
         out.extend_from_slice(&bytes);
         out.truncate(end);

@@ -1,4 +1,4 @@
-//! Trace control before the encoder: what is decoded is exactly what qualifies, instruction by instruction.
+//! Trace control before the encoder: exactly the qualifying instructions are decoded.
 
 use crate::support;
 
@@ -20,7 +20,7 @@ use tracewright_hart::{Controlled, Events, Moment, Privilege, Sink, Trap};
 use tracewright_testkit::Rng;
 use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
 
-/// What is compared: an instruction that retired, or a trap.
+/// Item of comparison: a retired instruction, or a trap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Item {
     Retired(u64, u8),
@@ -28,7 +28,7 @@ enum Item {
         cause: u64,
         interrupt: bool,
     },
-    /// Instructions ran that the trace does not tell of.
+    /// Instructions that the trace does not cover.
     Unknown,
 }
 
@@ -42,13 +42,13 @@ impl Item {
     }
 }
 
-/// Encodes what it is told.
+/// Sink that encodes.
 struct Encode {
     encoder: Encoder,
     executed: Executed,
     writer: Writer,
     bytes: Vec<u8>,
-    /// How often tracing was switched off.
+    /// Number of times that tracing was switched off.
     halts: u64,
 }
 
@@ -158,7 +158,8 @@ fn config(rng: &mut Rng, execution: &Execution) -> Config {
     Config { params, options, resync, ..Config::default() }
 }
 
-/// Encodes what qualifies and decodes it. Says how much that was: of how many steps, and how often tracing went off.
+/// Encodes what qualifies and decodes it. Returns the number of steps, and how often tracing was switched
+/// off.
 fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (u64, u64) {
     let stream = stream::Config {
         params: config.params.clone(),
@@ -182,7 +183,7 @@ fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (
     assert_eq!(sink.left_out(), 0);
     let found = decoded(execution, &sink.inner.bytes, config, stream);
     if found.contains(&Item::Unknown) {
-        // Loops without a branch cannot be counted by any trace.
+        // No trace can count the rounds of a loop without a branch.
         assert!(execution.has_uncounted_loop, "{name}: {}", asked.text);
     } else if let Some(at) =
         (0..found.len().max(expected.len())).find(|&at| found.get(at) != expected.get(at))
@@ -201,7 +202,8 @@ fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (
     (count, sink.inner.halts)
 }
 
-/// Seeds for random questions. More than usual: `CONTROL_SEEDS=1000-9000 cargo test -p tracewright-etrace --test it control`.
+/// Returns the seeds of random conditions. For more: `CONTROL_SEEDS=1000-9000 cargo test -p
+/// tracewright-etrace --test it control`.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let Ok(seeds) = std::env::var("CONTROL_SEEDS") else { return 0..usual };
     let (from, to) = seeds.split_once('-').unwrap();
@@ -228,12 +230,12 @@ fn decoded_is_exactly_what_qualifies() {
             halts += off;
         }
     }
-    // Most questions pick out something.
+    // Most conditions select something.
     assert!(some > none && some > all && none > 0 && all > 0, "{some} {none} {all}");
     assert!(halts > 10_000, "{halts}");
 }
 
-/// The same programs have interrupts, and what is asked for of them finds handlers.
+/// The same programs have interrupts; their conditions select handlers.
 #[test]
 fn interrupt_handlers_alone() {
     for (name, expected) in [("timer.elf", true), ("sort.elf", false)] {

@@ -1,4 +1,4 @@
-//! What others encoded, decoded: exactly what Spike says that ran.
+//! Traces of other encoders decode to exactly what Spike lists.
 
 use crate::support;
 
@@ -11,7 +11,7 @@ use tracewright_image::{Bytes, Image, Place};
 use tracewright_testkit::etrace::flows;
 use tracewright_testkit::{captures, skip};
 
-/// Every instruction and every trap of the reference flow's traces.
+/// Decodes every instruction and every trap of the reference flow's traces.
 #[test]
 fn reference_model() {
     let Some(captures) = captures() else { return skip("reference_model", "no captures") };
@@ -43,7 +43,7 @@ fn reference_model() {
     assert!(decoded > 1_000_000, "{decoded} instructions");
 }
 
-/// The C codec's traces, with its options in all mixes.
+/// Decodes the C codec's traces, with all mixes of its options.
 #[test]
 fn c_codec() {
     let Some(captures) = captures() else { return skip("c_codec", "no captures") };
@@ -81,13 +81,13 @@ fn c_codec() {
     assert!(decoded > 41_000_000, "{decoded} instructions");
 }
 
-/// PULP's hardware: what its own decoder made of the packets, and where that ends.
+/// Decodes PULP's hardware traces: compares with its own decoder, up to where that ends.
 #[test]
 fn pulp() {
     let Some(captures) = captures() else { return skip("pulp", "no captures") };
-    // Instructions as the decoder beside the captures lists them, of which so many are right, and ours.
+    // Instructions listed by the decoder beside the captures, how many of them are right, and ours.
     for (program, elf, listed, equal, ours, mismatches) in [
-        // The program ends in a jump to itself, which four synchronisation packets tell of once more each.
+        // The program ends in a jump to itself, which each of four synchronisation packets reports once more.
         ("l1_test", "l1", 257, 257, 261, 0),
         ("hello_culsans", "hello_culsans", 656, 656, 660, 0),
         // The encoder drops branches before a synchronisation packet.
@@ -129,7 +129,7 @@ fn pulp() {
     }
 }
 
-/// Wrong parameters, or the wrong program, are found out.
+/// Detects wrong parameters and a wrong program.
 #[test]
 fn what_is_wrong_is_said() {
     let Some(captures) = captures() else { return skip("what_is_wrong_is_said", "no captures") };
@@ -163,7 +163,7 @@ fn what_is_wrong_is_said() {
     assert!(said.starts_with("the program could not be followed"), "{said}");
 }
 
-/// What the C codec was built with.
+/// Returns the parameters of the C codec.
 fn c_codec_params(mix: &str, isa: Isa) -> Params {
     let has = |option: char, size: u8| if mix.contains(option) && mix != "base" { size } else { 0 };
     Params {

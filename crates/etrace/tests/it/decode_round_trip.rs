@@ -1,4 +1,4 @@
-//! Random executions, encoded and decoded: the same blocks and traps.
+//! Random executions, encoded and decoded, give the same blocks and traps.
 
 use tracewright_core::{Block, Element, GapReason, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder};
@@ -11,14 +11,14 @@ use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
-/// What ran, as far as a trace tells it.
+/// Event that a trace covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Block(Block),
     Trap(u16, bool, Option<u64>),
 }
 
-/// A random case: what ran, and what the decoder made of its packets.
+/// Random case: the execution, and the decoder's result.
 struct Case {
     name: String,
     packets: Vec<Packet>,
@@ -40,7 +40,7 @@ fn case(seed: u64, v2_returns: bool) -> Case {
         notime: rng.one_in(2),
         bpred_size: *rng.pick(&[1, 3, 7]),
         cache_size: *rng.pick(&[1, 3, 7]),
-        // Who only counts calls cannot know that a return goes elsewhere, and co-routines do.
+        // With only a call counter, a return to elsewhere is undetectable, and co-routines do that.
         return_stack_size: *rng.pick(&[1, 3, 5]),
         call_counter_size: *rng.pick(&[0, 1, 3, 5]),
         sijump: true,
@@ -50,7 +50,7 @@ fn case(seed: u64, v2_returns: bool) -> Case {
     };
     let options = Options {
         implicit_return: v2_returns || rng.one_in(2),
-        // Handlers are drawn by lot, so nobody could know them.
+        // Handlers are random, so no table could give them.
         implicit_exception: false,
         full_address: rng.one_in(2),
         jump_target_cache: rng.one_in(2),
@@ -67,7 +67,7 @@ fn case(seed: u64, v2_returns: bool) -> Case {
         interrupts: *rng.pick(&[0, 50, 300]),
         faults: *rng.pick(&[0, 50, 300]),
         wrong_returns: *rng.pick(&[0, 10, 40]),
-        // Threads are told apart by their context.
+        // Threads are identified by their context.
         contexts: if switches > 0 { 0 } else { *rng.pick(&[0, 50]) },
         switches,
         has_vectors: false,
@@ -126,7 +126,7 @@ fn case(seed: u64, v2_returns: bool) -> Case {
     Case { name, packets, ran, decoded, elements, image }
 }
 
-/// All instructions of the blocks.
+/// Returns all instructions of the blocks.
 fn instructions<'a>(image: &'a Image, told: &'a [Told]) -> impl Iterator<Item = u64> + 'a {
     let block = |told: &Told| match told {
         Told::Block(block) => Some(*block),
@@ -137,7 +137,7 @@ fn instructions<'a>(image: &'a Image, told: &'a [Told]) -> impl Iterator<Item = 
 }
 
 impl Case {
-    /// What is wrong: nothing if all that ran was decoded, or if what is not certain was said to be so.
+    /// Returns whether everything was decoded with certainty. Fails on wrong or unreported missing items.
     fn check(&self) -> Result<bool, String> {
         let is_doubt = |(_, element): &(u64, Element)| {
             let is_ambiguous = |reason: &GapReason| *reason == GapReason::Ambiguous;
@@ -157,7 +157,7 @@ impl Case {
             return Err(format!("{bad:x?}"));
         }
         let same = |a: &Told, b: &Told| match (*a, *b) {
-            // Where it was taken is not always known.
+            // The address is not always known.
             (Told::Trap(x, y, None), Told::Trap(z, w, _)) => (x, y) == (z, w),
             (a, b) => a == b,
         };
@@ -169,7 +169,7 @@ impl Case {
             self.elements.iter().filter(|(_, e)| matches!(e, Element::Block(_) | Element::Exception(_)));
         let at = told.map(|(offset, _)| *offset).nth(equal).unwrap_or(u64::MAX);
         if self.elements.iter().any(|element| is_doubt(element) && element.0 <= at) {
-            // Of what is not certain something is left out, but nothing is made up.
+            // Where the trace is uncertain, instructions are left out, but none is invented.
             let mut ran = instructions(&self.image, &self.ran);
             let mut decoded = instructions(&self.image, &self.decoded);
             return match decoded.all(|address| ran.any(|ran| ran == address)) {
@@ -185,7 +185,7 @@ impl Case {
     }
 }
 
-/// Whatever the encoder's options, nothing is lost. Only what nobody could know is not told.
+/// Loses nothing, whatever the encoder's options. Only what no trace can tell is missing.
 #[test]
 fn blocks_come_back() {
     let (mut failed, mut certain) = (Vec::new(), 0);
@@ -201,7 +201,7 @@ fn blocks_come_back() {
     assert!(certain > count * 98 / 100, "{certain} of {count} certain");
 }
 
-/// What version 2.0 says of returns (`irdepth`) does not always suffice; then it is said so.
+/// Version 2.0's `irdepth` does not always suffice; the decoder reports it then.
 #[test]
 fn blocks_come_back_with_depths() {
     let mut failed = Vec::new();

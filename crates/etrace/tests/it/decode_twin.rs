@@ -1,4 +1,4 @@
-//! The decoder and its naive twin, which goes by the specification's pseudo-code, find the same instructions.
+//! The decoder and its naive twin, written from the specification's pseudo-code, find the same instructions.
 
 use crate::support;
 
@@ -27,7 +27,7 @@ fn packets(bytes: &[u8], config: &Config) -> Vec<Packet> {
     packets
 }
 
-/// What the twin finds, without what never retires.
+/// Returns the twin's result, without instructions that never retire.
 fn twin(
     packets: &[Packet],
     params: &Params,
@@ -113,7 +113,7 @@ fn random_executions() {
         let mut decoder = Decoder::new(&params, decode::Options::default(), &image, program.isa);
         packets.iter().for_each(|packet| decoder.packet(0, packet, &mut tell));
         decoder.finish(0, &mut tell);
-        // Where nobody knows how often a circle was gone round, the twin takes the first time.
+        // Where the number of rounds of a loop is unknown, the twin takes the first.
         if elements.iter().any(|(_, element)| matches!(element, Element::UnknownPath { .. })) {
             continue;
         }

@@ -13,7 +13,7 @@ use tracewright_isa::riscv::{IType, Xlen};
 use tracewright_testkit::etrace::{flows, text};
 use tracewright_testkit::{captures, skip};
 
-/// What a machine tells, to entries: all that it takes to put an encoder behind a hart.
+/// Sink that turns a machine's events into entries: all it takes to connect an encoder to a hart.
 struct Port {
     executed: Executed,
     entries: Vec<Entry>,
@@ -37,7 +37,7 @@ impl Sink for Port {
     }
 }
 
-/// The blocks of a retirement trace.
+/// Returns the blocks of a retirement trace.
 fn blocks(path: &Path, xlen: Xlen, itype_width: ITypeWidth) -> Option<Vec<Entry>> {
     let text = text(path)?;
     let port = Port { executed: Executed::new(itype_width, CType::Precise), entries: Vec::new() };
@@ -58,7 +58,7 @@ fn encode(config: &Config, entries: &[Entry]) -> Vec<Packet> {
     packets
 }
 
-/// Encoders with all sorts of options; the inputs do not say which jumps are sequentially inferable.
+/// Returns encoders with various options; the inputs do not mark sequentially inferable jumps.
 fn configs(params: &Params) -> Vec<Config> {
     let params = Params { bpred_size: 6, cache_size: 5, f0s_width: 1, sijump: true, ..params.clone() };
     let stack = Params { return_stack_size: 4, call_counter_size: 0, ..params.clone() };
@@ -102,7 +102,7 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
         let plain = folder.join(format!("{}.spike_pc_trace", flow.program));
         let path = if plain.exists() { plain } else { compressed };
         let Some(mut blocks) = blocks(&path, xlen, width) else { continue };
-        // The flow that made the inputs took RV32's C.JAL for RV64's C.ADDIW: no call.
+        // The flow that made the inputs took RV32's C.JAL for RV64's C.ADDIW, which is no call.
         if flow.program == "xrle" {
             for entry in blocks.iter_mut().filter(|entry| entry.itype == IType::InferableCall) {
                 assert_eq!(entry.ilastsize, 0, "C.JAL");
@@ -111,7 +111,7 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
         }
         // The flow that made the inputs kept eight bits of trap values.
         blocks.iter_mut().for_each(|entry| entry.tval &= 0xff);
-        // What became of a branch at the very end no log of instructions tells. The input says something.
+        // No log of instructions has the outcome of a branch at the very end; the input has an arbitrary one.
         if let (Some(ours), Some(theirs)) = (blocks.last_mut(), single.last())
             && ours.taken().is_some()
         {

@@ -1,4 +1,4 @@
-//! The encoder beside the C codec of 2021, with options: given the same input, the same packets.
+//! The encoder compared with the C codec of 2021, with options: the same input gives the same packets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use tracewright_etrace::{Options, Params};
 use tracewright_testkit::etrace::text;
 use tracewright_testkit::{captures, skip};
 
-/// What the codec's tables have of a packet. Columns that the packet does not have are left out: the codec writes what it
-/// would have sent.
+/// Row of the codec's tables. Columns that the packet does not have are left out, because the codec writes
+/// what it would have sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     format: u8,
@@ -63,10 +63,10 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// Our packet as such a row.
+/// Converts our packet to such a row.
 fn as_row(packet: &Packet) -> Row {
     let with = |map: BranchMap, row: Row| Row { branches: map.count() as u8, map: map.bits(), ..row };
-    // Addresses are without their lowest bit, differences have their sign.
+    // Addresses lack their lowest bit; differences are signed.
     let shown = |value: u64| Some((value as i64 >> 1) as u64);
     match *packet {
         Packet::Start(start) => Row {
@@ -122,7 +122,7 @@ fn config(letters: &str) -> Config {
     }
 }
 
-/// The tables of a program with the letters of their options.
+/// Returns the tables of a program with the letters of their options.
 fn tables(folder: &Path) -> BTreeMap<String, Vec<(String, PathBuf)>> {
     let mut tables: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {

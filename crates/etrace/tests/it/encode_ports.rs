@@ -1,4 +1,5 @@
-//! One execution through any number of commit ports, as blocks, as single instructions and as text: always the same packets.
+//! One execution through any number of commit ports, as blocks, as single instructions and as text gives the
+//! same packets.
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_etrace::encode::{Comparator, Config, Encoder, Filter, Resync, ResyncMode};
@@ -13,7 +14,7 @@ use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_options, any_params};
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
-/// An execution.
+/// Execution.
 struct Run {
     program: Program,
     events: Vec<Event>,
@@ -29,7 +30,7 @@ impl Run {
         Self { program, events }
     }
 
-    /// The instructions of a block: bits and length.
+    /// Returns the instructions of a block: bits and length.
     fn instructions(&self, block: &Block) -> Vec<(u64, u32, u8)> {
         let mut at = block.start;
         let mut instructions = Vec::new();
@@ -50,7 +51,7 @@ impl Run {
         if self.program.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
     }
 
-    /// As blocks, as they are told or each cut into single instructions.
+    /// Returns the entries of whole blocks, or of blocks cut into single instructions.
     fn executed(&self, width: ITypeWidth, is_single: bool) -> Vec<Entry> {
         let mut executed = Executed::new(width, CType::Precise);
         let mut entries = Vec::new();
@@ -80,7 +81,7 @@ impl Run {
         entries
     }
 
-    /// Through commit ports; what comes out of each cycle. Cycles are filled at random.
+    /// Returns the entries that commit ports give in each cycle. Cycles are filled at random.
     fn committed(&self, width: ITypeWidth, ports: usize, rng: &mut Rng) -> Vec<Vec<Entry>> {
         let mut connector = Connector::new(width, *rng.pick(&[0, 0, 2, 5, 16]));
         let mut rows = Vec::new();
@@ -99,7 +100,7 @@ impl Run {
             match event {
                 Event::Block(block) => {
                     for (pc, bits, size) in self.instructions(block) {
-                        // Ports that commit nothing are not only the last.
+                        // Empty ports may be anywhere, not only at the end.
                         while waiting.len() < ports && rng.one_in(4) {
                             waiting.push(Commit::default());
                         }
@@ -179,7 +180,7 @@ fn packets_do_not_depend_on_how_instructions_retire() {
         let config = any_encoder(&mut rng, run.program.isa);
         let packets = encode(&config, &run.executed(width, false));
         assert!(packets.len() > 4);
-        // With a filter that takes all, nothing goes the short way.
+        // With a filter that matches everything, no entry takes the fast path.
         let filter = Filter { iaddr: Comparator::Range(0, u64::MAX), ..Filter::ALL };
         let slow = Config { filter, ..config.clone() };
         assert_same(&format!("seed {seed}, slow"), &packets, &encode(&slow, &run.executed(width, false)));
@@ -196,7 +197,7 @@ fn packets_do_not_depend_on_how_instructions_retire() {
     }
 }
 
-/// Rows of entries as text. What a row's entries do not have in common is on lines of its own.
+/// Writes rows of entries as text. Entries that share too little get lines of their own.
 fn written(rows: &[Vec<Entry>]) -> Vec<u8> {
     let mut text = Vec::new();
     csv::write_header(3, &mut text);

@@ -1,4 +1,4 @@
-//! The encoder beside the reference model's: given the same input, the same packets.
+//! The encoder compared with the reference model: the same input gives the same packets.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ fn entries(csv: &str) -> Vec<Entry> {
     Reader::new(csv.as_bytes(), Retirement::Instruction).unwrap().map(Result::unwrap).collect()
 }
 
-/// The reference model, as it was run for a set.
+/// Returns the settings of the reference model for a set.
 fn reference(flow: &Flow) -> Config {
     let (full_address, max) = match flow.set.split_once('_') {
         Some((_, "basic")) => (false, 0),
@@ -54,7 +54,8 @@ fn assert_same(name: &str, ours: &[Packet], theirs: &[Packet]) {
     }
 }
 
-/// The inputs of all sets: those of the basic ones, which hold for the others with the same width of types.
+/// Returns the inputs of all sets: those of the basic ones, which hold for the others with the same width of
+/// types.
 fn inputs(flows: &[Flow]) -> HashMap<(String, String), Vec<Entry>> {
     let mut inputs = HashMap::new();
     for flow in flows {
@@ -103,7 +104,7 @@ fn packets_are_those_of_the_reference_model() {
     }
 }
 
-/// What the model's logs say of each program: instructions, packets, bytes.
+/// Returns the statistics of the model's logs for each program: instructions, packets, bytes.
 fn statistics(captures: &Path) -> Vec<(String, [usize; 3])> {
     let mut statistics = Vec::new();
     for set in ["itype3_basic", "itype3_debug", "itype4_basic", "itype4_debug", "itype4_fake_scf"] {

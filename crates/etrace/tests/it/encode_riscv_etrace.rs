@@ -1,5 +1,5 @@
-//! The encoder beside that of the `riscv-etrace` crate: given the same steps, the same packets. Where they differ is in
-//! `DIFFERENCES.md`.
+//! The encoder compared with that of the `riscv-etrace` crate: the same steps give the same packets.
+//! Differences are in `DIFFERENCES.md`.
 
 use riscv_etrace::config::AddressMode;
 use riscv_etrace::generator::hart2enc::{CType, IType};
@@ -18,7 +18,7 @@ use tracewright_isa::riscv;
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
-/// An entry as a step of theirs.
+/// Entry as a step of `riscv-etrace`.
 #[derive(Clone)]
 struct Theirs(Entry);
 
@@ -55,7 +55,7 @@ fn address(info: &AddressInfo) -> Address {
     Address { value: info.address as u64, notify: info.notify, updiscon: info.updiscon, returns: None }
 }
 
-/// Their packet as ours; `None` for support packets.
+/// Converts their packet to ours; `None` for support packets.
 fn ours(packet: &InstructionTrace) -> Option<Packet> {
     Some(match packet {
         InstructionTrace::Address(info) => Packet::Address(address(info)),
@@ -84,8 +84,8 @@ fn ours(packet: &InstructionTrace) -> Option<Packet> {
     })
 }
 
-/// A run as entries. The last instruction of a block is apart: of a block, they look at what comes after it already for its first
-/// instruction. Nothing is left after the last instruction.
+/// Returns a run as entries. The last instruction of a block is separate, because `riscv-etrace` looks at
+/// what follows a block already for its first instruction. Nothing is left after the last instruction.
 fn entries(rng: &mut Rng) -> Vec<Entry> {
     let program = Program::generate(rng);
     let mut executed = Executed::new(ITypeWidth::Four, ingress::CType::Unreported);
@@ -96,7 +96,7 @@ fn entries(rng: &mut Rng) -> Vec<Entry> {
             let entry = executed.block(block);
             let last = 1 << entry.ilastsize;
             if entry.iretire > last {
-                // How long the instruction before the last one is does not matter: it is never told.
+                // The length of the instruction before the last does not matter: it is never reported.
                 let (itype, iretire) = (riscv::IType::None, entry.iretire - last);
                 entries.push(Entry { itype, iretire, ilastsize: 0, sijump: false, ..entry });
             }
@@ -112,8 +112,8 @@ fn entries(rng: &mut Rng) -> Vec<Entry> {
     entries
 }
 
-/// Whether the run has what they tell otherwise: a trap by the first instruction, or by the first one in another privilege; two
-/// traps at a jump's target.
+/// Returns whether the run has a case that `riscv-etrace` reports differently: a trap by the first
+/// instruction, or by the first one in another privilege; two traps at a jump's target.
 fn is_told_otherwise(entries: &[Entry]) -> bool {
     let is_jump = |entry: &Entry| {
         use riscv::IType::*;
@@ -175,8 +175,8 @@ fn packets_are_those_of_riscv_etrace() {
         let Some(Packet::Support(end)) = told.pop() else { panic!() };
         told.remove(0);
         let (mut theirs, status) = their_packets(&entries, full_address);
-        // At the very end they tell a jump's target with updiscon and ended_ntr, where one of the two is enough, and a start
-        // packet with ended_ntr.
+        // At the very end `riscv-etrace` reports a jump's target with updiscon and ended_ntr, where one of
+        // the two is enough, and a start packet with ended_ntr.
         match (end.qual_status, theirs.last_mut()) {
             (QualStatus::EndedNtr, Some(Packet::Address(last) | Packet::Branches(_, Some(last)))) => {
                 assert!(last.updiscon && status == sync::QualStatus::EndedNtr, "seed {seed}");

@@ -1,4 +1,5 @@
-//! The test vectors of a hardware encoder's parts (PULP's `rv_tracer`): what goes in each cycle, and what must come out.
+//! Test vectors of the parts of a hardware encoder (PULP's `rv_tracer`): the inputs and outputs of each
+//! cycle.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use tracewright_etrace::packet::BranchMap;
 use tracewright_isa::riscv::{IType, Xlen, decode};
 use tracewright_testkit::{captures, skip};
 
-/// The lines of a file of vectors: inputs and outputs as digits.
+/// Returns the lines of a file of vectors: inputs and outputs as digits.
 fn vectors(name: &str) -> Option<Vec<(String, String)>> {
     let path = captures()?.join("riscv/rv_tracer/tb_testvectors").join(name);
     let text = fs::read_to_string(path).ok()?;
@@ -32,7 +33,7 @@ fn type_detector() {
         let field = |at: usize| number(&inputs[3 + 32 * at..][..32]);
         let (address, next, bits) = (field(1), field(2), field(3));
         let (is_compressed, is_trap) = (&inputs[131..132] == "1", &inputs[132..] == "1");
-        // Where the next instruction is not there yet, the hardware waits; we are not asked before.
+        // The hardware waits for the next instruction; ours is not asked before.
         if next == address && !is_trap {
             assert_eq!(outputs, "000");
             continue;

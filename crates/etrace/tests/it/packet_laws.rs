@@ -84,8 +84,8 @@ fn emitting_what_was_parsed_gives_canonical_bytes_back() {
     assert!(packets > 5000 && canonical > 1000, "{packets} {canonical}");
 }
 
-/// What is shorter by a byte says something else: nothing is sent in vain. Bits of a branch map that mean nothing are 0, as those of the
-/// reference model; other values could be shorter.
+/// Checks that a payload without its last byte means something else, so that no byte is redundant.
+/// Meaningless bits of a branch map are 0, as in the reference model; other values could be shorter.
 #[test]
 fn no_byte_can_be_left_out() {
     each(|_, params, options, packet| {
@@ -104,7 +104,7 @@ fn no_byte_can_be_left_out() {
     });
 }
 
-/// The writer has a short way for the usual packets: it must give the very bytes that `emit` does.
+/// Checks that the writer's fast path gives the same bytes as `emit`.
 #[test]
 fn messages_carry_what_is_emitted() {
     use tracewright_etrace::stream::{Config, Encapsulation, Writer};

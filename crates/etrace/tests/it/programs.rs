@@ -1,4 +1,4 @@
-//! Real programs on the hart, encoded and decoded: all samples, and the programs of the captures.
+//! Programs on the hart, encoded and decoded: all samples, and the programs of the captures.
 
 use crate::support;
 
@@ -21,10 +21,10 @@ use tracewright_hart::Hart;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_testkit::{captures, skip};
 
-/// So many instructions of each: traps, system calls and loops come long before.
+/// Number of instructions of each program; traps, system calls and loops come long before.
 const INSTRUCTIONS: u64 = 1_000_000;
 
-/// Encoders, each with another mix of options. Those with `irdepth` are not among them: it leaves things open.
+/// Returns encoders with different options. None uses `irdepth`, which is ambiguous.
 fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
     let params = Params {
         iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },
@@ -83,7 +83,7 @@ fn encode(config: &Config, events: &[Event], stream: &stream::Config) -> Vec<u8>
     bytes
 }
 
-/// Encodes and decodes, and compares. Returns in how many places it is not known what ran.
+/// Encodes, decodes and compares. Returns the number of places where the path is unknown.
 fn check(name: &str, record: &Record, config: &Config, isa: Isa) -> usize {
     let stream = stream::Config {
         params: config.params.clone(),
@@ -149,12 +149,12 @@ fn programs_of_the_captures_come_back() {
     };
     let paths = files(&captures.join("riscv/elf"));
     assert_eq!(paths.len(), 31);
-    // It runs only beneath the proxy kernel.
+    // It runs only under the proxy kernel.
     let paths: Vec<_> = paths.into_iter().filter(|path| !path.ends_with("hello_world.pk")).collect();
     round_trip(&paths);
 }
 
-/// Round and round through calls, without any branch: only the number of returns tells how far it came.
+/// Loops through calls without any branch: only the number of returns gives the number of rounds.
 #[test]
 fn loops_of_calls_without_branches_come_back() {
     let jal = |offset: i32, rd: u32| {
@@ -183,7 +183,7 @@ fn loops_of_calls_without_branches_come_back() {
             for (mix, config) in encoders(Isa::Rv64) {
                 let name = format!("{name}, {instructions} instructions, {mix}");
                 let unknown = check(&name, &record, &config, Isa::Rv64);
-                // The last instruction may be reached again with nothing told, if it is in no function.
+                // The last instruction may be reached again without a report if it is in no function.
                 assert!(unknown <= 1, "{name}: {unknown}");
                 let params =
                     Params { iret_ext: false, support: SupportLayout::Pulp, ..config.params.clone() };

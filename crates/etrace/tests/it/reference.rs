@@ -1,4 +1,4 @@
-//! What others encoded: the reference flow's model, the C codec, PULP's hardware.
+//! Packets of other encoders: the reference flow's model, the C codec, PULP's hardware.
 
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
@@ -6,7 +6,7 @@ use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_testkit::etrace::{c_codec, flows, mixes, te_inst};
 use tracewright_testkit::{captures, skip};
 
-/// Every packet that the reference model sent is read as the fields that it wrote beside, and written as the same bytes.
+/// Reads every packet of the reference model as its recorded fields, and writes the same bytes.
 #[test]
 fn packets_of_the_reference_model() {
     let Some(captures) = captures() else { return skip("packets_of_the_reference_model", "no captures") };
@@ -42,7 +42,7 @@ fn packets_of_the_reference_model() {
     }
 }
 
-/// Every packet that the C codec sent is read as the fields that it wrote beside, and written as the same bytes.
+/// Reads every packet of the C codec as its recorded fields, and writes the same bytes.
 #[test]
 fn packets_of_the_c_codec() {
     let Some(captures) = captures() else { return skip("packets_of_the_c_codec", "no captures") };
@@ -85,7 +85,7 @@ fn smi(params: &Params) -> Config {
     }
 }
 
-/// What PULP's encoder is, as its decoder has it.
+/// Returns the parameters of PULP's encoder, as its decoder has them.
 fn pulp() -> Params {
     Params {
         iaddress_lsb: 0,
@@ -96,7 +96,7 @@ fn pulp() -> Params {
     }
 }
 
-/// All records of PULP's hardware are packets, and are written as the same bytes.
+/// Reads all records of PULP's hardware as packets, and writes the same bytes.
 #[test]
 fn records_of_pulp() {
     let Some(captures) = captures() else { return skip("records_of_pulp", "no captures") };

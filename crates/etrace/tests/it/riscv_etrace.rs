@@ -1,4 +1,5 @@
-//! The `riscv-etrace` crate reads what we write, and we read what it writes, wherever it can. What it cannot is in `DIFFERENCES.md`.
+//! The `riscv-etrace` crate and this one read each other's packets, wherever `riscv-etrace` can. Exceptions
+//! are in `DIFFERENCES.md`.
 
 use std::num::NonZeroU8;
 
@@ -19,7 +20,7 @@ use tracewright_testkit::etrace::{any_options, any_packet, any_params, any_suppo
 const SEEDS: u64 = 1500;
 const PACKETS: usize = 40;
 
-/// An encoder that it knows: with the reference model's support packets.
+/// Returns an encoder that `riscv-etrace` supports: with the reference model's support packets.
 fn params(rng: &mut Rng) -> Params {
     Params {
         support: SupportLayout::Reference,
@@ -30,7 +31,7 @@ fn params(rng: &mut Rng) -> Params {
     }
 }
 
-/// Options that it knows.
+/// Returns options that `riscv-etrace` supports.
 fn options(rng: &mut Rng, params: &Params) -> Options {
     Options { implicit_exception: false, sijump: false, ..any_options(rng, params) }
 }
@@ -54,7 +55,7 @@ fn builder(params: &Params) -> Builder {
     })
 }
 
-/// The packet in its words.
+/// Converts a packet to theirs.
 fn theirs(packet: &Packet, params: &Params) -> InstructionTrace {
     match packet {
         Packet::Start(start) => {
@@ -131,7 +132,7 @@ fn support(told: &Support) -> sync::Support {
     }
 }
 
-/// Its addresses have a sign, differences or not.
+/// Its addresses are signed, whether they are differences or not.
 fn address(told: &Address, params: &Params) -> AddressInfo {
     let unused = 64 - params.iaddress_width;
     AddressInfo {
@@ -142,7 +143,7 @@ fn address(told: &Address, params: &Params) -> AddressInfo {
     }
 }
 
-/// A field without bits is none for it.
+/// It treats a field without bits as absent.
 fn irdepth(returns: Option<u32>, params: &Params) -> Option<usize> {
     returns.filter(|_| params.returns_bits() > 0).map(|returns| returns as usize)
 }
@@ -153,7 +154,7 @@ fn branches(map: BranchMap) -> branch::Map {
     branches
 }
 
-/// Packets with an encoder and options that it knows.
+/// Calls `check` with packets of encoders and options that it supports.
 fn each(mut check: impl FnMut(&Params, &Options, &Packet)) {
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
@@ -187,7 +188,7 @@ fn it_reads_our_payloads() {
 fn we_read_its_payloads() {
     let (mut read, mut same) = (0, 0);
     each(|params, options, packet| {
-        // It leaves out the subformat of format 0 when it writes.
+        // It does not write the subformat of format 0.
         let is_format_0 = matches!(packet, Packet::BranchCount(_) | Packet::JumpTarget { .. });
         if is_format_0 && params.f0s_width > 0 {
             return;
@@ -213,7 +214,7 @@ fn we_read_its_payloads() {
     assert!(read > 50_000 && same == read, "{same} of {read} are as we write them");
 }
 
-/// What it writes where a field has no bits.
+/// Returns what it writes where a field has no bits.
 fn without_returns(mut packet: Packet, params: &Params) -> Packet {
     if params.returns_bits() == 0 {
         match &mut packet {
@@ -230,8 +231,8 @@ fn without_returns(mut packet: Packet, params: &Params) -> Packet {
     packet
 }
 
-/// It reads our streams, in the standard's encapsulation and in Siemens' SMI. It takes a message without timestamp for as long as one
-/// with it: all have one here, or none.
+/// It reads our streams, in the standard encapsulation and in Siemens' SMI. It expects a timestamp in every
+/// message or in none, so these streams have that.
 #[test]
 fn it_reads_our_streams() {
     let mut read = 0;

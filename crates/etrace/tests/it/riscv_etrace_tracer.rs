@@ -1,5 +1,5 @@
-//! The `riscv-etrace` crate follows what we encode, instruction by instruction, with the options it knows. What it does not follow is in
-//! `DIFFERENCES.md`.
+//! The `riscv-etrace` crate follows our traces, instruction by instruction, with the options it supports.
+//! Exceptions are in `DIFFERENCES.md`.
 
 use crate::support;
 
@@ -21,8 +21,8 @@ use tracewright_etrace::{Options, Params, data};
 
 const INSTRUCTIONS: u64 = 300_000;
 
-/// Where it parts from what was executed; our decoder, and the one that is written by the specification's pseudo-code
-/// (`decode_twin.rs`), do not. With implicit returns it goes wrong after traps; with full addresses, in RV32.
+/// Traces that it does not follow, unlike our decoder and the one written from the specification's
+/// pseudo-code (`decode_twin.rs`). With implicit returns it fails after traps; with full addresses, in RV32.
 const NOT_FOLLOWED: &[(&str, &str)] = &[
     ("args.elf", "implicit return"),
     ("jumps.elf", "implicit return"),
@@ -87,7 +87,7 @@ fn encoders(isa: Isa) -> Vec<(&'static str, Params, Options)> {
     ]
 }
 
-/// Addresses of the instructions of a block.
+/// Returns the addresses of the instructions of a block.
 fn addresses(code: &BTreeMap<u64, u16>, block: &Block) -> Vec<u64> {
     let mut at = block.start;
     let mut addresses = Vec::new();
@@ -98,7 +98,7 @@ fn addresses(code: &BTreeMap<u64, u16>, block: &Block) -> Vec<u64> {
     addresses
 }
 
-/// The trace of what a program did.
+/// Encodes the trace of a program.
 fn encode(record: &Record, params: &Params, options: Options) -> Vec<u8> {
     // It leaves a call on its stack when a return went elsewhere.
     let quirks = Quirks { keeps_failed_returns: true, ..Quirks::default() };
@@ -126,7 +126,7 @@ fn encode(record: &Record, params: &Params, options: Options) -> Vec<u8> {
     bytes
 }
 
-/// What `riscv-etrace` says that ran, up to where it fails.
+/// Returns what `riscv-etrace` decodes, up to where it fails.
 fn trace(code: &BTreeMap<u64, u16>, isa: Isa, params: &Params, bytes: &[u8]) -> (Vec<u64>, Option<String>) {
     let width = |value: u8| NonZeroU8::new(value).unwrap();
     let config = Parameters {
@@ -145,7 +145,7 @@ fn trace(code: &BTreeMap<u64, u16>, isa: Isa, params: &Params, bytes: &[u8]) -> 
         sijump_p: false,
     };
     let base = if isa == Isa::Rv32 { base::Set::Rv32I } else { base::Set::Rv64I };
-    // It looks at instructions that did not run; what those are does not matter.
+    // It looks at instructions that did not run; their content does not matter.
     let code = |address: u64| {
         let halves = [code.get(&address), code.get(&(address + 2))].map(|half| half.copied().unwrap_or(0));
         let bits = (u32::from(halves[1]) << 16 | u32::from(halves[0])).to_le_bytes();

@@ -1,5 +1,5 @@
-//! What an encoder tells of an execution, a decoder finds: over random programs with traps, interrupts, changes of privilege and
-//! of context, random parameters and options, and any chunking.
+//! Encoding and decoding reproduce random executions with traps, interrupts, changes of privilege and
+//! context, with random parameters and options, in any chunking.
 
 use crate::support;
 
@@ -16,14 +16,14 @@ use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Trap, Walk};
 
-/// So many cases; `ROUND_TRIP_SEEDS=A-B` asks for others.
+/// Seeds of the cases; `ROUND_TRIP_SEEDS=A-B` selects others.
 const SEEDS: std::ops::Range<u64> = 0..2400;
 
-/// Others that once went wrong: a branch just before synchronisation, after which returns were taken for uncounted; with
-/// `irdepth`, places that execution came to again on a way that was not doubted.
+/// Seeds that once failed: a branch just before synchronisation, after which returns were taken for
+/// uncounted; with `irdepth`, places that were reached again on an unsuspected path.
 const MORE: [u64; 7] = [10935, 34144, 37541, 36204, 43629, 45916, 54811];
 
-/// A random execution, and a random encoder.
+/// Random execution and encoder.
 struct Case {
     program: Program,
     happenings: Happenings,
@@ -33,7 +33,7 @@ struct Case {
     ctype: CType,
     stream: Config,
     alignment: u32,
-    /// Cycles are told, and there are stalls; otherwise each instruction takes one.
+    /// Whether cycles are given, with stalls; otherwise each instruction takes one.
     is_timed: bool,
 }
 
@@ -90,7 +90,7 @@ impl Case {
         }
     }
 
-    /// Runs the program: what happened, and the trace of it.
+    /// Runs the program. Returns what happened and the trace.
     fn record(&self, rng: &mut Rng) -> (Vec<Happened>, Vec<u8>) {
         let mut executed = Executed::new(self.itype_width, self.ctype);
         let mut encoder = Encoder::new(self.encoder.clone());
@@ -103,14 +103,14 @@ impl Case {
             writer.instruction(0, None, packet, &mut bytes).unwrap();
             packets.push(*packet);
         };
-        // The same without a thought for single entries, which has to give the same packets.
+        // The same through entries only, which must give the same packets.
         let (twin, mut twins) = (Encoder::new(self.encoder.clone()), Vec::new());
         let mut twin = BlockEncoder::new(Executed::new(self.itype_width, self.ctype), twin);
         let mut twin_out = |_: u64, packet: &Packet| twins.push(*packet);
         walk.run(self.instructions, &mut |event| {
             match *event {
                 Event::Block(block) => {
-                    // Packets have the time of a block's first instruction; those of traps after it that of its last.
+                    // Packets have the time of a block's first instruction; traps after it that of its last.
                     let stalls = if self.is_timed { block.start >> 1 & 3 } else { 0 };
                     let first = cycle + stalls + 1;
                     cycle += stalls + u64::from(block.count);
@@ -139,7 +139,7 @@ impl Case {
                 }
                 Event::Context { id, elsewhere } => {
                     context = if self.stream.params.nocontext { 0 } else { u64::from(id) };
-                    // Where execution goes on elsewhere, there is a discontinuity.
+                    // If execution goes on elsewhere, there is a discontinuity.
                     let ctype = if elsewhere { CType::Discontinuity } else { self.ctype };
                     for executed in [&mut executed, twin.executed()] {
                         executed.ctype(ctype);
@@ -154,7 +154,7 @@ impl Case {
         (happened, bytes)
     }
 
-    /// What the decoder finds in the trace, and what it could not tell.
+    /// Decodes the trace. Returns the events, and the elements that report uncertainty.
     fn decode(&self, bytes: &[u8], rng: &mut Rng) -> (Vec<Happened>, Vec<Element>) {
         let image = image(&self.program);
         let handler =
@@ -261,7 +261,7 @@ fn what_is_encoded_is_decoded() {
         let (truth, bytes) = case.record(&mut rng);
         let (found, wrong) = case.decode(&bytes, &mut rng);
         let uncertain = found.iter().filter(|happened| **happened == Happened::Unknown).count();
-        // Only the depth of the stack leaves anything open.
+        // Only the depth of the stack is ambiguous.
         let may_be = case.encoder.options.implicit_return && !case.stream.params.iret_ext;
         let difference = difference(&truth, &found);
         if difference.is_some() || !wrong.is_empty() || uncertain > 0 && !may_be {

@@ -1,4 +1,4 @@
-//! Examples of the specifications, each read, written and put into words.
+//! Examples of the specifications, each parsed, emitted and printed.
 
 use tracewright_etrace::packet::{
     self, Address, BranchCount, BranchMap, Context, Malformed, Packet, PayloadBytes, QualStatus, Start,
@@ -7,7 +7,8 @@ use tracewright_etrace::packet::{
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 
-/// The encoder of the worked examples: contexts of 32 bits, causes of 5, addresses with all their bits.
+/// Returns the encoder of the worked examples: contexts of 32 bits, causes of 5, addresses with all their
+/// bits.
 fn example() -> Params {
     Params { iaddress_lsb: 0, nocontext: false, ..Params::default() }
 }
@@ -57,7 +58,7 @@ mod instruction_trace {
         check(&[0x32, 0x04, 0, 0, 0x02], packet, "Address 0x8000010c", &example(), &FULL);
     }
 
-    /// The text has `73 00 00 00 00 6c 00 00 10` for 0x800001b0: that is another address.
+    /// The text has `73 00 00 00 00 6c 00 00 10` for 0x800001b0, which is another address.
     #[test]
     fn format_3_start() {
         let packet = |address| Packet::Start(Start { taken: false, context: MACHINE, address });
@@ -100,7 +101,7 @@ mod instruction_trace {
         );
     }
 
-    /// The same with implicit exceptions: the handler's address is left out.
+    /// With implicit exceptions, the handler's address is left out.
     #[test]
     fn format_3_trap_without_address() {
         let options = Options { implicit_exception: true, ..FULL };
@@ -127,7 +128,7 @@ mod instruction_trace {
         check(&[0x94, 0x0b, 0x01], target, "Jump Target TN, cache entry 114", &params, &options);
     }
 
-    /// Flags differ from the bit before them, so they go with its sign.
+    /// A flag differs from the bit before it, so it depends on the sign of that.
     #[test]
     fn flags() {
         let params =
@@ -149,7 +150,7 @@ mod instruction_trace {
         check(&[0x22, 0, 0xd8], returns, "Address +0x10, returns 5", &params, &options);
     }
 
-    /// The reference model sends `irdepth` as ones, whatever `irreport` is. It is read, and can be written.
+    /// The reference model sends `irdepth` as ones, whatever `irreport` is. It can be read and written.
     #[test]
     fn irdepth_of_the_reference_model() {
         let params =
@@ -184,7 +185,7 @@ mod support {
         check(&[0x1f, 0x20, 0x01], Packet::Support(data), words, &example(), &FULL);
     }
 
-    /// As `rv_tracer` sends it when it starts.
+    /// Support packet that `rv_tracer` sends when it starts.
     #[test]
     fn pulp() {
         let params = Params { support: SupportLayout::Pulp, address_bytes: true, ..example() };
@@ -257,7 +258,7 @@ mod encapsulation {
         messages
     }
 
-    /// A source of 6 bits, a type of 2, whose meaning is the application's.
+    /// A source of 6 bits, and a type of 2 bits whose meaning the application defines.
     #[test]
     fn source_and_type() {
         let standard = Encapsulation::Standard { source_bits: 6, timestamp_bytes: 0, type_bits: 2 };
@@ -269,7 +270,7 @@ mod encapsulation {
         assert_eq!(messages, [Message { source: 1, flow: 0, timestamp: None, content }]);
     }
 
-    /// The header's length does not count whole bytes of the source, nor the timestamp.
+    /// The header's length excludes whole bytes of the source and the timestamp.
     #[test]
     fn timestamps() {
         let standard = Encapsulation::Standard { source_bits: 8, timestamp_bytes: 2, type_bits: 0 };

@@ -14,7 +14,7 @@ use crate::data::random as random_data;
 const SEEDS: u64 = 400;
 const MESSAGES: usize = 200;
 
-/// A stream, and what is in it.
+/// Stream and its content.
 struct Stream {
     config: Config,
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Messages of a few sources, each of which changes its options now and then.
+    /// Returns messages of a few sources, each of which changes its options at times.
     fn random(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let config = any_config(&mut rng);
@@ -44,7 +44,7 @@ impl Stream {
                 0 => {
                     *options = any_options(&mut rng, &config.params);
                     let mut support = any_support(&mut rng, &config.params, *options);
-                    // Packets with neither address nor value are none.
+                    // There are no packets with neither address nor value.
                     support.doptions.no_address &= !support.doptions.no_data;
                     *data = support.doptions;
                     Content::Instruction(Packet::Support(support))
@@ -110,7 +110,7 @@ fn timestamp(rng: &mut Rng, config: &Config) -> Option<u64> {
     rng.one_in(2).then(|| rng.sized(bits))
 }
 
-/// Everything a parser says about chunks of a stream.
+/// Returns everything that a parser reports about chunks of a stream.
 fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Message)> {
     let mut out = Vec::new();
     let mut sink =
@@ -134,7 +134,8 @@ fn random_chunks<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
     chunks
 }
 
-/// Flips, overwrites, drops, inserts and doubles some bytes. (Records have their places: they can be wrong, not missing.)
+/// Flips, overwrites, drops, inserts and doubles some bytes. (Records have a fixed length: they can be wrong,
+/// not missing.)
 fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
     for _ in 0..1 + rng.below(4) {
         let at = rng.below(bytes.len() as u64) as usize;
@@ -156,7 +157,7 @@ fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Every byte is part of one message, or of one gap.
+/// Checks that every byte is part of one message or one gap.
 fn account(told: &[(u64, Vec<u8>, Message)], start: u64, bytes: &[u8]) {
     let mut end = start;
     for (offset, message_bytes, message) in told {
@@ -215,7 +216,7 @@ fn every_byte_is_accounted_for_once() {
         let config = any_config(&mut rng);
         let len = rng.below(3000) as usize;
         let mut bytes = rng.bytes(len);
-        // Random bytes seldom hold null packets in a row: put some in.
+        // Random bytes seldom hold null packets in a row, so some are put in.
         for _ in 0..rng.below(4) {
             let at = rng.below(bytes.len() as u64 + 1) as usize;
             let nulls = rng.below(60) as usize;
@@ -227,7 +228,7 @@ fn every_byte_is_accounted_for_once() {
     }
 }
 
-/// After damage, all is told again as it was written, from some message on.
+/// Checks that after damage everything from some message on is reported as it was written.
 #[test]
 fn reading_goes_on_after_damage() {
     const DAMAGED: usize = 100;
@@ -255,7 +256,7 @@ fn reading_goes_on_after_damage() {
     assert!(damaged > SEEDS as u32 / 3 && never <= 4, "{damaged} damaged, {never} not read on");
 }
 
-/// A stream whose options never change.
+/// Returns a stream whose options never change.
 fn steady(mut rng: Rng, config: Config) -> Stream {
     let mut writer = Writer::new(config.clone());
     let sources = sources(&mut rng, &config);
@@ -280,7 +281,8 @@ fn steady(mut rng: Rng, config: Config) -> Stream {
     Stream { config, bytes, messages, rng }
 }
 
-/// A reader that starts anywhere begins with a synchronisation packet, and tells from there what was written.
+/// A reader that starts anywhere begins with a synchronisation packet, and reports from there what was
+/// written.
 #[test]
 fn reading_can_start_anywhere() {
     let mut found = 0;
@@ -337,7 +339,7 @@ fn null_packets_tell_where_packets_begin() {
             }
         }
         let start = 1 + rng.below(starts[3]);
-        // Not the end of a sequence that began before.
+        // Not the end of an earlier sequence.
         let next = starts.iter().position(|&at| at >= start + 60).unwrap();
         let told = read(Parser::starting_at(config, start), [&bytes[start as usize..]]);
         let alignments = told.iter().filter(|(.., message)| message.content == Content::Alignment);
@@ -372,7 +374,7 @@ fn synchronisation_packets_are_found() {
     }
 }
 
-/// Messages that only a reader tells cannot be written, and leave nothing behind.
+/// Messages that only a parser reports cannot be written, and leave nothing behind.
 #[test]
 fn what_cannot_be_written() {
     for seed in 0..SEEDS {

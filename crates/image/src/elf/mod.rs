@@ -1,4 +1,4 @@
-//! ELF files: what is loaded where, which sections, symbols and relocations they have.
+//! ELF files: segments, sections, symbols and relocations.
 
 mod note;
 mod patch;
@@ -19,30 +19,31 @@ pub(crate) use tables::{Relocation, Symbol};
 use crate::error::Reason;
 use crate::pieces::Pieces;
 
-/// An ELF file, its headers read. Addresses are those it was linked for unless said otherwise.
+/// Headers of an ELF file. Addresses are as linked unless stated otherwise.
 #[derive(Debug)]
 pub(crate) struct Elf {
-    /// 64-bit.
+    /// Whether the file is 64-bit.
     pub wide: bool,
     pub machine: elf::Machine,
-    /// Sections are at no address yet, symbols count from the start of their section.
+    /// Whether the file is relocatable: sections have no addresses yet, and symbols are relative to their
+    /// section.
     pub relocatable: bool,
-    /// What is loaded and has bytes in the file.
+    /// Segments that are loaded and have bytes in the file.
     pub segments: Vec<Segment>,
     pub sections: Vec<Section>,
-    /// What says more about the file than is needed to run it.
+    /// Segments with notes.
     notes: Vec<read::Note>,
-    /// Which section is loaded at an address.
+    /// Section loaded at each address.
     pub sections_at: Pieces,
-    /// Where in the file the build ID is.
+    /// Place of the build ID in the file.
     pub build_id: Option<Range<usize>>,
-    /// Addresses of code that a loader changes in a way that the file does not tell, sorted.
+    /// Sorted addresses of code that a loader changes in a way the file does not give.
     pub unrelocated: Vec<u64>,
 }
 
 impl Elf {
-    /// Reads the headers of `file`. Of a relocatable file, also returns a copy of it in which branches lead where they lead once
-    /// it is loaded, if it has any that need that.
+    /// Reads the headers of `file`. For a relocatable file with branches that need relocation, also returns a
+    /// copy in which they lead to their final targets.
     pub fn new(file: &[u8]) -> Result<(Self, Option<Vec<u8>>), Reason> {
         let mut elf = read::headers(file)?;
         let mut relocated = None;
@@ -60,24 +61,24 @@ impl Elf {
         Ok((elf, relocated))
     }
 
-    /// The headers of a file of which nothing has to be loaded: it may have names, and nothing else.
+    /// Reads the headers of a file that needs nothing to load and may have only names.
     pub fn names_only(file: &[u8]) -> Option<Self> {
         let mut elf = read::headers(file).ok()?;
         elf.build_id = note::build_id(&elf, file);
         Some(elf)
     }
 
-    /// Whether it has all its symbols, not only those that other files see.
+    /// Returns whether the file has all its symbols, not only those visible to other files.
     pub fn is_full(&self) -> bool {
         self.sections.iter().any(|section| section.kind == elf::SHT_SYMTAB)
     }
 
-    /// The section that is loaded at `address`, as linked.
+    /// Returns the section that is loaded at `address`, as linked.
     pub fn section_at(&self, address: u64) -> Option<&Section> {
         self.sections_at.find(address).map(|(_, index)| &self.sections[index as usize])
     }
 
-    /// The bytes of the section called `name`, if it has any in the file and they are not compressed.
+    /// Returns the bytes of the section called `name`, if it has any in the file and they are not compressed.
     pub fn section_bytes<'a>(&self, file: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let section = self.sections.iter().find(|section| &*section.name == name && section.is_plain())?;
         section.bytes(file)

@@ -5,16 +5,16 @@ use object::elf;
 use super::Elf;
 use super::read::Note;
 
-/// No file has more parts with notes.
+/// Most parts with notes that are read.
 const MOST_PARTS: usize = 64;
 
-/// Finds the build ID, by which a file and its debug information know each other: the bytes of a note of GNU's.
+/// Finds the build ID, a GNU note that a file shares with its debug file.
 pub(super) fn build_id(elf: &Elf, file: &[u8]) -> Option<Range<usize>> {
     let sections =
         elf.sections.iter().filter(|section| section.kind == elf::SHT_NOTE && section.is_in_file());
     let sections =
         sections.map(|section| Note { offset: section.offset, len: section.len, align: section.align });
-    // What was stripped of its sections has segments still.
+    // A file stripped of its sections still has segments.
     let notes = sections.take(MOST_PARTS).chain(elf.notes.iter().copied().take(MOST_PARTS));
     notes
         .filter_map(|note| {

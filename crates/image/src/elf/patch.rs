@@ -1,19 +1,19 @@
-//! Branch instructions with another target, as the relocations of each processor say.
+//! Relocation of branch instructions, for each processor.
 
 use object::elf;
 
 use super::tables::Relocation;
 
-/// Where a relocation's symbol is.
+/// Symbol of a relocation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// Its address, as laid out, with the addend of the relocation.
+    /// Address of the symbol as laid out, plus the addend of the relocation.
     pub address: u64,
-    /// Whether it is a function of T32, or of A32; `None` if that is not known, or does not matter.
+    /// Whether the symbol is a T32 function rather than an A32 one; `None` if unknown or irrelevant.
     pub is_thumb: Option<bool>,
 }
 
-/// Whether a relocation says something to a linker only, and changes no bytes.
+/// Returns whether a relocation is only a hint to a linker and changes no bytes.
 pub(super) fn changes_nothing(machine: elf::Machine, kind: elf::RelocationType) -> bool {
     match machine {
         elf::EM_RISCV => [elf::R_RISCV_NONE, elf::R_RISCV_RELAX, elf::R_RISCV_ALIGN].contains(&kind),
@@ -22,8 +22,8 @@ pub(super) fn changes_nothing(machine: elf::Machine, kind: elf::RelocationType) 
     }
 }
 
-/// Makes the branch at the start of `bytes`, whose address is `place`, go to `target`. `None` if the relocation is not of a
-/// branch, or the branch does not reach so far: then nothing is changed.
+/// Makes the branch at the start of `bytes`, whose address is `place`, go to `target`. Returns `None` and
+/// changes nothing if the relocation is not for a branch or the branch does not reach so far.
 pub(super) fn branch(
     machine: elf::Machine,
     relocation: &Relocation,
@@ -59,13 +59,13 @@ fn put_half(bytes: &mut [u8], half: u16) -> Option<()> {
     Some(())
 }
 
-/// Whether a signed number of so many bits, a multiple of `unit`, can be `value`.
+/// Checks that `value` is a multiple of `unit` and fits a signed number of `bits` bits.
 fn fits(value: i64, bits: u32, unit: i64) -> Option<()> {
     (value % unit == 0 && value >= -(1 << (bits - 1)) && value < 1 << (bits - 1)).then_some(())
 }
 
 fn a64(kind: elf::RelocationType, distance: i64, bytes: &mut [u8]) -> Option<()> {
-    // Bits of the distance, and where the lowest that counts is in the instruction.
+    // Width of the distance, and the position of its lowest used bit in the instruction.
     let (bits, shift) = match kind {
         elf::R_AARCH64_CALL26 | elf::R_AARCH64_JUMP26 => (26, 0),
         elf::R_AARCH64_CONDBR19 => (19, 5),
@@ -92,7 +92,7 @@ fn riscv(kind: elf::RelocationType, distance: i64, bytes: &mut [u8]) -> Option<(
             put(bytes, word(bytes)? & 0xfff | field)
         }
         elf::R_RISCV_CALL | elf::R_RISCV_CALL_PLT => {
-            // What AUIPC adds is rounded, so that the rest is a signed number of 12 bits.
+            // The part in AUIPC is rounded, so that the rest is a signed number of 12 bits.
             fits(distance.checked_add(0x800)?, 32, 2)?;
             let (auipc, jalr) = (word(bytes)?, word(bytes.get(4..)?)?);
             put(bytes, auipc & 0xfff | ((distance + 0x800) >> 12 << 12) as u32)?;
@@ -120,13 +120,13 @@ fn riscv(kind: elf::RelocationType, distance: i64, bytes: &mut [u8]) -> Option<(
     }
 }
 
-/// A number of so many bits, with its sign.
+/// Sign-extends a number of `bits` bits.
 fn signed(value: u32, bits: u32) -> i64 {
     i64::from((value << (32 - bits)).cast_signed() >> (32 - bits))
 }
 
 fn arm(kind: elf::RelocationType, is_rela: bool, place: u64, target: Target, bytes: &mut [u8]) -> Option<()> {
-    // Without addends of their own, relocations have them in the instruction.
+    // Relocations without their own addend have it in the instruction.
     let distance = |addend: i64| {
         let addend = if is_rela { 0 } else { addend };
         let distance = target.address.wrapping_add_signed(addend).wrapping_sub(place);
@@ -135,7 +135,7 @@ fn arm(kind: elf::RelocationType, is_rela: bool, place: u64, target: Target, byt
     match kind {
         elf::R_ARM_CALL | elf::R_ARM_JUMP24 | elf::R_ARM_PC24 => {
             let old = word(bytes)?;
-            // BLX (immediate) has no condition, and a bit that is half of a word.
+            // BLX (immediate) has no condition, and a bit for half a word.
             let (is_blx, is_bl) = (old >> 25 == 0x7d, old >> 24 == 0xeb);
             let addend = signed(old & 0xff_ffff, 24) << 2 | if is_blx { i64::from(old >> 23 & 2) } else { 0 };
             let distance = distance(addend);
@@ -160,7 +160,7 @@ fn arm(kind: elf::RelocationType, is_rela: bool, place: u64, target: Target, byt
             if to_arm && kind != elf::R_ARM_THM_PC22 {
                 return None;
             }
-            // BLX counts from the word that it is in.
+            // BLX is relative to the word that it lies in.
             let distance = distance(signed(old, 25)) + if to_arm { (place & 2).cast_signed() } else { 0 };
             fits(distance, 25, if to_arm { 4 } else { 2 })?;
             let bit = |at: u32| (distance >> at) as u32 & 1;
@@ -203,7 +203,8 @@ fn same_mode(target: &Target, is_thumb: bool) -> Option<()> {
     target.is_thumb.is_none_or(|of| of == is_thumb).then_some(())
 }
 
-/// Whether an instruction of `code` can change where execution goes, or synchronises with what can (ISB).
+/// Returns whether an instruction of `code` can change the flow of execution, or synchronises with one that
+/// can (ISB).
 pub(super) fn has_branch(machine: elf::Machine, code: &[u8]) -> bool {
     match machine {
         elf::EM_RISCV => riscv_has_branch(code),
@@ -230,9 +231,9 @@ fn riscv_has_branch(mut code: &[u8]) -> bool {
             }
         } else {
             match (low & 3, low >> 13) {
-                // C.JAL is of RV32 only; elsewhere it is an addition, which may as well be left out.
+                // C.JAL exists in RV32 only; elsewhere it is an addition, which may be excluded as well.
                 (1, 1 | 5..=7) => true,
-                // C.JR, C.JALR, C.EBREAK: additions and moves have a second register.
+                // C.JR, C.JALR, C.EBREAK; additions and moves have a second register.
                 (2, 4) => low & 0x7c == 0,
                 _ => false,
             }

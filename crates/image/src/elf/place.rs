@@ -3,34 +3,35 @@ use object::elf::SHF_ALLOC;
 use super::{Elf, Section, Segment};
 use crate::error::Reason;
 
-/// The smallest page any of our programs was loaded with, and the largest.
+/// Smallest and largest page size with which our programs were loaded.
 const PAGE: u64 = 0x1000;
 const LARGEST_PAGE: u64 = 0x10000;
 
-/// Where an ELF file was in memory.
+/// Place of an ELF file in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// At the addresses it was linked for.
+    /// The linked addresses.
     #[default]
     AsLinked,
-    /// This much further on than it was linked for; wraps around.
+    /// An offset from the linked addresses, with wrap-around.
     Bias(u64),
-    /// The lowest byte that is loaded is in the page (of 4 KiB) at this address; that is what the first line of the file
-    /// in `/proc/PID/maps` says. Of a relocatable file (a kernel module), `.text` is at this address.
+    /// The page (of 4 KiB) that contains the lowest loaded byte, as in the file's first line of
+    /// `/proc/PID/maps`. For a relocatable file (a kernel module), the address of `.text`.
     Base(u64),
-    /// It is a kernel module, and the memory that Linux gave it begins here.
+    /// The memory that Linux gave to a kernel module.
     Module {
-        /// The address of that memory.
+        /// Address of that memory.
         start: u64,
-        /// How far behind it `.text` is, if somebody has looked. Linux loads what is executable in the order of the file, a
-        /// table of jumps that it makes itself first; only if `.text` begins a page it is clear how far behind that it is.
+        /// Offset of `.text` from `start`, if known. Linux loads executable sections in file order, after a
+        /// jump table that it makes itself. Without this field the offset is certain only if `.text` begins a
+        /// page.
         text: Option<u64>,
     },
-    /// An executable part of it was mapped, as one line of `/proc/PID/maps` or one `MMAP` record of perf says.
+    /// A mapping of an executable part, as in a line of `/proc/PID/maps` or an `MMAP` record of perf.
     Mapping {
-        /// The address of the mapping.
+        /// Address of the mapping.
         address: u64,
-        /// The offset in the file of the byte at that address.
+        /// Offset in the file of the byte at that address.
         offset: u64,
     },
 }
@@ -48,7 +49,7 @@ impl From<Option<u64>> for Place {
 }
 
 impl Place {
-    /// What to add to the addresses `elf` was linked for.
+    /// Returns the offset from the linked addresses of `elf` to its place.
     pub(crate) fn bias(self, elf: &Elf) -> Result<u64, Reason> {
         Ok(match self {
             Self::AsLinked => 0,
@@ -67,20 +68,21 @@ impl Place {
     }
 }
 
-/// The segment a mapping that begins at `offset` is of. A mapping begins at a page, so it may begin in the segment before.
+/// Returns the segment of a mapping that begins at `offset`. A mapping begins at a page, so it may begin in
+/// the segment before.
 fn mapped(segments: &[Segment], offset: u64) -> Option<&Segment> {
     let maps = |segment: &&Segment| {
         let start = segment.offset - segment.offset % LARGEST_PAGE;
         (start..segment.offset.saturating_add(segment.len)).contains(&offset)
     };
-    // Executable ones first; then one that has the byte; then the one that begins next.
+    // Executable ones first, then one that contains the byte, then the one that begins next.
     segments
         .iter()
         .filter(maps)
         .min_by_key(|segment| (!segment.executable, segment.offset > offset, segment.offset.abs_diff(offset)))
 }
 
-/// How far behind a module's start its `.text` is, as far as that can be told.
+/// Returns the offset of `.text` from a module's start, as far as it is known.
 fn behind(sections: &[Section]) -> u64 {
     let Some(text) = sections.iter().position(|section| &*section.name == ".text") else { return 0 };
     let comes_before = |section: &Section| {

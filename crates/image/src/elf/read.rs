@@ -9,22 +9,22 @@ use super::Elf;
 use crate::error::Reason;
 use crate::pieces::Pieces;
 
-/// Section names are cut here; so are all that come from a file without an end.
+/// Length at which section names are cut, like all strings of a file that may lack an end.
 const MAX_SECTION_NAME: usize = 256;
 
-/// A part of the file that is loaded. Its bytes in memory beyond those in the file are zeros and no code.
+/// Loaded part of the file. Its bytes in memory beyond those in the file are zeros and not code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Where it was linked to be.
+    /// Linked address.
     pub address: u64,
-    /// Where its bytes are in the file.
+    /// Offset of its bytes in the file.
     pub offset: u64,
-    /// How many there are said to be.
+    /// Stated number of bytes.
     pub len: u64,
     pub executable: bool,
 }
 
-/// A segment of notes: where they are in the file.
+/// Segment of notes: its place in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub offset: u64,
@@ -32,47 +32,47 @@ pub(super) struct Note {
     pub align: u64,
 }
 
-/// A section.
+/// Section.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub name: Box<str>,
     pub kind: elf::SectionType,
     pub flags: elf::SectionFlags,
-    /// Where it was linked to be, if it is loaded.
+    /// Linked address, if it is loaded.
     pub address: u64,
     pub offset: u64,
     pub len: u64,
-    /// The section it belongs with: the strings of symbols, the symbols of relocations.
+    /// Related section: the strings of symbols, the symbols of relocations.
     pub link: u32,
-    /// The section that relocations are for.
+    /// Section that relocations apply to.
     pub info: u32,
     pub align: u64,
-    /// Whether it is in memory when the program runs.
+    /// Whether the section is in memory when the program runs.
     pub loaded: bool,
 }
 
 impl Section {
-    /// The addresses it was linked for.
+    /// Returns the linked addresses.
     pub fn addresses(&self) -> Range<u64> {
         self.address..self.address.saturating_add(self.len)
     }
 
-    /// Whether it has code.
+    /// Returns whether the section has code.
     pub fn executable(&self) -> bool {
         self.flags.contains(elf::SHF_EXECINSTR)
     }
 
-    /// Whether it has bytes in the file.
+    /// Returns whether the section has bytes in the file.
     pub fn is_in_file(&self) -> bool {
         self.kind != elf::SHT_NOBITS
     }
 
-    /// Whether its bytes in the file are its contents, not compressed.
+    /// Returns whether its bytes in the file are uncompressed.
     pub fn is_plain(&self) -> bool {
         self.is_in_file() && !self.flags.contains(elf::SHF_COMPRESSED)
     }
 
-    /// Its bytes in the file; none if it has none there, or not all of them.
+    /// Returns its bytes, or `None` if the file does not have all of them.
     pub fn bytes<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
         if !self.is_in_file() {
             return None;
@@ -107,7 +107,7 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
     let programs = header
         .program_headers(LittleEndian, file)
         .map_err(|_| Reason::Malformed("its program headers are not in the file, or of an unknown size"))?;
-    // Memory dumped as a file, or a file cut off, may have lost its sections; they are not needed to run.
+    // A memory dump or a truncated file may have lost its sections, which are not needed to run.
     let headers = header.section_headers(LittleEndian, file).unwrap_or_default();
     Ok(Elf {
         wide: header.is_class_64(),
@@ -170,7 +170,7 @@ fn sections<H: FileHeader<Endian = LittleEndian>>(
     headers.iter().map(section).collect()
 }
 
-/// The bytes of the string at `offset`, at most `max` of them.
+/// Returns the string at `offset`, at most `max` bytes.
 pub(super) fn string_at(strings: &[u8], offset: u32, max: usize) -> &[u8] {
     let rest = strings.get(offset as usize..).unwrap_or_default();
     let rest = &rest[..rest.len().min(max)];

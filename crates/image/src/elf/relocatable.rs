@@ -1,12 +1,12 @@
-//! Relocatable files, kernel modules among them: sections that no linker has given an address.
+//! Relocatable files such as kernel modules, whose sections have no addresses yet.
 
 use super::{Elf, Section, Segment};
 
-/// Gives the sections that are loaded an address and makes segments of them.
+/// Gives an address to the sections that are loaded, and makes segments of them.
 ///
-/// If some linker has already given addresses, those. Else `.text` is at 0 and the other sections with code follow
-/// in the order of the file, each where its alignment allows; that is how Linux loads modules. What is before
-/// `.text`, what is only there to start the module (`.init`), and data are not loaded: where, only the kernel knows.
+/// Addresses that a linker has given are kept. Otherwise `.text` is at 0, and the other sections with code
+/// follow in file order with their alignment, as Linux loads modules. Sections before `.text`, start-up code
+/// (`.init`) and data are not loaded: only the kernel knows their addresses.
 pub(super) fn lay_out(elf: &mut Elf) {
     let code = |section: &Section| section.loaded && section.executable();
     if !elf.sections.iter().any(|section| section.loaded && section.address != 0) {

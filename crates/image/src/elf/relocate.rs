@@ -1,8 +1,8 @@
-//! Relocations of code in relocatable files (kernel modules): where branches go.
+//! Relocation of branches in relocatable files (kernel modules).
 //!
-//! Only branches matter to who follows code. Those whose target the file decides (a symbol in a section that is loaded, at a
-//! distance that no loader changes) are written into a copy of the file. All other places that a loader would change are
-//! listed, so that nobody follows a branch there.
+//! Only branches matter when code is followed. A branch whose target the file determines (a symbol in a
+//! loaded section, at a distance that no loader changes) is written into a copy of the file. All other places
+//! that a loader would change are listed, so that no branch there is followed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use super::tables::Relocation;
 use super::{Elf, Section, Segment};
 use crate::error::Reason;
 
-/// Larger files are not copied: nothing in them is relocated, and all branches with relocations lead nowhere.
+/// Larger files are not copied; none of their branches is relocated.
 const LARGEST: usize = 1 << 28;
-/// Code that the kernel replaces is left out of segments, up to so many times in all; behind the last, segments end.
+/// Most pieces of replaced code that are cut out of segments; segments end behind the last one.
 const MOST_REPLACED: usize = 1 << 16;
 
-/// A symbol as relocations need it.
+/// Symbol as relocations need it.
 #[derive(Clone, Copy)]
 struct Symbol {
     value: u64,
@@ -27,14 +27,14 @@ struct Symbol {
     function: bool,
 }
 
-/// The symbol tables that relocations name, by section, each read once.
+/// Symbol tables that relocations use, by section, each read once.
 type Symbols = HashMap<u32, Vec<Symbol>>;
 
-/// Applies what the file decides and lists the rest in [`Elf::unrelocated`]. Returns the changed copy of the file, if anything
-/// changed.
+/// Applies the relocations that the file determines and lists the rest in [`Elf::unrelocated`]. Returns the
+/// changed copy of the file, if anything changed.
 ///
 /// # Errors
-/// When tables share their bytes: reading all of them could take any time.
+/// Fails if tables share their bytes, because reading all of them could take arbitrarily long.
 pub(super) fn relocate(elf: &mut Elf, file: &[u8]) -> Result<Option<Vec<u8>>, Reason> {
     const TABLES: [elf::SectionType; 4] = [elf::SHT_RELA, elf::SHT_REL, elf::SHT_SYMTAB, elf::SHT_DYNSYM];
     let tables = elf.sections.iter().filter(|section| TABLES.contains(&section.kind));
@@ -86,13 +86,13 @@ pub(super) fn relocate(elf: &mut Elf, file: &[u8]) -> Result<Option<Vec<u8>>, Re
 }
 
 impl Elf {
-    /// The tables of relocations, each with the section that it is for.
+    /// Returns the relocation tables, each with the section that it applies to.
     fn relocation_tables(&self) -> impl Iterator<Item = (&Section, &Section)> {
         let tables = self.sections.iter().filter(|table| [elf::SHT_RELA, elf::SHT_REL].contains(&table.kind));
         tables.filter_map(|table| Some((table, self.sections.get(table.info as usize)?)))
     }
 
-    /// The symbols that the relocations of `table` name.
+    /// Returns the symbols that the relocations of `table` use.
     fn symbols_of<'a>(&self, symbols: &'a mut Symbols, table: &Section, file: &[u8]) -> &'a [Symbol] {
         symbols.entry(table.link).or_insert_with(|| {
             let Some(symbols) = self.sections.get(table.link as usize) else { return Vec::new() };
@@ -105,7 +105,7 @@ impl Elf {
         })
     }
 
-    /// Where a relocation's symbol is, if its section is loaded.
+    /// Returns the address of a relocation's symbol, if its section is loaded.
     fn target(&self, symbols: &[Symbol], relocation: &Relocation) -> Option<Target> {
         let symbol = symbols.get(relocation.symbol as usize)?;
         let section = self.sections.get(symbol.section?).filter(|section| section.loaded)?;
@@ -116,10 +116,11 @@ impl Elf {
     }
 }
 
-/// Code that the kernel may replace by other code when it loads the file, where one of the two is a branch: alternatives for
-/// features of the processor. The ranges are sorted, and none meets another.
+/// Returns the code that the kernel may replace when it loads the file, if the old or the new code is a
+/// branch: alternatives for processor features. The ranges are sorted and disjoint.
 fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
-    // An entry has the offsets of the code and of what replaces it, two bytes or more that name a feature, and lengths.
+    // An entry has the offsets of the code and of its replacement, two bytes or more that name a feature, and
+    // lengths.
     let entry_len = match elf.machine {
         elf::EM_AARCH64 => 12,
         elf::EM_RISCV => 16,
@@ -136,7 +137,7 @@ fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
             Some((symbol.section?, symbol.value.wrapping_add(relocation.addend)))
         };
         let mut places = HashMap::new();
-        // What relocations add to the lengths of RISC-V.
+        // What relocations add to the lengths (RISC-V).
         let mut added: HashMap<u64, u16> = HashMap::new();
         for relocation in elf.relocations(table, file) {
             let value = place(&relocation).map_or(0, |(_, value)| value as u16);
@@ -148,7 +149,7 @@ fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
             match kind {
                 elf::R_RISCV_ADD16 if elf.machine == elf::EM_RISCV => add(value),
                 elf::R_RISCV_SUB16 if elf.machine == elf::EM_RISCV => add(value.wrapping_neg()),
-                // The second half of a distance: from where it is told.
+                // Second half of a distance: where it is counted from.
                 elf::R_RISCV_SUB32 if elf.machine == elf::EM_RISCV => {}
                 _ => _ = places.insert(offset, place(&relocation)),
             }
@@ -166,7 +167,7 @@ fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
                 section.bytes(file).and_then(|bytes| bytes.get(usize::try_from(at).ok()?..)?.get(..12));
             let Some(&[.., low, high]) = entry else { continue };
             let (len, other_len) = if elf.machine == elf::EM_RISCV {
-                // Both are of one length.
+                // Both have the same length.
                 let added = added.get(&(at + 10)).copied().unwrap_or(0);
                 let len = u16::from_le_bytes([low, high]).wrapping_add(added);
                 (len, len)
@@ -199,7 +200,7 @@ fn replaced(elf: &Elf, symbols: &mut Symbols, file: &[u8]) -> Vec<Range<u64>> {
     replaced
 }
 
-/// Takes these ranges, which are sorted and apart, out of segments.
+/// Cuts these ranges, which are sorted and disjoint, out of segments.
 fn leave_out(segments: &mut Vec<Segment>, replaced: &[Range<u64>]) {
     if replaced.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The tables of symbols and relocations, of either class.
+//! Tables of symbols and relocations, of either class.
 
 use object::LittleEndian as Le;
 use object::elf::{self, FileHeader32, FileHeader64};
@@ -8,16 +8,16 @@ use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use super::read::string_at;
 use super::{Elf, Section};
 
-/// Names of symbols are cut here.
+/// Length at which symbol names are cut.
 const MAX_NAME: usize = 0x4000;
 
-/// An entry of a symbol table.
+/// Entry of a symbol table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbol<'a> {
     pub name: &'a [u8],
-    /// Where in the file the name is.
+    /// Offset of the name in the file.
     pub name_at: usize,
-    /// Its address, or in a relocatable file where in its section it is.
+    /// Address, or offset within its section in a relocatable file.
     pub value: u64,
     pub size: u64,
     pub kind: elf::SymbolType,
@@ -25,18 +25,18 @@ pub(crate) struct Symbol<'a> {
     pub section: elf::SymbolSection,
 }
 
-/// A relocation.
+/// Relocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
     pub offset: u64,
     pub symbol: u32,
-    /// Zero if it is where the relocation applies.
+    /// Addend; zero if it is stored where the relocation applies.
     pub addend: u64,
     pub kind: elf::RelocationType,
 }
 
 impl Elf {
-    /// The symbols of the table that `section` is; none if it is something else.
+    /// Returns the symbols of `section`; none if it is not a symbol table.
     pub fn symbols<'a>(
         &'a self,
         section: &Section,
@@ -56,7 +56,7 @@ impl Elf {
         }
     }
 
-    /// The relocations of the table that `section` is; none if it is something else.
+    /// Returns the relocations of `section`; none if it is not a relocation table.
     pub fn relocations<'a>(
         &self,
         section: &Section,
@@ -73,7 +73,7 @@ impl Elf {
     }
 }
 
-/// All whole entries in `bytes`.
+/// Returns all whole entries in `bytes`.
 fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
     pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }

@@ -5,25 +5,25 @@ use gimli::FileEntry;
 
 use super::{Dwarf, GimliUnit, MAX_TEXT, Reader};
 
-/// The head of a line program.
+/// Header of a line program.
 type Head<'a> = gimli::LineProgramHeader<Reader<'a>>;
 
-/// A path is cut here.
+/// Length at which a path is cut.
 const MAX_PATH: usize = 0x1000;
 
-/// The paths of the source files of a unit that something refers to, by their numbers.
+/// Paths of the referenced source files of a unit, by number.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// All paths, one after another.
     text: String,
-    /// In the order of their numbers: the number, and where the path ends.
+    /// Number of each path and its end in the text, in order of numbers.
     ends: Vec<(u32, u32)>,
-    /// Whether there are more than are read.
+    /// Whether there are more paths than are kept.
     pub is_short: bool,
 }
 
 impl Files {
-    /// Reads the paths of the files of `unit` with these numbers; `head` is that of its line program.
+    /// Reads the paths of the files of `unit` with these numbers; `head` is the header of its line program.
     pub fn new(dwarf: &Dwarf<'_>, unit: &GimliUnit<'_>, head: &Head<'_>, numbers: &BTreeSet<u32>) -> Self {
         let mut files = Self::default();
         // Numbers begin at 1 before DWARF 5.
@@ -49,7 +49,7 @@ impl Files {
         Some(&self.text[start as usize..self.ends[at].1 as usize]).filter(|path| !path.is_empty())
     }
 
-    /// Bytes it takes.
+    /// Returns the memory used, in bytes.
     pub fn memory(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
     }
@@ -80,7 +80,7 @@ fn text<'a>(text: &Reader<'a>) -> Cow<'a, str> {
     String::from_utf8_lossy(&text[..text.len().min(MAX_PATH)])
 }
 
-/// Goes from `path` on to `next`, which may be absolute, as paths of Unix and of Windows can be.
+/// Appends `next` to `path`, or replaces it if `next` is absolute; paths of Unix and Windows are accepted.
 fn push(path: &mut String, next: &str) {
     let bytes = next.as_bytes();
     let is_windows = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Which function, and which function inlined into it, is at an address.
+//! Functions and inlined functions by address.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -14,24 +14,24 @@ use super::{Dwarf, GimliUnit, Lines, MAX_TEXT, Reader};
 use crate::pieces::Pieces;
 use crate::symbols::demangle;
 
-/// How many entries to go through for a name: the copy, the original, its declaration.
+/// Most entries to follow for a name: the copy, the original, its declaration.
 const MAX_STEPS: usize = 8;
 
-/// How many other units to read for the names of one.
+/// Most other units to read for the names of one.
 const MAX_OTHER_UNITS: usize = 1000;
 
 type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 
-/// The functions of a unit.
+/// Functions of a unit.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     functions: Vec<Function>,
     names: Vec<Name>,
-    /// Which function is at an address, the innermost one.
+    /// Innermost function at each address.
     at: Pieces,
-    /// The files that inlined functions are called in.
+    /// Files in which inlined functions are called.
     files: Files,
-    /// Bytes of all that.
+    /// Memory used, in bytes.
     memory: usize,
     /// Whether there are more names than are kept.
     is_short: bool,
@@ -41,44 +41,44 @@ pub(super) struct Functions {
 struct Function {
     /// Index into the names.
     name: Option<u32>,
-    /// The function it is inlined into, and the call.
+    /// Function that it is inlined into, and the call.
     inlined: Option<(u32, Call)>,
-    /// Where in `.debug_info` it is.
+    /// Offset in `.debug_info`.
     offset: usize,
-    /// The line where it is declared, if its own entry says.
+    /// Line of its declaration, if its own entry has one.
     declared: Option<u32>,
 }
 
-/// The call of a function that is inlined.
+/// Call of an inlined function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    /// The number of the file.
+    /// Number of the file.
     pub file: u32,
-    /// The line.
+    /// Line.
     pub line: u32,
-    /// Which of the calls in that line.
+    /// Number of the call within that line.
     pub discriminator: u32,
 }
 
-/// What a function is called, and where it is declared.
+/// Name and declaration of a function.
 #[derive(Debug)]
 pub(super) struct Name {
     shown: Box<str>,
-    /// For linkers, if that is another.
+    /// Linkage name, if it differs.
     linkage: Option<Box<str>>,
     declared: u32,
 }
 
-/// A function at an address.
+/// Function at an address.
 #[derive(Debug)]
 pub(super) struct At<'a> {
-    /// Its name, if it has one: for people, and for linkers.
+    /// Name and linkage name, if known.
     pub names: Option<(&'a str, &'a str)>,
-    /// The line where it is declared; 0 if nobody says.
+    /// Line of its declaration; 0 if unknown.
     pub declared: u32,
-    /// Where it is called, if it is inlined.
+    /// Call, if the function is inlined.
     pub call: Option<Call>,
-    /// The number of the copy, if it is inlined: where in `.debug_info` it is.
+    /// Offset of its entry in `.debug_info`, if it is inlined; identifies the copy.
     pub copy: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Functions {
         let mut names =
             Names { dwarf, lines, units: HashMap::new(), known: HashMap::new(), names: Vec::new(), len: 0 };
         let mut budget = Budget::new(dwarf);
-        // The functions around an entry, each with its depth.
+        // Enclosing functions of an entry, each with its depth.
         let mut around: Vec<(isize, u32)> = Vec::new();
         let mut entries = unit.entries();
         while let Ok(Some(entry)) = entries.next_dfs() {
@@ -115,7 +115,7 @@ impl Functions {
             let before = claims.len();
             let each = |range| claims.push((depth, range, index));
             let _ = ranges::of_entry(dwarf, unit, entry, &mut budget, each);
-            // What is at no address is not asked for by name.
+            // A function without an address needs no name.
             let name = if claims.len() > before { names.of(unit, entry) } else { None };
             let declared = number(entry, constants::DW_AT_decl_line);
             let offset = entry.offset().to_debug_info_offset(&unit.header).map_or(0, |offset| offset.0);
@@ -136,22 +136,22 @@ impl Functions {
         Self { functions, names: names.names, at, files, memory, is_short }
     }
 
-    /// The path of a file that an inlined function is called in.
+    /// Returns the path of a file in which an inlined function is called.
     pub fn file(&self, number: u32) -> Option<&str> {
         self.files.get(number)
     }
 
-    /// Whether all names and files were read.
+    /// Returns whether all names and files were read.
     pub fn is_whole(&self) -> bool {
         !self.is_short && !self.files.is_short
     }
 
-    /// Bytes it takes.
+    /// Returns the memory used, in bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The functions at `address`, the innermost first.
+    /// Returns the functions at `address`, the innermost first.
     pub fn at(&self, address: u64) -> impl Iterator<Item = At<'_>> {
         let innermost = self.at.find(address).map(|(_, index)| index);
         let function = |index: &u32| &self.functions[*index as usize];
@@ -168,21 +168,21 @@ impl Functions {
     }
 }
 
-/// Finds names, each once.
+/// Finder of names; it reads each name once.
 struct Names<'d, 'a> {
     dwarf: &'d Dwarf<'a>,
     lines: &'d Lines,
     /// Other units that were needed, by number.
     units: HashMap<usize, Option<GimliUnit<'a>>>,
-    /// Names by the offset of the entry that has them.
+    /// Names by the offset of their entry.
     known: HashMap<usize, Option<u32>>,
     names: Vec<Name>,
-    /// How long all names are.
+    /// Total length of all names.
     len: usize,
 }
 
 impl<'a> Names<'_, 'a> {
-    /// The number of the name of a function: its own, or that of what it is a copy of.
+    /// Returns the index of a function's name: its own, or that of its origin.
     fn of(&mut self, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<u32> {
         let origin = origin(unit, entry);
         if let Some(name) = name(self.dwarf, unit, entry) {
@@ -200,7 +200,8 @@ impl<'a> Names<'_, 'a> {
         name
     }
 
-    /// The name of the function at `offset` and the line where it is declared, or those of what it is a copy of.
+    /// Returns the name of the function at `offset` and the line of its declaration, its own or those of its
+    /// origin.
     fn find(&mut self, unit: &GimliUnit<'a>, offset: DebugInfoOffset) -> (Option<Reader<'a>>, Option<u32>) {
         let dwarf = self.dwarf;
         let (mut found, mut declared) = (None, None);
@@ -247,12 +248,12 @@ impl<'a> Names<'_, 'a> {
     }
 }
 
-/// A small number that `entry` itself says.
+/// Returns a small number that `entry` itself has.
 fn number(entry: &Entry<'_>, name: constants::DwAt) -> Option<u32> {
     entry.attr_value(name)?.udata_value().and_then(|number| u32::try_from(number).ok())
 }
 
-/// The name `entry` itself has, that for linkers first: it says the scope too.
+/// Returns the name that `entry` itself has. The linkage name comes first, because it includes the scope.
 fn name<'a>(dwarf: &Dwarf<'a>, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Option<Reader<'a>> {
     let attributes =
         [constants::DW_AT_linkage_name, constants::DW_AT_MIPS_linkage_name, constants::DW_AT_name];
@@ -260,7 +261,7 @@ fn name<'a>(dwarf: &Dwarf<'a>, unit: &GimliUnit<'a>, entry: &Entry<'a>) -> Optio
     dwarf.attr_string(unit, value).ok()
 }
 
-/// What `entry` is a copy or the definition of.
+/// Returns the entry that `entry` is a copy or the definition of.
 fn origin(unit: &GimliUnit<'_>, entry: &Entry<'_>) -> Option<DebugInfoOffset> {
     let attributes = [constants::DW_AT_abstract_origin, constants::DW_AT_specification];
     match attributes.iter().find_map(|&name| entry.attr_value(name))? {

@@ -1,4 +1,4 @@
-//! Which unit is where, without reading more of the units than their first entry.
+//! Index of units by address, from nothing but their first entries.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::{Dwarf, GimliUnit, MAX_HEAD, Reader};
 
 type Header<'a> = gimli::UnitHeader<Reader<'a>>;
 
-/// The offsets of all units, and address ranges with the number of the unit they belong to.
+/// Returns the offsets of all units, and address ranges with the number of their unit.
 pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
     let mut headers = Vec::new();
     let mut all = dwarf.units();
@@ -32,7 +32,7 @@ pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
         let before = claims.len();
         let each = |range| claims.push((range, number as u32));
         let _ = unit_ranges(dwarf, &unit, &mut budget, each);
-        // Some compilers do not say where a unit is: then its lines tell.
+        // Some compilers give no ranges for a unit; its lines are used then.
         if claims.len() == before && line_bytes_left > 0 {
             let bytes = read_lines(dwarf, &mut unit).unwrap_or_default();
             line_bytes_left = line_bytes_left.saturating_sub(bytes);
@@ -43,8 +43,8 @@ pub(super) fn units(dwarf: &Dwarf<'_>) -> (Vec<usize>, Vec<(Range<u64>, u32)>) {
     (headers.iter().map(offset).collect(), claims)
 }
 
-/// All tables of abbreviations by their offset. A table ends where the next begins, so that each byte is read once even
-/// if a broken file has a table at each.
+/// Returns all abbreviation tables by offset. A table ends where the next begins, so that each byte is read
+/// once even if a broken file has a table at each byte.
 fn abbreviations(dwarf: &Dwarf<'_>, headers: &[Header<'_>]) -> HashMap<usize, Arc<Abbreviations>> {
     let section = dwarf.debug_abbrev.reader().slice();
     let mut offsets: Vec<_> = headers.iter().map(|header| header.debug_abbrev_offset().0).collect();
@@ -58,7 +58,7 @@ fn abbreviations(dwarf: &Dwarf<'_>, headers: &[Header<'_>]) -> HashMap<usize, Ar
     offsets.iter().zip(ends).filter_map(table).collect()
 }
 
-/// Calls `each` with the address ranges of a unit, which its first entry tells.
+/// Calls `each` with the address ranges that the first entry of a unit gives.
 fn unit_ranges<'a>(
     dwarf: &Dwarf<'a>,
     unit: &GimliUnit<'a>,
@@ -69,7 +69,8 @@ fn unit_ranges<'a>(
     ranges::of_entry(dwarf, unit, entries.next_dfs().ok()??, budget, each)
 }
 
-/// A unit as gimli reads it, but without the head of its line program, which is long and which many units may share.
+/// Reads a unit as gimli does, without the header of its line program, which is long and may be shared by
+/// many units.
 pub(super) fn without_lines<'a>(
     dwarf: &Dwarf<'a>,
     header: Header<'a>,
@@ -107,8 +108,8 @@ pub(super) fn without_lines<'a>(
     Some(unit)
 }
 
-/// Reads the head of the line program of `unit`, if it has one. Returns how many bytes that and running it may take; `None` if the head is
-/// too long to be read.
+/// Reads the header of the line program of `unit`, if it has one. Returns how many bytes the header and a run
+/// of the program may take, or `None` if the header is too long.
 pub(super) fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Option<usize> {
     let lines = match unit.entries().next_dfs() {
         Ok(Some(entry)) => entry.attr_value(constants::DW_AT_stmt_list),
@@ -116,7 +117,8 @@ pub(super) fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Opt
     };
     let Some(AttributeValue::DebugLineRef(offset)) = lines else { return Some(0) };
     let rest = dwarf.debug_line.reader().slice().get(offset.0..).unwrap_or_default();
-    // gimli takes a hundred bytes for each file, which may be a single byte here. It does not read a head that is cut off.
+    // gimli takes a hundred bytes for each file, which may be a single byte here. It does not read a
+    // truncated header.
     if head_len(rest).is_some_and(|len| len > MAX_HEAD && len <= rest.len() as u64) {
         return None;
     }
@@ -125,7 +127,7 @@ pub(super) fn read_lines<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Opt
     Some(unit.line_program.as_ref().map_or(rest.len(), |program| program.header().unit_length()))
 }
 
-/// Returns how long the head of the line program that `bytes` begin with says it is: folders and files.
+/// Returns the length of directories and files that the header of a line program states.
 fn head_len(bytes: &[u8]) -> Option<u64> {
     let number = |at: usize, len: usize| {
         let mut number = [0; 8];
@@ -133,7 +135,7 @@ fn head_len(bytes: &[u8]) -> Option<u64> {
         Some(u64::from_le_bytes(number))
     };
     let (word, at) = if number(0, 4)? == u64::from(u32::MAX) { (8, 12) } else { (4, 4) };
-    // From version 5 on the sizes of addresses and segments come first.
+    // From version 5 on, the sizes of addresses and segments come first.
     let sizes = if number(at, 2)? >= 5 { 2 } else { 0 };
     number(at + 2 + sizes, word)
 }

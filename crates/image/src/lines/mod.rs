@@ -1,8 +1,8 @@
-//! Source lines and inlined functions, from DWARF 2 to 5.
+//! Source lines and inlined functions from DWARF 2 to 5.
 //!
-//! `index` tells which unit is at an address, when the first question is asked of a file. `rows` (lines) and `functions`
-//! of a unit are read when the first question is asked of it. Nothing keeps a reader between questions, so that no
-//! answer waits for another.
+//! `index` finds the unit at an address; it is built on the first query of a file. `rows` (lines) and
+//! `functions` of a unit are read on the first query of that unit. No reader is kept between queries, so that
+//! queries never wait for one another.
 
 mod files;
 mod functions;
@@ -26,38 +26,38 @@ type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
 type GimliUnit<'a> = gimli::Unit<Reader<'a>>;
 
-/// The most bytes of text kept for a unit: paths, names. Many can be made of few bytes by saying them again and again.
+/// Most bytes of text kept for a unit: paths and names. A small file can repeat the same text many times.
 const MAX_TEXT: usize = 16 << 20;
 
-/// The longest head of a line program that is read, in bytes: some ten thousand files.
+/// Longest header of a line program that is read, in bytes: some ten thousand files.
 const MAX_HEAD: u64 = 1 << 20;
 
-/// The most bytes of lines and functions that are kept of a file.
+/// Most bytes of lines and functions kept for a file.
 const MAX_MEMORY: usize = 1 << 30;
 
-/// The lines of a file. Addresses are those it was linked for.
+/// Lines of a file. Addresses are as linked.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     units: Vec<Unit>,
-    /// Which unit is at an address.
+    /// Unit at each address.
     at: Pieces,
-    /// Bytes that all units take.
+    /// Memory used by all units, in bytes.
     memory: AtomicUsize,
-    /// Units of which lines or functions were left out.
+    /// Number of units whose lines or functions were left out.
     left_out: AtomicUsize,
 }
 
-/// What one run of a compiler made.
+/// Compilation unit.
 #[derive(Debug)]
 struct Unit {
-    /// Where in `.debug_info` it is.
+    /// Offset in `.debug_info`.
     offset: usize,
     rows: OnceLock<Rows>,
     functions: OnceLock<Functions>,
 }
 
 impl Lines {
-    /// Whether `elf` has lines we can read. Those of a relocatable file would need its relocations.
+    /// Returns whether `elf` has readable lines. Those of a relocatable file would need its relocations.
     pub fn has_any(elf: &Elf) -> bool {
         let has = |name: &str| {
             elf.sections.iter().any(|section| &*section.name == name && section.is_plain() && section.len > 0)
@@ -65,7 +65,7 @@ impl Lines {
         !elf.relocatable && has(".debug_line") && has(".debug_info")
     }
 
-    /// Finds out where the units of `file` are, whose headers are `elf`.
+    /// Indexes the units of `file`, whose headers are `elf`.
     pub fn new(elf: &Elf, file: &[u8]) -> Self {
         if !Self::has_any(elf) {
             return Self::default();
@@ -79,12 +79,13 @@ impl Lines {
         Self { units, at, memory: AtomicUsize::new(0), left_out: AtomicUsize::new(0) }
     }
 
-    /// How many units there are whose lines or functions were asked for and are left out, since they would take too much memory.
+    /// Returns the number of queried units whose lines or functions were left out to save memory.
     pub fn left_out(&self) -> usize {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// Keeps what was read of a unit, `memory` bytes, if that is not too much. Counts the unit as left out if not all of it is kept.
+    /// Keeps `memory` bytes read from a unit, unless the total becomes too large. Counts the unit as left out
+    /// if it is not kept as a whole.
     fn keep<T: Default>(&self, read: T, memory: usize, is_whole: bool) -> T {
         let sum = |before: usize| before.checked_add(memory).filter(|&sum| sum <= MAX_MEMORY);
         let fits = self.memory.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_ok();
@@ -94,12 +95,12 @@ impl Lines {
         if fits { read } else { T::default() }
     }
 
-    /// The line of the instruction at `address`.
+    /// Returns the line of the instruction at `address`.
     pub fn find<'a>(&'a self, file: &File, address: u64) -> Option<SourceLine<'a>> {
         self.unit(address)?.rows(file, self).find(address)
     }
 
-    /// The functions at `address`, the innermost first; none if that is not known.
+    /// Returns the functions at `address`, the innermost first; none if unknown.
     pub fn frames<'a>(&'a self, file: &File, address: u64) -> Vec<Frame<'a>> {
         let Some(unit) = self.unit(address) else { return Vec::new() };
         let (rows, functions) = (unit.rows(file, self), unit.functions(file, self));
@@ -121,7 +122,7 @@ impl Lines {
         self.units.get(index as usize)
     }
 
-    /// The unit that has this offset in `.debug_info` in it.
+    /// Returns the unit that contains this offset in `.debug_info`.
     fn unit_with(&self, offset: usize) -> Option<usize> {
         self.units.partition_point(|unit| unit.offset <= offset).checked_sub(1)
     }
@@ -145,7 +146,8 @@ impl Unit {
         })
     }
 
-    /// Reads something of the unit. Returns also whether its line program was at hand, which it is unless its head is too long.
+    /// Reads a part of the unit. Also returns whether its line program was available; it is not if its header
+    /// is too long.
     fn read<T>(
         &self,
         file: &File,
@@ -159,7 +161,7 @@ impl Unit {
     }
 }
 
-/// A reader of the sections of `file`, whose headers are `elf`.
+/// Creates a reader of the debug sections of `file`, whose headers are `elf`.
 fn dwarf<'a>(elf: &Elf, file: &'a [u8]) -> Dwarf<'a> {
     let section = |id: gimli::SectionId| {
         let bytes = elf.section_bytes(file, id.name()).unwrap_or_default();

@@ -4,9 +4,10 @@ use gimli::{AttributeValue, DebuggingInformationEntry, Section, constants};
 
 use super::{Dwarf, GimliUnit, Reader};
 
-/// How many more ranges to read.
+/// Number of ranges that may still be read.
 ///
-/// Every range takes some bytes of the file. One that has more of them says the same ones many times, to keep us busy.
+/// Every range takes some bytes of the file. A file with more ranges than bytes repeats the same ones to
+/// waste time.
 #[derive(Debug)]
 pub(super) struct Budget(usize);
 

@@ -6,26 +6,26 @@ use super::{Dwarf, GimliUnit};
 use crate::pieces::Pieces;
 use crate::symbols::SourceLine;
 
-/// More rows of a unit are not read: the largest units of real programs have a tenth of them.
+/// Most rows read for a unit; the largest units of real programs have a tenth of that.
 const MAX_ROWS: usize = 1 << 23;
 
-/// The lines of a unit.
+/// Lines of a unit.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     files: Files,
     rows: Vec<Row>,
-    /// Rows of ascending addresses: where the first is, and which they are.
+    /// Start address and rows of each sequence; rows have ascending addresses.
     sequences: Vec<(u64, Range<usize>)>,
-    /// Which sequence is at an address.
+    /// Sequence at each address.
     at: Pieces,
     /// Whether there are more rows than are read.
     is_short: bool,
 }
 
-/// From here on to the next row, all is of this line.
+/// Line of all instructions from here to the next row.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// How far behind the start of its sequence it is.
+    /// Offset from the start of its sequence.
     offset: u32,
     file: u32,
     line: u32,
@@ -36,7 +36,7 @@ impl Rows {
     /// Runs the line program of `unit`.
     pub fn new<'a>(dwarf: &Dwarf<'a>, unit: &mut GimliUnit<'a>) -> Self {
         let mut lines = Self::default();
-        // It is not needed any more, and a copy may be large.
+        // It is no longer needed, and a copy may be large.
         let Some(program) = unit.line_program.take() else { return lines };
         let mut claims = Vec::new();
         let mut sequence = Vec::new();
@@ -64,7 +64,7 @@ impl Rows {
         lines
     }
 
-    /// Adds the rows of a sequence, and takes them. Returns where the first is, if there are any.
+    /// Moves the rows of a sequence into the table. Returns the address of the first, if there are any.
     fn add(&mut self, sequence: &mut Vec<(u64, Row)>) -> Option<u64> {
         sequence.sort_by_key(|(address, _)| *address);
         let &(start, _) = sequence.first()?;
@@ -74,7 +74,7 @@ impl Rows {
             let row = Row { offset, ..row };
             let of = |row: &Row| (row.file, row.line, row.discriminator);
             match self.rows[first..].last_mut() {
-                // Of several rows at one address the last is meant.
+                // Of several rows at one address the last one counts.
                 Some(last) if last.offset == offset => *last = row,
                 Some(last) if of(last) == of(&row) => {}
                 _ => self.rows.push(row),
@@ -84,13 +84,13 @@ impl Rows {
         Some(start)
     }
 
-    /// The line of the instruction at `address`.
+    /// Returns the line of the instruction at `address`.
     pub fn find(&self, address: u64) -> Option<SourceLine<'_>> {
         let row = self.row(address)?;
         Some(SourceLine { file: self.files.get(row.file)?, line: row.line })
     }
 
-    /// Which of the parts of that line the instruction at `address` is of, as compilers count them.
+    /// Returns the discriminator of the instruction at `address` within its line.
     pub fn discriminator(&self, address: u64) -> u32 {
         self.row(address).map_or(0, |row| row.discriminator)
     }
@@ -103,20 +103,20 @@ impl Rows {
         rows.get(rows.partition_point(|row| u64::from(row.offset) <= offset).checked_sub(1)?)
     }
 
-    /// The addresses for which there are lines.
+    /// Returns the addresses that have lines.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.at.iter().map(|(range, _)| range)
     }
 
-    /// Whether all rows and files were read.
+    /// Returns whether all rows and files were read.
     pub fn is_whole(&self) -> bool {
         !self.is_short && !self.files.is_short
     }
 
-    /// Bytes it takes.
+    /// Returns the memory used, in bytes.
     pub fn memory(&self) -> usize {
         let rows = self.rows.capacity() * size_of::<Row>();
-        // A sequence is in the index, too.
+        // Each sequence is in the index, too.
         let sequences = self.sequences.capacity() * 2 * size_of::<(u64, Range<usize>)>();
         rows + sequences + self.files.memory()
     }

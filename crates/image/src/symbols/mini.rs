@@ -1,5 +1,5 @@
-//! Symbols that are not in the program's own tables: compressed in it (`.gnu_debugdata`: an ELF file with nothing but names, and all
-//! that Android's programs and Fedora's have), or in the file that they were stripped to.
+//! Symbols outside the program's own tables: compressed in the program (`.gnu_debugdata`, an ELF file with
+//! nothing but names, the only names in Android's and Fedora's programs), or in a debug file.
 
 use object::elf;
 
@@ -8,10 +8,10 @@ use crate::elf::{Elf, Symbol};
 use crate::file::File;
 use crate::xz::unpacked_xz;
 
-/// No program has more names.
+/// Largest unpacked size.
 const MOST: usize = 256 << 20;
 
-/// The file with the names of another.
+/// File with the names of another.
 #[derive(Debug, Default)]
 pub(super) struct Mini {
     bytes: Option<Bytes>,
@@ -19,9 +19,9 @@ pub(super) struct Mini {
 }
 
 impl Mini {
-    /// That of a program that has no full table of symbols. What is damaged is as good as none.
+    /// Reads the names of a program that has no full symbol table. Damaged data counts as none.
     pub fn new(elf: &Elf, file: &[u8], debug: Option<&File>) -> Self {
-        // Symbols of relocatable files are counted from sections, which may have other numbers there.
+        // Symbols of relocatable files are relative to sections, which may be numbered differently there.
         if elf.is_full() || elf.relocatable {
             return Self::default();
         }
@@ -34,7 +34,7 @@ impl Mini {
         Self { elf: bytes.as_ref().and_then(|bytes| Elf::names_only(bytes.as_slice())), bytes }
     }
 
-    /// Its symbols. Where their names are is counted in [`bytes`](Self::bytes).
+    /// Returns the symbols. Their names are ranges of [`bytes`](Self::bytes).
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         let tables = self.elf.iter().flat_map(|elf| {
             let table = elf.sections.iter().find(|section| section.kind == elf::SHT_SYMTAB);

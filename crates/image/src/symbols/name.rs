@@ -1,14 +1,14 @@
-//! Names for people out of names for linkers.
+//! Demangled, printable names.
 
 use std::fmt::{self, Write};
 
 use cpp_demangle::DemangleOptions;
 use tracewright_core::text::{Printable, is_printable};
 
-/// A demangled name is cut here: some short mangled names stand for gigabytes.
+/// Length at which a demangled name is cut: some short mangled names stand for gigabytes.
 const MAX_SHOWN: usize = 0x4000;
 
-/// The name without the version some linkers add: `memcpy` of `memcpy@@GLIBC_2.17`.
+/// Returns the name without the version that some linkers add: `memcpy` for `memcpy@@GLIBC_2.17`.
 pub(crate) fn without_version(raw: &[u8]) -> &[u8] {
     match raw.iter().position(|&byte| byte == b'@') {
         Some(at) if at > 0 => &raw[..at],
@@ -21,13 +21,13 @@ pub(crate) fn is_shown_otherwise(raw: &[u8]) -> bool {
     is_mangled(raw) || !raw.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Whether a name may be mangled, so that demangling it is worth the try.
+/// Returns whether a name may be mangled, so that demangling is worth a try.
 pub(crate) fn is_mangled(raw: &[u8]) -> bool {
     [&b"_Z"[..], b"_R", b"_GLOBAL_"].iter().any(|prefix| raw.starts_with(prefix))
 }
 
-/// Returns the name to show: as the program's source has it, with all that must not be printed escaped. All names for people come
-/// from here, so that no format has to fear them.
+/// Returns the name as the program's source has it, with unprintable characters escaped. All displayed names
+/// come from here, so that no output format needs to escape control characters.
 pub(crate) fn demangle(raw: &[u8]) -> Box<str> {
     let name = unescaped(raw);
     if is_printable(&name) { name } else { Printable(&name).to_string().into() }
@@ -46,7 +46,7 @@ fn unescaped(raw: &[u8]) -> Box<str> {
     raw.into()
 }
 
-/// The name of a C++ function without parameters and return type.
+/// Returns the name of a C++ function without parameters and return type.
 pub(crate) fn demangle_without_parameters(raw: &[u8]) -> Option<Box<str>> {
     let raw = std::str::from_utf8(without_version(raw)).ok()?;
     demangle_cpp(raw, DemangleOptions::new().no_params().no_return_type())
@@ -58,10 +58,10 @@ fn demangle_cpp(raw: &str, options: DemangleOptions) -> Option<Box<str>> {
     (!name.is_empty()).then_some(name)
 }
 
-/// What `write` writes, as far as it is not too long.
+/// Returns the text that `write` writes, cut at the maximum length.
 fn cut(write: impl FnOnce(&mut Cut) -> fmt::Result) -> Box<str> {
     let mut text = Cut(String::new());
-    // It fails where it is cut.
+    // It fails where the text is cut.
     let _ = write(&mut text);
     text.0.into()
 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_name_that_stands_for_gigabytes_is_cut() {
-        // Each substitution is twice the one before.
+        // Each substitution is twice as long as the one before.
         let mut raw = "_Z1fP1AIiiE".to_owned();
         for number in 0..30 {
             let digit = char::from_digit(number, 36).unwrap().to_ascii_uppercase();

@@ -1,31 +1,32 @@
-//! The procedure linkage table: stubs through which functions of other files are called. They have no symbols.
+//! Procedure linkage table: stubs without symbols, through which functions of other files are called.
 //!
-//! Each stub loads an address from a slot that a relocation fills, which says whose address it is. We read the
-//! instructions that compute where the slot is: so it does not matter how long stubs are and what is before them.
+//! Each stub loads an address from a slot. A relocation fills the slot and names the function. We interpret
+//! the instructions that compute the slot's address, so the length of stubs and what precedes them do not
+//! matter.
 
 use object::elf;
 
 use super::select::Candidate;
 use crate::elf::{Elf, Relocation, Section};
 
-/// Slots in ascending order, and the name of the function in each.
+/// Slots in ascending order, with the name of the function in each.
 type Slots = Vec<(u64, Name)>;
 
-/// Where in the file a name is, and how long.
+/// Offset and length of a name in the file.
 type Name = (usize, usize);
 
-/// Where the slot of a stub is, if one begins at the word of this index, at this address.
+/// Function that returns the slot of a stub, if one begins at the word with this index and address.
 type SlotAt = fn(&[u32], usize, u64) -> Option<u64>;
 
-/// What differs between machines: the relocation of a slot for a function of another file, that of one for a function
-/// which is chosen when the program starts, and the stubs.
+/// Differences between machines: the relocation for a function of another file, the relocation for a function
+/// that is chosen when the program starts, and the form of stubs.
 struct Machine {
     jump_slot: elf::RelocationType,
     irelative: elf::RelocationType,
     slot_at: SlotAt,
 }
 
-/// The stubs of `file`, as symbols with the names of the functions they lead to; `symbols` are those it has.
+/// Returns the stubs of `file` as symbols with the names of their target functions; `symbols` are its own.
 pub(super) fn stubs(elf: &Elf, file: &[u8], symbols: &[Candidate]) -> Vec<Candidate> {
     let (jump_slot, irelative, slot_at): (_, _, SlotAt) = match elf.machine {
         elf::EM_AARCH64 => (elf::R_AARCH64_JUMP_SLOT, elf::R_AARCH64_IRELATIVE, aarch64),
@@ -40,14 +41,14 @@ pub(super) fn stubs(elf: &Elf, file: &[u8], symbols: &[Candidate]) -> Vec<Candid
     tables.flat_map(|section| stubs_of(section, file, &machine, &slots)).collect()
 }
 
-/// The stubs in `section`. Each ends where the next begins, of whatever function that is.
+/// Returns the stubs in `section`. Each ends where the next begins.
 fn stubs_of(section: &Section, file: &[u8], machine: &Machine, slots: &Slots) -> Vec<Candidate> {
     let (words, _) = section.bytes(file).unwrap_or_default().as_chunks();
     let words: Vec<_> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
     let stub = |index: usize| {
         let address = section.address.wrapping_add(4 * index as u64);
         let slot = (machine.slot_at)(&words[..], index, address)?;
-        // It begins earlier if it may be jumped to only there (BTI), or from Thumb code.
+        // A stub begins earlier if it has a landing pad (BTI) or an entry from Thumb code.
         let entered = index.checked_sub(1).is_some_and(|before| [BTI_C, BX_PC_NOP].contains(&words[before]));
         Some((address.wrapping_sub(if entered { 4 } else { 0 }), slot))
     };
@@ -63,7 +64,7 @@ fn stubs_of(section: &Section, file: &[u8], machine: &Machine, slots: &Slots) ->
     named.collect()
 }
 
-/// The slots that relocations fill.
+/// Returns the slots that relocations fill.
 fn slots(elf: &Elf, file: &[u8], machine: &Machine, own: &[Candidate]) -> Option<Slots> {
     let is_table = |section: &&Section| [".rela.plt", ".rel.plt"].contains(&&*section.name);
     let table = elf.sections.iter().find(is_table)?;
@@ -76,7 +77,7 @@ fn slots(elf: &Elf, file: &[u8], machine: &Machine, own: &[Candidate]) -> Option
             let symbol = imported.get(relocation.symbol as usize)?;
             Some((symbol.name_at, symbol.name.len())).filter(|(_, len)| *len > 0)
         } else if relocation.kind == machine.irelative {
-            // The function that chooses has the name of the function.
+            // The function that chooses has the same name.
             let found = own.partition_point(|symbol| symbol.start < relocation.addend);
             let symbol = own.get(found).filter(|symbol| symbol.start == relocation.addend)?;
             Some((symbol.name_at, symbol.name_len))

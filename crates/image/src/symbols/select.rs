@@ -1,4 +1,4 @@
-//! Which symbols of a file are shown, and which of several at one address.
+//! Selection of the symbols that are shown, and among several at one address.
 
 use std::cmp::Reverse;
 
@@ -6,25 +6,25 @@ use object::elf;
 
 use crate::elf::{Elf, Section, Symbol};
 
-/// A symbol worth showing.
+/// Symbol that may be shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub start: u64,
-    /// Zero if the file does not say.
+    /// Size in bytes; zero if the file has none.
     pub size: u64,
     pub name_at: usize,
     pub name_len: usize,
-    /// A function, not just a label.
+    /// Whether the symbol is a function rather than a label.
     pub function: bool,
     pub global: bool,
-    /// The stub through which the function is called in other files.
+    /// Whether the symbol is a stub for a function of another file.
     pub plt: bool,
-    /// How many underscores its name begins with.
+    /// Number of underscores that its name begins with.
     pub underscores: usize,
 }
 
 impl Candidate {
-    /// What `symbol` is to us; `None` if it is not code, or a name of the tools for themselves.
+    /// Creates a candidate; `None` if the symbol is not code or was made by tools for themselves.
     pub fn new(elf: &Elf, symbol: &Symbol<'_>) -> Option<Self> {
         let function = match symbol.kind {
             elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
@@ -32,7 +32,7 @@ impl Candidate {
             elf::STT_NOTYPE => false,
             _ => return None,
         };
-        // Names of labels that begin so are the assembler's; `$x` and its like tell instruction sets apart.
+        // Labels that begin with a dot are the assembler's; `$x` and the like mark instruction sets.
         let made_by_tools = symbol.name.starts_with(b".") || is_mapping(symbol.name);
         if symbol.name.is_empty() || !function && made_by_tools {
             return None;
@@ -48,7 +48,7 @@ impl Candidate {
             _ => symbol.value,
         };
         if elf.machine == elf::EM_ARM && function {
-            start &= !1; // Says that it is Thumb code.
+            start &= !1; // The bit marks Thumb code.
         }
         if !function && !elf.section_at(start).is_some_and(Section::executable) {
             return None;
@@ -65,15 +65,15 @@ impl Candidate {
         })
     }
 
-    /// Sorts the one to show at an address first: functions before labels, an inner one before the one around it; of
-    /// several names the one others can see, with the fewest underscores, the shortest.
+    /// Returns a key that sorts the symbol to show first: functions before labels, inner before outer; then
+    /// the name that is visible to other files, has the fewest underscores, and is the shortest.
     pub fn rank(&self) -> impl Ord + use<> {
         let names = (self.plt, !self.global, self.underscores, self.name_len);
         (!self.function, Reverse(self.start), names)
     }
 }
 
-/// Whether it is a mapping symbol of Arm or RISC-V: `$x`, `$t.12`, `$xrv64i2p1`.
+/// Returns whether this is a mapping symbol of Arm or RISC-V: `$x`, `$t.12`, `$xrv64i2p1`.
 fn is_mapping(name: &[u8]) -> bool {
     match name {
         [b'$', b'a' | b't' | b'd' | b'x', rest @ ..] => {

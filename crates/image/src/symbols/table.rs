@@ -11,13 +11,13 @@ use crate::elf::{Elf, Symbol};
 use crate::file::File;
 use crate::pieces::Pieces;
 
-/// The symbols of a file. Addresses are those it was linked for.
+/// Symbols of a file. Addresses are as linked.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    /// Which entry is shown at an address.
+    /// Entry shown at each address.
     pieces: Pieces,
-    /// Names that are not in the file as they are.
+    /// Names that are not stored in the file itself.
     mini: Mini,
 }
 
@@ -25,18 +25,18 @@ pub(crate) struct Table {
 struct Entry {
     symbol: Candidate,
     end: u64,
-    /// The name to show, made when it is first needed.
+    /// Name to show, made on first use.
     shown: OnceLock<Box<str>>,
 }
 
 impl Table {
-    /// Reads all symbols of `file`, whose headers are `elf`; those that it was stripped of are in `debug`.
+    /// Reads all symbols of `file`, whose headers are `elf`; `debug` has those that were stripped.
     pub fn new(elf: &Elf, file: &[u8], debug: Option<&File>) -> Self {
-        // A file has one table of each kind. If its symbols share the bytes of their names, someone wants to keep us busy.
+        // A file has one table of each kind. More tables that share their names are an attempt to waste time.
         let table = |kind| elf.sections.iter().find(|section| section.kind == kind);
         let mini = Mini::new(elf, file, debug);
         let tables = [elf::SHT_SYMTAB, elf::SHT_DYNSYM].into_iter().filter_map(table);
-        // Names in the other file are counted as if that lay behind this one.
+        // Names in the other file are numbered as if it followed this one.
         let inner = mini
             .symbols()
             .map(|symbol| Symbol { name_at: symbol.name_at.saturating_add(file.len()), ..symbol });
@@ -65,14 +65,14 @@ impl Table {
         Self { entries, pieces, mini }
     }
 
-    /// The symbol at `address`: its name and its addresses.
+    /// Returns name and addresses of the symbol at `address`.
     pub fn find(&self, file: &[u8], address: u64) -> Option<(&str, Range<u64>)> {
         let (_, index) = self.pieces.find(address)?;
         let entry = &self.entries[index as usize];
         Some((self.shown(entry, file), entry.symbol.start..entry.end))
     }
 
-    /// What linkers call the symbol at `address`.
+    /// Returns the linker's view of the symbol at `address`.
     pub fn linkage<'a>(&'a self, file: &'a [u8], address: u64) -> Option<Linkage<'a>> {
         let (_, index) = self.pieces.find(address)?;
         let found = &self.entries[index as usize];
@@ -95,7 +95,8 @@ impl Table {
         })
     }
 
-    /// Name, first address and addresses of all symbols: one that others lie in comes in parts.
+    /// Returns name, first address and addresses of all symbols. A symbol that contains others comes in
+    /// parts.
     pub fn functions<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = (&'a str, u64, Range<u64>)> {
         self.pieces.iter().map(move |(range, index)| {
             let entry = &self.entries[index as usize];
@@ -103,12 +104,13 @@ impl Table {
         })
     }
 
-    /// The names of all symbols.
+    /// Returns the names of all symbols.
     pub fn names<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = &'a str> {
         self.entries.iter().map(|entry| self.shown(entry, file))
     }
 
-    /// The addresses of the symbol called `name`; of several the first function others can see.
+    /// Returns the addresses of the symbol called `name`. Of several, the first function visible to other
+    /// files wins.
     pub fn resolve(&self, file: &[u8], name: &str) -> Option<Range<u64>> {
         let is_called: [&dyn Fn(&Entry) -> bool; 3] = [
             &|entry| !entry.symbol.plt && name::without_version(self.raw(entry, file)) == name.as_bytes(),
@@ -130,7 +132,7 @@ impl Table {
         Some(found.symbol.start..found.end)
     }
 
-    /// The name of an entry, as it is in the file.
+    /// Returns the name of an entry, as the file has it.
     fn raw<'a>(&'a self, entry: &Entry, file: &'a [u8]) -> &'a [u8] {
         let at = entry.symbol.name_at;
         let rest = match at.checked_sub(file.len()) {
@@ -148,8 +150,8 @@ impl Table {
     }
 }
 
-/// Where `symbol` ends: where it says, or at the next one, but not beyond its section. Some linkers write sizes that
-/// would go beyond: those say nothing.
+/// Returns the end of `symbol`: its stated end, or the next symbol, but never beyond its section. Some
+/// linkers write sizes that go beyond; these are ignored.
 fn end(elf: &Elf, symbol: &Candidate, starts: &[u64]) -> u64 {
     let section_end = elf.section_at(symbol.start).map(|section| section.addresses().end);
     let says = symbol.start.checked_add(symbol.size).filter(|_| symbol.size > 0);

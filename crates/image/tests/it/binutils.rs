@@ -1,4 +1,4 @@
-//! Symbols, lines and inlined functions beside what GNU binutils say of the same files, at every address of code.
+//! Symbols, lines and inlined functions compared with GNU binutils, at every address of code.
 
 use crate::support;
 
@@ -15,7 +15,7 @@ use tracewright_testkit::{captures, skip};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
-/// The ELF files of the captures that were linked.
+/// Returns the linked ELF files of the captures.
 fn files() -> Vec<PathBuf> {
     let Some(captures) = captures() else { return Vec::new() };
     let mut files =
@@ -29,7 +29,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// What a program prints; `None` if it is not there.
+/// Returns the output of a program, or `None` if it is not installed.
 fn output(program: &str, arguments: &[&str], input: &str) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -49,7 +49,7 @@ fn load(file: &Path) -> Image {
     builder.build()
 }
 
-/// Every second address of code.
+/// Returns every second address of code.
 fn addresses(image: &Image) -> impl Iterator<Item = u64> {
     let code = image.regions().filter(RegionRef::executable);
     let is_code =
@@ -83,7 +83,8 @@ fn listed(line: &str) -> Option<Listed<'_>> {
     })
 }
 
-/// What readelf lists of the file inside a file (`.gnu_debugdata`), if there is one. `None`: nothing here unpacks it.
+/// Returns readelf's list for the file inside a file (`.gnu_debugdata`), if there is one. Returns `None` if
+/// no tool here unpacks it.
 fn inner_symbols(file: &Path) -> Option<String> {
     let sections = output("readelf", &["-WS", file.to_str().unwrap()], "")?;
     let Some((_, section)) = sections.split_once(" .gnu_debugdata ") else { return Some(String::new()) };
@@ -109,7 +110,7 @@ fn symbols_are_those_readelf_lists() {
         let image = load(&file);
         let symbols = image.symbols();
         let all: Vec<_> = text.lines().filter_map(listed).filter(|symbol| symbol.defined).collect();
-        // At the start of each function: it, or another name of it.
+        // At the start of each function: the function, or another name of it.
         let mut covered = HashSet::new();
         let names: HashSet<_> = all.iter().map(|symbol| (symbol.value, symbol.name)).collect();
         // Some linkers write sizes below zero.
@@ -124,7 +125,7 @@ fn symbols_are_those_readelf_lists() {
             covered.extend((listed.value..listed.value + listed.size).step_by(2));
             functions += 1;
         }
-        // And nowhere something that is not listed, or nothing where something is.
+        // Nowhere a symbol that is not listed, or none where one is.
         for address in addresses(&image) {
             match symbols.symbol(address, ANY) {
                 Some(found) if found.name.ends_with("@plt") => {}
@@ -138,7 +139,7 @@ fn symbols_are_those_readelf_lists() {
     }
 }
 
-/// Stubs in the order of their relocations: that is how linkers write them.
+/// Expects stubs in the order of their relocations, as linkers write them.
 #[test]
 fn stubs_are_those_of_the_relocations() {
     let test = "stubs_are_those_of_the_relocations";
@@ -166,10 +167,10 @@ fn stubs_are_those_of_the_relocations() {
     }
 }
 
-/// Function, file without its folder, and line, the innermost frame first.
+/// Function, file name and line, the innermost frame first.
 type Frames = Vec<(String, Option<(String, u32)>)>;
 
-/// What `addr2line` says of all `addresses`.
+/// Returns the answers of `addr2line` for all `addresses`.
 fn addr2line(file: &Path, addresses: &[u64]) -> Option<HashMap<u64, Frames>> {
     let input: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
     let text = output("addr2line", &["-afiC", "-e", file.to_str().unwrap()], &input)?;
@@ -192,13 +193,14 @@ fn file_name(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
 }
 
-/// Asks both about `addresses`; returns how many are on a line, how many in a function inlined, and what differs.
+/// Asks both about `addresses`. Returns how many have a line, how many are in an inlined function, and the
+/// differences.
 fn compare(file: &Path, image: &Image, addresses: &[u64]) -> Option<(usize, usize, Vec<String>)> {
     let expected = addr2line(file, addresses)?;
     let (mut known, mut inlined, mut differ) = (0, 0, Vec::new());
     for &address in addresses {
         let mut expected = expected[&address].clone();
-        // They have no word for line 0: no line at all.
+        // addr2line has no line 0: it prints no line at all.
         let place =
             |line: SourceLine<'_>| Some((file_name(line.file), line.line)).filter(|(_, line)| *line > 0);
         expected.iter_mut().for_each(|frame| frame.1 = frame.1.take().filter(|(_, line)| *line > 0));
@@ -220,7 +222,8 @@ fn compare(file: &Path, image: &Image, addresses: &[u64]) -> Option<(usize, usiz
     Some((known, inlined, differ))
 }
 
-/// Compares all lines of a file; returns how many addresses have one, and how many are in a function inlined.
+/// Compares all lines of a file. Returns how many addresses have one, and how many are in an inlined
+/// function.
 fn compare_lines(file: &Path) -> Option<(usize, usize)> {
     let image = load(file);
     let (known, inlined, differ) = compare(file, &image, &addresses(&image).collect::<Vec<_>>())?;
@@ -267,8 +270,8 @@ fn lines_of_compiled_programs_are_those_addr2line_tells() {
     }
 }
 
-/// This very test: a large program in Rust, functions inlined ten deep. Binutils have their bugs with those, so that
-/// some answers may differ.
+/// Reads this very test: a large Rust program with functions inlined ten deep. Binutils have bugs with those,
+/// so some answers may differ.
 #[test]
 fn lines_of_this_test_are_those_addr2line_tells() {
     let test = "lines_of_this_test_are_those_addr2line_tells";
@@ -277,7 +280,7 @@ fn lines_of_this_test_are_those_addr2line_tells() {
         return skip(test, "no ELF file");
     }
     let image = load(&file);
-    // What is between functions belongs to none.
+    // Addresses between functions belong to none.
     let asked =
         addresses(&image).step_by(311).filter(|&address| image.symbols().symbol(address, ANY).is_some());
     let asked: Vec<_> = asked.collect();

@@ -1,4 +1,4 @@
-//! Real programs that were traced, beside the memory that was dumped with the trace.
+//! Traced programs compared with the memory that was dumped with the trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tracewright_testkit::{captures, skip};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
-/// The folders of the process captures.
+/// Returns the folders of the process captures.
 fn processes(test: &str) -> Vec<PathBuf> {
     let Some(captures) = captures() else {
         skip(test, "no captures");
@@ -20,7 +20,7 @@ fn processes(test: &str) -> Vec<PathBuf> {
         .into()
 }
 
-/// The programs of a process and where they were, as `load_addresses.txt` has them: NAME START END...
+/// Loads the programs of a process at the addresses in `load_addresses.txt`: NAME START END...
 fn load(folder: &Path) -> Image {
     let text = fs::read_to_string(folder.join("load_addresses.txt")).unwrap();
     let words: Vec<_> = text.split_whitespace().skip(3).collect();
@@ -36,7 +36,7 @@ fn number(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// The dumps `cpu_0.ini` lists: address and bytes.
+/// Returns the dumps that `cpu_0.ini` lists: address and bytes.
 fn dumps(folder: &Path) -> Vec<(u64, Vec<u8>)> {
     let text = fs::read_to_string(folder.join("cpu_0.ini")).unwrap();
     let values = |key: &str| text.lines().filter_map(|line| line.strip_prefix(key)).collect::<Vec<_>>();
@@ -83,7 +83,7 @@ fn functions_of_a_process_have_names() {
         assert_eq!(region.section(main.start).unwrap().name, ".text");
         assert_eq!(region.build_id().unwrap().len(), 20);
         assert_eq!(symbols.symbol(main.end - 4, ANY).unwrap().name, "main");
-        // Stubs lead to functions of libc, which are elsewhere.
+        // Stubs lead to functions of libc, which is elsewhere.
         let start = symbols.resolve("__libc_start_main").unwrap();
         let stub = symbols.resolve("__libc_start_main@plt").unwrap();
         assert_eq!(image.region(start.start, ANY).unwrap().name(), "libc-2.31.so");
@@ -92,7 +92,7 @@ fn functions_of_a_process_have_names() {
     }
 }
 
-/// The file and what perf says of its mapping; the address is that of the capture `perf_etm.data`.
+/// Uses the file and mapping of the capture `perf_etm.data`.
 #[test]
 fn a_mapping_of_perf_puts_a_program_to_its_place() {
     let Some(captures) = captures() else {
@@ -133,7 +133,8 @@ fn a_kernel_module_has_its_functions() {
     let address = image.symbols().resolve("wakeup_user").unwrap();
     assert_eq!(address, 0xffff_ffc0_0800_0140..0xffff_ffc0_0800_0198);
     assert_eq!(image.regions().next().unwrap().build_id().unwrap().len(), 8);
-    // In a real recording its `.text` is a page behind the start of its memory, since a table of jumps comes before.
+    // In a real recording its `.text` is a page behind the start of its memory, because a jump table comes
+    // first.
     for text in [None, Some(0x1000)] {
         let mut builder = Image::builder();
         let place = Place::Module { start: 0xffff_ff99_f589_6000, text };

@@ -1,4 +1,4 @@
-//! ELF files of all kinds: what is loaded where.
+//! Loading of ELF files of all kinds.
 
 use crate::support;
 
@@ -18,7 +18,7 @@ fn fails(bytes: Vec<u8>) -> String {
     Image::builder().elf("test", bytes.into(), None, ANY).unwrap_err().to_string()
 }
 
-/// A program of two segments, data first, its bytes in no order in particular.
+/// Returns a program of two segments, data first, with its bytes in no particular order.
 fn two_segments(wide: bool, kind: u16) -> Elf {
     Elf {
         wide,
@@ -102,7 +102,7 @@ fn a_module_has_its_text_at_the_address_given() {
     assert_eq!(symbols.symbol(0xffff_0000_1234_0005, ANY).unwrap().name, "work");
     assert_eq!(symbols.resolve("init"), None);
 
-    // Addresses some linker gave are kept.
+    // Addresses that a linker gave are kept.
     module.sections[1].address = 0x1000;
     module.sections[3].address = 0x2000;
     module.sections[0].flags = 0;
@@ -154,7 +154,7 @@ fn a_segment_may_claim_anything() {
     let image = load(elf.write(), None);
     assert_eq!(image.read(u64::MAX - 0xf, ANY), [7; 0xf]);
     assert!(matches!(image.remarks(), [Remark::BeyondTheEnd { .. }]));
-    // Of a size of 2^60 bytes there are those in the file.
+    // Of the stated 2^60 bytes, those in the file are used.
     let mut bytes = program(0x1000, vec![7; 64], vec![]).write();
     bytes[64 + 32..64 + 40].copy_from_slice(&(1_u64 << 60).to_le_bytes());
     let image = load(bytes, None);

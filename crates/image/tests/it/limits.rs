@@ -1,4 +1,4 @@
-//! Files made to keep readers busy take time and memory in proportion to their size.
+//! Malicious files take time and memory in proportion to their size.
 
 use crate::support;
 
@@ -28,7 +28,7 @@ fn segments_upon_segments() {
     assert_eq!(image.remarks().len(), 59_999);
 }
 
-/// A `.symtab` of 100,000 functions whose names are all the rest of one long string.
+/// Returns a `.symtab` of 100,000 functions whose names are all suffixes of one long string.
 fn sharing_names(text: u8) -> Elf {
     let names = vec![text; 1 << 20];
     let mut table = vec![0; 24];
@@ -52,7 +52,7 @@ fn names_within_names() {
         assert_eq!(image.symbols().resolve("f"), None);
     }
     let mut elf = sharing_names(b'1');
-    // Mangled ones: `_Z`, and numbers that are lengths of names that are not there.
+    // Mangled ones: `_Z`, and numbers that are lengths of missing names.
     for (i, byte) in elf.sections[2].bytes.as_mut().unwrap().iter_mut().enumerate() {
         *byte = b"_ZN1"[i % 4];
     }
@@ -74,7 +74,7 @@ fn sections_upon_sections() {
     }
 }
 
-/// A relocation of the first symbol.
+/// Returns a relocation of the first symbol.
 fn relocation(offset: u64, kind: u64, addend: u64) -> Vec<u8> {
     [offset, 1 << 32 | kind, addend].into_iter().flat_map(u64::to_le_bytes).collect()
 }
@@ -103,7 +103,7 @@ fn relocations_upon_relocations() {
             assert_eq!(reason(&module(5000, kind, target)), Err(overlap.to_owned()));
         }
     }
-    // Files that are cut off have tables that are not there.
+    // Truncated files have missing tables.
     let mut elf = module(1, SHT_RELA, "");
     elf.sections[2].len = 1 << 40;
     assert_eq!(reason(&elf), Ok(()));
@@ -131,7 +131,7 @@ fn alternatives_upon_alternatives() {
     assert!(load(&elf).regions().count() <= (1 << 16) + 2 * sections);
 }
 
-/// 50,000 units that do not say where they are, all of them with the same long line program.
+/// Reads 50,000 units without address ranges, all with the same long line program.
 #[test]
 fn units_sharing_lines() {
     // A unit: its length, version 4, abbreviations at 0, addresses of 8 bytes, an entry: number 1, its lines at 0.
@@ -154,7 +154,7 @@ fn units_sharing_lines() {
     assert!(image.regions().all(|region| region.has_lines()));
     let line = image.symbols().source(0x1000, ANY).unwrap();
     assert_eq!(line.file, "a");
-    // And all of them with abbreviations of their own, which end together.
+    // All of them with their own abbreviations, which end together.
     let mut units = Vec::new();
     for i in 0..20_000_u32 {
         let mut unit = unit.clone();
@@ -179,7 +179,8 @@ fn program_with(lines: Vec<u8>, units: Vec<u8>, abbreviations: Vec<u8>) -> Elf {
     elf
 }
 
-/// Not a limit: answers are the same in many threads that ask at once, before anything was read.
+/// Checks that threads get the same answers when they ask at once, before anything was read. This is not a
+/// limit.
 #[test]
 fn threads_share_an_image() {
     let Some(file) =
@@ -210,9 +211,9 @@ fn threads_share_an_image() {
     });
 }
 
-/// A unit in a folder whose line program has a head with many files, and a row for each of these.
+/// Returns a unit in a folder whose line program has many files in its header, and a row for each.
 fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
-    // An entry with addresses and lines: its low address, how long it is, where the lines are, its folder.
+    // An entry with addresses and lines: low address, length, offset of the lines, folder.
     let abbreviations = [1, 0x11, 0, 0x11, 0x01, 0x12, 0x07, 0x10, 0x17, 0x1b, 0x08, 0, 0, 0].to_vec();
     let mut info = vec![0; 4];
     info.extend([4, 0, 0, 0, 0, 0, 8, 1]);
@@ -223,7 +224,7 @@ fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
     info.push(0);
     let len = info.len() as u32 - 4;
     info[..4].copy_from_slice(&len.to_le_bytes());
-    // Lines: lengths of instructions, whether they are statements, line base and range, opcodes up to 13.
+    // Lines: instruction length, whether rows are statements, line base and range, opcodes up to 13.
     let mut head = vec![1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0];
     for _ in 0..files {
         head.extend(name);
@@ -234,7 +235,7 @@ fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
     lines.extend([4, 0]);
     lines.extend((head.len() as u32).to_le_bytes());
     lines.extend(head);
-    // Set the address; a row of each file, and advance; the end.
+    // Set the address; a row for each file with an advance; the end.
     lines.extend([0, 9, 2]);
     lines.extend(0x1000_u64.to_le_bytes());
     for mut number in 1..=files {
@@ -263,20 +264,20 @@ fn line_tables_with_many_files() {
     assert_eq!(source(&image, 0x1000).as_deref(), Some("file.c"));
     assert_eq!(source(&image, 0x1020).as_deref(), Some("file.c"));
     assert_eq!(image.lines_left_out().count(), 0);
-    // gimli would take a hundred megabytes for these.
+    // gimli would need a hundred megabytes for these.
     let image = load(&many_files(b"", 1_000_000, b"a"));
     assert_eq!(source(&image, 0x1000), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
-    // Asking again does not count again.
+    // A second query does not count again.
     assert_eq!(source(&image, 0x1010), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
-    // Paths of 20 megabytes, made of few bytes.
+    // Paths of 20 megabytes, made from few bytes.
     let image = load(&many_files(&[b'/'; 4000], 5000, b"a"));
     assert!(source(&image, 0x1000).is_some());
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
 }
 
-/// What is damaged is not what takes too much memory.
+/// Damaged tables do not count as too large.
 #[test]
 fn line_tables_that_are_not_there() {
     let elf = many_files(b"", 10, b"a");
@@ -285,7 +286,7 @@ fn line_tables_that_are_not_there() {
         let mut elf = elf.clone();
         elf.sections[lines_at].bytes.as_mut().unwrap().truncate(len);
         elf.sections[lines_at].len = len as u64;
-        // Its head says that it is long; or it is said to be behind the end.
+        // Its header claims to be long, or to lie behind the end.
         for (section, at, byte) in [(lines_at, 9, 0x7f), (lines_at - 1, 31, 0x7f)] {
             let mut elf = elf.clone();
             if let Some(field) = elf.sections[section].bytes.as_mut().unwrap().get_mut(at) {

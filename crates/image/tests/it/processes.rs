@@ -1,4 +1,4 @@
-//! Processes, each with memory of its own.
+//! Processes with their own memory.
 
 use crate::support;
 
@@ -11,8 +11,8 @@ use tracewright_testkit::Rng;
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
-/// Memory as a map of single bytes, one for each process: the twin that is too simple to be wrong. `None`: there is something,
-/// but no bytes of it.
+/// Memory as a map of single bytes, one for each process: a twin that is too simple to be wrong. `None` marks
+/// a mapping without bytes.
 type Memory = HashMap<u64, Option<u8>>;
 
 #[test]
@@ -69,7 +69,7 @@ fn memory_is_that_of_a_map_of_bytes() {
                 assert_eq!(found, expected.flatten(), "{address:#x} of {number}");
                 assert_eq!(image.absent(address, space).is_some(), expected == Some(None));
                 assert_eq!(image.region(address, space).is_some(), expected.flatten().is_some());
-                // Bytes that come together belong together.
+                // Bytes that are returned together belong together.
                 if let Some((start, bytes)) = image.lookup(address, space) {
                     for (at, byte) in (start..).zip(bytes) {
                         assert_eq!(image.read(at, space).first(), Some(byte));

@@ -1,4 +1,4 @@
-//! Regions of bytes: who owns which address, in which space.
+//! Owners of addresses in each memory space.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const SPACES: [MemorySpace; 12] = [
     MemorySpace::ANY,
 ];
 
-/// An image as a map of single bytes: the twin that is too simple to be wrong.
+/// Image as a map of single bytes: a twin that is too simple to be wrong.
 #[derive(Default)]
 struct ByteMap {
     /// Byte and number of the region by address and bit of the space.
@@ -81,13 +81,13 @@ fn random_regions_are_as_in_a_map_of_bytes() {
 fn compare(image: &Image, twin: &ByteMap, address: u64, space: MemorySpace) {
     let bytes = image.read(address, space);
     let expected: Vec<_> = (address..).map_while(|address| twin.get(address, space)).collect();
-    // All bytes are the right ones, of one region, and there is at least one if any is known.
+    // All bytes are right and of one region, and at least one is returned if any is known.
     assert_eq!(bytes.is_empty(), expected.is_empty(), "{address:#x} {space}");
     for (byte, expected) in bytes.iter().zip(&expected) {
         assert_eq!((*byte, expected.1), *expected, "{address:#x} {space}");
     }
     assert!(bytes.len() <= expected.iter().take_while(|(_, region)| *region == expected[0].1).count());
-    // In one space they go on to the end of what the region owns.
+    // In one space they extend to the end of the range that the region owns.
     if space.bits().is_power_of_two() {
         assert_eq!(bytes.len(), expected.iter().take_while(|(_, region)| *region == expected[0].1).count());
     }
@@ -137,7 +137,7 @@ fn regions_at_the_end_of_the_address_space_are_cut() {
 #[test]
 fn many_regions_are_found_in_time() {
     let mut builder = Image::builder();
-    // Small ones, then ever larger ones over all of them: no step may look at all the others.
+    // Small ones, then ever larger ones over all of them: no step may visit all the others.
     for i in 0..30_000 {
         builder.raw("small", vec![i as u8; 3].into(), i * 8, MemorySpace::ANY).unwrap();
     }

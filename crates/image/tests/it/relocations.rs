@@ -11,8 +11,8 @@ use tracewright_testkit::skip;
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
-/// Code with every branch that has a relocation: within its section, to another that is loaded, to one that is not, and to a
-/// symbol of somebody else.
+/// Code with every branch that has a relocation: within its section, to another loaded section, to one that
+/// is not loaded, and to an undefined symbol.
 const A64: &str = "
     .text
     .globl near, other
@@ -75,7 +75,7 @@ thumb_far: bl near; bl thumb; b.w thumb; bne.w thumb
 at_start: b near
 ";
 
-/// Where sections are, as a kernel loads them; what is not loaded is elsewhere.
+/// Places sections as a kernel loads them; sections that are not loaded are elsewhere.
 const SCRIPT: &str = "SECTIONS {
     . = 0x100000; .text : { *(.text) } .text.unlikely : { *(.text.unlikely) }
     . = 0x100400; .init.text : { *(.init.text) } outside = 0x100600;
@@ -92,7 +92,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The bytes of both sections with code that are loaded, from the first on.
+/// Returns the bytes of both loaded sections with code.
 fn code(image: &Image, start: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     for (at, byte) in (start..).zip(&mut bytes) {
@@ -107,7 +107,8 @@ fn image(path: &Path, place: Place) -> Image {
     builder.build()
 }
 
-/// Assembles and links `source`; compares all bytes but those of which we say that nobody knows. Those must be `unknown` many.
+/// Assembles and links `source`. Compares all bytes except those reported as unknown, which must be `unknown`
+/// in number.
 fn check(triple: &str, source: &str, options: &[&str], unknown: usize) {
     let tools = ["as", "ld"].map(|tool| format!("{triple}-{tool}"));
     if tools.iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
@@ -126,7 +127,7 @@ fn check(triple: &str, source: &str, options: &[&str], unknown: usize) {
     let mut count = 0;
     for at in 0..last as usize {
         if ours.is_unrelocated(at as u64, ANY) {
-            // A call of RISC-V has two instructions.
+            // A RISC-V call has two instructions.
             for code in [&mut ours_code, &mut theirs_code] {
                 let end = code.len().min(at + if triple.starts_with("riscv") { 8 } else { 4 });
                 code[at..end].fill(0);
@@ -137,7 +138,7 @@ fn check(triple: &str, source: &str, options: &[&str], unknown: usize) {
     assert_eq!(count, unknown, "{triple}");
     let differs = (0..last as usize).step_by(2).find(|&at| ours_code[at..][..2] != theirs_code[at..][..2]);
     assert_eq!(differs, None, "{triple}: {:x?} and {:x?}", ours_code, theirs_code);
-    // What is loaded elsewhere is the same, and so is what is loaded twice.
+    // A file loaded elsewhere, or twice, gives the same.
     let moved = image(&object, Place::Base(0x7000_0000));
     assert_eq!(code(&moved, 0x7000_0000, last as usize), code(&ours, 0, last as usize));
     assert!((0..last).all(|at| moved.is_unrelocated(0x7000_0000 + at, ANY) == ours.is_unrelocated(at, ANY)));
@@ -161,12 +162,13 @@ fn branches_of_a32_and_t32_are_those_of_a_linker() {
 #[test]
 fn branches_of_riscv_are_those_of_a_linker() {
     check("riscv64-linux-gnu", RISCV, &["-march=rv64gc"], 6);
-    // A linker that may shorten code aligns by taking bytes away.
+    // A linker that may shorten code aligns by removing bytes.
     let relaxed = RISCV.replace("    .option norelax\n", "").replace("    .balign 64\n", "");
     check("riscv64-linux-gnu", &relaxed, &["-march=rv64gc"], 6);
 }
 
-/// `alternative_has_cap_unlikely` of Linux: a branch that becomes a NOP. What runs there, only the kernel knows.
+/// Covers `alternative_has_cap_unlikely` of Linux: a branch that becomes a NOP. Only the kernel knows which
+/// one runs.
 #[test]
 fn code_that_the_kernel_replaces_by_branches_is_not_there() {
     let triple = "aarch64-linux-gnu";
@@ -194,8 +196,8 @@ fn code_that_the_kernel_replaces_by_branches_is_not_there() {
     assert_eq!(known, [true, false, true, true, false, true, false, true]);
 }
 
-/// `riscv_has_extension_likely` of Linux and its like, as its macros write them: the replacement is in a subsection, its length
-/// is told by relocations.
+/// Covers `riscv_has_extension_likely` of Linux and the like, as its macros write them: the replacement is in
+/// a subsection, and relocations give its length.
 #[test]
 fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
     let triple = "riscv64-linux-gnu";
@@ -228,7 +230,7 @@ fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
         };
         let expected = [true, false, true, false, true, true, true, false, false, true, false, true];
         assert_eq!(known(0..12), expected);
-        // What replaces it stays as it is.
+        // The replacement stays as it is.
         assert_eq!(known(12..18), [true; 6]);
     }
 }

@@ -1,4 +1,4 @@
-//! Which symbol is shown at an address.
+//! Symbol shown at an address.
 
 use crate::support;
 
@@ -14,7 +14,7 @@ fn load(elf: &Elf) -> Image {
     builder.build()
 }
 
-/// Symbols of a `.text` at 0x1000 of 0x100 bytes; then addresses and what is shown there.
+/// Checks the symbols of a `.text` at 0x1000 of 0x100 bytes: pairs of address and shown name.
 fn check(machine: u16, symbols: &[Symbol], expected: &[(u64, &str)]) {
     for wide in [true, false] {
         let mut elf = program(0x1000, vec![0; 0x120], symbols.to_vec());
@@ -43,7 +43,7 @@ fn functions_without_a_size_end_at_the_next_symbol_or_section() {
     check(EM_AARCH64, &symbols, &[(0x103f, "a+0x3f"), (0x1040, "b"), (0x10ff, "b+0xbf"), (0x1100, "?")]);
     let endless = [symbol("a", 0x1000, 0x7fff_ffff, 0x12, 1)];
     check(EM_AARCH64, &endless, &[(0x10ff, "a+0xff"), (0x1100, "?")]);
-    // Beyond the section it says nothing.
+    // A size beyond the section is ignored.
     let endless = [symbol("a", 0x1000, u64::MAX - 1, 0x12, 1), symbol("b", 0x1040, 8, 0x12, 1)];
     check(EM_AARCH64, &endless, &[(0x103f, "a+0x3f"), (0x1047, "b+0x7"), (0x1048, "?")]);
 }
@@ -126,7 +126,7 @@ fn names_are_found() {
     assert_eq!(image.symbols().symbol(0x1012, ANY).unwrap().name, "foo::bar(int)");
 }
 
-/// A program with one function of another file, `puts`, called through the stub at `stub` of a `.plt` at 0x1000.
+/// Returns a program that calls one function of another file, `puts`, through the stub in a `.plt` at 0x1000.
 fn with_plt(machine: u16, wide: bool, plt: &[u32], slot: u64) -> Image {
     let jump_slot: u64 = match machine {
         EM_AARCH64 => 1026,

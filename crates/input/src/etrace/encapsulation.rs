@@ -1,20 +1,20 @@
 use tracewright_etrace::stream::Encapsulation;
 
-/// The encapsulations there are: name, and what it is.
+/// Name and meaning of each encapsulation.
 pub const ENCAPSULATIONS: &[(&str, &str)] = &[
     ("standard", "the RISC-V encapsulation specification's (with source_bits, timestamp_bytes, type_bits)"),
     ("smi", "a header byte with length and type, as the reference model writes"),
     ("pulp", "records of 40 bytes, as PULP's rv_tracer writes into memory"),
 ];
 
-/// The parts of the standard encapsulation: name, most, and what it is.
+/// Parts of the standard encapsulation: name, largest value and meaning.
 pub(crate) const PARTS: [(&str, u64, &str); 3] = [
     ("source_bits", 16, "bits of a source's ID"),
     ("timestamp_bytes", 8, "bytes of a timestamp, where a packet has one"),
     ("type_bits", 8, "bits of the type before each payload"),
 ];
 
-/// Each part of an encapsulation, if it has any.
+/// Returns the parts of an encapsulation, if it has any.
 pub(crate) fn parts(encapsulation: Encapsulation) -> Option<[u8; 3]> {
     match encapsulation {
         Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } => {
@@ -24,7 +24,7 @@ pub(crate) fn parts(encapsulation: Encapsulation) -> Option<[u8; 3]> {
     }
 }
 
-/// The encapsulation's name.
+/// Returns the name of the encapsulation.
 pub(crate) fn name(encapsulation: Encapsulation) -> &'static str {
     match encapsulation {
         Encapsulation::Standard { .. } => "standard",
@@ -33,7 +33,7 @@ pub(crate) fn name(encapsulation: Encapsulation) -> &'static str {
     }
 }
 
-/// The encapsulation with this name; `parts` as far as they are given.
+/// Returns the encapsulation with this name; missing `parts` are 0.
 pub(crate) fn named(name: &str, parts: [Option<u64>; 3]) -> Result<Encapsulation, String> {
     for ((part, most, _), value) in PARTS.iter().zip(parts) {
         if let Some(value) = value

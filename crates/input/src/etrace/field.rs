@@ -1,38 +1,38 @@
 use tracewright_etrace::stream::Config;
-use tracewright_etrace::{Attribute, OptionField, Options, Params, data};
+use tracewright_etrace::{Attribute, OptionField, Options, Params, ParamsError, data};
 
-/// A parameter or an option of an encoder, by its name.
+/// Parameter or option of an encoder, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its name: the specification's, without `_p`.
+    /// Name in the specification, without `_p`.
     pub name: &'static str,
-    /// What it is part of.
+    /// Group of the field.
     pub group: Group,
-    /// What it means, in a few words.
+    /// Meaning in a few words.
     pub meaning: &'static str,
-    /// `None`: an option.
+    /// Attribute; `None` for an option.
     attribute: Option<&'static Attribute>,
 }
 
-/// What a field is part of.
+/// Group of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What the encoder is built with.
+    /// Fixed attributes of the encoder.
     Params,
-    /// What is switched on.
+    /// Options of instruction trace.
     Options,
-    /// How data is traced.
+    /// Options of data trace.
     Data,
 }
 
-/// All parameters and options that one must know to read a trace.
+/// Returns all parameters and options that are needed to read a trace.
 pub fn fields() -> impl Iterator<Item = Field> {
     let any = Params::default();
     let kept = Params::fields().iter().filter(move |attribute| attribute.value(&any).is_some());
     let params = kept.map(|attribute| Field {
         name: attribute.name,
         group: Group::Params,
-        // On and off are words here.
+        // Flags have words as values here.
         meaning: attribute.meaning.strip_prefix("1: ").unwrap_or(attribute.meaning),
         attribute: Some(attribute),
     });
@@ -45,8 +45,8 @@ fn option<T>(field: &OptionField<T>, group: Group) -> Field {
 }
 
 impl Field {
-    /// The field that people mean by this name. `sijump` is the option; the parameter is `sijump_p`, as all parameters may
-    /// be written.
+    /// Returns the field with this name. `sijump` is the option; the parameter is `sijump_p`. The suffix is
+    /// optional for other parameters.
     pub fn named(name: &str) -> Option<Self> {
         match name.strip_suffix("_p") {
             Some(name) => Self::of(Group::Params, name),
@@ -54,12 +54,12 @@ impl Field {
         }
     }
 
-    /// The field of a group with this name.
+    /// Returns the field of a group with this name.
     pub fn of(group: Group, name: &str) -> Option<Self> {
         fields().find(|field| field.group == group && field.name == name)
     }
 
-    /// Its value, as [`put`](Self::put) takes it.
+    /// Returns the value in the form that [`put`](Self::put) accepts.
     pub fn text(&self, config: &Config) -> String {
         let on = |(_, on): (_, bool)| on.to_string();
         let is_it = |(name, _): &(&str, bool)| *name == self.name;
@@ -76,28 +76,31 @@ impl Field {
         }
     }
 
-    /// Whether it is on or off.
+    /// Returns whether the field is a flag.
     pub fn is_flag(&self) -> bool {
         self.attribute.is_none_or(Attribute::is_flag)
     }
 
-    /// Its value, if that is a number.
+    /// Returns the value, if it is a number.
     pub fn number(&self, config: &Config) -> Option<u64> {
         self.text(config).parse().ok()
     }
 
-    /// Gives it a value.
+    /// Sets the field.
     ///
     /// # Errors
-    /// Says what was expected.
-    pub fn put(&self, config: &mut Config, text: &str) -> Result<(), String> {
+    /// Fails if `text` is not a valid value.
+    pub fn put(&self, config: &mut Config, text: &str) -> Result<(), ParamsError> {
         if self.attribute.is_some() {
-            return config.params.set(self.name, text).map_err(|error| error.to_string());
+            return config.params.set(self.name, text);
         }
         let on = match text {
             "true" | "on" | "yes" | "1" => true,
             "false" | "off" | "no" | "0" => false,
-            _ => return Err(format!("{}: `{text}` is neither true nor false", self.name)),
+            _ => {
+                let why = format!("`{text}` is neither true nor false");
+                return Err(ParamsError { name: self.name.to_owned(), why });
+            }
         };
         match self.group {
             Group::Data => config.data.set(self.name, on),
@@ -122,12 +125,12 @@ mod tests {
         }
     }
 
-    /// Each field is what its name says: setting one changes only that one.
+    /// Checks that setting a field changes only that field.
     #[test]
     fn fields_are_apart() {
         for field in fields() {
             let mut changed = config();
-            // Anything else that it can be.
+            // Another value that the field accepts.
             let others = ["true", "false", "reference", "pulp", "xor", "1", "2", "8", "31", "32", "0"];
             let is_other = |other: &&str| {
                 let before = field.text(&changed);
@@ -155,7 +158,8 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected() {
-        let error = |name, text| Field::named(name).unwrap().put(&mut config(), text).unwrap_err();
+        let error =
+            |name, text| Field::named(name).unwrap().put(&mut config(), text).unwrap_err().to_string();
         assert_eq!(error("bpred_size", "256"), "bpred_size: 256 is not from 0 to 16");
         assert_eq!(error("implicit_return", "maybe"), "implicit_return: `maybe` is neither true nor false");
         assert_eq!(error("support", "x"), "support: `x` is none of reference, pulp, standard");

@@ -1,22 +1,48 @@
+use std::fmt;
+
 use tracewright_etrace::decode::{Handler, HandlerPlace};
 
 /// Names of privileges, and their numbers in packets.
 const PRIVILEGES: [(&str, u8); 4] = [("M", 3), ("S", 1), ("U", 0), ("VS", 6)];
 
-/// Reads where traps go, as people write it: `M:80000004`, `S:80200000:vectored`, or `U:next`.
+/// Error of [`handler_named`]: the part that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandlerError {
+    /// Unknown privilege.
+    Privilege,
+    /// Text that is not an address.
+    Address,
+    /// Unknown text after the address.
+    Suffix,
+}
+
+impl fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Privilege => "expected M, S, U or VS before the colon",
+            Self::Address => "expected an address in hexadecimal after the colon, or next",
+            Self::Suffix => "expected nothing after the address, or :vectored",
+        })
+    }
+}
+
+impl std::error::Error for HandlerError {}
+
+/// Parses a trap handler: `M:80000004`, `S:80200000:vectored`, or `U:next`.
 ///
 /// # Errors
-/// When it is something else: what was expected.
-pub fn handler_named(text: &str) -> Result<Handler, String> {
+/// Reports which part is wrong.
+pub fn handler_named(text: &str) -> Result<Handler, HandlerError> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let found = PRIVILEGES.into_iter().find(|(privilege, _)| privilege.eq_ignore_ascii_case(name));
-    let (_, privilege) = found.ok_or("expected M, S, U or VS before the colon")?;
+    let (_, privilege) = found.ok_or(HandlerError::Privilege)?;
     let place = match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
         ("next", None, _) => HandlerPlace::Next,
         (base, None, _) => HandlerPlace::Direct(address(base)?),
         (base, Some("vectored"), None) => HandlerPlace::Vectored(address(base)?),
-        _ => return Err("expected nothing after the address, or :vectored".into()),
+        _ => return Err(HandlerError::Suffix),
     };
     Ok(Handler { privilege, place })
 }
@@ -32,10 +58,9 @@ pub fn handler_text(handler: &Handler) -> String {
     }
 }
 
-fn address(text: &str) -> Result<u64, String> {
+fn address(text: &str) -> Result<u64, HandlerError> {
     let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
-    u64::from_str_radix(digits, 16)
-        .map_err(|_| "expected an address in hexadecimal after the colon, or next".to_owned())
+    u64::from_str_radix(digits, 16).map_err(|_| HandlerError::Address)
 }
 
 #[cfg(test)]

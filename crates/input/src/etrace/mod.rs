@@ -1,4 +1,4 @@
-//! RISC-V E-Trace sources: what one must know to read them, under the names that people give it.
+//! RISC-V E-Trace sources: their parameters and options by name.
 
 pub(crate) mod encapsulation;
 mod field;
@@ -12,23 +12,24 @@ use tracewright_etrace::stream::Config;
 
 pub use encapsulation::ENCAPSULATIONS;
 pub use field::{Field, Group, fields};
-pub use handler::{handler_named, handler_text};
+pub use handler::{HandlerError, handler_named, handler_text};
 pub(crate) use raw::{params_for, source as raw_source};
 
-/// An E-Trace source.
+/// E-Trace source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtraceSource {
-    /// How its packets are made, and how they lie in the stream.
+    /// Parameters, options and encapsulation.
     pub config: Config,
-    /// Its ID in the stream (srcID); 0 where the stream has none.
+    /// ID in the stream (srcID); 0 where the stream has none.
     pub source: u16,
-    /// What its hart executes.
+    /// Instruction set of its hart.
     pub isa: Isa,
-    /// Where traps go, as far as that is known; one a privilege. Packets do not tell with implicit exceptions.
+    /// Known trap handlers, one a privilege. Packets leave them out with implicit exceptions.
     pub handlers: Vec<Handler>,
 }
 
-/// In what two sources differ that share a buffer: there is no telling their packets apart before they are read.
+/// Returns the setting in which two sources differ that share a buffer. Their packets cannot be told apart
+/// before they are parsed, so there must be none.
 pub(crate) fn differs(one: &Config, other: &Config) -> Option<&'static str> {
     if one.encapsulation != other.encapsulation {
         return Some("encapsulation");
@@ -39,12 +40,12 @@ pub(crate) fn differs(one: &Config, other: &Config) -> Option<&'static str> {
     (one.options != other.options || one.data != other.data).then_some("options")
 }
 
-/// The name of an instruction set.
+/// Returns the name of an instruction set.
 pub(crate) fn isa_name(isa: Isa) -> &'static str {
     if isa == Isa::Rv32 { "rv32" } else { "rv64" }
 }
 
-/// The instruction set with this name.
+/// Returns the instruction set with this name.
 pub(crate) fn isa_named(name: &str) -> Option<Isa> {
     match name {
         "rv32" => Some(Isa::Rv32),
@@ -53,7 +54,7 @@ pub(crate) fn isa_named(name: &str) -> Option<Isa> {
     }
 }
 
-/// `0x10` or `16`.
+/// Parses `0x10` or `16`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

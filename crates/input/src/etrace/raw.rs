@@ -6,10 +6,10 @@ use super::encapsulation::{self, PARTS};
 use super::field::{Field, Group};
 use super::{EtraceSource, isa_named, number, scf};
 
-/// A source as a person describes it: what comes after `etrace,`.
+/// Parses a source as users write it: the part after `etrace,`.
 ///
 /// # Errors
-/// Says what is wrong, and what was expected.
+/// Says what is wrong and what was expected.
 pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceSource, String> {
     let pairs = pairs.map(|pair| {
         let (name, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?}: expected NAME=VALUE"))?;
@@ -17,7 +17,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
     });
     let pairs: Vec<(&str, &str)> = pairs.collect::<Result<_, String>>()?;
     for (i, (name, _)) in pairs.iter().enumerate() {
-        // A file of attributes may be completed by another.
+        // One parameter file may complete another.
         if *name != "params" && pairs[..i].iter().any(|(other, _)| other == name) {
             return Err(format!("{name} is given twice"));
         }
@@ -38,7 +38,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
     let encapsulation = encapsulation::named(kind, parts)?;
     let mut config = Config {
         params: match encapsulation {
-            // One encoder writes these records.
+            // Only one encoder writes these records.
             Encapsulation::Pulp => Params {
                 iaddress_lsb: 0,
                 address_bytes: true,
@@ -70,7 +70,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
             let others = "a parameter or option of the encoder (tracewright record --option help lists them)";
             format!("{name}: expected id, isa, encapsulation, params=FILE, or {others}")
         })?;
-        field.put(&mut config, value)?;
+        field.put(&mut config, value).map_err(|error| error.to_string())?;
         if field.group == Group::Options && field.name == "sijump" {
             config.params.sijump |= config.options.sijump;
         }
@@ -79,7 +79,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
     Ok(EtraceSource { config, source, isa, handlers: Vec::new() })
 }
 
-/// What an encoder has where nothing is said.
+/// Returns the default parameters of an encoder.
 pub(crate) fn params_for(isa: Isa) -> Params {
     match isa {
         Isa::Rv32 => Params { iaddress_width: 32, daddress_width: 32, data_width: 32, ..Params::default() },

@@ -1,5 +1,5 @@
-//! Attributes in a static configuration file (`.scf`), as the reference flow has them: `name_p=value` lines, `#` begins a comment,
-//! `[headings]` mean nothing.
+//! Static configuration files (`.scf`) of the reference flow: `name_p=value` lines; `#` begins a comment,
+//! `[headings]` are ignored.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tracewright_etrace::Params;
 
 use crate::file::read_text;
 
-/// Takes all attributes in a file.
+/// Reads all attributes in a file into `params`.
 pub(super) fn read(path: &Path, params: &mut Params) -> Result<(), String> {
     let text = read_text(path).map_err(|error| format!("params={}: cannot read: {error}", path.display()))?;
     let mut any = false;

@@ -1,5 +1,5 @@
-//! `checksums.toml`: how long the files of a capture were when it was written, and a CRC-32 of each piece of them. It lies beside
-//! `capture.toml`, and beside snapshots.
+//! `checksums.toml`: the length of each file of a capture when it was written, and a CRC-32 of each piece. It
+//! lies beside `capture.toml` or a snapshot.
 //!
 //! ```toml
 //! format = 1
@@ -11,7 +11,7 @@
 //! crc32 = "a3830348" # eight digits a piece
 //! ```
 //!
-//! Pieces are checked when they are read, so that opening a capture takes no longer the larger it is.
+//! Pieces are checked when they are read, so that the time to open a capture does not depend on its size.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,47 +29,48 @@ use crate::file::open_plain;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
 
-/// The file's name.
+/// Name of the file.
 pub const CHECKSUMS_FILE: &str = "checksums.toml";
 
-/// Bytes of a piece.
+/// Size of a piece in bytes.
 const PIECE: u64 = 1 << 20;
-/// Of longer files only the length is kept, so that all checksums together can be read.
+/// Most pieces of a file. Of longer files only the length is kept, so that all checksums together can be
+/// read.
 const MOST_PIECES: u64 = 1 << 18;
-/// Pieces are held in memory.
+/// Largest piece; pieces are held in memory.
 const LARGEST_PIECE: u64 = 1 << 24;
 
-/// What is known of a capture's files since it was written.
+/// Lengths and checksums of a capture's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checksums {
     files: HashMap<PathBuf, FileSums>,
 }
 
-/// The length and the checksums of a file.
+/// Length and checksums of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSums {
     /// Length of the file.
     pub bytes: u64,
     /// Length of all pieces but the last.
     piece: u64,
-    /// None if only the length is known.
+    /// Checksums; none if only the length is known.
     sums: Vec<u32>,
 }
 
 impl Checksums {
-    /// Returns what is known of a file.
+    /// Returns length and checksums of a file, if known.
     pub fn of(&self, path: &Path) -> Option<&FileSums> {
         self.files.get(path)
     }
 
-    /// Compares the length of a file with what it was. Returns how they differ.
+    /// Compares the length of a file with the recorded one. Returns how they differ.
     pub(crate) fn other_length(&self, path: &Path) -> Option<String> {
         let (was, is) = (self.of(path)?.bytes, fs::metadata(path).ok()?.len());
         let how = if is < was { "cut short" } else { "added to" };
         (is != was).then(|| format!("has {is} bytes, and {was} were recorded: it was {how} since"))
     }
 
-    /// Compares all of a file with what it was. Returns how they differ.
+    /// Compares a whole file with its checksums. Returns how they differ.
     pub fn differs(&self, path: &Path, bytes: &[u8]) -> Option<String> {
         let sums = self.of(path)?;
         if bytes.len() as u64 != sums.bytes {
@@ -84,7 +85,7 @@ impl Checksums {
 }
 
 impl FileSums {
-    /// Reads a file to its end.
+    /// Computes the checksums of a file.
     fn read(mut file: impl Read) -> io::Result<Self> {
         let (mut bytes, mut sums) = (0, Vec::new());
         let mut piece = Vec::new();
@@ -105,13 +106,13 @@ impl FileSums {
         Ok(Self { bytes, piece: PIECE, sums })
     }
 
-    /// Returns how many bytes are checked together.
+    /// Returns the number of bytes that are checked together.
     pub fn piece(&self) -> u64 {
         self.piece
     }
 
-    /// Whether `bytes`, which are those of piece `number` of the file as it is now, are what they were. Of a file that has another
-    /// length by now, only what it had is looked at; a piece that is not all there passes, since the length tells.
+    /// Returns whether `bytes`, the current piece `number` of the file, match their checksum. If the file has
+    /// grown, only its former part is checked. An incomplete piece passes, because the length reveals it.
     pub fn fits(&self, number: u64, bytes: &[u8]) -> bool {
         let sum = usize::try_from(number).ok().and_then(|number| self.sums.get(number));
         let len = self.bytes.saturating_sub(number.saturating_mul(self.piece)).min(self.piece);
@@ -120,7 +121,7 @@ impl FileSums {
     }
 }
 
-/// Writes the file, for these files of the folder as they are now.
+/// Writes the checksums of these files of the folder.
 pub(crate) fn write(folder: &OutputFolder, names: &[&str]) -> Result<(), Problem> {
     let mut text = String::from("# Lengths and checksums of the files here, so that changes are noticed.\n");
     // Writing to a string does not fail.
@@ -137,7 +138,7 @@ pub(crate) fn write(folder: &OutputFolder, names: &[&str]) -> Result<(), Problem
     folder.replace(CHECKSUMS_FILE, text.as_bytes())
 }
 
-/// Writes the file of a capture that is being recorded.
+/// Writes the file for a capture that is being recorded.
 pub(crate) fn write_unfinished(folder: &OutputFolder) -> Result<(), Problem> {
     let text = format!("# This recording is not finished.\nformat = {FORMAT}\nfinished = false\n");
     folder.replace(CHECKSUMS_FILE, text.as_bytes())

@@ -1,5 +1,5 @@
-//! `mappings.toml`: which files were mapped where in the processes that were traced. It lies beside a snapshot, whose own files have
-//! no words for that.
+//! `mappings.toml`: the mappings of traced processes. It lies beside a snapshot, whose own files cannot
+//! express them.
 //!
 //! ```toml
 //! format = 1
@@ -27,10 +27,10 @@ use crate::mapping::{Mapping, Process};
 use crate::output::OutputFolder;
 use crate::problem::Problem;
 
-/// The file's name.
+/// Name of the file.
 pub(crate) const MAPPINGS_FILE: &str = "mappings.toml";
 
-/// Writes the file; without processes there is none.
+/// Writes the file, unless there are no processes.
 pub(crate) fn write(folder: &OutputFolder, processes: &[Process]) -> Result<(), Problem> {
     match processes.is_empty() {
         true => folder.remove(MAPPINGS_FILE),
@@ -58,7 +58,7 @@ fn text(processes: &[Process]) -> String {
     text
 }
 
-/// What the file says, if there is one.
+/// Reads the file, if there is one.
 pub(crate) fn read(dir: &Path, problems: &mut Vec<Problem>) -> Vec<Process> {
     let file = dir.join(MAPPINGS_FILE);
     if !file.exists() {

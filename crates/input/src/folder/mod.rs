@@ -1,5 +1,5 @@
-//! Our own capture folder: `capture.toml`, which says what was traced and how, beside trace bytes as hardware wrote them and the
-//! programs that ran.
+//! Our own capture folder: `capture.toml`, which describes what was traced and how, beside the trace bytes as
+//! hardware wrote them and the programs that ran.
 //!
 //! ```toml
 //! format = 1
@@ -33,7 +33,7 @@
 //! length = 0x14
 //! ```
 //!
-//! Names of files are relative to the folder, so it can be moved.
+//! File names are relative to the folder, so it can be moved.
 
 pub(crate) mod checksums;
 pub(crate) mod mappings;
@@ -46,8 +46,8 @@ pub use checksums::{CHECKSUMS_FILE, Checksums, FileSums};
 pub(crate) use read::open;
 pub use write::CaptureWriter;
 
-/// The file that makes a folder a capture.
+/// File that makes a folder a capture.
 pub const CAPTURE_FILE: &str = "capture.toml";
 
-/// The format that this library reads and writes.
+/// Version of the format that this library reads and writes.
 const FORMAT: u64 = 1;

@@ -15,7 +15,7 @@ use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
 use crate::snapshot::{Dump, MemorySpace};
 
-/// No description of a capture comes near this size.
+/// Most bytes of `capture.toml`.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Reads a capture folder.
@@ -62,7 +62,7 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
 
 pub(super) fn read(file: &Path) -> io::Result<String> {
     let bytes = read_plain(file, MAX_BYTES)?;
-    // What is not UTF-8 is told by whatever it stands in.
+    // Invalid UTF-8 is reported by the reader of the value that contains it.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -96,7 +96,7 @@ fn source(
             let delta = delta_file(document, &mut table, dir);
             (Protocol::Etrace(Box::new(etrace_source(document, table)?)), delta)
         }
-        // Its keys are not ours to judge.
+        // The keys of an unknown protocol are not checked.
         Some((other, _)) => (Protocol::Unsupported(other, None), None),
         None => {
             document.log.error(line, "protocol is missing: expected \"etrace\"");
@@ -106,7 +106,7 @@ fn source(
     Ok(Source { name, core: None, protocol, registers: Vec::new(), delta, time: None })
 }
 
-/// Where a source's retirement-delta trace is. All else can be read without it.
+/// Returns the path of a source's retirement-delta trace. Everything else can be read without it.
 fn delta_file(document: &mut Document<'_>, table: &mut Table<'_>, dir: &Path) -> Option<PathBuf> {
     let without = "cycles of instructions will not be known";
     let line = table.line;
@@ -152,7 +152,8 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
             match Field::of(group, name.strip_suffix("_p").unwrap_or(&name)) {
                 None => document.log.warning(line, format!("{key} has no {}: passed over", quote(&name))),
                 Some(field) => {
-                    document.good(field.put(&mut config, &text).map_err(|error| (line, error)))?;
+                    document
+                        .good(field.put(&mut config, &text).map_err(|error| (line, error.to_string())))?;
                 }
             }
         }
@@ -165,7 +166,7 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
     Ok(EtraceSource { config, source, isa, handlers })
 }
 
-/// Where a source's traps go.
+/// Reads the trap handlers of a source.
 fn handlers(document: &mut Document<'_>, table: &mut Table<'_>) -> Result<Vec<Handler>, Wrong> {
     let Some((texts, line)) = document.strings(table, "handlers")? else { return Ok(Vec::new()) };
     let handlers: Result<_, _> = texts.iter().map(|text| etrace::handler_named(text)).collect();
@@ -229,7 +230,7 @@ fn buffer(
     Ok(Buffer { name, path, format: BufferFormat::Etrace, sources, pieces: None })
 }
 
-/// The sources that a buffer names.
+/// Returns the indices of the sources that a buffer names.
 fn with_names(document: &mut Document<'_>, names: &[String], line: u32, sources: &[Source]) -> Vec<usize> {
     let by_name: HashMap<&str, usize> =
         sources.iter().enumerate().map(|(index, source)| (source.name.as_str(), index)).collect();
@@ -247,7 +248,7 @@ fn with_names(document: &mut Document<'_>, names: &[String], line: u32, sources:
     found
 }
 
-/// Those of a buffer's sources that can share it: all built alike, each with an ID of its own.
+/// Returns those of a buffer's sources that can share it: equal parameters, different IDs.
 fn together(
     document: &mut Document<'_>,
     line: u32,
@@ -294,9 +295,9 @@ fn images(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> (Vec
 }
 
 enum Image {
-    /// All of a file.
+    /// Whole file.
     Program(Program),
-    /// A part of a file of raw bytes.
+    /// Part of a file of raw bytes.
     Piece(Dump),
 }
 
@@ -330,7 +331,7 @@ fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Resul
     Ok(Image::Piece(Dump { path, address, length, offset, space: MemorySpace::ANY, line }))
 }
 
-/// How many bytes a file has, if it is there and can hold some.
+/// Returns the size of a file, if it exists and is not empty.
 fn plain_file(path: &Path) -> Result<u64, String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(metadata.len()),

@@ -1,4 +1,4 @@
-//! A capture as the text of its `capture.toml`.
+//! Text of `capture.toml`.
 
 use std::fmt::Write;
 
@@ -7,19 +7,19 @@ use tracewright_core::text::is_unprintable;
 use super::{CHECKSUMS_FILE, FORMAT};
 use crate::etrace::{self, EtraceSource, Group, encapsulation};
 
-/// What a capture says of itself.
+/// Content of `capture.toml`.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     pub(super) description: Option<String>,
-    /// Whether all is there.
+    /// Whether the recording is complete.
     pub(super) finished: bool,
-    /// Name, parameters, and the file with its retirement-delta trace.
+    /// Name, parameters, and the file with the retirement-delta trace.
     pub(super) sources: Vec<(String, EtraceSource, Option<String>)>,
-    /// Name, file, and the sources' numbers.
+    /// Name, file, and the indices of the sources.
     pub(super) buffers: Vec<(String, String, Vec<usize>)>,
     /// File, address and build ID.
     pub(super) images: Vec<(String, Option<u64>, Option<String>)>,
-    /// Of a file of raw bytes: address, offset and length.
+    /// File of raw bytes, address, offset and length.
     pub(super) pieces: Vec<(String, u64, u64, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl Description {
         deltas.chain(buffers).chain(images).chain(pieces).map(String::as_str).collect()
     }
 
-    /// The text. Each value that people may wonder about has its meaning beside it.
+    /// Returns the text, with comments on the values that need explanation.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -109,7 +109,7 @@ impl Description {
     }
 }
 
-/// A text as TOML writes it.
+/// Quotes a text for TOML.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

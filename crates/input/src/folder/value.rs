@@ -1,4 +1,4 @@
-//! TOML values with their lines: taken one by one, so that what nobody asked for is seen.
+//! TOML values with their lines. Values are taken one by one, so that unknown keys remain visible.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,34 +9,35 @@ use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Log, Problem, quote};
 
-/// What reads a document: knows lines, and where problems go.
+/// Reader of a document, with its line table and problem log.
 pub(super) struct Document<'a> {
-    /// Where each line begins.
+    /// Start of each line.
     lines: Rc<[usize]>,
     pub(super) log: Log<'a>,
 }
 
-/// A table, less what was taken out of it.
+/// Table without the values that were taken out of it.
 pub(super) struct Table<'i> {
     entries: DeTable<'i>,
-    /// The line it begins on.
+    /// First line of the table.
     pub(super) line: u32,
-    /// What it is, for messages: `[[source]]`.
+    /// Name of the table for messages: `[[source]]`.
     what: &'static str,
 }
 
-/// A value is there, and is not what it should be; that has been reported.
+/// Error for a value of the wrong kind, which has already been reported.
 #[derive(Debug)]
 pub(super) struct Wrong;
 
-/// What a key has, with its line.
+/// Value of a key with its line.
 pub(super) type Taken<T> = Result<Option<(T, u32)>, Wrong>;
 
 impl<'a> Document<'a> {
-    /// All of `text`.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// When it is not TOML. Going on would mean to guess: a width that was left out makes all of a trace wrong.
+    /// Fails if the text is not TOML. Continuing would mean guessing: a missing width makes the whole trace
+    /// wrong.
     pub(super) fn new<'i>(
         file: &'a Path,
         text: &'i str,
@@ -54,12 +55,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The same, for what is about memory images.
+    /// Returns the same reader, for problems with memory images.
     pub(super) fn memory(&mut self) -> Document<'_> {
         Document { lines: Rc::clone(&self.lines), log: self.log.memory() }
     }
 
-    /// What is good; what is not is reported at its line.
+    /// Returns the value of a result, or reports its error at its line.
     pub(super) fn good<T>(&mut self, result: Result<T, (u32, String)>) -> Result<T, Wrong> {
         result.map_err(|(line, message)| {
             self.log.error(line, message);
@@ -72,7 +73,7 @@ impl<'a> Document<'a> {
         u32::try_from(line).unwrap_or(u32::MAX)
     }
 
-    /// Takes a text out of a table.
+    /// Takes a string out of a table.
     pub(super) fn string(&mut self, table: &mut Table<'_>, key: &str) -> Taken<String> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         match value {
@@ -94,7 +95,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes true or false out of a table.
+    /// Takes a boolean out of a table.
     pub(super) fn flag(&mut self, table: &mut Table<'_>, key: &str) -> Taken<bool> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         match value {
@@ -103,7 +104,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes a list of texts out of a table.
+    /// Takes a list of strings out of a table.
     pub(super) fn strings(&mut self, table: &mut Table<'_>, key: &str) -> Taken<Vec<String>> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         let DeValue::Array(array) = value else { return self.wrong(line, key, "a list of names", &value) };
@@ -159,7 +160,7 @@ impl<'a> Document<'a> {
         tables
     }
 
-    /// Takes everything that is left: names, and values as text.
+    /// Takes all remaining entries: names, and values as text.
     pub(super) fn rest(&mut self, table: Table<'_>) -> Result<Vec<(String, String, u32)>, Wrong> {
         let mut rest = Vec::new();
         for (key, value) in table.entries {
@@ -178,7 +179,7 @@ impl<'a> Document<'a> {
         Ok(rest)
     }
 
-    /// Warns about keys that nobody took.
+    /// Warns about keys that were not taken.
     pub(super) fn unknown(&mut self, table: Table<'_>, expected: &str) {
         for (key, _) in table.entries {
             let line = self.line(key.span());

@@ -13,11 +13,11 @@ use crate::output::{OutputFolder, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
 
-/// Writes a capture folder.
+/// Writer of a capture folder.
 ///
-/// Trace goes to disk as it comes. `capture.toml` is there as soon as a buffer is, and says that the recording is not finished:
-/// if the recorder is killed, what is there can be read. [`finish`](Self::finish) replaces it, adds checksums, and proves both by
-/// reading them back.
+/// Trace goes to disk as it comes. `capture.toml` exists as soon as a buffer does, and marks the recording as
+/// unfinished, so that a capture whose recorder was killed can be read. [`finish`](Self::finish) replaces it,
+/// adds checksums, and verifies both by reading them back.
 ///
 /// ```
 /// use std::io::Write;
@@ -47,28 +47,28 @@ use crate::program::build_id;
 pub struct CaptureWriter {
     folder: OutputFolder,
     description: Description,
-    /// Names of files that are taken.
+    /// File names in use.
     taken: Vec<String>,
 }
 
 impl CaptureWriter {
-    /// Starts a capture in the folder `dir`, which is made if it is not there. Files of an earlier capture that are in the way
-    /// are replaced.
+    /// Starts a capture in the folder `dir`, which is created if necessary. Files of an earlier capture are
+    /// replaced.
     ///
     /// # Errors
-    /// When the folder cannot be made or [claimed](OutputFolder::claim).
+    /// Fails if the folder cannot be created or [claimed](OutputFolder::claim).
     pub fn create(dir: &Path) -> Result<Self, Problem> {
         Self::within(OutputFolder::claim(dir)?)
     }
 
-    /// Starts a capture in a folder that was claimed.
+    /// Starts a capture in a claimed folder.
     ///
     /// # Errors
-    /// When what an earlier capture left cannot be replaced.
+    /// Fails if the files of an earlier capture cannot be replaced.
     pub fn within(folder: OutputFolder) -> Result<Self, Problem> {
         let taken = [CAPTURE_FILE, CHECKSUMS_FILE].map(str::to_owned).to_vec();
         let writer = Self { folder, description: Description::default(), taken };
-        // First of all: whatever happens, nobody takes what is written now for the earlier capture.
+        // Comes first, so that the new files are never mistaken for the earlier capture.
         writer.write_description()?;
         writer.folder.remove(CHECKSUMS_FILE)?;
         writer.folder.remove("snapshot.ini")?;
@@ -84,28 +84,28 @@ impl CaptureWriter {
         self.description.description = Some(text.to_owned());
     }
 
-    /// Keeps a file's name free: images with that name get another one.
+    /// Reserves a file name: images with that name get another one.
     pub fn reserve(&mut self, name: &str) {
         self.taken.push(name.to_owned());
     }
 
-    /// Says where the traps of the source with this number go.
+    /// Sets the trap handlers of the source with this number.
     pub fn handlers(&mut self, source: usize, handlers: Vec<Handler>) {
         if let Some((_, source, _)) = self.description.sources.get_mut(source) {
             source.handlers = handlers;
         }
     }
 
-    /// Adds a source with a name of its own. Gives its number.
+    /// Adds a source with a unique name. Returns its number.
     pub fn source(&mut self, name: &str, source: EtraceSource) -> usize {
         self.description.sources.push((name.to_owned(), source, None));
         self.description.sources.len() - 1
     }
 
-    /// Adds the retirement-delta trace of the source with this number. Gives the file for its bytes, and where it is.
+    /// Adds the retirement-delta trace of the source with this number. Returns path and file for its bytes.
     ///
     /// # Errors
-    /// When the file cannot be made, or there is no such source.
+    /// Fails if the file cannot be created, or if there is no such source.
     pub fn delta(&mut self, source: usize) -> Result<(PathBuf, File), Problem> {
         let name = self.free_name("delta.bin");
         let path = self.folder.path().join(&name);
@@ -118,10 +118,11 @@ impl CaptureWriter {
         Ok((path, made))
     }
 
-    /// Adds a buffer with a name of its own, written by the sources with these numbers. Gives the file for its bytes, and where it is.
+    /// Adds a buffer with a unique name, written by the sources with these numbers. Returns path and file for
+    /// its bytes.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// Fails if the file cannot be created.
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
         let path = self.folder.path().join(&file);
@@ -131,16 +132,16 @@ impl CaptureWriter {
         Ok((path, made))
     }
 
-    /// Adds a copy of a program file. `at` as in [`ImageFile`](crate::ImageFile).
+    /// Adds a copy of a program file. `at` is as in [`ImageFile`](crate::ImageFile).
     ///
     /// # Errors
-    /// When it cannot be read, or not be copied.
+    /// Fails if the file cannot be read or copied.
     pub fn image(&mut self, path: &Path, at: Option<u64>) -> Result<(), Problem> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = self.free_name(&name);
         let copy = self.folder.path().join(&name);
         let build_id = build_id(path)?;
-        // Recorded again from its own folder, it is there already.
+        // When a program is recorded again from its own folder, the file is already there.
         let is_link = fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink());
         let same = || Some(fs::canonicalize(path).ok()? == fs::canonicalize(&copy).ok()?);
         if is_link || same() != Some(true) {
@@ -153,10 +154,11 @@ impl CaptureWriter {
         self.write_description()
     }
 
-    /// Adds memory that no program file holds, such as a boot ROM: pieces with their addresses, all in one file.
+    /// Adds memory that no program file holds, such as a boot ROM: pieces with their addresses, all in one
+    /// file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn dump(&mut self, name: &str, pieces: &[(u64, Vec<u8>)]) -> Result<(), Problem> {
         let name = self.free_name(&format!("{name}.bin"));
         let bytes: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes).copied().collect();
@@ -172,7 +174,7 @@ impl CaptureWriter {
     /// Writes checksums and `capture.toml`, and reads the capture back.
     ///
     /// # Errors
-    /// When it cannot be written, or does not say what it should.
+    /// Fails if a file cannot be written, or if the capture read back differs.
     pub fn finish(mut self) -> Result<Capture, Problem> {
         checksums::write(&self.folder, &self.description.files())?;
         self.description.finished = true;
@@ -187,12 +189,12 @@ impl CaptureWriter {
     /// Leaves the capture unfinished, with all that is there so far.
     ///
     /// # Errors
-    /// When its description cannot be written.
+    /// Fails if its description cannot be written.
     pub fn abandon(self) -> Result<(), Problem> {
         self.write_description()
     }
 
-    /// A name for a file that no other has, as near to `name` as can be.
+    /// Returns an unused file name that is as close to `name` as possible.
     fn free_name(&mut self, name: &str) -> String {
         let is_taken = |name: &str| self.taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
         let numbered = (2..).map(|number| format!("{number}-{name}"));

@@ -1,11 +1,10 @@
-//! Events that were recorded (`perf_event_attr`), and what they say about other records: which identifying fields those end
-//! with.
+//! Recorded events (`perf_event_attr`), which define the identifying fields at the end of other records.
 
 use std::collections::HashMap;
 
 use super::fields::Fields;
 
-/// Bits of `sample_type`, in the order in which the fields come at the end of a record.
+/// Bits of `sample_type`, in the order of the fields at the end of a record.
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
 const ID: u64 = 1 << 6;
@@ -15,10 +14,10 @@ const IDENTIFIER: u64 = 1 << 16;
 /// All of them; each field has eight bytes.
 const FIELDS: [u64; 6] = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
 
-/// No recording has more events.
+/// Most events of a recording.
 pub(super) const MOST_ATTRS: usize = 4096;
 
-/// An event.
+/// Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attr {
     sample_type: u64,
@@ -27,7 +26,7 @@ pub(super) struct Attr {
     pub ids: Vec<u64>,
 }
 
-/// The identifying fields at the end of a record.
+/// Identifying fields at the end of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SampleId {
     pub pid: Option<u32>,
@@ -37,7 +36,7 @@ pub(super) struct SampleId {
 }
 
 impl Attr {
-    /// Reads a `perf_event_attr` of any length; what is beyond the fields of interest is not looked at.
+    /// Reads a `perf_event_attr` of any length; ignores the bytes after the fields of interest.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(bytes);
         fields.take(24)?;
@@ -47,7 +46,7 @@ impl Attr {
         Some(Self { sample_type, sample_id_all: flags >> 18 & 1 == 1, ids: Vec::new() })
     }
 
-    /// How many bytes the fields have.
+    /// Returns the length of the fields in bytes.
     fn trailer(&self) -> usize {
         let has = |field: &&u64| self.sample_type & **field != 0;
         if self.sample_id_all { 8 * FIELDS.iter().filter(has).count() } else { 0 }
@@ -73,7 +72,7 @@ impl Attr {
 pub(super) struct Attrs {
     all: Vec<Attr>,
     by_id: HashMap<u64, usize>,
-    /// Whether records must be told apart by the ID that all end with.
+    /// Whether records are told apart by the ID at their end.
     by_identifier: bool,
 }
 
@@ -88,7 +87,8 @@ impl Attrs {
         self.by_identifier = differ && self.all.iter().all(|attr| attr.sample_type & IDENTIFIER != 0);
     }
 
-    /// Splits a record of the kernel's into its body and its identifying fields. `None`: it is too short for them.
+    /// Splits a kernel record into its body and its identifying fields. Returns `None` if it is too short for
+    /// them.
     pub fn split<'a>(&self, body: &'a [u8]) -> Option<(&'a [u8], SampleId)> {
         let Some(first) = self.all.first() else { return Some((body, SampleId::default())) };
         let attr = if self.by_identifier {

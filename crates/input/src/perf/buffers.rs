@@ -1,4 +1,4 @@
-//! Trace units as sources, and pieces of trace as buffers.
+//! Sources from trace units, and buffers from pieces of trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::recording::Recording;
 use super::units::Unit;
 use crate::capture::{Buffer, BufferFormat, Packed, Piece, Source};
 
-/// What the buffer of an owner is called.
+/// Returns the name of an owner's buffer.
 pub(super) fn name(owner: Owner) -> String {
     match owner {
         Owner::Cpu(cpu) => format!("cpu{cpu}"),
@@ -20,7 +20,7 @@ pub(super) fn name(owner: Owner) -> String {
     }
 }
 
-/// Sources, each with the sink that its ID is good for; and which of them a CPU is.
+/// Sources, each with the sink that its ID is valid for, and the index of each CPU's source.
 pub(super) type Sources = (Vec<(Source, Option<u32>)>, HashMap<u32, usize>);
 
 pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources {
@@ -28,12 +28,12 @@ pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources
         faults.error("nothing describes the trace units (AUXTRACE_INFO): their trace cannot be read");
     }
     let told = hardware_ids(recording, faults);
-    // As perf does it: where one tells another counter, nobody knows which.
+    // As in perf: if one unit uses another counter, it is unknown which one.
     let time = recording.time.filter(|_| recording.units.iter().all(Unit::has_virtual_time));
     let mut sources = Vec::new();
     let mut by_cpu = HashMap::new();
     for unit in &recording.units {
-        // Kernels that tell IDs tell them of all that trace.
+        // Kernels that report IDs report those of all units.
         let (id, sink) = match told.get(&unit.cpu) {
             Some(&(id, sink)) => (Some(id), sink),
             None => (unit.id().filter(|_| told.is_empty()), None),
@@ -54,7 +54,7 @@ pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources
     (sources, by_cpu)
 }
 
-/// By CPU: its trace ID, and the sink that the ID is good for, if others may have the same.
+/// Returns the trace ID of each CPU, and the sink that it is valid for if other sinks may reuse it.
 fn hardware_ids(recording: &Recording<'_>, faults: &mut Faults) -> BTreeMap<u32, (TraceId, Option<u32>)> {
     let mut ids = BTreeMap::new();
     for &(word, cpu) in &recording.hardware_ids {
@@ -75,14 +75,14 @@ fn hardware_ids(recording: &Recording<'_>, faults: &mut Faults) -> BTreeMap<u32,
     ids
 }
 
-/// What makes pieces belong to one buffer.
+/// Key of a buffer: pieces with the same key belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     owner: Owner,
     file: usize,
     framed: bool,
     packed: bool,
-    /// Without frames: whose bytes they are. In frames: the sink they were written to.
+    /// Source of unframed bytes, or the sink of framed ones.
     of: Option<u32>,
 }
 

@@ -1,10 +1,11 @@
-//! What is wrong with a recording, each kind told once.
+//! Faults of a recording, each kind reported once.
 
 use std::path::Path;
 
 use crate::problem::{Problem, Severity, Subject};
 
-/// Collects them. A record that is wrong is seldom alone: of one kind the first is told, and how many there were.
+/// Collector of faults. Wrong records seldom come alone: the first of each kind is reported, with the number
+/// of all.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     list: Vec<Fault>,
@@ -15,12 +16,12 @@ struct Fault {
     severity: Severity,
     subject: Subject,
     message: String,
-    /// What makes it the same kind as others; the message of the first counts.
+    /// Kind by which faults are grouped; the message of the first is used.
     kind: Option<&'static str>,
     count: u64,
 }
 
-/// No more kinds than this.
+/// Most kinds.
 const MOST: usize = 1000;
 
 impl Faults {
@@ -28,7 +29,7 @@ impl Faults {
         self.push(Severity::Error, Subject::Trace, None, message.into());
     }
 
-    /// Whether something was said of an end that is missing.
+    /// Returns whether a missing end was reported.
     pub fn is_cut_off(&self) -> bool {
         self.list.iter().any(|fault| fault.message.contains("cut off"))
     }
@@ -37,12 +38,12 @@ impl Faults {
         self.push(Severity::Warning, Subject::Trace, None, message.into());
     }
 
-    /// One of many records that may be wrong in the same way.
+    /// Reports a record of which many may be wrong in the same way.
     pub fn record(&mut self, kind: &'static str, at: u64) {
         self.repeated(Severity::Error, Subject::Trace, kind, || format!("at {at:#x}: {kind}"));
     }
 
-    /// One of many things that may be wrong in the same way.
+    /// Reports a fault that may occur many times.
     pub fn repeated(
         &mut self,
         severity: Severity,
@@ -62,7 +63,7 @@ impl Faults {
         }
     }
 
-    /// All of them, as problems with `file`.
+    /// Returns all faults as problems with `file`.
     pub fn problems(self, file: &Path) -> impl Iterator<Item = Problem> {
         self.list.into_iter().map(move |Fault { severity, subject, message, count, .. }| {
             let message = match count {

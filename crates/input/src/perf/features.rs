@@ -1,4 +1,4 @@
-//! Features: what a recording says about the machine, the files that were mapped, and where its trace is.
+//! Features: the machine, the mapped files, and the places of trace.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) mod feature {
     pub const ARCH: u32 = 6;
     pub const CMDLINE: u32 = 11;
     pub const AUXTRACE: u32 = 18;
-    // simpleperf's.
+    // Features of simpleperf.
     pub const FILE: u32 = 128;
     pub const META_INFO: u32 = 129;
     pub const FILE2: u32 = 132;
@@ -25,34 +25,34 @@ pub(super) mod feature {
     pub const INIT_MAP: u32 = 134;
 }
 
-/// simpleperf's word for a kernel module.
+/// Type of a kernel module in simpleperf.
 const KERNEL_MODULE: u64 = 1;
 
-/// What is known from features.
+/// Data from features.
 #[derive(Debug, Default)]
 pub(super) struct Features<'a> {
     /// Files and their build IDs.
     pub build_ids: HashMap<String, BuildId>,
-    /// The kernel's version.
+    /// Version of the kernel.
     pub release: Option<String>,
-    /// The machine, such as `aarch64`.
+    /// Machine, such as `aarch64`.
     pub arch: Option<String>,
-    /// The recorder's command line.
+    /// Command line of the recorder.
     pub command: Vec<String>,
-    /// simpleperf's version.
+    /// Version of simpleperf.
     pub simpleperf: Option<String>,
-    /// Where AUXTRACE records are.
+    /// Offsets of AUXTRACE records.
     pub index: Vec<u64>,
-    /// What trace came to, where the recorder has decoded it (`simpleperf record --decode-etm`).
+    /// Branch list, if the recorder has decoded the trace (`simpleperf record --decode-etm`).
     pub branch_list: Option<&'a [u8]>,
-    /// Records of what was mapped before.
+    /// Records of earlier mappings.
     pub init_map: Option<&'a [u8]>,
-    /// Kernel modules: how far behind the start of a module its `.text` is.
+    /// Offset of `.text` from the start of each kernel module.
     pub modules: HashMap<String, u64>,
 }
 
 impl<'a> Features<'a> {
-    /// Takes a feature; those of no interest are passed over.
+    /// Reads a feature, if it is of interest.
     pub fn take(&mut self, number: u32, bytes: &'a [u8], faults: &mut Faults) {
         match number {
             feature::BUILD_ID => self.take_build_ids(bytes, faults),
@@ -69,7 +69,7 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// A build ID, of this list or of a record.
+    /// Reads a build ID, from this list or from a record.
     pub fn take_build_id(&mut self, body: &[u8], misc: u16) -> Option<()> {
         let (path, id) = build_id(body, misc)?;
         self.build_ids.insert(path, id);
@@ -81,7 +81,7 @@ impl<'a> Features<'a> {
             let Some((header, body)) = parse(bytes) else {
                 return faults.warning("its list of build IDs is damaged: the rest of it is not used");
             };
-            // One that has no build ID is as good as none.
+            // An entry without a build ID is ignored.
             let _ = self.take_build_id(body, header.misc);
             bytes = &bytes[header.size..];
         }
@@ -107,14 +107,15 @@ impl<'a> Features<'a> {
     }
 }
 
-/// A list of strings.
+/// Reads a list of strings.
 fn strings(bytes: &[u8]) -> Vec<String> {
     let mut fields = Fields::new(bytes);
     let count = fields.u32().unwrap_or(0);
     (0..count).map_while(|_| fields.string()).collect()
 }
 
-/// Where AUXTRACE records are: pairs of offset and size. Linux perf has a count before them, simpleperf has none.
+/// Reads the offsets of AUXTRACE records: pairs of offset and size. Linux perf has a count before them,
+/// simpleperf does not.
 fn index(bytes: &[u8], faults: &mut Faults) -> Vec<u64> {
     let words = words(bytes);
     let (pairs, count) = match words.split_first() {
@@ -127,7 +128,7 @@ fn index(bytes: &[u8], faults: &mut Faults) -> Vec<u64> {
     pairs.chunks(2).map(|pair| pair[0]).collect()
 }
 
-/// simpleperf's older form of a file.
+/// Reads a kernel module in simpleperf's older form.
 fn module_in_file(bytes: &[u8]) -> Option<(String, u64)> {
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let mut fields = Fields::new(&bytes[end + 1..]);
@@ -144,10 +145,10 @@ fn module_in_file(bytes: &[u8]) -> Option<(String, u64)> {
     Some((text(bytes), memory_offset.wrapping_sub(min_address)))
 }
 
-/// Its newer form: a protocol buffer.
+/// Reads a kernel module in simpleperf's newer form, a protocol buffer.
 fn module_in_file2(bytes: &[u8]) -> Option<(String, u64)> {
     let (mut path, mut kind, mut min_address, mut memory_offset) = (None, 0, 0, None);
-    // What is cut off is left out.
+    // A truncated message is left out.
     for (field, value) in Message::new(bytes).map_while(Result::ok) {
         match (field, value) {
             (1, Value::Bytes(bytes)) => path = Some(String::from_utf8_lossy(bytes).into_owned()),

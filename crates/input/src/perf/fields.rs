@@ -1,6 +1,6 @@
 //! Little-endian fields of a slice, one after another.
 
-/// What is left of a slice. Nothing is taken where too little is left.
+/// Rest of a slice. If too little is left, nothing is taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -11,7 +11,7 @@ impl<'a> Fields<'a> {
         Self { rest: bytes }
     }
 
-    /// All that is left.
+    /// Returns the rest.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -40,20 +40,20 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A length, and as many bytes: a string up to its first zero.
+    /// Reads a length and as many bytes: a string up to its first zero.
     pub fn string(&mut self) -> Option<String> {
         let len = self.u32()?;
         self.take(len as usize).map(text)
     }
 }
 
-/// The text before the first zero.
+/// Returns the text before the first zero.
 pub(super) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// The part of `bytes` that a section of a file is, as far as the file goes.
+/// Returns the given section of a file, as far as the file goes.
 pub(super) fn section(bytes: &[u8], offset: u64, size: u64) -> &[u8] {
     let len = bytes.len() as u64;
     let start = offset.min(len);

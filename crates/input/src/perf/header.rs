@@ -1,4 +1,4 @@
-//! The file header: where events, records and features are.
+//! File header: places of events, records and features.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use super::attr::{Attr, MOST_ATTRS};
 use super::faults::Faults;
 use super::fields::{Fields, section};
 
-/// How a recording begins.
+/// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
 
-/// What a file's header says.
+/// Content of a file's header.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub attrs: Vec<Attr>,
-    /// Where the records are.
+    /// Place of the records.
     pub data: Range<usize>,
-    /// Features by number, with where they are.
+    /// Number and place of each feature.
     pub features: Vec<(u32, Range<usize>)>,
 }
 
 impl Header {
-    /// Reads it. What cannot be is told in `faults`.
+    /// Reads the header. Reports unreadable parts in `faults`.
     ///
     /// # Errors
-    /// When this is no recording that can be read.
+    /// Fails if the file is not a readable recording.
     pub fn read(file: &[u8], faults: &mut Faults) -> Result<Self, String> {
         let mut fields = Fields::new(file);
         match fields.take(8) {
@@ -69,7 +69,7 @@ impl Header {
     }
 }
 
-/// Reads the events; `stride` bytes each, the last 16 of which say where their IDs are.
+/// Reads the events of `stride` bytes each; the last 16 bytes give the place of their IDs.
 fn read_attrs(file: &[u8], (offset, size): (u64, u64), stride: u64, faults: &mut Faults) -> Vec<Attr> {
     let Some(len) = stride.checked_sub(16).filter(|len| *len >= 64) else {
         faults.error(format!("its events have {stride} bytes each: expected 80 or more"));
@@ -91,13 +91,13 @@ fn read_attrs(file: &[u8], (offset, size): (u64, u64), stride: u64, faults: &mut
     attrs
 }
 
-/// All whole 64-bit words.
+/// Returns all whole 64-bit words.
 pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     words.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// The features whose bits are set, from the table that follows the records.
+/// Returns the features whose bits are set, from the table that follows the records.
 fn features(file: &[u8], table: u64, bits: &[u8], faults: &mut Faults) -> Vec<(u32, Range<usize>)> {
     let set = |bit: &u32| bits.get(*bit as usize / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1);
     let mut entries = Fields::new(section(file, table, u64::MAX));

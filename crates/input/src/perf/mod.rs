@@ -1,9 +1,14 @@
 //! Recordings of Linux perf and of Android's simpleperf (`perf.data`) with CoreSight trace.
 //!
-//! `open.rs` is the entry: a recording as a capture. `recording.rs` collects what all records tell (`header.rs`: where things are; `walk.rs`: records one
-//! after another; `record.rs`: what they say; `attr.rs`: which time and CPU they end with; `unpack.rs`: compressed ones; `features.rs`; `time.rs`: from trace's timestamps to the recorder's clock). `units.rs` and `buffers.rs` make
-//! sources and buffers of it, `pieces.rs` says which bytes are trace. `timeline.rs` knows who had what mapped when, `programs.rs` makes an image of that, and `search.rs` finds
-//! the files (`packed_file.rs`: also compressed ones). The file is mapped; trace bytes are not copied.
+//! The file is mapped; trace bytes are not copied.
+//!
+//! * `open.rs` turns a recording into a capture.
+//! * `recording.rs` collects the content of all records: `header.rs` finds the parts of the file, `walk.rs`
+//!   the records, `record.rs` reads them, `attr.rs` gives their time and CPU, `unpack.rs` decompresses them;
+//!   `features.rs` reads features, and `time.rs` converts timestamps to the recorder's clock.
+//! * `units.rs` and `buffers.rs` make sources and buffers; `pieces.rs` finds the trace bytes.
+//! * `timeline.rs` tracks the mappings of processes over time, `programs.rs` makes an image of them, and
+//!   `search.rs` finds the files (`packed_file.rs` unpacks them).
 
 mod attr;
 mod buffers;
@@ -26,15 +31,16 @@ mod walk;
 
 pub use open::{branch_list, is_recording, open, unpacked};
 pub use programs::RecordedPrograms;
-pub use search::{Found, find_binary};
+pub use search::{BinaryNotFound, Found, find_binary};
 pub use time::TimeConversion;
 pub use tracewright_image::Moment;
+pub use unpack::ZstdError;
 
-/// What was compressed with zstd.
+/// Unpacks zstd data.
 ///
 /// # Errors
-/// When it is damaged, in words.
-pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// Fails if the data is damaged, or would take too much memory.
+pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
     let mut all = Vec::new();
     unpack::unpack(&[bytes], 200, |part| {
         all.extend_from_slice(part);

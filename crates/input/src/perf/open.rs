@@ -1,4 +1,4 @@
-//! A recording as a capture.
+//! Recordings as captures.
 
 use std::path::{Path, PathBuf};
 
@@ -22,28 +22,28 @@ use crate::mapping::{Mapping, Process};
 use crate::problem::Problem;
 use crate::program::map_file;
 
-/// Trace that was compressed is no more than this in one piece: no buffer is as large.
+/// Most unpacked bytes of compressed trace in one piece; no buffer is as large.
 const MOST_UNPACKED: usize = 1 << 30;
-/// No more types of records are named.
+/// Most unknown types of records that are named.
 const MOST_NAMED: usize = 3;
-/// No more mappings are listed with the processes.
+/// Most mappings that are listed with the processes.
 const MOST_LISTED: usize = 1 << 17;
 
-/// The file of a recording: itself, or one in the folder that perf makes of several files.
+/// Returns the file of a recording: itself, or one in the folder that perf makes of several files.
 fn data_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("data") } else { path.to_owned() }
 }
 
-/// Whether this is a recording of perf or simpleperf: a file, or a folder of them.
+/// Returns whether this is a recording of perf or simpleperf: a file, or a folder of them.
 pub fn is_recording(path: &Path) -> bool {
-    // Those of other machines are told so.
+    // Big-endian and old recordings count too; they are rejected with a message of their own.
     first_bytes(&data_file(path)).is_some_and(|magic| [MAGIC, b"2ELIFREP", b"PERFFILE"].contains(&&magic))
 }
 
-/// Opens a recording. Programs are looked for in the folders `symfs` when an image is made.
+/// Opens a recording. The folders `symfs` are searched for programs when an image is built.
 ///
 /// # Errors
-/// When there is no recording to be read at all; lesser faults are in [`Capture::problems`].
+/// Fails if there is no readable recording; lesser faults are in [`Capture::problems`].
 pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     let first = data_file(path);
     let mut faults = Faults::default();
@@ -80,7 +80,7 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     Ok(capture.note_protocols())
 }
 
-/// The branch list in a recording that has one instead of trace (`simpleperf record --decode-etm`), as it is in the file.
+/// Returns the branch list of a recording that has one instead of trace (`simpleperf record --decode-etm`).
 pub fn branch_list(path: &Path) -> Option<Bytes> {
     let file = is_recording(path).then(|| map_file(&data_file(path)).ok())??;
     let header = Header::read(file.as_slice(), &mut Faults::default()).ok()?;
@@ -88,10 +88,10 @@ pub fn branch_list(path: &Path) -> Option<Bytes> {
     file.slice(range.start, range.len()).filter(|bytes| !bytes.is_empty())
 }
 
-/// What was compressed in a file, whole.
+/// Unpacks compressed trace in a file.
 ///
 /// # Errors
-/// When it cannot be read, or is damaged.
+/// Fails if the trace cannot be read or is damaged.
 pub fn unpacked(path: &Path, packed: Packed) -> Result<Vec<u8>, Problem> {
     let file = map_file(path).map_err(|problem| Problem::file_error(path, problem.message))?;
     let mut bytes = Vec::new();
@@ -120,7 +120,7 @@ fn capture(
     let (pieces, tallies) = pieces::pieces(&recording, faults);
     let (sources, by_cpu) = sources(&recording, faults);
     for (owner, tally) in &tallies {
-        tell(*owner, tally, faults);
+        report(*owner, tally, faults);
     }
     if recording.lost > 0 {
         faults.warning(format!(
@@ -137,7 +137,7 @@ fn capture(
             "it holds no hardware trace: was it recorded with -e cs_etm//?"
         });
     }
-    tell_unknown(&recording, faults);
+    report_unknown(&recording, faults);
     let mut observed: Vec<u64> = pieces.iter().filter_map(|piece| piece.time).collect();
     observed.sort_unstable();
     let events = std::mem::take(&mut recording.events);
@@ -171,10 +171,10 @@ fn capture(
     }
 }
 
-/// Says what became of an owner's trace.
-fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
+/// Reports what happened to an owner's trace.
+fn report(owner: Owner, tally: &Tally, faults: &mut Faults) {
     let name = name(owner);
-    let Tally { truncated, partial, collision, unknown, missing, missing_bytes, untold_bytes } = *tally;
+    let Tally { truncated, partial, collision, unknown, missing, missing_bytes, undescribed_bytes } = *tally;
     let flags = [(truncated, "truncated"), (partial, "partial"), (collision, "collided")];
     let flags: Vec<_> =
         flags.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -194,15 +194,15 @@ fn tell(owner: Owner, tally: &Tally, faults: &mut Faults) {
             "{name}: {missing_bytes} bytes of trace were not saved, as {missing} AUX records tell"
         ));
     }
-    if untold_bytes > 0 {
+    if undescribed_bytes > 0 {
         faults.warning(format!(
-            "{name}: no AUX record tells of {untold_bytes} bytes of trace: they are read as they are"
+            "{name}: no AUX record tells of {undescribed_bytes} bytes of trace: they are read as they are"
         ));
     }
 }
 
-/// Says which records nobody here knows: what they told may be what is missing.
-fn tell_unknown(recording: &Recording<'_>, faults: &mut Faults) {
+/// Reports unknown types of records, because the missing data may be in them.
+fn report_unknown(recording: &Recording<'_>, faults: &mut Faults) {
     let mut kinds: Vec<_> = recording.unknown.iter().map(|(kind, &(count, at))| (kind, count, at)).collect();
     kinds.sort_by_key(|&(_, count, _)| std::cmp::Reverse(count));
     let named: Vec<_> = kinds
@@ -225,7 +225,7 @@ fn tell_unknown(recording: &Recording<'_>, faults: &mut Faults) {
     }
 }
 
-/// The processes, with what they had mapped last.
+/// Returns the processes with their last mappings.
 fn processes(timeline: &Timeline) -> Vec<Process> {
     let mut room = MOST_LISTED;
     let process = |process: &super::timeline::ProcessLine| {

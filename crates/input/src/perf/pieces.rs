@@ -1,6 +1,6 @@
-//! Which bytes of a file are trace: what the kernel says it wrote (AUX), within what the recorder saved (AUXTRACE).
+//! Trace bytes of a file: what the kernel wrote (AUX), within what the recorder saved (AUXTRACE).
 //!
-//! Each AUX record is a piece that is read for itself: between two of them trace may be missing.
+//! Each AUX record is a separate piece, because trace may be missing between two of them.
 
 use std::collections::BTreeMap;
 
@@ -9,46 +9,46 @@ use super::record::AuxFlags;
 use super::recording::{AuxRecord, Recording, Trace};
 use crate::problem::{Severity, Subject};
 
-/// Whose buffer trace was in.
+/// Owner of a trace buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Owner {
     Cpu(u32),
     Thread(u32),
 }
 
-/// Trace that belongs together.
+/// Continuous trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub owner: Owner,
-    /// Which of the recording's traces it is in, how far behind its start, and how long.
+    /// Index of the recording's trace, offset in it, and length.
     pub trace: usize,
     pub from: u64,
     pub len: u64,
-    /// Whether it is in frames.
+    /// Whether the trace is in frames.
     pub framed: bool,
-    /// When it was written to the file's buffer, on which CPU and by which thread.
+    /// Time when it was written to the buffer, with CPU and thread.
     pub time: Option<u64>,
     pub cpu: Option<u32>,
     pub tid: Option<u32>,
 }
 
-/// What became of AUX records.
+/// Counts of AUX records by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Flagged: trace was lost, has gaps, or met a sample.
+    /// Flagged records: trace was lost, has gaps, or collided with a sample.
     pub truncated: u64,
     pub partial: u64,
     pub collision: u64,
-    /// Packed in a way that nobody here knows.
+    /// Records in an unknown packing.
     pub unknown: u64,
-    /// Not in the file.
+    /// Records whose trace is not in the file.
     pub missing: u64,
     pub missing_bytes: u64,
-    /// Bytes of which no record tells.
-    pub untold_bytes: u64,
+    /// Bytes that no record describes.
+    pub undescribed_bytes: u64,
 }
 
-/// The pieces of a recording, in the order of the files for each owner, and what became of the rest.
+/// Returns the pieces of a recording, in file order for each owner, and what happened to the rest.
 pub(super) fn pieces(recording: &Recording<'_>, faults: &mut Faults) -> (Vec<Piece>, BTreeMap<Owner, Tally>) {
     let mut owners: BTreeMap<Owner, Claims<'_>> = BTreeMap::new();
     for (index, trace) in recording.traces.iter().enumerate() {
@@ -59,7 +59,7 @@ pub(super) fn pieces(recording: &Recording<'_>, faults: &mut Faults) -> (Vec<Pie
         let told = [record.id.cpu.map(Owner::Cpu), record.id.tid.map(Owner::Thread)].into_iter().flatten();
         let known =
             told.clone().find(|owner| owners.get(owner).is_some_and(|claims| !claims.traces.is_empty()));
-        // Without CPU and thread it can only be the one there is.
+        // Without CPU and thread, it belongs to the only owner there is.
         let is_told = record.id.cpu.is_some() || record.id.tid.is_some();
         match known.or(only.filter(|_| !is_told)).or(told.into_iter().next()) {
             Some(owner) => owners.entry(owner).or_default().records.push(record),
@@ -85,7 +85,7 @@ fn owner(trace: &Trace) -> Owner {
     }
 }
 
-/// The traces of an owner, and the records that tell of them.
+/// Traces of an owner, and the records that describe them.
 #[derive(Default)]
 struct Claims<'a> {
     traces: Vec<usize>,
@@ -108,7 +108,7 @@ impl Claims<'_> {
         }
         claims.sort_by_key(|&(start, ..)| start);
         let first = pieces.len();
-        // All before this was claimed: the same bytes told twice are read once.
+        // All bytes before this are claimed: bytes that are described twice are read once.
         let mut claimed = 0;
         for (start, end, record) in claims {
             let mut found = claimed.min(end).saturating_sub(start);
@@ -141,7 +141,7 @@ impl Claims<'_> {
             }
         }
         if !self.records.iter().any(|record| record.aux.flags.overwrite()) {
-            self.untold(owner, all, &ends, pieces, first, &mut tally);
+            self.undescribed(owner, all, &ends, pieces, first, &mut tally);
         }
         pieces[first..].sort_by_key(|piece| {
             let Trace { file, at, .. } = all[piece.trace];
@@ -150,22 +150,22 @@ impl Claims<'_> {
         tally
     }
 
-    /// Offset in the owner's buffer behind the trace at `index`.
+    /// Returns the offset in the owner's buffer behind the trace at `index`.
     fn end(&self, index: usize, all: &[Trace]) -> u64 {
         let Trace { auxtrace, len, packed, .. } = &all[self.traces[index]];
-        // How much it was before it was compressed shows when it is read.
+        // The unpacked size is known only when it is read.
         let size = if *packed { u64::MAX } else { *len };
         let end = auxtrace.offset.saturating_add(size);
         let next = self.traces.get(index + 1).map_or(u64::MAX, |&next| all[next].auxtrace.offset);
         end.min(next)
     }
 
-    /// Offsets in the owner's buffer where what a record tells of begins and ends.
+    /// Returns the offsets in the owner's buffer where the bytes of a record begin and end.
     fn place(&self, AuxRecord { aux, .. }: &AuxRecord, all: &[Trace], ends: &[u64]) -> (u64, u64) {
         if !aux.flags.overwrite() {
             return (aux.offset, aux.offset.saturating_add(aux.size));
         }
-        // Of a ring the offset is where it ends, and no more than was saved of it is there.
+        // In a ring the offset is the end, and only the saved part is there.
         let before = self.traces.partition_point(|&trace| all[trace].auxtrace.offset < aux.offset);
         let start = before.checked_sub(1).map(|index| (all[self.traces[index]].auxtrace.offset, ends[index]));
         match start {
@@ -177,8 +177,8 @@ impl Claims<'_> {
         }
     }
 
-    /// Appends pieces for the bytes of which no record tells: records may have been lost.
-    fn untold(
+    /// Appends pieces for bytes that no record describes, since records may have been lost.
+    fn undescribed(
         &self,
         owner: Owner,
         all: &[Trace],
@@ -200,9 +200,9 @@ impl Claims<'_> {
             loop {
                 let next = told.next_if(|piece| piece.trace == trace);
                 let to = next.map_or(end, |piece| piece.from);
-                // Trace is filled up to eight bytes.
+                // Trace is padded to eight bytes.
                 if to.saturating_sub(at) >= 8 {
-                    tally.untold_bytes += to - at;
+                    tally.undescribed_bytes += to - at;
                     let (cpu, tid) = match owner {
                         Owner::Cpu(cpu) => (Some(cpu), None),
                         Owner::Thread(tid) => (None, Some(tid)),

@@ -1,4 +1,4 @@
-//! The programs of a recording, put into an image: what each process had mapped, the kernel, its modules.
+//! Programs of a recording as an image: the mappings of each process, the kernel, its modules.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
-use super::search::{Found, Missing, NO_FILE, Search};
+use super::search::{BinaryNotFound, Found, NO_FILE, Search};
 use super::timeline::{Mapped, MappedFile, Timeline};
 use crate::problem::Problem;
 use crate::program::map_file;
 
-/// Who had what mapped when in a recording, and where to look for it.
+/// Mappings of a recording over time, and where to search for the files.
 #[derive(Debug)]
 pub struct RecordedPrograms {
     pub(super) timeline: Timeline,
-    /// The recording.
+    /// Path of the recording.
     pub(super) path: PathBuf,
-    /// Folders to look in.
+    /// Folders to search.
     pub(super) symfs: Vec<PathBuf>,
-    /// The kernel's memory, if it came along.
+    /// Path of the kernel's memory, if it was recorded.
     pub(super) kcore: Option<PathBuf>,
     pub(super) release: Option<String>,
-    /// Kernel modules: how far behind the start of a module its `.text` is.
+    /// Offset of `.text` from the start of each kernel module.
     pub(super) modules: HashMap<String, u64>,
 }
 
-/// Code that the kernel gives each process, stored like a file by those who collect them.
+/// Code that the kernel maps into each process; collectors store it like a file.
 const VDSO: &str = "[vdso]";
-/// No more files are named one by one.
+/// Most files that are named one by one.
 const MOST_NAMED: usize = 5;
 
 impl RecordedPrograms {
-    /// Adds all to an image. Returns what is wrong or missing.
+    /// Adds all programs to an image. Returns problems with wrong or missing files.
     pub(crate) fn add_to(&self, builder: &mut Builder) -> Vec<Problem> {
         let Self { timeline, symfs, .. } = self;
         let mut found = Files {
@@ -119,7 +119,7 @@ impl RecordedPrograms {
     }
 }
 
-/// Whether a file that was mapped in the kernel is a module; the other is the kernel itself.
+/// Returns whether a file that was mapped in the kernel is a module rather than the kernel itself.
 fn is_module(path: &str) -> bool {
     !path.starts_with("[kernel") && !path.starts_with("[guest.kernel")
 }
@@ -130,20 +130,20 @@ fn elf(
     bytes: Bytes,
     at: Place,
     space: MemorySpace,
-) -> Result<(), Missing> {
+) -> Result<(), BinaryNotFound> {
     let name = path.display().to_string();
     let added = builder.elf(&name, bytes, at, space);
-    added.map_err(|error| Missing { tried: vec![(path.to_owned(), error.reason.to_string())] })
+    added.map_err(|error| BinaryNotFound { tried: vec![(path.to_owned(), error.reason.to_string())] })
 }
 
-/// Where the kernel was: the recorder names a symbol of it, and says where that was.
+/// Returns the place of the kernel: the recorder names one of its symbols and the address of that.
 fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place {
     let mut builder = Image::builder();
     if builder.elf("", bytes.clone(), None, MemorySpace::ANY).is_err() {
         return Place::AsLinked;
     }
     let image = builder.build();
-    // A dump of its memory has no symbols, and is where it was.
+    // A dump of its memory has no symbols and is at its final address.
     let is_core = bytes.as_slice().get(16..18) == Some(&[4, 0]);
     let symbol = path.split_once(']').map_or("", |(_, symbol)| symbol);
     let linked = image.symbols().resolve(symbol).map(|range| range.start);
@@ -151,7 +151,7 @@ fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place
         let text = image.regions().find_map(|region| region.section_named(".text"));
         text.map(|section| section.range.start)
     });
-    // Linux perf says where the symbol was as the mapping's offset, simpleperf as its start.
+    // Linux perf gives the symbol's address as the mapping's offset, simpleperf as its start.
     let at = if mapped.offset != 0 { mapped.offset } else { start };
     match linked {
         Some(linked) if at != 0 && !is_core => Place::Bias(at.wrapping_sub(linked)),
@@ -159,27 +159,27 @@ fn kernel_place(bytes: &Bytes, start: u64, mapped: &Mapped, path: &str) -> Place
     }
 }
 
-/// Files, found or not, each looked for once.
+/// Files, found or not, each searched for once.
 struct Files<'a> {
     search: Search<'a>,
     /// By index of the file.
     ids: HashMap<u32, FileId>,
-    /// Files that are not here, and why.
-    missing: Vec<(String, Missing)>,
+    /// Files that were not found, with the reason.
+    missing: Vec<(String, BinaryNotFound)>,
     wrong: Vec<Problem>,
-    /// Where files were found.
+    /// Paths of the found files.
     used: Vec<PathBuf>,
 }
 
 impl Files<'_> {
-    /// Looks for a file.
-    fn file(&mut self, file: &MappedFile) -> Result<Found, Missing> {
+    /// Searches for a file.
+    fn file(&mut self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         let found = self.search.file(file)?;
         self.used.push(found.path.clone());
         Ok(found)
     }
 
-    /// What a file is in the image: looked for once, and mapped once.
+    /// Returns the ID of a file in the image. Each file is searched for and added once.
     fn id(&mut self, builder: &mut Builder, index: u32, files: &[MappedFile]) -> FileId {
         if let Some(id) = self.ids.get(&index) {
             return *id;
@@ -194,8 +194,8 @@ impl Files<'_> {
                     id
                 }
                 Err(missing) => {
-                    let id = builder.absent(&file.path, &missing.why());
-                    // Hardly anybody has that.
+                    let id = builder.absent(&file.path, &missing.to_string());
+                    // It is rarely available.
                     if file.path != VDSO {
                         self.missing.push((file.path.clone(), missing));
                     }
@@ -210,20 +210,20 @@ impl Files<'_> {
         id
     }
 
-    /// Something of the kernel is not here.
+    /// Records that a file of the kernel is missing.
     fn absent(
         &mut self,
         builder: &mut Builder,
         file: &MappedFile,
-        missing: Missing,
+        missing: BinaryNotFound,
         (range, space): (Range<u64>, MemorySpace),
     ) {
-        let id = builder.absent(&file.path, &missing.why());
+        let id = builder.absent(&file.path, &missing.to_string());
         builder.map(id, range, 0, space);
         self.missing.push((file.path.clone(), missing));
     }
 
-    /// What is wrong or missing, in few words: most of what is mapped never runs.
+    /// Returns the problems in few words, since most mapped code never runs.
     fn problems(self, recording: &Path, symfs: &[PathBuf]) -> Vec<Problem> {
         let Self { missing, mut wrong, used, .. } = self;
         for dir in symfs.iter().filter(|dir| dir.is_dir()) {
@@ -236,7 +236,8 @@ impl Files<'_> {
             }
         }
         let mut others: Vec<_> = missing.iter().flat_map(|(_, missing)| &missing.tried).collect();
-        // What lies where people say is meant to be it; elsewhere there may be anything.
+        // A file in a folder that the user named is meant to be the right one; elsewhere there may be
+        // anything.
         let is_meant = |path: &Path| symfs.iter().any(|dir| path.starts_with(dir));
         others.retain(|(path, why)| {
             why.contains("build ID is") || why.contains("no build ID") || why != NO_FILE && is_meant(path)
@@ -255,14 +256,14 @@ impl Files<'_> {
                 count => format!("{count} files that were mapped are not here, {first} for one"),
             };
             let how = if symfs.is_empty() { "; --symfs FOLDER says where to look" } else { "" };
-            let message = format!("{what}: {}{how} (info --json tells of all)", why.why());
+            let message = format!("{what}: {}{how} (info --json tells of all)", why);
             wrong.push(Problem::memory_warning(recording, message));
         }
         wrong
     }
 }
 
-/// Whether this is a file, and not memory that a process or the kernel made.
+/// Returns whether this is a file rather than memory of a process or the kernel.
 fn is_file(path: &str) -> bool {
     let no_files = ["//", "[", "/memfd:", "/dev/", "anon_inode:", "/SYSV"];
     path == VDSO || !path.is_empty() && !no_files.iter().any(|start| path.starts_with(start))

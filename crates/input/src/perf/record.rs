@@ -1,4 +1,4 @@
-//! Records that tell where code was, and where trace is.
+//! Records about mappings and trace.
 
 use super::fields::{Fields, text};
 
@@ -13,7 +13,7 @@ pub(super) mod kind {
     pub const AUX: u32 = 11;
     pub const ITRACE_START: u32 = 12;
     pub const AUX_OUTPUT_HW_ID: u32 = 21;
-    /// From here on they are the recorder's and have no identifying fields.
+    /// First type of the recorder's own records, which have no identifying fields.
     pub const USER: u32 = 64;
     pub const ATTR: u32 = 64;
     pub const TRACING_DATA: u32 = 66;
@@ -25,7 +25,8 @@ pub(super) mod kind {
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
 
-    /// Whether somebody has told what such records are (Linux 6.12's perf, simpleperf of 2025), whether it is of interest or not.
+    /// Returns whether such records are documented (perf of Linux 6.12, simpleperf of 2025), of interest or
+    /// not.
     pub fn is_known(kind: u32) -> bool {
         matches!(kind, MMAP..=22 | USER..=86 | 32769..=32778)
     }
@@ -38,41 +39,42 @@ const GUEST_KERNEL: u16 = 4;
 const GUEST_USER: u16 = 5;
 /// MMAP: the mapping is not executable.
 const MMAP_DATA: u16 = 1 << 13;
-/// COMM: the process runs another program from now on.
+/// COMM: the process has started another program.
 const COMM_EXEC: u16 = 1 << 13;
-/// FORK: the recorder made it up.
+/// FORK: the recorder synthesised the record.
 const FORK_EXEC: u16 = 1 << 13;
-/// MMAP2: a build ID takes the place of device and inode.
+/// MMAP2: a build ID replaces device and inode.
 const MMAP_BUILD_ID: u16 = 1 << 14;
-/// BUILD_ID: its length is told.
+/// BUILD_ID: its length is given.
 const BUILD_ID_SIZE: u16 = 1 << 15;
 const PROT_EXEC: u32 = 4;
 
-/// A process of which perf says that it is none: the kernel.
+/// Process ID that perf uses for the kernel.
 pub(super) const NO_PROCESS: u32 = u32::MAX;
 
-/// A file that was mapped.
+/// Mapped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mmap {
     pub pid: u32,
     pub tid: u32,
     pub start: u64,
     pub len: u64,
-    /// Offset in the file of what is at `start`.
+    /// File offset of the byte at `start`.
     pub offset: u64,
     pub path: String,
     pub build_id: Option<BuildId>,
     pub executable: bool,
-    /// Whether it is in the kernel.
+    /// Whether the mapping is in the kernel.
     pub kernel: bool,
 }
 
-/// A build ID: bytes, without the zeros that fill it up.
+/// Build ID without padding zeros.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct BuildId(pub Vec<u8>);
 
 impl BuildId {
-    /// Twenty bytes at most; where no length is told, zeros at the end fill up. `None`: there is none.
+    /// Creates a build ID of at most twenty bytes. Without a given length, zeros at the end are padding.
+    /// Returns `None` if there is none.
     pub fn new(bytes: &[u8], len: Option<usize>) -> Option<Self> {
         let bytes = &bytes[..bytes.len().min(20)];
         let len = match len {
@@ -86,19 +88,20 @@ impl BuildId {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether a file with the build ID `found` is the one that ran. Zeros at the end may be part of it.
+    /// Returns whether a file with the build ID `found` is the one that ran. Zeros at the end may be part of
+    /// it.
     pub fn is(&self, found: &[u8]) -> bool {
         found.strip_prefix(&*self.0).is_some_and(|rest| rest.iter().all(|&byte| byte == 0))
     }
 }
 
 impl Mmap {
-    /// From MMAP or MMAP2 (`new`).
+    /// Reads an MMAP or MMAP2 (`new`) record.
     pub fn read(body: &[u8], misc: u16, new: bool) -> Option<Self> {
         let mut fields = Fields::new(body);
         let (pid, tid) = (fields.u32()?, fields.u32()?);
         let (start, len, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        // What guests map is in no memory that we trace.
+        // Mappings of guests are in no traced memory.
         let is_guest = [GUEST_KERNEL, GUEST_USER].contains(&(misc & CPU_MODE));
         let mut executable = misc & MMAP_DATA == 0;
         let mut build_id = None;
@@ -117,7 +120,7 @@ impl Mmap {
     }
 }
 
-/// What a process is called, or that it runs another program.
+/// Name of a process, or a change of its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Comm {
     pub pid: u32,
@@ -134,14 +137,14 @@ impl Comm {
     }
 }
 
-/// FORK and EXIT.
+/// FORK or EXIT record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fork {
     pub pid: u32,
     pub parent: u32,
     pub tid: u32,
     pub time: u64,
-    /// FORK: it was found running, and has nothing of its parent's.
+    /// FORK: whether the process was found running and inherits nothing from its parent.
     pub fresh: bool,
 }
 
@@ -161,32 +164,32 @@ pub(super) struct Aux {
     pub flags: AuxFlags,
 }
 
-/// The flags of AUX.
+/// Flags of AUX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuxFlags(u64);
 
 impl AuxFlags {
-    /// Trace was lost.
+    /// Returns whether trace was lost.
     pub fn truncated(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// A ring was read: the offset is where it ends.
+    /// Returns whether a ring was read, so that the offset is its end.
     pub fn overwrite(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Trace has gaps.
+    /// Returns whether trace has gaps.
     pub fn partial(self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// It met a sample.
+    /// Returns whether trace collided with a sample.
     pub fn collision(self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// How CoreSight trace is packed: 0 in frames, 1 raw.
+    /// Returns the packing of CoreSight trace: 0 in frames, 1 raw.
     pub fn format(self) -> u8 {
         (self.0 >> 8) as u8
     }
@@ -202,10 +205,10 @@ impl Aux {
 /// Trace that the recorder took from a buffer; its bytes follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Auxtrace {
-    /// Bytes, and where in the buffer they were.
+    /// Number of bytes, and their offset in the buffer.
     pub size: u64,
     pub offset: u64,
-    /// Whose buffer it was; `None`: a thread's.
+    /// CPU of the buffer; `None` for a thread's buffer.
     pub cpu: Option<u32>,
     pub tid: u32,
 }
@@ -219,7 +222,7 @@ impl Auxtrace {
     }
 }
 
-/// Reads a build ID record: a file, and its build ID.
+/// Reads a build ID record: a file and its build ID.
 pub(super) fn build_id(body: &[u8], misc: u16) -> Option<(String, BuildId)> {
     let mut fields = Fields::new(body);
     let _pid = fields.u32()?;

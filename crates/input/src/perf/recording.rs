@@ -1,4 +1,4 @@
-//! All that a recording tells, of all its records.
+//! Content of all records of a recording.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
 use super::walk::{Raw, Walk, header, parse};
 
-/// No more mappings, names and threads are kept: memory is bounded.
+/// Most mappings, names and threads that are kept, to bound memory.
 const MOST_EVENTS: usize = 1 << 21;
-/// Records are not compressed to less than one in this: memory stays in proportion to the file.
+/// Largest compression ratio of records, so that memory stays in proportion to the file.
 const MOST_RATIO: u64 = 200;
-/// No more types of records that nobody knows are counted.
+/// Most unknown types of records that are counted.
 const MOST_UNKNOWN: usize = 100;
-/// A larger record that was compressed is none.
+/// Largest unpacked record.
 const MOST_UNPACKED: usize = 64 << 20;
 
-/// What a recording tells. Order is that of the file.
+/// Content of a recording, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Recording<'a> {
     pub units: Vec<Unit>,
-    /// Trace IDs that CPUs were given: what the kernel says, and for which CPU.
+    /// Trace IDs of CPUs: the kernel's value, and the CPU.
     pub hardware_ids: Vec<(u64, u32)>,
     pub aux: Vec<AuxRecord>,
     pub traces: Vec<Trace>,
-    /// What was mapped when, and who ran.
+    /// Mappings and executions of threads over time.
     pub events: Vec<Event>,
     pub features: Features<'a>,
-    /// Whether records were compressed: simpleperf compresses trace as well, then.
+    /// Whether records were compressed; simpleperf then compresses trace as well.
     pub is_compressed: bool,
-    /// From the counter that trace may tell to the clock of all records.
+    /// Conversion from the trace's counter to the clock of all records.
     pub time: Option<TimeConversion>,
-    /// Records that the kernel had no room for.
+    /// Number of records that the kernel had no room for.
     pub lost: u64,
-    /// Types of records that nobody here knows: how many there were, and where the first is.
+    /// Unknown types of records: their number, and the position of the first.
     pub unknown: BTreeMap<u32, (u64, u64)>,
 }
 
-/// An AUX record.
+/// AUX record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AuxRecord {
     pub aux: Aux,
@@ -54,19 +54,19 @@ pub(super) struct AuxRecord {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trace {
     pub auxtrace: Auxtrace,
-    /// Which of the recording's files they are in.
+    /// Index of the recording's file.
     pub file: usize,
-    /// Where in it, and how many.
+    /// Offset in the file, and length.
     pub at: u64,
     pub len: u64,
-    /// Whether they are compressed.
+    /// Whether the bytes are compressed.
     pub packed: bool,
 }
 
-/// Something that happened to processes.
+/// Event of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    /// When; what the recorder found when it began has no time.
+    /// Time; the state at the start of the recording has none.
     pub time: u64,
     pub what: What,
 }
@@ -77,20 +77,20 @@ pub(super) enum What {
     Comm(Comm),
     Fork(Fork),
     Exit(Fork),
-    /// A thread ran.
+    /// Execution of a thread.
     Thread {
         pid: u32,
         tid: u32,
     },
 }
 
-/// Reads the records of a recording's files.
+/// Reader of the records of a recording's files.
 #[derive(Debug)]
 pub(super) struct Reader<'a, 'f> {
     recording: Recording<'a>,
     attrs: Attrs,
     faults: &'f mut Faults,
-    /// Which file is read.
+    /// Index of the current file.
     file: usize,
 }
 
@@ -102,7 +102,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     /// Reads the first file.
     ///
     /// # Errors
-    /// When it is no recording that can be read.
+    /// Fails if the file is not a readable recording.
     pub fn first(&mut self, file: &'a [u8]) -> Result<(), String> {
         let header = Header::read(file, self.faults)?;
         header.attrs.into_iter().for_each(|attr| self.attrs.push(attr));
@@ -116,20 +116,20 @@ impl<'a, 'f> Reader<'a, 'f> {
         Ok(())
     }
 
-    /// Reads a further file, which has records and nothing else.
+    /// Reads a further file, which has only records.
     pub fn further(&mut self, file: &'a [u8]) {
         self.file += 1;
         self.records(file, 0..file.len());
     }
 
-    /// All that was told.
+    /// Returns the content of all records.
     pub fn finish(self) -> Recording<'a> {
         let Self { mut recording, faults, .. } = self;
         if recording.events.len() >= MOST_EVENTS {
             faults.warning(format!("more than {MOST_EVENTS} mappings and threads: the rest is not used"));
         }
         recording.events.sort_by_key(|event| event.time);
-        // Only simpleperf compresses trace, and all else with it.
+        // Only simpleperf compresses trace, together with everything else.
         if !recording.is_compressed {
             recording.traces.iter_mut().for_each(|trace| trace.packed = false);
         }
@@ -147,7 +147,7 @@ impl<'a, 'f> Reader<'a, 'f> {
                     _ => self.record(file, &raw),
                 }
             }
-            // Where there is no record, one with trace may be further on.
+            // After a place without a record, one with trace may follow.
             let index = self.recording.features.index.iter().filter(|_| self.file == 0);
             let next = index.filter_map(|&at| usize::try_from(at).ok());
             let next = next.filter(|&at| walk.position() < at && at < range.end).min();
@@ -162,8 +162,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
-    /// Reads the records that `parts` are when they are decompressed. They come after those that were not compressed: all have
-    /// a time.
+    /// Reads compressed records from `parts`. They come after the uncompressed ones; all have a time.
     fn unpacked(&mut self, parts: &[&[u8]]) {
         let mut carry: Vec<u8> = Vec::new();
         let mut is_broken = false;
@@ -181,7 +180,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             !is_broken
         });
         if let Err(error) = result {
-            self.faults.error(error);
+            self.faults.error(error.to_string());
         }
         if is_broken {
             self.faults
@@ -201,7 +200,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             kind::ATTR => self.attr(body),
             kind::FEATURE => self.feature(body),
             kind::BUILD_ID => {
-                // One that has no build ID is as good as none.
+                // A record without a build ID is ignored.
                 let _ = self.recording.features.take_build_id(body, misc);
                 Some(())
             }
@@ -226,7 +225,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
-    /// Remembers a record of a type that nobody here knows.
+    /// Counts a record of an unknown type.
     fn note_unknown(&mut self, at: u64, kind: u32) {
         let unknown = &mut self.recording.unknown;
         if !kind::is_known(kind) && (unknown.len() < MOST_UNKNOWN || unknown.contains_key(&kind)) {
@@ -234,7 +233,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
-    /// Records that the kernel makes, or that the recorder makes in its stead.
+    /// Reads a record that the kernel makes, or the recorder in its place.
     fn kernel_record(&mut self, at: u64, kind: u32, misc: u16, body: &[u8]) {
         let of_interest = [
             kind::MMAP,
@@ -288,7 +287,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         Some(())
     }
 
-    /// An event, in a recording that was written to a pipe.
+    /// Reads an event of a recording that was written to a pipe.
     fn attr(&mut self, body: &[u8]) -> Option<()> {
         let mut attr = Attr::read(body)?;
         let len = u32::from_le_bytes(*body.get(4..)?.first_chunk()?) as usize;
@@ -297,7 +296,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         Some(())
     }
 
-    /// A feature, in a recording that was written to a pipe.
+    /// Reads a feature of a recording that was written to a pipe.
     fn feature(&mut self, body: &'a [u8]) -> Option<()> {
         let mut fields = Fields::new(body);
         let number = u32::try_from(fields.u64()?).ok()?;
@@ -306,7 +305,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     }
 }
 
-/// The compressed bytes of a record that says how many there are.
+/// Returns the compressed bytes of a record that gives their number.
 fn compressed2(body: &[u8]) -> &[u8] {
     let mut fields = Fields::new(body);
     let len = fields.u64().unwrap_or(0);

@@ -1,6 +1,7 @@
-//! Where the files are that were mapped, on this machine.
+//! Search for mapped files on this machine.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tracewright_image::{Bytes, Facts};
@@ -11,51 +12,51 @@ use super::timeline::MappedFile;
 use crate::file::read_plain;
 use crate::program::{foreign, hex, map_file};
 
-/// Where to look.
+/// Places to search.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
-    /// Folders that people name: a copy of the machine's files, or a heap of them.
+    /// Folders that the user named: a copy of the machine's file tree, or a flat collection.
     symfs: &'a [PathBuf],
-    /// Files by build ID that a list in one of them names, as simpleperf's scripts make it.
+    /// Files by build ID, from a list in one of the folders, as simpleperf's scripts make it.
     listed: HashMap<String, PathBuf>,
-    /// Where the recording is.
+    /// Folder of the recording.
     beside: PathBuf,
     /// perf's own store of files, by build ID.
     cache: Option<PathBuf>,
-    /// The kernel's version.
+    /// Version of the kernel.
     release: Option<&'a str>,
-    /// Whether a RISC-V hart was traced, and not an Arm core, if that is known.
+    /// Whether a RISC-V hart was traced rather than an Arm core, if known.
     is_riscv: Option<bool>,
 }
 
-/// A file that is not here, and what was tried instead.
-#[derive(Debug, Default)]
-pub(super) struct Missing {
+/// Error for a binary that was not found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BinaryNotFound {
+    /// Files that were tried, each with the reason why it was rejected.
     pub tried: Vec<(PathBuf, String)>,
 }
 
-/// A file that was mapped, as it is here.
+/// Mapped file, as found on this machine.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// It, decompressed.
+    /// Unpacked bytes.
     pub bytes: Bytes,
-    /// What it was stripped of, if that is here.
+    /// Debug file, if it was found.
     pub debug: Option<Bytes>,
 }
 
-/// No more of what was tried is named.
+/// Most tried files that are named.
 const MOST_NAMED: usize = 2;
-/// What is said of a file that does not exist.
+/// Reason for a file that does not exist.
 pub(super) const NO_FILE: &str = "no such file";
-/// Lists of build IDs are read up to this size.
+/// Most bytes of a list of build IDs.
 const MOST_LIST: u64 = 16 << 20;
 
-impl Missing {
-    /// In words.
-    pub fn why(&self) -> String {
-        // A file that is the wrong one says most, the name of a build ID least.
+impl fmt::Display for BinaryNotFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A wrong file says most, a path by build ID least.
         let mut tried: Vec<_> = self.tried.iter().collect();
         tried.sort_by_key(|(path, why)| {
             (why == NO_FILE, path.components().any(|part| part.as_os_str() == ".build-id"))
@@ -66,26 +67,32 @@ impl Missing {
         };
         let named: Vec<_> = tried.iter().take(MOST_NAMED).map(name).collect();
         match tried.len() {
-            0 => "nothing says where it is".into(),
+            0 => f.write_str("nothing says where it is"),
             len if len > MOST_NAMED => {
-                format!("tried {} and {} more places", named.join(", "), len - MOST_NAMED)
+                write!(f, "tried {} and {} more places", named.join(", "), len - MOST_NAMED)
             }
-            _ => format!("tried {}", named.join(", ")),
+            _ => write!(f, "tried {}", named.join(", ")),
         }
     }
 }
 
-/// Where the file of a binary is that was called `path`, and had this build ID if any: where people say (`symfs`), where it was, in
-/// perf's own store, or beside the file `beside` that names it.
+impl std::error::Error for BinaryNotFound {}
+
+/// Finds the file of a binary called `path`, with this build ID if it has one. Searches the folders `symfs`,
+/// the original path, perf's own store, and the folder of the file `beside`.
 ///
 /// # Errors
-/// Which places were tried, in words.
-pub fn find_binary(path: &str, build_id: &[u8], symfs: &[PathBuf], beside: &Path) -> Result<Found, String> {
+/// Lists the files that were tried.
+pub fn find_binary(
+    path: &str,
+    build_id: &[u8],
+    symfs: &[PathBuf],
+    beside: &Path,
+) -> Result<Found, BinaryNotFound> {
     let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
     let build_id = BuildId::new(build_id, None);
     let file = MappedFile { path: path.to_owned(), build_id };
-    let found = if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) };
-    found.map_err(|missing| missing.why())
+    if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) }
 }
 
 impl<'a> Search<'a> {
@@ -106,9 +113,9 @@ impl<'a> Search<'a> {
         Self { symfs, listed, beside, cache, release, is_riscv: Some(false) }
     }
 
-    /// The file that was mapped.
-    pub fn file(&self, file: &MappedFile) -> Result<Found, Missing> {
-        // What is packed into an archive is mapped as a part of that.
+    /// Finds a mapped file.
+    pub fn file(&self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
+        // A library inside an archive is mapped as a part of the archive.
         let path = file.path.split("!/").next().unwrap_or_default();
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
         let relative = Path::new(path.trim_start_matches('/'));
@@ -119,7 +126,7 @@ impl<'a> Search<'a> {
             places.extend(name.map(|name| (dir.join(name), Trust::Named)));
         }
         self.by_build_id(file, "elf", &mut places);
-        // Those by chance here are good only if they are the same.
+        // A file found by chance counts only if it is the same.
         if path.starts_with('/') || self.is_riscv.is_none() {
             places.push((path.into(), Trust::Same));
         }
@@ -128,7 +135,7 @@ impl<'a> Search<'a> {
         Ok(Found { debug: self.debug(relative, &found), ..found })
     }
 
-    /// What a file was stripped of, if it was: a file with the same build ID that has nothing else.
+    /// Returns the debug file of a stripped file: a file with the same build ID and without code.
     fn debug(&self, relative: &Path, found: &Found) -> Option<Bytes> {
         let facts = Facts::of(found.bytes.as_slice()).filter(|facts| facts.is_stripped)?;
         let id = facts.build_id?;
@@ -153,8 +160,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The kernel.
-    pub fn kernel(&self, file: &MappedFile) -> Result<Found, Missing> {
+    /// Finds the kernel.
+    pub fn kernel(&self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         let mut places = Vec::new();
         for dir in self.symfs {
             places.extend(["vmlinux", "kcore"].map(|name| (dir.join(name), Trust::Named)));
@@ -174,7 +181,7 @@ impl<'a> Search<'a> {
         self.first(file, places)
     }
 
-    /// Where a file with its build ID would be. `stored`: what perf calls it in its own store.
+    /// Adds the paths where a file with this build ID would be. `stored` is its name in perf's own store.
     fn by_build_id(&self, file: &MappedFile, stored: &str, places: &mut Vec<(PathBuf, Trust)>) {
         let Some(id) = &file.build_id else { return };
         let hex = id.hex();
@@ -188,8 +195,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, Missing> {
-        let mut missing = Missing::default();
+    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, BinaryNotFound> {
+        let mut missing = BinaryNotFound::default();
         for (path, trust) in places {
             match check(&path, file, trust, self.is_riscv) {
                 Ok(bytes) => return Ok(Found { path, bytes, debug: None }),
@@ -204,12 +211,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The same places, with other names of the same module of the kernel: compressed or not, and found or not by who recorded it.
+/// Adds other names of the same kernel module to the places: compressed or not, with or without the path.
 fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, Trust)> {
     let plain = ENDINGS.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
-    // Where perf did not find the file, it has the module's name in brackets.
+    // A file that perf did not find has the module's name in brackets.
     let bracketed = plain.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-    // What it gives to each process is no module.
+    // The code that the kernel maps into each process is not a module.
     let bracketed = bracketed.filter(|name| !name.is_empty() && *name != "vdso");
     if !plain.ends_with(".ko") && bracketed.is_none() {
         return places;
@@ -232,18 +239,18 @@ fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, 
     all
 }
 
-/// How sure one must be that a file is the right one.
+/// Evidence that a file must give to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
-    /// Somebody said where to look: it must not have another build ID.
+    /// Named by the user: it must not have a different build ID.
     Named,
-    /// It has the same path: without any build ID it is taken for the same.
+    /// Same path: without any build ID it is accepted.
     Same,
-    /// The build ID must say so.
+    /// The build ID must match.
     Proved,
 }
 
-/// The bytes of a file, if it is the one that was mapped.
+/// Returns the bytes of a file, if it is the one that was mapped.
 fn check(path: &Path, file: &MappedFile, trust: Trust, is_riscv: Option<bool>) -> Result<Bytes, String> {
     let metadata = path.metadata().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => NO_FILE.to_owned(),

@@ -1,19 +1,19 @@
-//! From the counter that traces tell to the recorder's clock (`PERF_RECORD_TIME_CONV`).
+//! Conversion from the trace's counter to the recorder's clock (`PERF_RECORD_TIME_CONV`).
 
 use super::fields::Fields;
 
-/// How the recorder's clock, in nanoseconds, follows from a counter.
+/// Conversion from a counter to the recorder's clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeConversion {
     shift: u32,
     mult: u64,
     zero: u64,
-    /// A counter of few bits: its value at one time, and which of its bits count from there.
+    /// Reference value and mask of a counter with few bits.
     short: Option<(u64, u64)>,
 }
 
 impl TimeConversion {
-    /// From the body of the record. Older ones end behind the third field.
+    /// Reads the body of the record. Older ones end after the third field.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let mut fields = Fields::new(body);
         let (shift, mult, zero) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -24,7 +24,7 @@ impl TimeConversion {
         Some(Self { shift, mult, zero, short })
     }
 
-    /// When the counter had this value.
+    /// Returns the time at which the counter had this value.
     #[must_use]
     pub fn nanoseconds(&self, ticks: u64) -> u64 {
         let ticks = match self.short {
@@ -35,7 +35,7 @@ impl TimeConversion {
         self.zero.wrapping_add(since as u64)
     }
 
-    /// How many times a second the counter counts; 0 if that is not known.
+    /// Returns the frequency of the counter in hertz; 0 if unknown.
     #[must_use]
     pub fn hertz(&self) -> u64 {
         let ticks = 1_000_000_000_u128 << self.shift;
@@ -53,7 +53,8 @@ mod tests {
         body
     }
 
-    /// As the kernel's header says it, without wide numbers: the quotient and the remainder apart.
+    /// Computes the time as the kernel's header describes, without wide numbers: quotient and remainder
+    /// separately.
     fn as_told(ticks: u64, shift: u64, mult: u64, zero: u64) -> u64 {
         let (quotient, rest) = (ticks >> shift, ticks & ((1 << shift) - 1));
         zero.wrapping_add(quotient.wrapping_mul(mult)).wrapping_add(rest.wrapping_mul(mult) >> shift)

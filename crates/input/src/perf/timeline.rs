@@ -1,4 +1,4 @@
-//! What processes had mapped when: mappings, new programs, forks and ends in the order of time.
+//! Mappings of processes over time: mappings, new programs, forks and exits in order of time.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -8,66 +8,67 @@ use super::faults::Faults;
 use super::record::{BuildId, Comm, Fork, Mmap};
 use super::recording::{Event, What};
 
-/// No more mappings in all memories together, and no more memories: a process that forks may have the mappings of another at no
-/// cost in the file.
+/// Most mappings in all memories together, and most memories: a forked process has the mappings of another at
+/// no cost in the file.
 const MOST_MAPPINGS: usize = 1 << 21;
 const MOST_MEMORIES: usize = 1 << 16;
 
-/// Who ran when, with what mapped.
+/// Processes and threads over time, with their mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// All files that were mapped.
+    /// All mapped files.
     pub files: Vec<MappedFile>,
-    /// What was mapped in processes; the first has number 1.
+    /// Mappings of processes; the first has number 1.
     pub memories: Vec<Memory>,
     pub processes: Vec<ProcessLine>,
-    /// Threads, since when, and the processes they were of, in the order of time.
+    /// Threads, start times, and their processes, in order of time.
     pub threads: Vec<(u32, u64, u32)>,
-    /// What was mapped in the kernel: itself and its modules, in the order of the file.
+    /// Mappings of the kernel: itself and its modules, in file order.
     pub kernel: Vec<(Range<u64>, Mapped)>,
 }
 
-/// A file that was mapped, as the recording knows it.
+/// Mapped file, as the recording describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MappedFile {
     pub path: String,
     pub build_id: Option<BuildId>,
 }
 
-/// Executable mappings by their start. They do not overlap.
+/// Executable mappings by start address. They do not overlap.
 pub(crate) type Mappings = BTreeMap<u64, Mapped>;
 
-/// A mapping, from where on is known elsewhere.
+/// Mapping without its start address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub end: u64,
-    /// Offset in the file of what is at its start.
+    /// File offset of its first byte.
     pub offset: u64,
     /// Index of the file.
     pub file: u32,
 }
 
-/// What was mapped in a process at a time.
+/// Mappings of a process at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub mappings: Arc<Mappings>,
-    /// The number of the memory that the process had before it ran another program; 0 if none. Trace that was written at one
-    /// time is of both.
+    /// Number of the memory that the process had before it started another program; 0 for none. Trace that
+    /// was written at one time may belong to both.
     pub before: u32,
-    /// How many processes have it.
+    /// Number of processes that share it.
     users: u32,
 }
 
-/// A process.
+/// Process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLine {
     pub pid: u32,
     pub command: String,
-    /// Since when it had the memory with which number; at least one.
+    /// Numbers of its memories with their start times; at least one.
     pub memories: Vec<(u64, u32)>,
 }
 
-/// Makes a timeline of events, which are in the order of time. `observed`: the times, in order, at which somebody asks.
+/// Makes a timeline of events, which are in order of time. `observed` are the times, in order, that will be
+/// queried.
 pub(super) fn timeline(
     events: Vec<Event>,
     build_ids: &HashMap<String, BuildId>,
@@ -106,13 +107,13 @@ struct Maker<'a> {
     build_ids: &'a HashMap<String, BuildId>,
     observed: &'a [u64],
     files: HashMap<MappedFile, u32>,
-    /// Processes that run, or ran last, by pid.
+    /// Processes that run, or ran last, by PID.
     running: HashMap<u32, u32>,
-    /// Those that have ended.
+    /// Processes that have ended.
     ended: HashSet<u32>,
-    /// The process that a thread is of.
+    /// Process of each thread.
     threads: HashMap<u32, u32>,
-    /// How many more mappings may be kept.
+    /// Number of mappings that may still be kept.
     room: usize,
 }
 
@@ -123,7 +124,7 @@ impl Maker<'_> {
         if !executable || start == end {
             return;
         }
-        // The kernel is named with a symbol of it.
+        // The kernel is named after one of its symbols.
         let name =
             path.split_once(']').filter(|_| kernel).map_or(path.clone(), |(name, _)| format!("{name}]"));
         let build_id = build_id.or_else(|| self.build_ids.get(&name).cloned());
@@ -160,7 +161,7 @@ impl Maker<'_> {
     }
 
     fn exit(&mut self, Fork { pid, tid, .. }: Fork) {
-        // Trace of it may still come. Only who maps something is another process that has its number.
+        // Its trace may still come. Only a process that maps something is a new one with the same PID.
         if pid == tid {
             self.ended.insert(pid);
         }
@@ -173,7 +174,7 @@ impl Maker<'_> {
         })
     }
 
-    /// A thread runs: the process it is of.
+    /// Records that a thread runs. Returns its process.
     fn thread(&mut self, time: u64, pid: u32, tid: u32) -> u32 {
         let process = match self.running.get(&pid) {
             Some(&process) => process,
@@ -183,7 +184,7 @@ impl Maker<'_> {
         process
     }
 
-    /// The same for what no process does that has ended.
+    /// Records that a thread runs in a process that has not ended. Returns the process.
     fn alive(&mut self, time: u64, pid: u32, tid: u32) -> u32 {
         if self.ended.contains(&pid) {
             self.start(time, pid, 0);
@@ -197,7 +198,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A process begins to run, with the memory of another or without any.
+    /// Starts a process, with the memory of another or without any.
     fn start(&mut self, time: u64, pid: u32, inherited: u32) -> u32 {
         let process = self.timeline.processes.len() as u32;
         self.timeline.processes.push(ProcessLine { pid, ..ProcessLine::default() });
@@ -211,7 +212,7 @@ impl Maker<'_> {
         process
     }
 
-    /// The number of a process's memory; 0 if it has none.
+    /// Returns the number of a process's memory; 0 if it has none.
     fn number(&self, process: u32) -> u32 {
         self.timeline.processes[process as usize].memories.last().map_or(0, |&(_, number)| number)
     }
@@ -220,7 +221,7 @@ impl Maker<'_> {
         self.timeline.memories.get_mut((number as usize).checked_sub(1)?)
     }
 
-    /// Gives a process another memory. Returns its number, if there was one left.
+    /// Gives a process another memory. Returns its number, if one was left.
     fn give(&mut self, time: u64, process: u32, memory: Memory) -> Option<u32> {
         if self.timeline.memories.len() >= MOST_MEMORIES {
             self.room = 0;
@@ -235,7 +236,7 @@ impl Maker<'_> {
         Some(number)
     }
 
-    /// A process maps something.
+    /// Adds a mapping to a process.
     fn map(&mut self, time: u64, process: u32, start: u64, mapped: Mapped) {
         let observed = self.observed;
         let since = self.timeline.processes[process as usize].memories.last().map_or(0, |&(since, _)| since);
@@ -265,17 +266,17 @@ impl Maker<'_> {
     }
 }
 
-/// What is the same for all parts of a mapping.
+/// Returns the file and the difference between offset and address, which all parts of a mapping share.
 fn place(start: u64, mapped: &Mapped) -> (u32, u64) {
     (mapped.file, mapped.offset.wrapping_sub(start))
 }
 
-/// Whether a mapping would change what is at an address.
+/// Returns whether a mapping would change what is at an address.
 fn replaces(mappings: &Mappings, start: u64, mapped: &Mapped) -> bool {
     overlapping(mappings, start, mapped.end).any(|(at, other)| place(at, other) != place(start, mapped))
 }
 
-/// The mappings with an address in common with this range, the last first.
+/// Returns the mappings that overlap this range, the last first.
 fn overlapping(mappings: &Mappings, start: u64, end: u64) -> impl Iterator<Item = (u64, &Mapped)> {
     mappings
         .range(..end)
@@ -284,11 +285,11 @@ fn overlapping(mappings: &Mappings, start: u64, end: u64) -> impl Iterator<Item 
         .map(|(&at, mapped)| (at, mapped))
 }
 
-/// Adds a mapping; what was there before is there no more.
+/// Adds a mapping in place of what was there before.
 fn insert(mappings: &mut Mappings, start: u64, mapped: Mapped) {
     let hidden: Vec<(u64, Mapped)> =
         overlapping(mappings, start, mapped.end).map(|(at, other)| (at, *other)).collect();
-    // Told again, for its protection has changed.
+    // Reported again because its protection has changed.
     if hidden.iter().any(|(at, other)| {
         *at <= start && mapped.end <= other.end && place(*at, other) == place(start, &mapped)
     }) {
@@ -333,7 +334,7 @@ mod tests {
         What::Comm(Comm { pid, tid: pid, name: format!("program{pid}"), exec: true })
     }
 
-    /// What is at 0x1000 for a thread at a time.
+    /// Returns what is at 0x1000 for a thread at a time.
     fn at(timeline: &Timeline, thread: u32, time: u64) -> String {
         let told = timeline.threads.iter().rfind(|(tid, since, _)| *tid == thread && *since <= time);
         let Some(&(_, _, process)) = told else { return "nobody".into() };

@@ -1,4 +1,4 @@
-//! Trace units: what AUXTRACE_INFO tells of each CPU's.
+//! Trace units of the CPUs, from AUXTRACE_INFO.
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
@@ -39,7 +39,7 @@ const ETE_REGISTERS: &[&str] = &[
     "TS_SOURCE",
 ];
 
-/// A CPU's trace unit.
+/// Trace unit of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     pub cpu: u32,
@@ -52,7 +52,8 @@ impl Unit {
         self.registers.iter().find(|(register, _)| *register == name).map(|&(_, value)| value)
     }
 
-    /// The trace ID that its registers tell. With kernels that give IDs when tracing begins it is not the one in the trace.
+    /// Returns the trace ID in its registers. Kernels that assign IDs when tracing begins use another one in
+    /// the trace.
     pub fn id(&self) -> Option<TraceId> {
         let value = self.register(if self.kind == ETM3 { "ETMTRACEIDR" } else { "TRCTRACEIDR" })?;
         // Bit 7 says that the ID is not in use.
@@ -60,15 +61,15 @@ impl Unit {
         (value & 0x80 == 0 && (0x01..=0x6f).contains(&id.get())).then_some(id)
     }
 
-    /// Whether its timestamps are of the counter that the recorder's clock is made of (the virtual one, by FEAT_TRF).
+    /// Returns whether its timestamps use the counter of the recorder's clock (the virtual one, by FEAT_TRF).
     pub fn has_virtual_time(&self) -> bool {
         self.register("TS_SOURCE") == Some(1)
     }
 
-    /// The source that it is, with the ID that its trace has.
+    /// Returns the source of this unit, with the ID in its trace.
     ///
     /// # Errors
-    /// When its registers contradict themselves.
+    /// Fails if its registers contradict themselves.
     pub fn source(&self, id: Option<TraceId>) -> Result<Source, String> {
         let id = id.map_or(0, TraceId::get);
         let mut registers = self.registers.clone();
@@ -104,9 +105,9 @@ impl Unit {
         })
     }
 
-    /// ETMv4 or ETE; `None`: something older.
+    /// Returns ETMv4 or ETE; `None` for an older protocol.
     fn protocol(&self) -> Option<etm::Protocol> {
-        // simpleperf calls each unit an ETE whose TRCDEVARCH it can read: its ARCHID tells.
+        // simpleperf marks every unit as an ETE whose TRCDEVARCH it can read, so its ARCHID decides.
         let is_etm4 = || self.register("TRCDEVARCH").is_some_and(|value| value & 0xffff == 0x4a13);
         match self.kind {
             ETM3 => None,
@@ -151,7 +152,7 @@ pub(super) fn read(body: &[u8], faults: &mut Faults) -> Vec<Unit> {
     units
 }
 
-/// The unit described by the first words, and what follows.
+/// Returns the unit described by the first words, and the remaining words.
 fn block(words: &[u64], version: u64) -> Option<(Unit, &[u64])> {
     let (&[kind, cpu], rest) = words.split_first_chunk()?;
     let names = match kind {
@@ -165,7 +166,7 @@ fn block(words: &[u64], version: u64) -> Option<(Unit, &[u64])> {
         0 => (7, rest),
         _ => rest.split_first().map(|(count, rest)| (*count, rest))?,
     };
-    // Words that nobody knows are passed over.
+    // Unknown words are skipped.
     let (values, rest) = rest.split_at_checked(usize::try_from(count).ok()?)?;
     let registers = names.iter().copied().zip(values.iter().copied()).collect();
     Some((Unit { cpu: cpu as u32, kind, registers }, rest))

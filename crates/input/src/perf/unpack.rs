@@ -1,35 +1,65 @@
-//! What was compressed with zstd.
+//! Decompression of zstd data.
 
+use std::fmt;
 use std::io::{self, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decompressors keep this much at most of what they gave, to refer back to. No recorder asks for more (zstd's level 22).
+/// Largest window of a decompressor. No recorder asks for more (zstd's level 22).
 const MOST_WINDOW: u64 = 128 << 20;
-/// Ends a frame: an empty last block, and room for a checksum, which is not looked at.
+/// End of a frame: an empty last block, and room for a checksum, which is ignored.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Whether something begins as what is compressed does.
+/// Error of unpacking zstd data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZstdError {
+    /// Damaged data, with the reason that the decompressor gives.
+    Damaged(Box<str>),
+    /// Data that unpacks to more than this many times its size.
+    Ratio(u64),
+    /// Data that needs a window of this many bytes.
+    Window(u64),
+}
+
+impl fmt::Display for ZstdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("its compressed part ")?;
+        match self {
+            Self::Damaged(why) => write!(f, "is damaged: {why}"),
+            Self::Ratio(most) => write!(f, "is more than {most} times as large as it was: not read on"),
+            Self::Window(size) => write!(f, "needs {size} bytes of memory: not read"),
+        }
+    }
+}
+
+impl std::error::Error for ZstdError {}
+
+/// Returns whether `bytes` begin as zstd data does.
 pub(super) fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Calls `out` with what `parts`, which belong together, were before they were compressed, piece by piece, until it returns
-/// false. More than `most` times as many bytes are none of what somebody recorded.
+/// Unpacks `parts`, which belong together, and passes the data to `out` piece by piece until it returns
+/// `false`. Stops with an error if the data is more than `most` times as large as the parts.
 ///
-/// perf never ends its stream, and a recorder that was killed leaves half a block: all that is whole comes out.
+/// perf never ends its stream, and a killed recorder leaves half a block; all whole blocks are unpacked.
 ///
 /// # Errors
-/// When they are damaged, in words.
-pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> bool) -> Result<(), String> {
+/// Fails if the data is damaged or would take too much memory.
+pub(super) fn unpack(
+    parts: &[&[u8]],
+    most: u64,
+    mut out: impl FnMut(&[u8]) -> bool,
+) -> Result<(), ZstdError> {
     let mut source = Chain { parts, at: 0 };
     let total: u64 = parts.iter().map(|part| part.len() as u64).sum();
     let mut left = total.saturating_mul(most).saturating_add(1 << 20);
     let mut decoder = FrameDecoder::new();
     while source.is_more() {
         check_window(source.clone())?;
-        let damaged = |error: &dyn std::fmt::Display| format!("its compressed part is damaged: {error}");
+        let damaged = |error: &dyn fmt::Display| ZstdError::Damaged(error.to_string().into());
         decoder.reset(&mut source).map_err(|error| damaged(&error))?;
         let mut result = Ok(());
         while !decoder.is_finished() {
@@ -41,9 +71,7 @@ pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> b
             }
             while decoder.can_collect() > 0 {
                 let bytes = decoder.collect().unwrap_or_default();
-                left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-                    format!("its compressed part is more than {most} times as large as it was: not read on")
-                })?;
+                left = left.checked_sub(bytes.len() as u64).ok_or(ZstdError::Ratio(most))?;
                 if !out(&bytes) {
                     return Ok(());
                 }
@@ -54,15 +82,15 @@ pub(super) fn unpack(parts: &[&[u8]], most: u64, mut out: impl FnMut(&[u8]) -> b
     Ok(())
 }
 
-/// Whether a frame that begins here can be decompressed with bounded memory.
-fn check_window(mut source: Chain<'_>) -> Result<(), String> {
+/// Checks that the frame that begins here can be unpacked with bounded memory.
+fn check_window(mut source: Chain<'_>) -> Result<(), ZstdError> {
     let mut header = [0; 6];
-    // A header that is cut short is found out by who reads it.
+    // The decompressor reports a truncated header.
     let _ = source.read_exact(&mut header);
     let [.., descriptor, window] = header;
     let is_single = descriptor >> 5 & 1 == 1;
     let size = if is_single {
-        // The size of all it was takes the place of the window's, little-endian, after a dictionary's ID.
+        // The unpacked size replaces the window size, little-endian, after a dictionary's ID.
         let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
         let mut size = [0; 8];
         let mut rest = [&[window], &[0; 11][..]].concat();
@@ -75,7 +103,7 @@ fn check_window(mut source: Chain<'_>) -> Result<(), String> {
         base + base / 8 * u64::from(window & 7)
     };
     if size > MOST_WINDOW {
-        return Err(format!("its compressed part needs {size} bytes of memory: not read"));
+        return Err(ZstdError::Window(size));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Records one after another.
+//! Iteration over records.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use super::faults::Faults;
 use super::fields::Fields;
 use super::record::kind;
 
-/// Types from here on are simpleperf's, with 32 bits of size.
+/// First type of simpleperf's records, which have 32 bits of size.
 const SIMPLEPERF: u32 = 32768;
 
-/// A record, not looked into.
+/// Unparsed record.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<'a> {
-    /// Where it begins.
+    /// Offset of the record.
     pub at: usize,
     pub kind: u32,
     pub misc: u16,
     pub body: &'a [u8],
-    /// Bytes that belong to it and follow it, in the file: they are not counted in its size.
+    /// Bytes that follow the record and belong to it, but are not counted in its size.
     pub payload: Range<usize>,
 }
 
-/// Walks over the records in a part of a file.
+/// Walk over the records in a part of a file.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     file: &'a [u8],
@@ -30,29 +30,29 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Of those in `range`, which is in the file.
+    /// Creates a walk over the records in `range` of the file.
     pub fn new(file: &'a [u8], range: Range<usize>) -> Self {
         Self { file, at: range.start, end: range.end }
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Goes on at a place further on.
+    /// Continues at an offset further ahead.
     pub fn skip_to(&mut self, at: usize) {
         self.at = at.clamp(self.at, self.end);
     }
 
-    /// The next record; `None` at the end, or where there is no record.
+    /// Returns the next record; `None` at the end, or where there is no record.
     pub fn next(&mut self, faults: &mut Faults) -> Option<Raw<'a>> {
         let rest = self.file.get(self.at..self.end)?;
         if rest.is_empty() {
             return None;
         }
         let Some((header, body)) = parse(rest) else {
-            // A size that goes beyond the end is that of a record of which the rest is missing.
+            // A size beyond the end belongs to a record that was cut off.
             let why = match header(rest) {
                 None if rest.len() >= 8 => "no record, as its size says: nothing is read from there on",
                 _ => "a record is cut off: nothing is read from there on",
@@ -71,16 +71,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The header of a record.
+/// Header of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordHeader {
     pub kind: u32,
     pub misc: u16,
-    /// Bytes of the record with its header.
+    /// Size of the record with its header, in bytes.
     pub size: usize,
 }
 
-/// The header of the record at the start of `bytes`; `None` if it is cut short or says that it is too small.
+/// Reads the header at the start of `bytes`; `None` if it is truncated or states too small a size.
 pub(super) fn header(bytes: &[u8]) -> Option<RecordHeader> {
     let mut fields = Fields::new(bytes);
     let (kind, misc, size) = (fields.u32()?, fields.u16()?, fields.u16()?);
@@ -91,18 +91,18 @@ pub(super) fn header(bytes: &[u8]) -> Option<RecordHeader> {
     (size >= 8).then_some(RecordHeader { kind, misc, size: size.into() })
 }
 
-/// The record at the start of `bytes`: its header and its body.
+/// Reads header and body of the record at the start of `bytes`.
 pub(super) fn parse(bytes: &[u8]) -> Option<(RecordHeader, &[u8])> {
     let header = header(bytes)?;
     Some((header, bytes.get(8..header.size)?))
 }
 
-/// How many bytes follow a record that are not counted in its size.
+/// Returns how many bytes follow a record without being counted in its size.
 fn trailing(record: u32, size: usize, body: &[u8]) -> u64 {
     let mut fields = Fields::new(body);
     match record {
         kind::AUXTRACE => fields.u64().unwrap_or(0),
-        // simpleperf has them inside.
+        // simpleperf includes them.
         kind::TRACING_DATA if size == 12 => {
             u64::from(fields.u32().unwrap_or(0)).checked_next_multiple_of(8).unwrap_or(0)
         }

@@ -8,10 +8,10 @@ use super::{CoreKind, Device, DeviceClass, Dump, MemorySpace, Protocol, Register
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
 
-/// Classes that are no news: components between sources and buffers, which decoding does not need.
+/// Classes that need no remark: components between sources and buffers, which decoding does not need.
 const SILENT_CLASSES: [&str; 4] = ["funnel", "replicator", "trace_link", "trace_sink"];
 
-/// The device that `bytes`, of `file`, describe; `None` when it lacks a name or a class.
+/// Reads the device that `bytes`, of `file`, describe. Returns `None` if it lacks a name or a class.
 pub(super) fn read(dir: &Path, file: PathBuf, bytes: &[u8], problems: &mut Vec<Problem>) -> Option<Device> {
     let sections = ini::parse(&file, bytes, problems);
     let mut log = Log::new(&file, problems);
@@ -81,7 +81,7 @@ fn registers(sections: &[Section], class: &DeviceClass, log: &mut Log<'_>) -> Ve
     registers
 }
 
-/// The dump of one section; `None`, and a problem, when it cannot be used.
+/// Reads the dump of one section. Returns `None`, and reports a problem, if it cannot be used.
 fn dump(dir: &Path, section: &Section, log: &mut Log<'_>) -> Option<Dump> {
     let log = &mut log.memory();
     let fields = Fields::of(section, log);
@@ -106,7 +106,7 @@ fn dump(dir: &Path, section: &Section, log: &mut Log<'_>) -> Option<Dump> {
     Some(Dump { path, address, length, offset, space, line: section.line })
 }
 
-/// How many bytes a dump really has, at least 1. A `length` of 0 is the rest of the file.
+/// Returns the actual number of bytes of a dump, at least 1. A `length` of 0 means the rest of the file.
 fn length_in_file(path: &Path, file: &Entry, offset: u64, length: u64, log: &mut Log<'_>) -> Option<u64> {
     let (shown, line) = (quote(&file.value), file.line);
     let size = match file_size(path) {

@@ -1,6 +1,6 @@
-//! What the `type=` text of a device says: which core, which trace protocol.
+//! Cores and trace protocols by the `type=` text of a device.
 
-/// The profile of a core: the letter in `Cortex-A53`, `ARMv8-M`.
+/// Profile of a core: the letter in `Cortex-A53`, `ARMv8-M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Application.
@@ -11,9 +11,9 @@ pub enum Profile {
     M,
 }
 
-/// How new a core's instruction set is, as far as following its program needs to know.
+/// Level of a core's instruction set, as far as following its program depends on it.
 ///
-/// Ordered: a later level has all branches of the earlier ones.
+/// Levels are ordered: a later one has all branches of the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
     /// Armv7 and, for profile M, Armv6: A32 and T32 only.
@@ -22,22 +22,22 @@ pub enum Architecture {
     V8,
     /// Armv8.3: pointer-authenticating branches and returns count as branches.
     V8_3,
-    /// Everything later, Armv9 too: waits with timeout, transactions.
+    /// All later versions, including Armv9: waits with timeout, transactions.
     Aa64,
 }
 
-/// What a core's `type=` says about it.
+/// Profile and level of a core, from its `type=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CoreKind {
-    /// Its profile.
+    /// Profile.
     pub profile: Profile,
-    /// Its level.
+    /// Level.
     pub architecture: Architecture,
 }
 
 impl CoreKind {
-    /// The core of a name (`Cortex-A53`, `Neoverse-N1`) or a pattern (`ARMv7-A`, `ARMv8.3-A`, `ARM-AA64-R`);
-    /// `None` when we do not know it. Upper and lower case differ, as in OpenCSD.
+    /// Returns the core of a name (`Cortex-A53`, `Neoverse-N1`) or a pattern (`ARMv7-A`, `ARMv8.3-A`,
+    /// `ARM-AA64-R`), or `None` if it is unknown. Names are case-sensitive, as in OpenCSD.
     pub fn of(text: &str) -> Option<Self> {
         let (profile, architecture) =
             from_name(text).or_else(|| from_version(text)).or_else(|| from_aa64(text))?;
@@ -45,8 +45,9 @@ impl CoreKind {
     }
 }
 
-/// Levels of names that OpenCSD knows are OpenCSD's: it gives `V8_3` to cores of 8.2 (A55, A65, A75 to A77).
-/// That is safe, a core has no use for encodings it does not define. Younger names follow the same rule.
+/// Names that OpenCSD knows have OpenCSD's levels: it gives `V8_3` to cores of 8.2 (A55, A65, A75 to A77).
+/// That is safe, since a core does not execute encodings it does not define. Newer names follow the same
+/// rule.
 fn from_name(text: &str) -> Option<(Profile, Architecture)> {
     use Architecture::{Aa64, V7, V8, V8_3};
     if let Some(core) = text.strip_prefix("Cortex-") {
@@ -76,7 +77,7 @@ fn from_name(text: &str) -> Option<(Profile, Architecture)> {
     })
 }
 
-/// `ARMv8-M`, `ARMv8.3-A`: major version, minor version if not 0, profile.
+/// Parses `ARMv8-M`, `ARMv8.3-A`: major version, minor version if not 0, profile.
 fn from_version(text: &str) -> Option<(Profile, Architecture)> {
     let (version, letter) = text.strip_prefix("ARMv")?.split_once('-')?;
     let architecture = match version.split_once('.').unwrap_or((version, "0")) {
@@ -89,7 +90,7 @@ fn from_version(text: &str) -> Option<(Profile, Architecture)> {
     Some((profile(letter)?, architecture))
 }
 
-/// `ARM-AA64`, `ARM-aa64-R`.
+/// Parses `ARM-AA64`, `ARM-aa64-R`.
 fn from_aa64(text: &str) -> Option<(Profile, Architecture)> {
     let rest = text.strip_prefix("ARM-AA64").or_else(|| text.strip_prefix("ARM-aa64"))?;
     let profile = if rest.is_empty() { Profile::A } else { profile(rest.strip_prefix('-')?)? };
@@ -105,7 +106,7 @@ fn profile(letter: &str) -> Option<Profile> {
     })
 }
 
-/// What a trace source speaks.
+/// Protocol of a trace source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Embedded Trace Macrocell, version 4.
@@ -123,7 +124,8 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol a source's `type=` names: the text before the first `.`, so `ETM4.2` is [`Etm4`](Self::Etm4).
+    /// Returns the protocol that a source's `type=` names: the text before the first `.`, so `ETM4.2` is
+    /// [`Etm4`](Self::Etm4).
     pub fn of(text: &str) -> Option<Self> {
         Some(match text.split('.').next()? {
             "ETM4" => Self::Etm4,

@@ -1,7 +1,7 @@
-//! Arm trace-snapshot folders: `snapshot.ini`, a file for each device, `trace.ini`, memory dumps and trace
+//! Arm trace snapshot folders: `snapshot.ini`, a file for each device, `trace.ini`, memory dumps and trace
 //! buffers.
 //!
-//! [`Snapshot::open`] reads the text files and looks at the sizes of the binary ones; their bytes stay on disk.
+//! [`Snapshot::open`] reads the text files and the sizes of the binary ones; their bytes stay on disk.
 //! [`SnapshotWriter`] writes such a folder.
 
 mod device;
@@ -21,12 +21,12 @@ pub use write::SnapshotWriter;
 use crate::mapping::Process;
 use crate::problem::Problem;
 
-/// A trace snapshot: which devices there are, what was in memory, which buffer holds whose trace.
+/// Trace snapshot: its devices, memory contents, and the trace buffers with their sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The folder.
+    /// Path of the folder.
     pub dir: PathBuf,
-    /// The version of the format, as written; `1` or `1.0` unless there is a problem about it.
+    /// Version of the format, as written; `1` or `1.0` unless there is a problem about it.
     pub version: String,
     /// Free text.
     pub description: Option<String>,
@@ -34,9 +34,9 @@ pub struct Snapshot {
     pub devices: Vec<Device>,
     /// Trace buffers, in the order of their sections: the first is the one tools decode by default.
     pub buffers: Vec<Buffer>,
-    /// Processes that were traced, with what was mapped in them, if the folder has our `mappings.toml`.
+    /// Traced processes with their mappings, if the folder has our `mappings.toml`.
     pub processes: Vec<Process>,
-    /// What is wrong with the folder. One bad thing does not stop the reading of the rest.
+    /// Problems of the folder. One of them does not stop the reading of the rest.
     pub problems: Vec<Problem>,
 }
 
@@ -44,60 +44,60 @@ impl Snapshot {
     /// Reads the folder `dir`.
     ///
     /// # Errors
-    /// Only when there is no `snapshot.ini` that can be read; all else becomes [`problems`](Self::problems).
+    /// Fails only if there is no readable `snapshot.ini`; all else becomes [`problems`](Self::problems).
     pub fn open(dir: &Path) -> Result<Self, Problem> {
         read::open(dir)
     }
 }
 
-/// A core, a trace source, or another component.
+/// Core, trace source, or another component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its unique name.
+    /// Unique name.
     pub name: String,
-    /// What sort of component it is.
+    /// Class of the component.
     pub class: DeviceClass,
-    /// Which one exactly: `Cortex-A53`, `ETM4.2`; see [`core_kind`](Self::core_kind) and
+    /// Exact type: `Cortex-A53`, `ETM4.2`; see [`core_kind`](Self::core_kind) and
     /// [`protocol`](Self::protocol).
     pub kind: String,
-    /// The file that describes it.
+    /// File that describes it.
     pub file: PathBuf,
-    /// Registers at the time of the snapshot, in the order of the file; names are unique.
+    /// Registers at the time of the snapshot, in file order; names are unique.
     pub registers: Vec<Register>,
-    /// What was in its memory. Over all devices no two dumps disagree about a byte of a space.
+    /// Contents of its memory. Over all devices no two dumps disagree about a byte of a space.
     pub dumps: Vec<Dump>,
 }
 
 impl Device {
-    /// The value of the register `name` (upper or lower case), if the file has it and it is a number.
+    /// Returns the value of the register `name` (upper or lower case), if the file has it and it is a number.
     pub fn register(&self, name: &str) -> Option<u64> {
         self.registers.iter().find(|register| register.name.eq_ignore_ascii_case(name))?.value
     }
 
-    /// What a core's type says about it; `None` for other classes and unknown types.
+    /// Returns the kind of a core; `None` for other classes and unknown types.
     pub fn core_kind(&self) -> Option<CoreKind> {
         if self.class == DeviceClass::Core { CoreKind::of(&self.kind) } else { None }
     }
 
-    /// What a trace source speaks; `None` for other classes and unknown types.
+    /// Returns the protocol of a trace source; `None` for other classes and unknown types.
     pub fn protocol(&self) -> Option<Protocol> {
         if self.class == DeviceClass::TraceSource { Protocol::of(&self.kind) } else { None }
     }
 }
 
-/// The class of a [`Device`].
+/// Class of a [`Device`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceClass {
     /// A processor.
     Core,
     /// An ETM, PTM, ITM, STM...
     TraceSource,
-    /// Anything else (funnels, sinks), under its own name; decoding does not need it.
+    /// Any other component (funnel, sink), under its own name; decoding does not need it.
     Other(String),
 }
 
 impl DeviceClass {
-    /// The class a device file calls `name`.
+    /// Returns the class that a device file calls `name`.
     pub fn from_name(name: &str) -> Self {
         match name {
             "core" => Self::Core,
@@ -106,7 +106,7 @@ impl DeviceClass {
         }
     }
 
-    /// The name in a device file.
+    /// Returns the name in a device file.
     pub fn name(&self) -> &str {
         match self {
             Self::Core => "core",
@@ -116,64 +116,64 @@ impl DeviceClass {
     }
 }
 
-/// A register of a device.
+/// Register of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Its name, without what the file adds in parentheses: `PC` for `PC(size:64)`.
+    /// Name, without what the file adds in parentheses: `PC` for `PC(size:64)`.
     pub name: String,
-    /// Its value, if the text is a number of 64 bits at most.
+    /// Value, if the text is a number of at most 64 bits.
     pub value: Option<u64>,
-    /// Its value as written.
+    /// Value as written.
     pub text: String,
-    /// Where: the line in the device's file.
+    /// Line in the device's file.
     pub line: u32,
 }
 
-/// A piece of memory in a file: never empty, and all of it is in the file.
+/// Piece of memory in a file, never empty and completely in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// The file with the bytes.
+    /// Path of the file with the bytes.
     pub path: PathBuf,
-    /// The address of the first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// The number of bytes.
+    /// Number of bytes.
     pub length: u64,
-    /// Where in the file the first byte is.
+    /// Offset of the first byte in the file.
     pub offset: u64,
-    /// The spaces in which it is visible.
+    /// Spaces in which it is visible.
     pub space: MemorySpace,
-    /// Where: the line of the dump's section in the device's file.
+    /// Line of the dump's section in the device's file.
     pub line: u32,
 }
 
 impl Dump {
-    /// The address of the last byte (the end itself may be one past 64 bits).
+    /// Returns the address of the last byte (the end itself may not fit 64 bits).
     pub fn last(&self) -> u64 {
         self.address.wrapping_add(self.length.wrapping_sub(1))
     }
 }
 
-/// A file of captured trace.
+/// File of captured trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its unique name.
+    /// Unique name.
     pub name: String,
-    /// The file with the bytes.
+    /// Path of the file with the bytes.
     pub path: PathBuf,
-    /// The size of that file.
+    /// Size of the file.
     pub size: u64,
-    /// How the bytes are packed.
+    /// Packing of the bytes.
     pub format: BufferFormat,
-    /// Whose trace it holds.
+    /// Sources whose trace it holds.
     pub sources: Vec<SourceRef>,
 }
 
-/// How the bytes of a [`Buffer`] are packed.
+/// Packing of the bytes of a [`Buffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferFormat {
     /// 16-byte formatter frames.
     CoreSight,
-    /// The bytes of a single source, unframed.
+    /// Unframed bytes of a single source.
     SourceData,
     /// Formatter frames with synchronisation, in a DSTREAM probe's 512-byte blocks.
     DstreamCoreSight,
@@ -183,12 +183,12 @@ impl BufferFormat {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::CoreSight, Self::SourceData, Self::DstreamCoreSight];
 
-    /// The format a snapshot calls `name`.
+    /// Returns the format that a snapshot calls `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The name in a snapshot.
+    /// Returns the name in a snapshot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CoreSight => "coresight",
@@ -198,11 +198,11 @@ impl BufferFormat {
     }
 }
 
-/// A trace source of a buffer.
+/// Trace source of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceRef {
-    /// The source: an index into [`Snapshot::devices`].
+    /// Index of the source in [`Snapshot::devices`].
     pub device: usize,
-    /// The core it traces, likewise; `None` for sources of no core (STM, ITM).
+    /// Index of the traced core; `None` for sources without a core (STM, ITM).
     pub core: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! One byte of memory has one value: of dumps that disagree the first counts.
+//! Overlapping memory dumps: of dumps that disagree about a byte, the first counts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use super::{Device, Dump};
 use crate::problem::{Log, Problem};
 
-/// A dump as (device, index among its dumps).
+/// Dump, as device and index among its dumps.
 type Place = (usize, usize);
 
-/// A run of addresses that one dump, or several that agree, give the bytes of.
+/// Range of addresses whose bytes come from one dump, or from several that agree.
 #[derive(Clone, Copy)]
 struct Run {
     first: u64,
@@ -49,10 +49,11 @@ pub(super) fn resolve(devices: &mut [Device], problems: &mut Vec<Problem>) {
     }
 }
 
-/// Each dump that must go, with what it disagrees with. Ordered, so that problems are too.
+/// Returns each dump that must be removed, with the one it contradicts. Ordered, so that problems are too.
 fn conflicts(devices: &[Device]) -> BTreeMap<Place, Run> {
     let mut conflicts = BTreeMap::new();
-    // One map for each bit of a `MemorySpace`, by first address; its runs are disjoint, so their ends are as ordered as their starts.
+    // One map for each bit of a `MemorySpace`, by first address. Its runs are disjoint, so their ends are as
+    // ordered as their starts.
     let mut spaces: [BTreeMap<u64, Run>; 8] = Default::default();
     let dump_at = |(device, index): Place| -> &Dump { &devices[device].dumps[index] };
     for (number, device) in devices.iter().enumerate() {
@@ -72,13 +73,13 @@ fn conflicts(devices: &[Device]) -> BTreeMap<Place, Run> {
     conflicts
 }
 
-/// The runs that share an address with `dump`, last first.
+/// Returns the runs that share an address with `dump`, last first.
 fn overlapping(runs: &BTreeMap<u64, Run>, dump: &Dump) -> impl Iterator<Item = Run> {
     let first = dump.address;
     runs.range(..=dump.last()).rev().map(|(_, run)| *run).take_while(move |run| run.last >= first)
 }
 
-/// Whether the two take any address they share from the same byte of the same file.
+/// Returns whether the two take each shared address from the same byte of the same file.
 fn agree(one: &Dump, other: &Dump) -> bool {
     let shift = |dump: &Dump| dump.address.wrapping_sub(dump.offset);
     one.path == other.path && shift(one) == shift(other)
@@ -115,13 +116,13 @@ mod tests {
         let spaces = [MemorySpace::ANY, MemorySpace::EL1N, MemorySpace::N, MemorySpace::S, MemorySpace::EL3];
         let start = *rng.pick(&[0, 1000, u64::MAX - 99]);
         let (address, length) = (start + rng.below(80), 1 + rng.below(20));
-        // Mostly the offset that makes dumps of a file agree.
+        // Usually the offset with which dumps of a file agree.
         let offset = if rng.one_in(4) { 0 } else { address - start };
         let path = PathBuf::from(*rng.pick(&["a.bin", "b.bin"]));
         Dump { path, address, length, offset, space: *rng.pick(&spaces), line }
     }
 
-    /// The same by comparing each dump with all that were kept before it.
+    /// Does the same by comparing each dump with all that were kept before it.
     fn naive(devices: &mut [Device]) {
         let mut kept: Vec<Dump> = Vec::new();
         for device in devices {

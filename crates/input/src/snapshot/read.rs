@@ -11,7 +11,7 @@ use crate::folder::mappings;
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
 
-/// No ini file of a snapshot comes near this size; a larger one is something else, and is not loaded.
+/// Most bytes of an ini file. A larger file is something else and is not loaded.
 const MAX_INI_BYTES: u64 = 4 << 20;
 
 pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
@@ -42,7 +42,7 @@ pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
     Ok(Snapshot { dir: dir.to_owned(), version, description, devices, buffers, processes, problems })
 }
 
-/// The size of a plain file. Anything else (a folder, a pipe that would block) is an error.
+/// Returns the size of a plain file. Anything else (a folder, a pipe that would block) is an error.
 pub(super) fn file_size(path: &Path) -> io::Result<u64> {
     let metadata = fs::metadata(path)?;
     if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("not a plain file")) }
@@ -52,7 +52,7 @@ fn read_ini(path: &Path) -> io::Result<Vec<u8>> {
     read_plain(path, MAX_INI_BYTES)
 }
 
-/// Version and description, from `[snapshot]`.
+/// Returns version and description, from `[snapshot]`.
 fn about(sections: &[Section], log: &mut Log<'_>) -> (String, Option<String>) {
     let fields = Fields::named(sections, "snapshot", log);
     let version = fields.require("version", "1.0", "read as if it were there", log);
@@ -66,13 +66,14 @@ fn about(sections: &[Section], log: &mut Log<'_>) -> (String, Option<String>) {
     (version.map(text).unwrap_or_default(), fields.find("description").map(text))
 }
 
-/// The entry that names the trace metadata file, from `[trace]`, which a snapshot without trace does not have.
+/// Returns the entry that names the trace metadata file, from `[trace]`, which a snapshot without trace does
+/// not have.
 fn metadata<'a>(sections: &'a [Section], log: &mut Log<'_>) -> Option<&'a Entry> {
     let fields = Fields::named(sections, "trace", log);
     fields.line.and_then(|_| fields.require("metadata", "trace.ini", "no trace", log))
 }
 
-/// The entries that name device files. Their keys mean nothing and may repeat.
+/// Returns the entries that name device files. Their keys have no meaning and may repeat.
 fn listed_devices<'a>(sections: &'a [Section], log: &mut Log<'_>) -> Vec<&'a Entry> {
     let listed: Vec<_> = ini::named(sections, "device_list").flat_map(|section| &section.entries).collect();
     if listed.is_empty() {

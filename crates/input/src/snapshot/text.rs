@@ -1,4 +1,4 @@
-//! A snapshot as the text of its ini files.
+//! Text of a snapshot's ini files.
 
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn snapshot(snapshot: &Snapshot) -> String {
     text.text
 }
 
-/// Also notes, in `device`, the lines its registers and dumps are on.
+/// Writes a device file. Stores in `device` the lines of its registers and dumps.
 pub(super) fn device(device: &mut Device) -> String {
     let mut text = Text::default();
     text.put(format_args!("[device]\nname={}", device.name));
@@ -41,7 +41,7 @@ pub(super) fn device(device: &mut Device) -> String {
         if dump.offset != 0 {
             text.put(format_args!("offset={:#x}", dump.offset));
         }
-        // Old readers know no spaces: leave out what they take for granted.
+        // Old readers know no spaces, so the default is left out.
         if dump.space != MemorySpace::ANY {
             text.put(format_args!("space={}", dump.space));
         }
@@ -73,7 +73,7 @@ pub(super) fn trace(snapshot: &Snapshot) -> String {
     text.text
 }
 
-/// Lines, counted.
+/// Text with a line count.
 #[derive(Default)]
 struct Text {
     text: String,
@@ -81,7 +81,7 @@ struct Text {
 }
 
 impl Text {
-    /// Adds a line or several; gives the number of the last.
+    /// Adds one or more lines. Returns the number of the last.
     fn put(&mut self, lines: fmt::Arguments<'_>) -> u32 {
         let start = self.text.len();
         // Writing to a string does not fail.

@@ -1,4 +1,4 @@
-//! The trace metadata file: which buffers there are, whose trace they hold, which core each source traces.
+//! Trace metadata file: the buffers, their sources, and the core of each source.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::{Buffer, BufferFormat, Device, DeviceClass, SourceRef};
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
 
-/// The buffers that `bytes`, of `file`, describe.
+/// Reads the buffers that `bytes`, of `file`, describe.
 pub(super) fn read(
     dir: &Path,
     file: &Path,
@@ -63,7 +63,7 @@ impl<'a> Devices<'a> {
         Self { devices, numbers }
     }
 
-    /// The number of the device `name`, or why there is none of that class.
+    /// Returns the index of the device `name`, or why there is none of that class.
     fn find(&self, name: &str, class: &DeviceClass) -> Result<usize, String> {
         let name_shown = quote(name);
         let Some(&number) = self.numbers.get(name) else {
@@ -76,16 +76,16 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// Buffers with the lines of their sections, and for each buffer name its number, `None` if it was skipped.
+/// Buffers with the lines of their sections, and the index of each buffer name; `None` if it was skipped.
 type Buffers<'a> = (Vec<(Buffer, u32)>, HashMap<&'a str, Option<usize>>);
 
-/// The buffers of all sections that `[trace_buffers]` lists, in the order of the sections: OpenCSD takes the
+/// Returns the buffers of all sections that `[trace_buffers]` lists, in section order: OpenCSD takes the
 /// first section of the file for the first buffer, not the first of the list.
 fn read_buffers<'a>(dir: &Path, sections: &'a [Section], log: &mut Log<'_>) -> Buffers<'a> {
     let fields = Fields::named(sections, "trace_buffers", log);
     let (mut buffers, mut numbers) = Buffers::default();
     let Some(list) = fields.require("buffers", "buffer0", "no trace", log) else { return (buffers, numbers) };
-    // A comma at the end is usual.
+    // A comma at the end is common.
     let names = || list.value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let mut lines: HashMap<&str, Option<u32>> = names().map(|name| (name, None)).collect();
     for section in sections {
@@ -142,7 +142,8 @@ fn buffer(dir: &Path, name: &Entry, fields: &Fields<'_>, log: &mut Log<'_>) -> O
     Some(Buffer { name: name.value.clone(), path, size, format: known?, sources: Vec::new() })
 }
 
-/// The core of each source, from `[core_trace_sources]`, where a core stands once for each of its sources.
+/// Returns the core of each source, from `[core_trace_sources]`, where a core occurs once for each of its
+/// sources.
 fn cores_of_sources(sections: &[Section], devices: &Devices<'_>, log: &mut Log<'_>) -> HashMap<usize, usize> {
     let mut cores = HashMap::new();
     for entry in ini::named(sections, "core_trace_sources").flat_map(|section| &section.entries) {
@@ -150,7 +151,7 @@ fn cores_of_sources(sections: &[Section], devices: &Devices<'_>, log: &mut Log<'
             .find(&entry.key, &DeviceClass::Core)
             .and_then(|core| Ok((core, devices.find(&entry.value, &DeviceClass::TraceSource)?)));
         match found {
-            // A warning only: debuggers list the cores of the whole chip, traced or not.
+            // Only a warning: debuggers list the cores of the whole chip, traced or not.
             Err(what) => {
                 log.warning(entry.line, format!("{what} in [core_trace_sources]: the line is not used"));
             }

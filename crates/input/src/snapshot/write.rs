@@ -11,30 +11,32 @@ use crate::mapping::Process;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
 
-/// Writes a snapshot folder, which OpenCSD's tools open too.
+/// Writer of a snapshot folder, which OpenCSD's tools open too.
 ///
-/// Memory and trace go to disk as they come; [`finish`](Self::finish) writes the text files and proves them by
-/// reading them back. Before that the folder has no `snapshot.ini`, so a half-written one is not taken for good.
+/// Memory and trace go to disk as they come. [`finish`](Self::finish) writes the text files and verifies them
+/// by reading them back. Before that the folder has no `snapshot.ini`, so that a partial one is not mistaken
+/// for a complete one.
 ///
 /// Errors are [`Problem`]s that name the file that could not be written.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     folder: OutputFolder,
-    /// What reading the folder will give, but for line numbers.
+    /// Expected result of reading the folder, except for line numbers.
     snapshot: Snapshot,
     /// Files with memory that devices may share, and their sizes.
     memory: Vec<(PathBuf, u64)>,
 }
 
 impl SnapshotWriter {
-    /// Starts a snapshot in the folder `dir`, which is made if it is not there. Files of an earlier snapshot that
-    /// are in the way are replaced.
+    /// Starts a snapshot in the folder `dir`, which is created if necessary. Files of an earlier snapshot are
+    /// replaced.
     ///
     /// # Errors
-    /// When the folder cannot be made or [claimed](OutputFolder::claim), or an earlier capture's description in it not be removed.
+    /// Fails if the folder cannot be created or [claimed](OutputFolder::claim), or if an earlier capture's
+    /// description in it cannot be removed.
     pub fn create(dir: &Path) -> Result<Self, Problem> {
         let folder = OutputFolder::claim(dir)?;
-        // First of all: it tells that this is a recording of ours, which is not finished.
+        // Comes first, because it marks the folder as an unfinished recording of ours.
         checksums::write_unfinished(&folder)?;
         folder.remove("snapshot.ini")?;
         // It would be read instead.
@@ -58,32 +60,32 @@ impl SnapshotWriter {
     /// Sets the description: one line of free text.
     ///
     /// # Errors
-    /// When an ini file cannot hold the text.
+    /// Fails if an ini file cannot hold the text.
     pub fn describe(&mut self, text: &str) -> Result<(), Problem> {
         self.snapshot.description = Some(self.value("description", text)?);
         Ok(())
     }
 
-    /// Adds a core: a unique name, a [type](super::CoreKind::of), registers. Gives its number.
+    /// Adds a core: a unique name, a [type](super::CoreKind::of), registers. Returns its number.
     ///
     /// # Errors
-    /// When an ini file cannot hold one of the texts.
+    /// Fails if an ini file cannot hold one of the texts.
     pub fn core(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
         self.device(DeviceClass::Core, name, kind, registers)
     }
 
-    /// Adds a trace source: a unique name, a [type](super::Protocol::of), registers. Gives its number.
+    /// Adds a trace source: a unique name, a [type](super::Protocol::of), registers. Returns its number.
     ///
     /// # Errors
-    /// When an ini file cannot hold one of the texts.
+    /// Fails if an ini file cannot hold one of the texts.
     pub fn source(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
         self.device(DeviceClass::TraceSource, name, kind, registers)
     }
 
-    /// Adds memory that device number `device` saw: all that `bytes` gives, from `address` on.
+    /// Adds memory that device number `device` saw: all `bytes`, from `address` on.
     ///
     /// # Errors
-    /// When there is no such device, or the bytes cannot be read or written.
+    /// Fails if there is no such device, or if the bytes cannot be read or written.
     pub fn dump(
         &mut self,
         device: usize,
@@ -100,10 +102,10 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Adds a file with memory that several devices may see, each by [`see`](Self::see). Gives its number.
+    /// Adds a file with memory that several devices may see, each by [`see`](Self::see). Returns its number.
     ///
     /// # Errors
-    /// When the bytes cannot be read or written.
+    /// Fails if the bytes cannot be read or written.
     pub fn memory(&mut self, bytes: impl Read) -> Result<usize, Problem> {
         let number = self.memory.len();
         let file = self.copy(&format!("memory_{number}.bin"), bytes)?;
@@ -111,11 +113,11 @@ impl SnapshotWriter {
         Ok(number)
     }
 
-    /// Says that device number `device` saw at `address` the `length` bytes that are at `offset` in [`memory`](Self::memory) file
-    /// number `file`.
+    /// Adds memory that device number `device` saw at `address`: the `length` bytes at `offset` in
+    /// [`memory`](Self::memory) file number `file`.
     ///
     /// # Errors
-    /// When there is no such device, or the file does not have these bytes.
+    /// Fails if there is no such device, or if the file does not have these bytes.
     pub fn see(
         &mut self,
         device: usize,
@@ -139,16 +141,16 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Adds a process that was traced, with what was mapped in it: `mappings.toml`, which only tracewright reads.
+    /// Adds a traced process with its mappings. They go to `mappings.toml`, which only tracewright reads.
     pub fn process(&mut self, process: Process) {
         self.snapshot.processes.push(process);
     }
 
-    /// Adds a trace buffer that is written while it is traced: a unique name, a format. Gives its number, and the file for its
-    /// bytes with where it is.
+    /// Adds a trace buffer that is written during tracing: a unique name, a format. Returns its number, and
+    /// the path and file for its bytes.
     ///
     /// # Errors
-    /// When an ini file cannot hold the name, or the file cannot be made.
+    /// Fails if an ini file cannot hold the name, or if the file cannot be created.
     pub fn open_buffer(
         &mut self,
         name: &str,
@@ -163,10 +165,10 @@ impl SnapshotWriter {
         Ok((number, path, file))
     }
 
-    /// Adds a trace buffer with all that `bytes` gives: a unique name, a format. Gives its number.
+    /// Adds a trace buffer with all `bytes`: a unique name, a format. Returns its number.
     ///
     /// # Errors
-    /// When an ini file cannot hold the name, or the bytes cannot be read or written.
+    /// Fails if an ini file cannot hold the name, or if the bytes cannot be read or written.
     pub fn buffer(&mut self, name: &str, format: BufferFormat, bytes: impl Read) -> Result<usize, Problem> {
         let name = self.value("buffer name", name)?;
         let number = self.snapshot.buffers.len();
@@ -175,11 +177,11 @@ impl SnapshotWriter {
         Ok(number)
     }
 
-    /// Says that source number `source` wrote to buffer number `buffer` what it saw of core number `core`. A
+    /// Connects source number `source` to buffer number `buffer`, and to core number `core` that it traces. A
     /// source writes to one buffer; a core may have several sources.
     ///
     /// # Errors
-    /// When there is no such buffer or device.
+    /// Fails if there is no such buffer or device.
     pub fn connect(&mut self, source: usize, buffer: usize, core: Option<usize>) -> Result<(), Problem> {
         for device in [Some(source), core].into_iter().flatten() {
             if device >= self.snapshot.devices.len() {
@@ -192,11 +194,11 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Writes the text files, reads the folder and gives what was read, which has no problems.
+    /// Writes the text files, reads the folder back and returns the result, which has no problems.
     ///
     /// # Errors
-    /// When a file cannot be written, or for the first thing that makes the folder a bad snapshot: names used
-    /// twice, memory that overlaps, unknown types, empty or unconnected buffers...
+    /// Fails if a file cannot be written, or with the first fault that makes the snapshot invalid: duplicate
+    /// names, overlapping memory, unknown types, empty or unconnected buffers...
     pub fn finish(mut self) -> Result<Snapshot, Problem> {
         for (number, device) in self.snapshot.devices.iter_mut().enumerate() {
             self.folder.replace(&device_file(number), text::device(device).as_bytes())?;
@@ -204,7 +206,7 @@ impl SnapshotWriter {
         let dir = &self.snapshot.dir;
         self.folder.replace("trace.ini", text::trace(&self.snapshot).as_bytes())?;
         mappings::write(&self.folder, &self.snapshot.processes)?;
-        // What was written as it came is as long as it is now.
+        // A buffer that was written during tracing has its final length now.
         for buffer in &mut self.snapshot.buffers {
             let metadata = fs::metadata(&buffer.path).map_err(|error| cannot_write(&buffer.path, &error))?;
             buffer.size = metadata.len();
@@ -242,7 +244,7 @@ impl SnapshotWriter {
         Ok(number)
     }
 
-    /// `text`, if an ini file gives it back as the value of a key.
+    /// Checks that an ini file can hold `text` as a value.
     fn value(&self, what: &str, text: &str) -> Result<String, Problem> {
         let special = |c: char| c.is_control() || ";#".contains(c);
         if text.is_empty() || text.trim() != text || ini::unquote(text) != text || text.contains(special) {
@@ -252,7 +254,7 @@ impl SnapshotWriter {
         Ok(text.to_owned())
     }
 
-    /// `text`, if an ini file gives it back as a key.
+    /// Checks that an ini file can hold `text` as a key.
     fn key(&self, what: &str, text: &str) -> Result<String, Problem> {
         if text.contains(['=', '[', '(']) {
             let message = format!("{what} {} cannot be the key of an ini file", quote(text));

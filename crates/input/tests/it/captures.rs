@@ -1,5 +1,4 @@
-//! Every real snapshot in `shared/captures`, against what reading the files by eye (and counting with a script that
-//! shares nothing with the reader) gave.
+//! Every snapshot in `shared/captures`, compared with facts read by eye and counted by an independent script.
 
 use crate::support;
 
@@ -11,13 +10,13 @@ use support::listed;
 use tracewright_input::snapshot::{Buffer, Protocol};
 use tracewright_input::{MemorySpace, Severity, Snapshot};
 
-/// A folder; how many devices, cores among them, and dumps it has; how many bytes these have; its buffers; problems.
+/// Folder; numbers of devices, cores among them, and dumps; bytes of the dumps; buffers; problems.
 type Row = (&'static str, [usize; 3], u64, &'static [&'static str], &'static [&'static str]);
 
 const SIX_CORES: &str = "ETM_0<cpu_0 ETM_1<cpu_1 ETM_2<cpu_2 ETM_3<cpu_3 ETM_4<cpu_4 ETM_5<cpu_5";
 
-/// All problems are real: memory that was not published with the trace, an empty second session, a debugger that lists
-/// cores it did not save.
+/// All problems are real: memory that was not published with the trace, an empty second session, a debugger
+/// that lists cores it did not save.
 #[rustfmt::skip]
 const TABLE: [Row; 39] = [
     ("coresight/001-ack_test", [2, 1, 125], 387_844, &["ETB_1 source_data 16168 ETE_0_s1<cpu_0"], &[]),
@@ -94,7 +93,7 @@ const TABLE: [Row; 39] = [
     ("process/fib_trace1", [2, 1, 3], 1_552_122, &["ETB_0 coresight 14464 ETM_0<cpu_0"], &[]),
 ];
 
-/// The captures, or `None`, and a line that says so, where there are none.
+/// Returns the captures, or prints a line and returns `None` where there are none.
 fn captures(test: &str) -> Option<PathBuf> {
     let captures = tracewright_testkit::captures();
     if captures.is_none() {
@@ -103,7 +102,7 @@ fn captures(test: &str) -> Option<PathBuf> {
     captures
 }
 
-/// Name, format, size, then each source with its core.
+/// Returns name, format, size, then each source with its core.
 fn shown(snapshot: &Snapshot, buffer: &Buffer) -> String {
     let name = |device: usize| snapshot.devices[device].name.as_str();
     let sources = buffer.sources.iter().map(|source| match source.core {

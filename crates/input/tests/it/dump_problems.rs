@@ -1,4 +1,4 @@
-//! Each thing that can be wrong with a memory dump, as in `problems.rs`.
+//! Every fault of a memory dump, as in `problems.rs`.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use support::{CORE, Folder, SNAPSHOT};
 
 const MISSING: &str = "No such file or directory (os error 2)";
 
-/// A core with the dump section `dump`, in lines from 5 on.
+/// Returns a core with the dump section `dump`, in lines from 5 on.
 fn core_with(dump: &str) -> Folder {
     let head = CORE.split("[dump1]").next().unwrap_or_default();
     Folder::snapshot().with("cpu_0.ini", format!("{head}{dump}"))

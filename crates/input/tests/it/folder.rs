@@ -1,4 +1,4 @@
-//! Our own capture folder: written, read back, and wrong in every way people manage.
+//! Our own capture folder: written, read back, and with every fault that people manage.
 
 use crate::support;
 
@@ -161,7 +161,7 @@ finished, checksums, [[source]], [[buffer]], [[image]]",
     check("", &["capture.toml: error: format = 1 is missing: is this a capture?"]);
 }
 
-/// A source can have a delta trace beside it. Without its file, all else can be read.
+/// Reads a source with a delta trace beside it. Without that file, all else can be read.
 #[test]
 fn a_delta_trace_that_is_not_there_is_a_problem_of_its_own() {
     let with = |value: &str| CAPTURE.replace("id = 3", &format!("id = 3\ndelta = {value}"));
@@ -237,7 +237,7 @@ fn newer_formats_and_other_folders_are_refused() {
     assert!(error(&Folder::new()).ends_with(
         "error: not a capture: it has neither a capture.toml nor a snapshot.ini (of an Arm trace snapshot)"
     ));
-    // What a text editor or a full disk leaves.
+    // Files that a text editor or a full disk leaves.
     assert_eq!(
         error(&folder(&CAPTURE.replace("id = 3", "id = = 3"))),
         "capture.toml:7: error: not TOML: extra `=`, expected nothing"
@@ -249,7 +249,7 @@ fn newer_formats_and_other_folders_are_refused() {
     );
 }
 
-/// Whatever is written is read back, also from where the folder was moved to.
+/// Reads back whatever is written, also after the folder was moved.
 #[test]
 fn written_captures_are_read_back() {
     let mut rng = Rng::new(5);
@@ -362,7 +362,7 @@ fn config(rng: &mut Rng, encapsulation: Encapsulation) -> Config {
     Config { params, encapsulation, options, data }
 }
 
-/// A program that is in the folder already is kept: copying it onto itself would empty it.
+/// Keeps a program that is already in the folder: copying it onto itself would empty it.
 #[test]
 fn an_image_of_its_own_folder_stays() {
     let folder = folder("");
@@ -403,7 +403,7 @@ fn what_cannot_be_written_is_named() {
     assert_eq!(error.file, folder.path().join("capture.toml"));
 }
 
-/// A capture of a program that was built anew, or is for another machine, is told.
+/// Reports a program that was rebuilt or is for another machine.
 #[test]
 fn programs_are_those_that_ran() {
     let Some(captures) = captures() else {
@@ -433,7 +433,7 @@ fn programs_are_those_that_ran() {
     );
 }
 
-/// A file without a description, as the reference flow and PULP leave them.
+/// Opens a file without a description, as the reference flow and PULP leave them.
 #[test]
 fn raw_files_are_described_on_the_command_line() {
     let folder =

@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do: one program, so that it is linked once.
+//! Integration tests, linked as one program.
 
 #[path = "../../../image/tests/it/support/mod.rs"]
 mod elf;

@@ -1,4 +1,4 @@
-//! `mappings.toml`: files that were mapped give symbols; what is wrong with it is told, and the capture is read without.
+//! `mappings.toml`: mapped files give symbols. Faults are reported, and the capture is read without it.
 
 use crate::elf;
 use crate::support;
@@ -11,7 +11,7 @@ use tracewright_input::Capture;
 
 const CODE: [u8; 16] = [0x1f; 16];
 
-/// The snapshot of 16 bytes at 0x1000 with a program that was there.
+/// Returns the snapshot of 16 bytes at 0x1000 with a program that was mapped there.
 fn folder(build_id: Option<&str>) -> Folder {
     let symbols = vec![elf::symbol("main", 0x5000, 16, 0x12, 1)];
     let mut program = elf::program(0x5000, CODE.to_vec(), symbols);
@@ -31,7 +31,7 @@ fn symbol(capture: &Capture) -> Option<String> {
     image.symbols().symbol(0x1004, MemorySpace::ANY).map(|symbol| symbol.name.to_string())
 }
 
-/// What is wrong with the program.
+/// Returns the problems with the program.
 fn problems(folder: &Folder) -> Vec<String> {
     let capture = Capture::open(folder.path()).unwrap();
     listed(&capture.image(&[]).1, folder.path())
@@ -43,13 +43,13 @@ fn files_that_were_mapped_give_symbols() {
     let capture = Capture::open(folder.path()).unwrap();
     assert_eq!(symbol(&capture).as_deref(), Some("main"));
     assert_eq!(problems(&folder), [""; 0]);
-    // Bytes are those of the memory dump.
+    // The bytes come from the memory dump.
     let mut bytes = [1; 4];
     capture.image(&[]).0.read_into(0x1000, MemorySpace::ANY, &mut bytes);
     assert_eq!(bytes, [0; 4]);
 }
 
-/// Code without symbols is known by the file that was mapped there, whether the file is still there or not.
+/// Names code without symbols after the file that was mapped there, whether the file still exists or not.
 #[test]
 fn memory_dumps_know_their_file() {
     let folder = folder(None);
@@ -71,7 +71,7 @@ fn memory_dumps_know_their_file() {
     assert_eq!(mapped(&[(0x800, 0x2000, 0x10, x), (0x800, 0x2000, 0x10, x)]), Some(("x.elf".into(), 0x810)));
     assert_eq!(mapped(&[(0x800, 0x2000, 0x10, x), (0x800, 0x2000, 0x20, x)]), None);
     assert_eq!(mapped(&[(0x800, 0x2000, 0x10, "")]), None);
-    // Only a part is of the file.
+    // Only a part belongs to the file.
     assert_eq!(mapped(&[(0x1004, 0x2000, 0x10, x)]), None);
     assert_eq!(mapped(&[(0x800, 0x1008, 0x10, x)]), None);
     assert_eq!(mapped(&[(0x800, 0x2000, u64::MAX >> 1, x)]), Some(("x.elf".into(), (u64::MAX >> 1) + 0x800)));

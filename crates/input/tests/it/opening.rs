@@ -1,9 +1,9 @@
-//! Input files are opened in one place, `src/file.rs`, which refuses what is not a plain file.
+//! Input files are opened in one place, `src/file.rs`, which rejects anything but plain files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where a file is opened otherwise, and why that is right.
+/// Places that open files in another way, with the reason.
 const ALLOWED: [(&str, &str, &str); 3] = [
     (
         "qemu/src/read/log.rs",

@@ -1,4 +1,4 @@
-//! Folders that captures are written to, and what is known of their files afterwards.
+//! Output folders of captures, and the checksums of their files.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::elf;
 use crate::support;
 use support::{Folder, listed};
 
-/// A snapshot that our writer made.
+/// Returns a snapshot that our writer made.
 fn snapshot() -> Folder {
     let folder = Folder::new();
     let mut writer = SnapshotWriter::create(folder.path()).unwrap();
@@ -56,7 +56,7 @@ fn snapshots_that_we_write_are_checked() {
     assert_eq!((sums.bytes, sums.piece()), ((1 << 20) + 100, 1 << 20));
     assert!(sums.fits(0, &vec![7; 1 << 20]) && sums.fits(1, &[7; 100]));
     assert!(!sums.fits(0, &vec![8; 1 << 20]) && !sums.fits(1, &[8; 100]));
-    // Of a file that was added to, what was there counts; of one that was cut, the length does.
+    // If a file has grown, its former part counts; if it was cut, its length does.
     assert!(
         sums.fits(1, &[&[7; 100][..], &[8; 100]].concat()) && sums.fits(1, &[8; 99]) && sums.fits(2, &[8])
     );
@@ -127,7 +127,7 @@ fn folders_are_claimed_once_and_files_are_replaced() {
     assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
     fs::write(run.join("capture.toml"), "").unwrap();
     OutputFolder::claim(&run).unwrap();
-    // A link is no capture.
+    // A link is not a capture.
     fs::remove_file(run.join("capture.toml")).unwrap();
     symlink(&theirs, run.join("capture.toml")).unwrap();
     assert!(OutputFolder::claim(&run).is_err());
@@ -139,7 +139,7 @@ fn folders_are_claimed_once_and_files_are_replaced() {
     }
 }
 
-/// The lock of a folder is not waited for at a pipe. Snapshots without checksums are somebody else's.
+/// Does not wait for the lock of a folder at a pipe. Snapshots without checksums come from other tools.
 #[test]
 fn what_is_not_ours_is_left_alone() {
     let folder = snapshot();
@@ -155,7 +155,7 @@ fn what_is_not_ours_is_left_alone() {
     assert_eq!(Capture::open(folder.path()).unwrap().problems, []);
 }
 
-/// A program for RISC-V with this code at 0x8000, and with a build ID.
+/// Returns a RISC-V program with this code at 0x8000, and with a build ID.
 fn program(code: u8, id: Option<u8>) -> Vec<u8> {
     let mut program = elf::program(0x8000, vec![code; 4], vec![]);
     program.machine = elf::EM_RISCV;
@@ -195,7 +195,7 @@ fn a_program_that_is_not_what_ran_is_left_out() {
             let is_used = !image.read(0x8000, MemorySpace::ANY).is_empty();
             assert_eq!(is_used, accept || expected.is_empty(), "{problems}");
         }
-        // What people name is used whatever the copy is.
+        // Files that the user names are used whatever the copy is.
         let named = ImageFile { path: original.clone(), at: None };
         assert_eq!(capture.image_of(&[named], false).0.read(0x8000, MemorySpace::ANY), [1; 4]);
     };
@@ -206,7 +206,7 @@ fn a_program_that_is_not_what_ran_is_left_out() {
     let other = "app.elf: error: its build ID is";
     fs::write(&copy, program(2, Some(0xcd))).unwrap();
     check(&format!("{other} cd, and ab ran"));
-    // Without checksums, the build ID tells.
+    // Without checksums, the build ID decides.
     let toml = dir.join("capture.toml");
     let text = fs::read_to_string(&toml).unwrap();
     fs::write(&toml, text.replace("checksums = \"checksums.toml\"\n", "")).unwrap();
@@ -217,7 +217,7 @@ fn a_program_that_is_not_what_ran_is_left_out() {
     check("");
 }
 
-/// A file that was mapped would end the process.
+/// A mapped file would end the process.
 #[test]
 fn a_program_that_becomes_shorter_does_no_harm() {
     let folder = Folder::new().with("app.elf", vec![1; 1 << 20]);

@@ -1,4 +1,4 @@
-//! Every real recording in `shared/captures/perf`, against what a script that shares nothing with the reader gave.
+//! Every recording in `shared/captures/perf`, compared with the results of an independent script.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ fn recordings(test: &str) -> Option<PathBuf> {
     folder
 }
 
-/// Each buffer: name, format, sources, pieces as offset and length.
+/// Returns each buffer: name, format, sources, pieces as offset and length.
 fn buffers(capture: &Capture) -> Vec<String> {
     let buffer = |buffer: &tracewright_input::Buffer| {
         let names: Vec<_> =
@@ -25,8 +25,8 @@ fn buffers(capture: &Capture) -> Vec<String> {
     capture.buffers.iter().map(buffer).collect()
 }
 
-/// A recording; how many trace units, with their IDs and what they speak; buffers; processes: pid, command, and how many executable
-/// mappings they had last; problems.
+/// Recording; number of trace units with their IDs and protocol; buffers; processes: PID, command, and number
+/// of executable mappings at the end; problems.
 type Row = (&'static str, &'static str, &'static [&'static str], &'static str, &'static [&'static str]);
 
 const EIGHT: &str = "cpu0,cpu1,cpu2,cpu3,cpu4,cpu5,cpu6,cpu7";
@@ -45,7 +45,8 @@ const TABLE: &[Row] = &[
             "warning: cpu0: trace was lost while it was recorded (AUX records: 1 truncated)",
             "warning: cpu6: trace was lost while it was recorded (AUX records: 1 truncated)",
         ]),
-    // simpleperf calls the units ETEs, since it can read their TRCDEVARCH; the recorder had no room for their trace.
+    // simpleperf marks the units as ETEs, because it can read their TRCDEVARCH; the recorder had no room for
+    // their trace.
     ("simpleperf/perf_with_missing_aux_data.data", ETM4, &[], "26421 sleep 17", &[
         "warning: cpu4: 14000 bytes of trace were not saved, as 1 AUX records tell",
         "warning: cpu7: 1521344 bytes of trace were not saved, as 5 AUX records tell",
@@ -98,7 +99,7 @@ fn other_files_of_simpleperf_are_no_recordings() {
     assert!(!perf::is_recording(&folder));
 }
 
-/// Where records begin, as the sizes in the file say.
+/// Returns the offsets of records, by the sizes in the file.
 fn boundaries(file: &[u8]) -> Vec<usize> {
     let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().unwrap()) as usize;
     let (mut at, len) = (word(40), word(48));
@@ -111,7 +112,7 @@ fn boundaries(file: &[u8]) -> Vec<usize> {
         at += size + if is_trace { word(at + 8) } else { 0 };
         all.push(at);
     }
-    // Those of features: offset and size each.
+    // Features: offset and size each.
     let features = file[72..104].iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
     for entry in 0..features {
         let at = end + 16 * entry;
@@ -120,7 +121,8 @@ fn boundaries(file: &[u8]) -> Vec<usize> {
     all
 }
 
-/// Wherever a recording ends: it is refused or told to be cut off, and has no trace that the whole one has not.
+/// Cuts a recording anywhere. It is rejected or reported as cut off, and has no trace that the whole one
+/// lacks.
 #[test]
 fn recordings_that_are_cut_off_have_less_and_say_so() {
     let Some(folder) = recordings("recordings that are cut off") else { return };
@@ -134,7 +136,7 @@ fn recordings_that_are_cut_off_have_less_and_say_so() {
         };
         let all = bytes(&perf::open(&folder.join(name), &[]).unwrap());
         let mut places = boundaries(&whole);
-        // Of one that has thousands, some.
+        // Of a recording with thousands, some.
         let step = places.len().div_ceil(200);
         places = places.into_iter().step_by(step).collect();
         places = places.iter().flat_map(|&at| [at.saturating_sub(1), at, at + 1]).collect();
@@ -156,7 +158,7 @@ fn recordings_that_are_cut_off_have_less_and_say_so() {
                 "{name} cut at {at:#x}: {told:?}"
             );
             for (start, end) in bytes(&capture) {
-                // Bytes of which the records are lost may be filled up.
+                // Bytes whose records are lost may be padded.
                 let is_in = |(from, to): &(u64, u64)| (*from..*to + 8).contains(&start);
                 assert!(
                     end <= at as u64 && all.iter().any(is_in),

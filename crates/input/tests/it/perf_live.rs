@@ -1,5 +1,5 @@
-//! Recordings that the perf of this machine makes now, of a program that runs here: what was mapped must be what perf itself tells,
-//! compressed, to a pipe, and by several threads.
+//! Recordings that this machine's perf makes of a running program: compressed, to a pipe, and by several
+//! threads. The mappings must be those that perf itself prints.
 
 use crate::support;
 
@@ -14,7 +14,7 @@ use tracewright_testkit::skip;
 /// Start, end, offset and file of an executable mapping.
 type Mapped = (u64, u64, u64, String);
 
-/// What perf tells of: `PERF_RECORD_MMAP2 1/1: [0x5000(0x1000) @ 0x2000 fe:00 1 0]: r-xp /usr/bin/true`.
+/// Parses perf's mappings: `PERF_RECORD_MMAP2 1/1: [0x5000(0x1000) @ 0x2000 fe:00 1 0]: r-xp /usr/bin/true`.
 fn told(text: &str) -> BTreeSet<Mapped> {
     let number = |text: &str| {
         let text = text.trim();
@@ -58,7 +58,8 @@ fn check(name: &str, options: &[&str], is_pipe: bool) {
     let capture = perf::open(&path, &[]).unwrap();
     let problems: Vec<_> = capture.problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(problems, ["it holds no hardware trace: was it recorded with -e cs_etm//?"], "{name}");
-    // Of each process we list what it had last: those of the shell and of what it runs are all of them.
+    // We list the last mappings of each process; for the shell and the program it runs, these are all of
+    // them.
     let ours: BTreeSet<Mapped> = capture
         .processes
         .iter()

@@ -1,4 +1,4 @@
-//! Recordings made by hand: all ways in which trace, units and processes can be told, and what can be wrong with them.
+//! Recordings made by hand: all forms of trace, units and processes, and their faults.
 
 use crate::support;
 
@@ -8,7 +8,7 @@ use support::Folder;
 use tracewright_input::{BufferFormat, Capture, perf};
 use tracewright_testkit::perf::{Form, Index, Recording, Who, etm4, who};
 
-/// A capture of bytes.
+/// Opens bytes as a capture.
 fn open(bytes: &[u8]) -> (Capture, Folder) {
     let folder = Folder::new().with("perf.data", bytes);
     let capture =
@@ -16,12 +16,12 @@ fn open(bytes: &[u8]) -> (Capture, Folder) {
     (capture, folder)
 }
 
-/// Problems, without the file's name.
+/// Returns problems without the file's name.
 fn problems(capture: &Capture) -> Vec<String> {
     capture.problems.iter().map(|problem| format!("{}: {}", problem.severity, problem.message)).collect()
 }
 
-/// The bytes of each piece of a buffer.
+/// Returns the bytes of each piece of a buffer.
 fn trace(capture: &Capture, buffer: &str) -> Vec<Vec<u8>> {
     let buffer = capture.buffers.iter().find(|found| found.name == buffer).unwrap_or_else(|| {
         panic!("no {buffer} in {:?}", capture.buffers.iter().map(|buffer| &buffer.name).collect::<Vec<_>>())
@@ -37,7 +37,7 @@ fn trace(capture: &Capture, buffer: &str) -> Vec<Vec<u8>> {
     pieces.collect()
 }
 
-/// Two processes on two CPUs, with trace of each.
+/// Returns a recording of two processes on two CPUs, with trace of each.
 fn two() -> Recording {
     let mut recording = Recording::new();
     recording.build_ids(&[("/bin/one", &[0xaa, 0xbb]), ("/bin/two", &[1; 20])]);
@@ -106,7 +106,7 @@ fn a_folder_of_files_is_a_recording() {
     let mut further = Recording::new();
     let third = Who { cpu: 1, ..who(200, 60) };
     further.aux(third, 16, 16, 0).trace(1, 16, &[3; 16]);
-    // Those have no header.
+    // Further files have no header.
     let further = further.index(Index::None).write(Form::File)[104 + 8 + 144..].to_vec();
     let folder = Folder::new().with("data", two().write(Form::File)).with("data.0", further);
     assert!(perf::is_recording(folder.path()));
@@ -122,7 +122,7 @@ fn what_aux_records_tell_is_cut_out() {
     recording.units(1, &[etm4(0, 0x40, 0x10)]);
     let bytes: Vec<u8> = (0..100).collect();
     recording.trace(0, 0, &bytes[..48]).trace(0, 48, &bytes[48..]);
-    // Out of order, twice, over the end of one AUXTRACE record, and nothing of the last bytes.
+    // Out of order, twice, across the end of one AUXTRACE record, and without the last bytes.
     let at = |time| who(1, time);
     recording.aux(at(3), 16, 16, 0).aux(at(1), 0, 16, 0).aux(at(2), 0, 16, 0).aux(at(4), 32, 32, 0).aux(
         at(5),
@@ -169,7 +169,7 @@ fn of_a_ring_the_offset_is_where_it_ends() {
     let mut recording = Recording::new();
     recording.units(1, &[etm4(0, 0x40, 0x10)]);
     let bytes: Vec<u8> = (0..64).collect();
-    // The ring was 64 bytes, and more was written to it; 16 bytes only the second time.
+    // The ring has 64 bytes, and more was written to it; only 16 bytes the second time.
     recording.trace(0, 1000, &bytes).aux(who(1, 1), 1064, 5000, 2);
     recording.trace(0, 2000, &bytes).aux(who(1, 2), 2064, 16, 2);
     let (capture, _folder) = open(&recording.write(Form::File));
@@ -212,7 +212,7 @@ fn ids_that_the_kernel_tells_count() {
     assert_eq!(ids(&capture), [0x21, 0, 0x23, 0]);
     assert_eq!(capture.buffers[0].sources, [0, 2], "those without an ID are in no frames");
 
-    // IDs are good for a sink: two CPUs have the same.
+    // IDs are valid for a sink: two CPUs have the same one.
     let mut recording = Recording::new();
     recording.units(2, &four);
     for cpu in 0..4 {
@@ -248,7 +248,7 @@ fn units_of_all_versions() {
     assert_eq!(protocol(1, ete(0x4100_f423, 0x4772_4a13)), named("ETMv4.2", "cpu3"), "TRCDEVARCH says ETMv4");
     let mut etm = etm4(2, 0x40, 0x10);
     assert_eq!(protocol(2, etm.clone()), named("ETMv4.0", "cpu2"));
-    // Words that nobody knows.
+    // Unknown words.
     etm[2] = 12;
     etm.extend([1, 2, 3, 4, 5]);
     assert_eq!(protocol(2, etm), named("ETMv4.0", "cpu2"));
@@ -260,7 +260,7 @@ fn units_of_all_versions() {
     assert_eq!(protocol(0, etm3(0x411c_f300)), named("PTM", "cpu1"));
 }
 
-/// What is wrong with a file as a whole.
+/// Returns the error about a file as a whole.
 fn refused(bytes: &[u8]) -> String {
     let folder = Folder::new().with("perf.data", bytes);
     perf::open(&folder.path().join("perf.data"), &[]).map(|_| ()).unwrap_err().message
@@ -298,7 +298,7 @@ fn other_trace_is_named() {
 fn a_recorder_that_was_killed_leaves_what_it_wrote() {
     let whole = two().write(Form::File);
     let mut killed = whole.clone();
-    // It writes the size of the data at the end.
+    // perf writes the size of the data at the end.
     killed[48..56].fill(0);
     let end = whole.len() - 200;
     killed.truncate(end);
@@ -331,7 +331,7 @@ fn records_that_are_none_do_not_hide_trace_that_is_indexed() {
 #[test]
 fn damaged_compression_gives_what_is_whole() {
     let bytes = two().write(Form::Compressed);
-    // Its last block is of a kind that does not exist.
+    // Its last block has an undefined type.
     let last = bytes.windows(4).rposition(|bytes| bytes == [81, 0, 0, 0]).unwrap();
     let mut cut = bytes.clone();
     cut[last + 8] |= 6;

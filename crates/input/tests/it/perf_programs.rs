@@ -1,4 +1,4 @@
-//! Programs of recordings: which file is where, for whom, and what is said of those that are not here.
+//! Programs of recordings: the files at each address of each process, and reports about missing ones.
 
 use crate::elf;
 use crate::support;
@@ -14,7 +14,7 @@ use tracewright_testkit::perf::{Form, Recording, etm4, who};
 
 const SHT_NOTE: u32 = 7;
 
-/// An ELF file of one page of code, all bytes the same, with a build ID and a symbol.
+/// Returns an ELF file of one page of code, all bytes the same, with a build ID and a symbol.
 fn elf_file(byte: u8, id: &[u8], name: &'static str) -> Vec<u8> {
     let mut elf = program(0x40_0000, vec![byte; 0x1000], vec![symbol(name, 0x40_0000, 0x1000, 0x12, 1)]);
     let mut note = [4, id.len() as u32, 3].map(u32::to_le_bytes).concat();
@@ -26,7 +26,7 @@ fn elf_file(byte: u8, id: &[u8], name: &'static str) -> Vec<u8> {
     elf.write()
 }
 
-/// The same in two files: what runs, and what it was stripped of.
+/// Returns the same as two files: the stripped program and its debug file.
 fn stripped_file(byte: u8, id: &[u8], name: &'static str) -> (Vec<u8>, Vec<u8>) {
     let note = || {
         let mut note = [4, id.len() as u32, 3].map(u32::to_le_bytes).concat();
@@ -43,7 +43,7 @@ fn stripped_file(byte: u8, id: &[u8], name: &'static str) -> (Vec<u8>, Vec<u8>) 
     (stripped.write(), debug.write())
 }
 
-/// Where in such a file its code is.
+/// Returns the offset of the code in such a file.
 fn code_at(file: &[u8]) -> u64 {
     let offset =
         file.windows(0x1000).position(|bytes| bytes.iter().all(|byte| *byte == bytes[0] && *byte != 0));
@@ -54,14 +54,14 @@ fn context(level: u8, thread: u32) -> Context {
     Context { level, security: Security::NonSecure, is_64bit: true, vmid: None, context_id: Some(thread) }
 }
 
-/// The byte at an address that a thread sees at a time, and the symbol there.
+/// Returns the byte at an address that a thread sees at a time, and the symbol there.
 fn seen(image: &Image, level: u8, thread: u32, time: u64, address: u64) -> (Option<u8>, Option<String>) {
     let space = image.space(&context(level, thread), &Moment { time, thread: None });
     let symbol = image.symbols().symbol(address, space).map(|symbol| symbol.name.to_owned());
     (image.read(address, space).first().copied(), symbol)
 }
 
-/// The image of a recording in a folder.
+/// Builds the image of a recording in a folder.
 fn image(folder: &Folder, recording: &Recording, symfs: &[PathBuf]) -> (Image, Vec<String>) {
     let path = folder.path().join("perf.data");
     std::fs::write(&path, recording.write(Form::File)).unwrap();
@@ -74,7 +74,7 @@ fn image(folder: &Folder, recording: &Recording, symfs: &[PathBuf]) -> (Image, V
 
 const ID: &[u8] = &[0xab, 0xcd, 0xef, 1, 2, 3, 4, 5];
 
-/// One process with a file mapped, of which the build ID is known.
+/// Returns a recording of one process with one mapped file, whose build ID is known.
 fn one(offset: u64) -> Recording {
     let mut recording = Recording::new();
     recording.units(1, &[etm4(0, 0x40, 0x10)]);
@@ -172,7 +172,7 @@ fn symbols_are_in_the_file_that_they_were_stripped_to() {
         assert_eq!(there(&name, &other), None, "of another build");
         assert_eq!(there(&name, &debug[..100]), None, "cut off");
     }
-    // It is not taken for the program.
+    // It is not used as the program.
     let folder = Folder::new();
     put(&folder, "root/usr/bin/app", &debug);
     let (image, problems) = image(&folder, &one(0), &[folder.path().join("root")]);
@@ -183,7 +183,7 @@ fn symbols_are_in_the_file_that_they_were_stripped_to() {
     );
 }
 
-/// As distributions keep them; and perf, where it does not find the file, has but the name.
+/// Modules as distributions store them. Where perf does not find the file, it has only the name.
 #[test]
 fn modules_may_be_compressed() {
     let mut module = program(0, Vec::new(), vec![symbol("work", 8, 8, 0x12, 1)]);
@@ -255,7 +255,7 @@ fn processes_see_their_own_files_at_their_time() {
     recording.aux(who(2, 25), 32, 16, 0);
     recording.mmap2(who(1, 30), at + 0x800, 0x800, 0, "/c");
     recording.aux(who(1, 35), 48, 16, 0).trace(0, 0, &[0; 64]);
-    // A second thread, of whom nothing else is known.
+    // A second thread without any other record.
     recording.fork(tracewright_testkit::perf::Who { tid: 9, ..who(1, 31) }, 1);
     let (image, problems) = image(&folder, &recording, &[folder.path().join("root")]);
     assert_eq!(problems, [""; 0]);
@@ -285,7 +285,7 @@ fn memory_without_a_file_hides_what_was_there() {
     assert_eq!(image.absent(0x40_1000, space), Some(("//anon", why)));
 }
 
-/// The kernel was moved by 0x1230000 when it was loaded.
+/// Loads a kernel that was moved by 0x1230000.
 #[test]
 fn the_kernel_is_where_the_recorder_says_that_a_symbol_was() {
     let linked = 0xffff_8000_1000_0000;
@@ -313,7 +313,7 @@ fn the_kernel_is_where_the_recorder_says_that_a_symbol_was() {
 
 #[test]
 fn a_module_is_behind_the_table_that_the_kernel_makes() {
-    // Where `.text` begins a page, and a recording in which somebody has looked.
+    // `.text` begins a page, or the recording gives its offset.
     let mut module = program(0, Vec::new(), vec![symbol("work", 8, 8, 0x12, 2)]);
     module.kind = ET_REL;
     module.segments.clear();

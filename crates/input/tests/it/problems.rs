@@ -1,4 +1,4 @@
-//! Each thing that can be wrong with a snapshot: where it is reported, in which words, and what is read in spite of it.
+//! Every fault of a snapshot: where it is reported, with which message, and what is read in spite of it.
 
 use crate::support;
 

@@ -1,4 +1,4 @@
-//! What a snapshot folder says, rule by rule. What is wrong with one: `problems.rs`.
+//! Rules of snapshot folders, one by one. Faults are in `problems.rs`.
 
 use crate::support;
 
@@ -134,7 +134,7 @@ fn the_last_byte_of_memory_can_be_dumped() {
 
 #[test]
 fn what_all_cores_list_is_no_overlap() {
-    // The same bytes, by another length and another way to say where they are.
+    // The same bytes, with another length and another offset.
     let second = CORE.replace("cpu_0", "cpu_1").replace("0x1000", "0x1004\noffset=4\nlength=8")
         + "[dump2]\nfile=./memory.bin\naddress=0x1000\nspace=EL2\n";
     let text = SNAPSHOT.replace("[trace]", "device2=cpu_1.ini\n[trace]");
@@ -153,7 +153,7 @@ fn other_classes_are_kept() {
     assert_eq!((snapshot.devices[2].core_kind(), snapshot.devices[2].protocol()), (None, None));
 }
 
-/// Several sessions of one core: a source and a buffer each, the core named again and again.
+/// Reads several sessions of one core: a source and a buffer each, with the core named repeatedly.
 #[test]
 fn buffers_are_in_the_order_of_their_sections() {
     let trace = "[trace_buffers]\nbuffers=buffer1, buffer2,\n\

@@ -1,4 +1,4 @@
-//! Snapshots that we write: they read back as what was written, and OpenCSD opens them.
+//! Snapshots that we write: they read back as written, and OpenCSD opens them.
 
 use crate::support;
 
@@ -11,7 +11,7 @@ use tracewright_input::snapshot::{BufferFormat, DeviceClass, SourceRef};
 use tracewright_input::{Mapping, MemorySpace, Process, Snapshot, SnapshotWriter};
 use tracewright_testkit::Rng;
 
-/// What a test asks the writer for, and what a reader must then find.
+/// Input of the writer, and what a reader must then find.
 #[derive(Debug, PartialEq)]
 struct Plan {
     description: Option<String>,
@@ -101,7 +101,7 @@ impl Plan {
         writer.finish().unwrap()
     }
 
-    /// The plan that a snapshot on disk carries out.
+    /// Returns the plan that a snapshot on disk implements.
     fn of(snapshot: &Snapshot) -> Self {
         let devices = snapshot.devices.iter().map(|device| PlannedDevice {
             name: device.name.clone(),
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// A name that is unique by its number.
+/// Returns a name that is unique by its number.
 fn name(rng: &mut Rng, number: usize) -> String {
     let before = ["cpu_", "x,y ", "it's ", "é ", "a.b/c\\", "dump", "-", "$0:"];
     let after = ["", " 1", "_s1", "]", ")", "\"x", "\u{1f980}"];
@@ -157,7 +157,7 @@ fn what_is_written_reads_back() {
     }
 }
 
-/// Cores that see the same memory, a buffer that is written as it comes, and what was mapped.
+/// Writes cores that share memory, a streamed buffer, and mappings.
 #[test]
 fn memory_is_shared_and_trace_streamed() {
     let folder = Folder::new();
@@ -194,7 +194,7 @@ fn memory_is_shared_and_trace_streamed() {
     let memory = folder.path().join("memory_0.bin");
     assert_eq!(dumps(0), [(memory.clone(), 0x1000, 0, 2), (memory, 0x2000, 2, 4)]);
     assert_eq!(dumps(0), dumps(1));
-    // Without processes the file goes away.
+    // Without processes the file is removed.
     let mut writer = SnapshotWriter::create(folder.path()).unwrap();
     writer.core("a", "Cortex-A53", &[]).unwrap();
     writer.finish().unwrap();
@@ -228,7 +228,7 @@ fn an_old_snapshot_is_replaced() {
     drop(writer);
 }
 
-/// Does something that must fail to a writer that has a core (0), a source (1) and a buffer (0).
+/// Performs an operation that must fail on a writer that has a core (0), a source (1) and a buffer (0).
 fn check_error(
     wrong: impl FnOnce(&mut SnapshotWriter) -> Result<(), tracewright_input::Problem>,
     expected: &str,
@@ -299,7 +299,7 @@ fn numbers_of_nothing_are_refused() {
     check_error(|w| w.connect(1, 1, None), ": error: no buffer has number 1");
 }
 
-/// The oracle: Debian's `trc_pkt_lister` (libopencsd-bin).
+/// Compares with Debian's `trc_pkt_lister` (libopencsd-bin).
 #[test]
 fn opencsd_opens_what_we_write() {
     let folder = Folder::new();
@@ -329,7 +329,7 @@ fn opencsd_opens_what_we_write() {
     writer.finish().unwrap();
 
     let mut lister = Command::new("trc_pkt_lister");
-    // It leaves a log file where it runs.
+    // It leaves a log file in its working directory.
     lister.current_dir(folder.path());
     let output = match lister.args(["-decode", "-logstdout", "-ss_dir"]).arg(folder.path()).output() {
         Ok(output) => output,

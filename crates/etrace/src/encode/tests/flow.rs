@@ -18,7 +18,7 @@ fn jumps_are_told_by_their_target() {
         Run::new().plain(2).jump(0x2000).plain(2).one(IType::TrapReturn, 0x3000).plain(3),
         &["Start 0x1000, M", "Address 0x2000", "Address 0x3000", "Address 0x3008"],
     );
-    // Of inferable jumps nothing is told.
+    // Inferable jumps are not reported.
     check(
         &config(),
         Run::new().call(0x2000).one(IType::InferableJump, 0x3000).plain(2),
@@ -93,7 +93,7 @@ fn a_trap_at_a_jumps_target_is_told_with_its_address() {
             "Start 0x8000, M",
         ],
     );
-    // And by the first instruction.
+    // The first instruction can do it too.
     check(
         &config(),
         Run::new().exception(1, 3, 0x8000).plain(1),
@@ -115,7 +115,7 @@ fn a_trap_on_a_trap() {
             "Exception cause 5, tval 0x77, handler 0x8008, M",
         ],
     );
-    // Where the first one is told already.
+    // The first one is already reported.
     let mut run = Run::new();
     run.plain(1).jump(0x2000).exception(12, 3, 0x8000).exception(2, 3, 0x8004).plain(1);
     check(
@@ -159,7 +159,7 @@ fn updiscon_says_that_a_synchronisation_follows_a_target() {
         Run::new().plain(1).jump(0x2000).plain(1).exception(2, 3, 0x8000).plain(1),
         &["Start 0x1000, M", "Address 0x2000, updiscon", "Exception cause 2, tval 0x77, handler 0x8000, M"],
     );
-    // Not when there is another instruction between.
+    // Not if another instruction is in between.
     check(
         &config(),
         Run::new().plain(1).jump(0x2000).plain(2).exception(2, 3, 0x8000).plain(1),
@@ -177,11 +177,11 @@ fn another_privilege_starts_anew() {
     let mut run = Run::new();
     run.plain(2).branches("T").one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
     check(&config(), &run, &["Start 0x1000, M", "Branches T, 0x1008", "Start 0x2000, U", "Address 0x2004"]);
-    // Without branches nothing has to be told before.
+    // Without branches no packet is needed before.
     let mut run = Run::new();
     run.plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
     check(&config(), &run, &["Start 0x1000, M", "Start 0x2000, U", "Address 0x2004"]);
-    // Unless the last address was a jump's target, which a decoder may have come by before.
+    // Except if the last address was a jump's target, which a decoder may have passed before.
     let mut run = Run::new();
     run.plain(2).jump(0x3000).plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
     check(
@@ -236,7 +236,7 @@ fn a_notification_tells_the_last_instruction() {
         Run::new().plain(2).branches("T").notify().plain(3).plain(1),
         &["Start 0x1000, M", "Branches T, 0x1010, notify", "Address 0x1014"],
     );
-    // A jump's target is told anyway.
+    // A jump's target is reported anyway.
     check(
         &config(),
         Run::new().plain(2).jump(0x2000).notify().plain(1).plain(1),
@@ -248,7 +248,7 @@ fn resync(mode: ResyncMode) -> Config {
     Config { resync: Resync { mode, max: 0, anywhere: false }, ..config() }
 }
 
-/// A loop over a jump and a branch: three packets a round at most.
+/// Runs a loop over a jump and a branch, with at most three packets a round.
 fn rounds(count: u32) -> Run {
     let mut run = Run::new();
     for _ in 0..count {
@@ -262,7 +262,7 @@ fn synchronisation_by_packets() {
     let packets = packets(&resync(ResyncMode::Packets), &rounds(40));
     let starts: Vec<_> =
         packets.iter().enumerate().filter(|(_, packet)| packet.is_sync()).map(|(at, _)| at).collect();
-    // After sixteen packets, and one that tells the branch before.
+    // After sixteen packets, and one that reports the branch before.
     assert_eq!(starts, [1, 19, 37]);
 }
 

@@ -1,4 +1,4 @@
-//! Each rule of the flow, and each option.
+//! Tests of each rule of the flow and each option.
 
 mod flow;
 mod options;

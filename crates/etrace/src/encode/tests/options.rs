@@ -72,7 +72,7 @@ fn returns_are_implicit_when_the_stack_tells_them() {
         Run::new().plain(1).call(0x2000).plain(2).ret(0x1008).plain(2),
         &["Start 0x1000, M", "Address 0x100c, returns 0"],
     );
-    // Without a call there is nothing to return to.
+    // Without a call there is no return address.
     check(
         &config,
         Run::new().plain(1).ret(0x2000).plain(2),
@@ -128,7 +128,7 @@ fn the_depth_is_told_where_a_decoder_could_stop_too_early() {
         &run,
         &["Start 0x1000, M", "Address 0x1008, returns 0", "Exception cause 2, tval 0x77, handler 0x8000, M"],
     );
-    // With a call, or a branch, since.
+    // With a call or a branch since.
     let mut run = Run::new();
     run.call(0x2000).ret(0x1004).call(0x2000).plain(2).exception(2, 3, 0x8000).plain(1);
     check(
@@ -151,7 +151,8 @@ fn calls_are_only_counted_without_a_stack() {
     config.params = Params { return_stack_size: 0, call_counter_size: 3, ..config.params };
     let mut run = Run::new();
     run.plain(1).call(0x2000).plain(2).ret(0x4000).plain(2).ret(0x5000).plain(1);
-    // The depth is the counter's, but where returns went is looked at; hardware that only counts cannot.
+    // The depth comes from the counter, but targets of returns are checked; hardware that only counts cannot
+    // do that.
     check(&config, &run, &["Start 0x1000, M", "Address 0x4000, returns 1", "Address 0x5000"]);
     config.quirks.trusts_returns = true;
     check(&config, &run, &["Start 0x1000, M", "Address 0x5000"]);
@@ -168,7 +169,7 @@ fn the_draft_counts_returns() {
         &run,
         &["Start 0x1000, M", "Address 0x1008, returns 2", "Exception cause 2, tval 0x77, handler 0x8000, M"],
     );
-    // A failed one is not counted; a branch starts anew.
+    // A failed return is not counted; a branch restarts the count.
     let mut run = Run::new();
     run.call(0x2000)
         .call(0x3000)
@@ -204,7 +205,7 @@ fn the_draft_tells_after_255_returns() {
 #[test]
 fn branches_that_are_foretold_are_counted() {
     let config = with(Options { branch_prediction: true, ..Options::default() });
-    // The predictor expects that branches are not taken; then it learns.
+    // The predictor first expects branches not to be taken; then it learns.
     let mut run = Run::new();
     run.plain(1);
     for _ in 0..40 {
@@ -224,7 +225,7 @@ fn counts_have_an_address_where_one_is_told() {
     let mut run = Run::new();
     run.plain(1).branches(&"N".repeat(33)).jump(0x2000).plain(1);
     check(&config, &run, &["Start 0x1000, M", "Branch Count 33 foretold, 0x2000"]);
-    // The branch at the address is among them, or it is the one that failed.
+    // The branch at the address is one of them, or it is the mispredicted one.
     let mut run = Run::new();
     run.plain(1).branches(&"N".repeat(33)).exception(2, 3, 0x8000).plain(1);
     check(
@@ -247,7 +248,7 @@ fn counts_have_an_address_where_one_is_told() {
             "Exception cause 2, tval 0x77, handler 0x8000, M",
         ],
     );
-    // Thirty-one are the fewest that are counted, or thirty-two.
+    // The fewest that are counted: thirty-one, or thirty-two.
     let mut run = Run::new();
     run.plain(1).branches(&"N".repeat(31)).jump(0x2000).plain(1);
     check(&config, &run, &["Start 0x1000, M", "Branch Count 31 foretold, 0x2000"]);
@@ -258,7 +259,7 @@ fn counts_have_an_address_where_one_is_told() {
 #[test]
 fn a_branch_at_a_synchronisation_trains_the_predictor_after_its_reset() {
     let config = with(Options { branch_prediction: true, ..Options::default() });
-    // Twice taken there: it expects the third.
+    // Taken twice there, so the predictor expects a third time.
     let mut run = Run::new();
     run.branches("TT").branches(&"T".repeat(31)).jump(0x2000).plain(1);
     check(&config, &run, &["Start 0x1000, M, a branch that is taken", "Branch Count 32 foretold, 0x2000"]);
@@ -280,7 +281,7 @@ fn targets_that_were_told_are_told_by_their_index() {
             "Address 0x12348",
         ],
     );
-    // Not where updiscon has to be told.
+    // Not where updiscon must be reported.
     let mut run = Run::new();
     run.plain(1).jump(0x12344).plain(1).jump(0x12344).plain(1).exception(2, 3, 0x8000).plain(1);
     check(
@@ -293,7 +294,7 @@ fn targets_that_were_told_are_told_by_their_index() {
             "Exception cause 2, tval 0x77, handler 0x8000, M",
         ],
     );
-    // After a synchronisation, there are none.
+    // After a synchronisation the cache is empty.
     let mut run = Run::new();
     run.plain(1).jump(0x12344).plain(2).exception(2, 3, 0x8000).plain(1).jump(0x12344).plain(2);
     check(

@@ -1,4 +1,4 @@
-//! Executions in a few words.
+//! Short notation for executions.
 
 use tracewright_isa::riscv::IType;
 
@@ -7,30 +7,30 @@ use crate::ingress::{CType, Entry};
 use crate::packet::Packet;
 use crate::{Options, Params};
 
-/// What runs. Instructions have four bytes.
+/// Execution under construction. Instructions have four bytes.
 pub(super) struct Run {
     pub(super) entries: Vec<Entry>,
     now: Entry,
 }
 
 impl Run {
-    /// From 0x1000 on, in machine mode.
+    /// Starts at 0x1000 in machine mode.
     pub(super) fn new() -> Self {
         let now = Entry { privilege: 3, iaddr: 0x1000, ilastsize: 1, ..Entry::NOTHING };
         Self { entries: Vec::new(), now }
     }
 
-    /// So many instructions that just go on.
+    /// Adds `count` sequential instructions.
     pub(super) fn plain(&mut self, count: u32) -> &mut Self {
         self.put(count, IType::None, 0)
     }
 
-    /// An instruction of a type, which goes to `to`.
+    /// Adds an instruction of a type, which goes to `to`.
     pub(super) fn one(&mut self, itype: IType, to: u64) -> &mut Self {
         self.put(1, itype, to)
     }
 
-    /// So many instructions, the last of which is of a type and goes to `to`.
+    /// Adds `count` instructions, the last of which is of a type and goes to `to`.
     pub(super) fn put(&mut self, count: u32, itype: IType, to: u64) -> &mut Self {
         let entry = Entry { itype, iretire: 2 * count, ..self.now };
         self.entries.push(entry);
@@ -64,7 +64,7 @@ impl Run {
         self.one(IType::Return, to)
     }
 
-    /// An exception here, whose handler is at `to`, in this privilege.
+    /// Adds an exception whose handler is at `to`, in this privilege.
     pub(super) fn exception(&mut self, cause: u64, privilege: u8, to: u64) -> &mut Self {
         self.trap(IType::Exception, cause, 0x77, privilege, to)
     }
@@ -89,32 +89,32 @@ impl Run {
         self
     }
 
-    /// Asks for a notification of the next entry.
+    /// Requests a notification for the next entry.
     pub(super) fn notify(&mut self) -> &mut Self {
         self.now.notify = true;
         self
     }
 
-    /// The next jump is the second of a pair.
+    /// Makes the next jump the second of a pair.
     pub(super) fn pair(&mut self) -> &mut Self {
         self.now.sijump = true;
         self
     }
 
-    /// Execution goes on elsewhere without any reason.
+    /// Continues at another address without any instruction that leads there.
     pub(super) fn at(&mut self, address: u64) -> &mut Self {
         self.now.iaddr = address;
         self
     }
 
-    /// So many cycles pass.
+    /// Lets `cycles` cycles pass.
     pub(super) fn cycles(&mut self, cycles: u64) -> &mut Self {
         self.now.cycle += cycles;
         self
     }
 }
 
-/// An encoder that sends whole addresses and contexts, without any table.
+/// Returns the settings of an encoder that sends whole addresses and contexts and has no tables.
 pub(super) fn config() -> Config {
     Config {
         params: Params { nocontext: false, ..Params::default() },
@@ -123,7 +123,7 @@ pub(super) fn config() -> Config {
     }
 }
 
-/// What an encoder tells.
+/// Returns the packets that an encoder emits.
 pub(super) fn packets(config: &Config, run: &Run) -> Vec<Packet> {
     let mut encoder = Encoder::new(config.clone());
     let mut packets = Vec::new();
@@ -137,8 +137,8 @@ pub(super) fn words(packets: &[Packet], options: &Options) -> Vec<String> {
     packets.iter().map(|packet| format!("{} {}", packet.name(), packet.details(options))).collect()
 }
 
-/// Checks what an encoder tells of a run, between the support packet at the start and that at the end. Whether a block comes as
-/// one entry or cut into single instructions makes no difference.
+/// Checks the packets of a run, between the support packets at its start and end. A block as one entry and a
+/// block cut into single instructions must give the same packets.
 #[track_caller]
 pub(super) fn check(config: &Config, run: &Run, expected: &[&str]) {
     let told = words(&packets(config, run), &config.options);

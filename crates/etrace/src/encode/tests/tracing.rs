@@ -8,7 +8,7 @@ use crate::packet::{Packet, QualStatus};
 use crate::stream::{self, Encapsulation};
 use crate::{Options, data};
 
-/// The statuses of all support packets.
+/// Returns the statuses of all support packets.
 fn statuses(packets: &[Packet]) -> Vec<(bool, QualStatus)> {
     let support = |packet: &Packet| match packet {
         Packet::Support(support) => Some((support.ienable, support.qual_status)),
@@ -162,7 +162,7 @@ fn support_packets_tell_of_data_trace() {
     assert!(support.denable && support.doptions.no_data);
 }
 
-/// A port for so many bytes that sends one a cycle.
+/// Returns a port that holds `bytes` bytes and sends one byte a cycle.
 fn port(bytes: u64, when_full: WhenFull) -> Config {
     let config = config();
     let rate = Rate::whole(8).unwrap();
@@ -177,7 +177,7 @@ fn port(bytes: u64, when_full: WhenFull) -> Config {
     Config { port, ..config }
 }
 
-/// Many packets in a short time.
+/// Returns a run with many packets in a short time.
 fn busy() -> Run {
     let mut run = Run::new();
     for round in 0..40 {
@@ -204,7 +204,7 @@ fn lossless_tracing_makes_the_hart_wait() {
     let stats = encoder.port_stats();
     assert_eq!(stats.packets, told.len() as u64);
     assert_eq!(stats.refused, 0);
-    // What does not fit takes a cycle a byte, less those that pass anyway.
+    // A packet that does not fit stalls one cycle a byte, less the cycles that pass anyway.
     assert!(stats.stall_cycles > 0 && stats.stall_cycles < stats.bits / 8, "{stats:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The short way tells what the long one tells.
+//! The fast path must give the same packets as the general one.
 
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Trap, Walk};

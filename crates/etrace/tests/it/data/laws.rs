@@ -1,4 +1,4 @@
-//! Packets are what they are, read and written.
+//! Packets survive reading and writing.
 
 use tracewright_etrace::data;
 use tracewright_testkit::Rng;
@@ -20,7 +20,7 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Bytes that are a packet and nothing more: what of them is read is written as the same bytes.
+/// Reads bytes that are exactly one packet, and writes the same bytes.
 #[test]
 fn what_is_read_is_written() {
     let mut read = 0;
@@ -35,7 +35,8 @@ fn what_is_read_is_written() {
         read += 1;
         let payload = data::emit(&packet, &params);
         assert_eq!(data::parse(payload.as_bytes(), &params, &options), Ok(packet), "seed {seed}");
-        // What is written differs only where bytes say nothing: above the last field, and where the last bit repeats.
+        // The written bytes differ only in meaningless bits: above the last field, and where the last bit
+        // repeats.
         let sent = payload.bits().min(8 * len);
         for bit in 0..sent {
             let at = |bytes: &[u8]| bytes[bit / 8] >> (bit % 8) & 1;

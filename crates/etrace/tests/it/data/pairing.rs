@@ -1,4 +1,4 @@
-//! Accesses and the instructions that did them, told apart and put together again.
+//! Accesses and their instructions, separated and paired again.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use tracewright_testkit::Rng;
 
 use super::programs::{self, Run, Step};
 
-/// What came out: which accesses were told, in order, and how many of them with their instruction.
+/// Emitted accesses, in order, and how many were paired.
 #[derive(Default)]
 struct Outcome {
     told: Vec<u64>,
@@ -30,8 +30,9 @@ impl Outcome {
     }
 }
 
-/// Tells a run as a trace does: accesses and synchronisation packets in order, instructions some time earlier or later, but none
-/// before the synchronisation packet that reports it. Every `loss`th access or so is lost, and that is said.
+/// Feeds a run as a trace does: accesses and synchronisation packets in order, instructions earlier or later,
+/// but none before the synchronisation packet that reports it. About every `loss`th access is lost, and the
+/// loss is reported.
 fn pair(
     rng: &mut Rng,
     steps: &[Step],
@@ -48,7 +49,7 @@ fn pair(
         let is_sync = period == 0;
         period = if is_sync { rng.below(400) } else { period - 1 };
         if is_sync {
-            // A decoder has told all but the block that it is in.
+            // A decoder has emitted all but its current block.
             let begin = (0..=i).rev().find(|&at| steps[at].begins).unwrap();
             while told < begin {
                 let Step { address, instruction, .. } = &steps[told];
@@ -58,7 +59,7 @@ fn pair(
             let start = Packet::Start(Start { address: step.address, ..Start::default() });
             pairing.packet(&start, &mut |a, at| outcome.take(a, at));
         }
-        // What is told of instructions, up to the next synchronisation.
+        // Reported instructions, up to the next synchronisation.
         let ahead = if rng.one_in(3) { i + rng.below(period + 1) as usize + 1 } else { i };
         let to = if rng.one_in(8) { ahead.min(steps.len()) } else { told };
         let accesses = |outcome: &mut Outcome, pairing: &mut Pairing| {
@@ -105,7 +106,8 @@ fn all_accesses_find_their_instruction() {
             if dtype_width == 4 || !has_conditionals {
                 assert_eq!(outcome.found, traced, "{name}, seed {seed}");
             } else {
-                // Without atomics, failed store-conditionals are not traced: what follows them is not certain.
+                // Without atomics, failed store-conditionals are not traced, so that the accesses after them
+                // are uncertain.
                 assert!(outcome.found > traced / 4, "{name}, seed {seed}: {} of {traced}", outcome.found);
             }
         }
@@ -125,7 +127,7 @@ fn nothing_is_claimed_after_a_loss() {
     }
 }
 
-/// The runs have enough to tell instructions apart by.
+/// Checks that the runs have enough variety to tell instructions apart.
 #[test]
 fn programs_do_many_things() {
     let runs = programs::runs();

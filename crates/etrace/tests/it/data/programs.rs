@@ -1,4 +1,4 @@
-//! Our sample programs, run on our hart.
+//! Sample programs, run on our hart.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,37 +11,37 @@ use tracewright_hart::{Hart, Machine, Privilege, Sink, Trap};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
 
-/// An instruction that retired.
+/// Retired instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub address: u64,
     pub instruction: Instruction,
-    /// What it accessed.
+    /// Access of the instruction.
     pub access: Option<DataAccess>,
-    /// Whether it is the first of its block.
+    /// Whether the instruction is the first of its block.
     pub begins: bool,
 }
 
-/// What a machine told.
+/// Event of a machine.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A block, and what its instructions accessed.
+    /// Block, and the accesses of its instructions.
     Block(Block, Vec<(u64, DataAccess)>),
     Trap(Trap),
     Privilege(Privilege),
     Context(u64),
 }
 
-/// A run of a program.
+/// Run of a program.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub name: &'static str,
     pub isa: Isa,
     pub events: Vec<Event>,
     pub steps: Vec<Step>,
-    /// What was executed, and where it lies.
+    /// Executed code by address.
     code: BTreeMap<u64, u8>,
-    // Of the block to come.
+    // Instructions of the next block.
     bits: Vec<u32>,
     data: Vec<(u64, DataAccess)>,
 }
@@ -54,7 +54,7 @@ impl Run {
         run
     }
 
-    /// The instructions that ran.
+    /// Returns an image of the instructions that ran.
     pub fn image(&self) -> Image {
         let mut builder = Builder::default();
         let mut rest = self.code.iter().peekable();
@@ -72,7 +72,7 @@ impl Run {
         self.steps.iter().filter_map(|step| step.access.map(|access| (step.address, access)))
     }
 
-    /// Bits of its CSRs.
+    /// Returns the width of its CSRs.
     pub fn xlen(&self) -> u8 {
         if self.isa == Isa::Rv32 { 32 } else { 64 }
     }
@@ -123,14 +123,14 @@ fn path(program: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../programs/bin/{program}.elf"))
 }
 
-/// The first instructions of a program under Linux.
+/// Runs the first instructions of a program under Linux.
 fn linux(program: &'static str, limit: u64) -> Run {
     let options = linux::Options { arguments: vec![program.into()], ..Default::default() };
     let (core, machine) = Linux::load(&path(program), options).unwrap();
     Run::new(program, Isa::Rv64, Hart::new(core, machine), limit)
 }
 
-/// The first instructions of a program without an operating system.
+/// Runs the first instructions of a program without an operating system.
 fn bare(program: &'static str, limit: u64) -> Run {
     let elf = std::fs::read(path(program)).unwrap();
     let (core, machine) = Bare::new(&elf, &bare::Options::default(), Box::new(io::sink())).unwrap();
@@ -138,7 +138,7 @@ fn bare(program: &'static str, limit: u64) -> Run {
     Run::new(program, isa, Hart::new(core, machine), limit)
 }
 
-/// One of each kind of program: calls and memory; atomics; traps, privileges and CSRs; RV32.
+/// Returns one of each kind of program: calls and memory; atomics; traps, privileges and CSRs; RV32.
 pub fn runs() -> Vec<Run> {
     vec![linux("sort", 60_000), linux("atomics", 60_000), bare("traps", 60_000), bare("tasks32", 60_000)]
 }

@@ -13,7 +13,7 @@ pub const ATOMICS: [AtomicOp; 7] =
 
 pub const CSRS: [CsrOp; 3] = [CsrOp::Write, CsrOp::Set, CsrOp::Clear];
 
-/// Parameters of an encoder with data trace.
+/// Returns parameters of an encoder with data trace.
 pub fn params(rng: &mut Rng) -> Params {
     if rng.one_in(6) {
         let params = Params {
@@ -43,18 +43,18 @@ pub fn params(rng: &mut Rng) -> Params {
     params
 }
 
-/// Options of data trace.
+/// Returns options of data trace.
 pub fn options(rng: &mut Rng) -> Options {
     let (no_address, no_data) = *rng.pick(&[(false, false), (false, false), (true, false), (false, true)]);
     Options { no_address, no_data, full_address: rng.one_in(4), full_data: rng.one_in(4) }
 }
 
-/// The lowest `bits` bits, the highest being the sign.
+/// Sign-extends the lowest `bits` bits.
 fn signed(value: u64, bits: u32) -> u64 {
     ((value << (64 - bits)) as i64 >> (64 - bits)) as u64
 }
 
-/// Bits as they come: often few, often nearly all ones.
+/// Returns typical bits: often few, often nearly all ones.
 fn bits(rng: &mut Rng) -> u64 {
     let value = rng.sized(64);
     if rng.one_in(2) { !value } else { value }
@@ -83,7 +83,7 @@ fn address(rng: &mut Rng, params: &Params, diff: Diff) -> u64 {
     if diff == Diff::Full { bits(rng) & (u64::MAX >> (64 - width)) } else { signed(bits(rng), width) }
 }
 
-/// A packet that an encoder like this can send.
+/// Returns a packet that an encoder with these settings can send.
 pub fn packet(rng: &mut Rng, params: &Params, options: &Options) -> Packet {
     let any = [Diff::Full, Diff::Xor, Diff::Address, Diff::Difference];
     let of_address = [Diff::Full, Diff::Address];
@@ -175,7 +175,8 @@ fn atomic(rng: &mut Rng, params: &Params, options: &Options, size: u8) -> Packet
     Packet::Atomic(Atomic { kind, size, diff, operand, data, address: place })
 }
 
-/// Accesses as programs do them: near the last ones, with values like the last ones, or anywhere and anything.
+/// Returns accesses as programs make them: near the last ones, with similar values, or anywhere with any
+/// value.
 pub fn accesses(rng: &mut Rng, params: &Params, count: usize) -> Vec<DataAccess> {
     let address_mask = u64::MAX >> (64 - u32::from(params.daddress_width));
     let (mut address, mut value) = (bits(rng), bits(rng));

@@ -1,4 +1,5 @@
-//! The reference model's packets: read to the fields it lists, decoded to the accesses it was given, and encoded to the same bytes.
+//! Packets of the reference model: read to the fields it lists, decoded to the accesses it was given, and
+//! encoded to the same bytes.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,7 @@ use tracewright_testkit::{captures, skip};
 
 const PROGRAMS: [&str; 5] = ["br_j_asm", "dhrystone", "median", "qsort", "towers"];
 
-/// Folders, and what the support packets in them say.
+/// Folders, with the options in their support packets.
 const FOLDERS: [(&str, Options); 4] = [
     ("basic", options(false, false, false)),
     ("debug", options(false, false, true)),
@@ -24,7 +25,7 @@ const fn options(no_address: bool, no_data: bool, full: bool) -> Options {
     Options { no_address, no_data, full_address: full, full_data: full }
 }
 
-/// What `hw_64.scf` says; all programs were traced with it.
+/// Reads `hw_64.scf`, with which all programs were traced.
 fn params(folder: &Path) -> Params {
     let text = std::fs::read_to_string(folder.join("hw_64.scf")).unwrap();
     let number = |name: &str| {
@@ -42,7 +43,7 @@ fn params(folder: &Path) -> Params {
     params
 }
 
-/// A file unpacked by the `xz` program; `None`, with a word about it, if something is missing.
+/// Unpacks a file with the `xz` program; prints a line and returns `None` if something is missing.
 fn unpacked(test: &str, path: &Path) -> Option<String> {
     match Command::new("xz").arg("-dc").arg(path).output() {
         Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap()),
@@ -57,7 +58,7 @@ fn unpacked(test: &str, path: &Path) -> Option<String> {
     }
 }
 
-/// Type and payload of each message: a byte with the length and the type is before it.
+/// Returns type and payload of each message. A byte with length and type precedes each.
 fn messages(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     let mut messages = Vec::new();
     while let [header, rest @ ..] = bytes {
@@ -68,7 +69,7 @@ fn messages(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     messages
 }
 
-/// A line of the model's own list: format, size, diff, data_len, data, address.
+/// Returns a line of the model's own list: format, size, diff, data_len, data, address.
 fn line(packet: &Packet, params: &Params) -> String {
     let Packet::Transfer(Transfer { store, aligned, size, diff, data, address, .. }) = *packet else {
         panic!("{packet}");
@@ -83,7 +84,7 @@ fn line(packet: &Packet, params: &Params) -> String {
     format!("3,{format},_,{size},{diff},_,_,{len},{data},{address},_,_,_,_,_,_,_,_,_,_")
 }
 
-/// What the model was given.
+/// Parses the accesses that the model was given.
 fn accesses(text: &str) -> Vec<DataAccess> {
     let access = |line: &str| {
         let mut columns = line.split(',');
@@ -118,7 +119,7 @@ fn packets_of_the_reference_model() {
             let (Some(list), Some(spike)) = (list, unpacked(test, &spike)) else { return };
             let spike = accesses(&spike);
 
-            // A support packet and nothing but data packets after it.
+            // A support packet, followed only by data packets.
             let messages = messages(&raw);
             assert_eq!(messages.len(), 1 + spike.len(), "{name}");
             assert_eq!(list.lines().count(), 1 + messages.len(), "{name}");
@@ -153,7 +154,7 @@ fn packets_of_the_reference_model() {
     assert_eq!(packets, 4 * (718 + 81_995 + 6_007 + 74_380 + 7_684));
 }
 
-/// Bytes of all payloads for these accesses, each of which comes back.
+/// Returns the bytes of all payloads for these accesses, each of which is decoded again.
 fn bytes(params: &Params, options: Options, accesses: &[DataAccess], name: &str) -> usize {
     let (mut encoder, mut decoder) = (Encoder::new(params, options), Decoder::new(params, options));
     let mut bytes = 0;
@@ -171,8 +172,8 @@ fn bytes(params: &Params, options: Options, accesses: &[DataAccess], name: &str)
     bytes
 }
 
-/// As the specification has it, with the compressions that it has, the same accesses take fewer bytes: the figures of
-/// `DIFFERENCES.md`.
+/// Checks the figures of `DIFFERENCES.md`: the specification's compressions need fewer bytes for the same
+/// accesses.
 #[test]
 fn the_specification_is_shorter() {
     let test = "the_specification_is_shorter";

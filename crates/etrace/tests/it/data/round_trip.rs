@@ -10,7 +10,7 @@ use tracewright_testkit::Rng;
 
 use super::{programs, random};
 
-/// What of an access is in the trace; `None`: nothing.
+/// Returns the part of an access that is in the trace; `None` for nothing.
 fn traced(params: &Params, options: &Options, access: &DataAccess) -> Option<DataAccess> {
     if !Encoder::tells(params, options, access.kind, access.size) {
         return None;
@@ -41,7 +41,7 @@ fn support(options: Options) -> packet::Packet {
     packet::Packet::Support(packet::Support { denable: true, doptions: options, ..Default::default() })
 }
 
-/// Runs of our hart, as bytes of a stream beside instruction trace, in chunks.
+/// Encodes runs of our hart to a stream beside instruction trace, and decodes it in chunks.
 #[test]
 fn accesses_of_programs_come_back() {
     for (seed, run) in (0..).zip(programs::runs()) {
@@ -129,7 +129,7 @@ fn accesses_come_back() {
     assert!(told > 100_000 && bytes > 500_000, "{told} {bytes}");
 }
 
-/// A split load of one byte with request number 0, and its answer.
+/// Returns a split load of one byte with request number 0, and its response.
 fn split_load() -> (Params, Packet, Packet) {
     let params = Params { split_loads: true, lrid_width: 1, ..Params::default() };
     let (size, lrid) = (0, 0);
@@ -144,8 +144,8 @@ fn load(value: Option<u64>) -> DataAccess {
     DataAccess { kind, size: 1, address: Some(0x40), value, operand: None, after: false }
 }
 
-/// Values stop being traced between the two halves of a load: the load keeps the value that came, and an encoder without values
-/// tells the same load without it.
+/// Values are switched off between the two halves of a load: the load keeps its value, and an encoder without
+/// values sends the same load without it.
 #[test]
 fn a_load_is_answered_after_values_are_switched_off() {
     let (params, request, answer) = split_load();
@@ -161,7 +161,7 @@ fn a_load_is_answered_after_values_are_switched_off() {
     assert_eq!(told, [load(None)]);
 }
 
-/// Loads whose second half is lost, or does not come before the end, are in the trace all the same.
+/// Emits loads whose second half is lost, or does not come before the end.
 #[test]
 fn a_load_without_an_answer_is_told() {
     let (params, request, answer) = split_load();

@@ -1,4 +1,4 @@
-//! The tables of the specification, one row of fields for each packet: what they are as packets, and as text.
+//! Tables of the specification, one row of fields for each packet, compared with packets and text.
 
 use tracewright_core::{AtomicOp, CsrOp};
 use tracewright_etrace::Params;
@@ -7,7 +7,7 @@ use tracewright_etrace::data::{
     Transfer, Value, emit, parse,
 };
 
-/// Fields in the order of a table, lowest bits first: value and bits. The last bit goes on for ever.
+/// Packs fields in the order of a table, lowest bits first: value and width. The last bit repeats.
 fn payload(fields: &[(u64, u32)]) -> Vec<u8> {
     let bits: Vec<_> =
         fields.iter().flat_map(|&(value, width)| (0..width).map(move |i| value >> i & 1)).collect();
@@ -139,7 +139,7 @@ fn atomics() {
         atomic(AtomicKind::Done(AtomicOp::Min), 3, Diff::Full, None, None, Some(0x1000)),
         "min 8, address 0x8000",
     );
-    // Of what failed there is only an address, also where values are traced.
+    // A failed one has only an address, even where values are traced.
     for options in [BOTH, ADDRESS] {
         check(
             &params,
@@ -177,7 +177,7 @@ fn control_registers() {
         csr(CsrOp::Set, Diff::Full, Some(value(2, 0x1880)), Some(value(1, 8)), 0x300),
         "csr set, data 0x1880, operand 0x8, address 0x300",
     );
-    // Those that can only be read have no operand.
+    // Read-only registers have no operand.
     check(
         &Params { csr_width: 64, ..params.clone() },
         BOTH,
@@ -349,9 +349,9 @@ fn no_packets() {
     assert!(parse(&payload(&[(0, 3), (3, 2), (0, 1)]), &narrow, &BOTH).is_err());
     assert_eq!(error(BOTH, &[(5, 3), (3, 2), (0, 1)]), "subtype has a value that it cannot have");
     assert_eq!(error(DATA, &[(0, 3), (2, 2), (2, 2), (0, 1)]), "diff has a value that it cannot have");
-    // Formats that only split loads have, and that nothing has.
+    // Formats of split loads only, and undefined ones.
     assert!(parse(&payload(&[(4, 3), (0, 9)]), &params, &BOTH).is_err());
     assert!(parse(&payload(&[(7, 3), (0, 9)]), &params, &BOTH).is_err());
-    // More bytes than it can have.
+    // Too many bytes.
     assert!(parse(&[0; 32], &params, &BOTH).is_err());
 }

@@ -1,4 +1,4 @@
-//! All of it: what programs did, traced, as bytes, and told again with the instructions that did it.
+//! Whole pipeline: programs are traced to bytes and decoded with the instructions of each access.
 
 use tracewright_core::{DataAccess, Element};
 use tracewright_etrace::data::{Companion, Encoder};
@@ -13,7 +13,7 @@ use tracewright_testkit::Rng;
 use super::programs::{self, Event, Run};
 use super::random;
 
-/// Both encoders and what they write.
+/// Both encoders and their output.
 struct Recorder {
     executed: Executed,
     encoder: encode::Encoder,
@@ -61,7 +61,7 @@ fn instruction(packet: &packet::Packet, companion: &mut Companion, writer: &mut 
     writer.instruction(0, None, packet, bytes).unwrap();
 }
 
-/// All messages of a stream.
+/// Returns all messages of a stream.
 fn messages(bytes: &[u8], stream: &Config) -> Vec<(u64, Message)> {
     let mut messages = Vec::new();
     let mut take = |offset, _: &[u8], message: &Message| messages.push((offset, *message));
@@ -71,8 +71,8 @@ fn messages(bytes: &[u8], stream: &Config) -> Vec<(u64, Message)> {
     messages
 }
 
-/// A decoder that begins in the middle, where a synchronisation packet is, soon knows what the one knows that came from before, and
-/// tells the same from there on.
+/// Checks that a decoder that begins in the middle, at a synchronisation packet, soon reaches the state of
+/// one that began earlier, and then emits the same.
 fn compare_from_the_middle(
     rng: &mut Rng,
     run: &Run,
@@ -180,7 +180,7 @@ fn accesses_are_told_with_their_instructions() {
                 assert!(by.is_none_or(|by| by == *pc), "{name}: {found} by {pc:#x}, not {by:x?}");
                 certain += usize::from(by.is_some());
             }
-            // A failed store-conditional is not traced without addresses: whether it is there is not certain.
+            // Without addresses a failed store-conditional is not traced, so that its presence is uncertain.
             if doptions.no_address {
                 assert!(certain > 0, "{name}");
             } else {
@@ -190,7 +190,7 @@ fn accesses_are_told_with_their_instructions() {
     }
 }
 
-/// Data beside it changes nothing of what is counted of instructions: returns that are inferred have targets.
+/// Checks that data trace does not change the counts of instructions: inferred returns have targets.
 #[test]
 fn edges_are_those_without_data() {
     let params = Params { return_stack_size: 6, ..Params::default() };

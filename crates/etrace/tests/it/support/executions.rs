@@ -1,4 +1,4 @@
-//! Executions of programs, told again as often as wanted.
+//! Executions of programs, replayed as often as needed.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tracewright_testkit::control::{Happening, Step};
 
 use super::machine::{self, Record, image};
 
-/// What a sink is told.
+/// Event that a sink receives.
 #[derive(Clone, Debug)]
 pub enum Told {
     Instructions(Vec<u32>),
@@ -20,12 +20,12 @@ pub enum Told {
     Context(u64),
 }
 
-/// What a program did.
+/// Execution of a program.
 pub struct Execution {
     pub told: Vec<Told>,
-    /// The same, instruction by instruction.
+    /// Its instructions, one by one.
     pub steps: Vec<Step>,
-    /// How many of them retired.
+    /// Number of retired instructions.
     pub retired: u64,
     pub image: Image,
     pub isa: Isa,
@@ -33,7 +33,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// The first instructions of a program.
+    /// Runs the first instructions of a program.
     pub fn of(path: &Path, instructions: u64) -> Self {
         let mut both = Both::default();
         machine::run_into(path, instructions, &mut both);
@@ -53,7 +53,7 @@ impl Execution {
     }
 }
 
-/// Tells it again.
+/// Replays the events.
 pub fn replay(told: &[Told], sink: &mut impl Sink) {
     for told in told {
         match told {

@@ -1,36 +1,37 @@
-//! What happened, and what a decoder found: are they the same?
+//! Comparison of an execution with a decoder's result.
 
 use std::fmt::Write as _;
 
 use tracewright_core::{Block, Ended};
 
-/// What is compared.
+/// Item of comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// A block, the privilege it ran with, and the context.
+    /// Block, with its privilege and context.
     Block(Block, u8, u64),
-    /// Where the trap was taken, if that is told.
+    /// Trap, with its address if reported.
     Trap { pc: Option<u64>, cause: u64, interrupt: bool, value: Option<u64> },
-    /// Instructions ran that the trace does not tell of.
+    /// Instructions that the trace does not cover.
     Unknown,
 }
 
-/// The first difference, if there is one. What the decoder says it cannot tell may be missing, up to where both go on alike.
+/// Returns the first difference, if there is one. Where the decoder reports uncertainty, items may be missing
+/// up to where both agree again.
 pub fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
     let mut stretches = found.split(|happened| *happened == Happened::Unknown).peekable();
     let (mut a, mut b) = (0, 0);
     let mut is_first = true;
     while let Some(stretch) = stretches.next() {
         let is_last = stretches.peek().is_none();
-        // After what is not known it goes on somewhere, perhaps in the same block.
+        // After an unknown stretch it continues anywhere, perhaps in the same block.
         let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
         let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
-        // Nothing is missing at the end, unless that is not known.
+        // Nothing may be missing at the end, unless that is unknown.
         let fits = |start: usize| !is_last || stretch.is_empty() || start + stretch.len() == truth.len();
         match matches.find(|(start, same)| *same == stretch.len() && fits(*start)) {
             Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
             None => {
-                // Where it goes on alike for longest says most.
+                // The longest agreement is the best report.
                 let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
                 let same = |start: &usize| alike(&truth[*start..], stretch, !is_first, !is_last);
                 let start = starts.rev().max_by_key(same).unwrap_or(a);
@@ -42,7 +43,7 @@ pub fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
     None
 }
 
-/// How many are alike. Of the first block the beginning may be missing, of the last the end.
+/// Returns how many items are alike. The first block may lack its beginning, the last its end.
 fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_after: bool) -> usize {
     let pairs = truth.iter().zip(found).enumerate();
     pairs
@@ -54,7 +55,7 @@ fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_aft
         .count()
 }
 
-/// Whether `found` is what is known of a block.
+/// Returns whether `found` is the known beginning of a block.
 fn is_beginning(truth: &Happened, found: &Happened) -> bool {
     match (*truth, *found) {
         (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
@@ -64,11 +65,11 @@ fn is_beginning(truth: &Happened, found: &Happened) -> bool {
     }
 }
 
-/// Whether `found` is what is left of a block whose beginning is not known.
+/// Returns whether `found` is the rest of a block whose beginning is unknown.
 fn is_rest(truth: &Happened, found: &Happened) -> bool {
     match (*truth, *found) {
         (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            // Half a pair is none.
+            // Half a pair is no pair.
             (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
                 && truth.start < found.start
                 && truth.count > found.count
@@ -77,7 +78,7 @@ fn is_rest(truth: &Happened, found: &Happened) -> bool {
     }
 }
 
-/// Where a second trap was taken before the first handler began is not told.
+/// The address of a second trap before the first handler began is not reported.
 fn same(truth: &Happened, found: &Happened) -> bool {
     match (*truth, *found) {
         (

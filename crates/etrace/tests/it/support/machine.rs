@@ -1,4 +1,4 @@
-//! Programs on the hart, and what they do.
+//! Programs on the hart.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,13 +20,13 @@ pub enum Event {
     Context(u64),
 }
 
-/// Keeps what a machine tells, and its code.
+/// Sink that keeps a machine's events and its code.
 #[derive(Default)]
 pub struct Record {
     pub events: Vec<Event>,
     bits: Vec<u32>,
     pub code: BTreeMap<u64, u16>,
-    /// Code that was changed while it ran.
+    /// Whether code was changed while it ran.
     pub changed: bool,
 }
 
@@ -83,7 +83,7 @@ impl Record {
         happened
     }
 
-    /// Whether it went round where nothing is told of it: a jump back without any branch on the way.
+    /// Returns whether it ran a loop that is not reported: a jump back without any branch on the way.
     pub fn has_uncounted_loop(&self) -> bool {
         let mut starts = std::collections::HashSet::new();
         self.events.iter().any(|event| match event {
@@ -98,14 +98,14 @@ impl Record {
     }
 }
 
-/// Runs a program, for Linux or on a bare machine, whichever it is for.
+/// Runs a program, for Linux or a bare machine.
 pub fn run(path: &Path, instructions: u64) -> Record {
     let mut record = Record::default();
     run_into(path, instructions, &mut record);
     record
 }
 
-/// The same, for any sink.
+/// Runs a program with any sink.
 pub fn run_into(path: &Path, instructions: u64, sink: &mut impl Sink) {
     let elf = std::fs::read(path).unwrap();
     if bare::is_for_it(&elf) {
@@ -124,7 +124,7 @@ pub fn run_into(path: &Path, instructions: u64, sink: &mut impl Sink) {
     }
 }
 
-/// All code that ran.
+/// Returns an image of all code that ran.
 pub fn image(code: &BTreeMap<u64, u16>) -> Image {
     let mut builder = Image::builder();
     let mut runs: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -142,14 +142,14 @@ pub fn image(code: &BTreeMap<u64, u16>) -> Image {
     builder.build()
 }
 
-/// What is in a folder, in order.
+/// Returns the files of a folder, in order.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
 
-/// All sample programs.
+/// Returns all sample programs.
 pub fn samples() -> Vec<PathBuf> {
     let samples = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin"));
     assert_eq!(samples.len(), 24);

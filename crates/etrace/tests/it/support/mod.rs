@@ -1,4 +1,4 @@
-//! What the tests of decoding share.
+//! Shared parts of the decoding tests.
 
 pub mod executions;
 pub mod happened;
@@ -15,18 +15,19 @@ use tracewright_flow::Instructions;
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::etrace::text;
 
-/// What Spike says that ran.
+/// Execution as Spike lists it.
 pub struct Spike {
-    /// The instructions that ran.
+    /// Instructions that ran.
     pub image: Image,
-    /// Addresses of those that retired.
+    /// Addresses of the retired instructions.
     pub retired: Vec<u64>,
-    /// How many had retired before each trap, its cause, and whether it is an interrupt.
+    /// For each trap: the number of instructions retired before it, its cause, and whether it is an
+    /// interrupt.
     pub traps: Vec<(usize, u64, bool)>,
 }
 
 impl Spike {
-    /// The trace of a program, if it, and `xz`, is here.
+    /// Reads the trace of a program, if it and `xz` are available.
     pub fn read(captures: &Path, program: &str) -> Option<Self> {
         let folder = captures.join("riscv/etrace/spike_pc_trace");
         let text = text(&folder.join(format!("{program}.spike_pc_trace.xz")))
@@ -38,7 +39,7 @@ impl Spike {
             let (address, bits) = (hex(fields[1]), hex(fields[2]) as u32);
             if fields[4] == "1" {
                 traps.push((retired.len(), hex(fields[5]) & !(1 << 63), fields[7] == "1"));
-                // What could not be fetched is no code.
+                // An instruction that could not be fetched is no code.
                 if bits == 0 {
                     continue;
                 }
@@ -53,8 +54,8 @@ impl Spike {
         Some(Self { image: image(&code), retired, traps })
     }
 
-    /// Whether these instructions, and the traps among the elements, are what ran; the trace may end before. How many
-    /// there are.
+    /// Compares these instructions, and the traps among the elements, with the execution; the trace may end
+    /// earlier. Returns their number.
     pub fn compare(&self, instructions: &[u64], elements: &[(u64, Element)]) -> Result<usize, String> {
         let equal = self.retired.iter().zip(instructions).take_while(|(a, b)| a == b).count();
         if equal != instructions.len() || equal != self.retired.len() {
@@ -93,7 +94,7 @@ impl Spike {
     }
 }
 
-/// An image of these bytes.
+/// Returns an image of these bytes.
 pub fn image(code: &BTreeMap<u64, u8>) -> Image {
     let mut builder = Image::builder();
     let mut run: Vec<u8> = Vec::new();
@@ -113,7 +114,7 @@ pub fn image(code: &BTreeMap<u64, u8>) -> Image {
     builder.build()
 }
 
-/// All elements of a stream; the same whether messages that came before are read again or not.
+/// Returns all elements of a stream, which are the same whether repeated messages are parsed again or not.
 pub fn decode(
     bytes: &[u8],
     config: &Config,
@@ -138,7 +139,7 @@ pub fn decode(
     reading
 }
 
-/// Decodes messages, those that came before by their bytes if it `knows` them.
+/// Sink that decodes messages; if it `knows` repeated ones, by their bytes.
 struct Messages<'i> {
     decoder: Decoder<'i>,
     elements: Vec<(u64, Element)>,
@@ -157,7 +158,7 @@ impl stream::Sink for Messages<'_> {
     }
 }
 
-/// Gives messages to a decoder, also by their bytes where it knows them.
+/// Sink that passes messages to a decoder, also by their bytes where it knows them.
 pub struct Feed<'d, 'i, S> {
     pub decoder: &'d mut Decoder<'i>,
     pub sink: S,
@@ -173,7 +174,7 @@ impl<S: tracewright_flow::Sink> stream::Sink for Feed<'_, '_, S> {
     }
 }
 
-/// The addresses of all instructions of all blocks.
+/// Returns the addresses of all instructions of all blocks.
 pub fn instructions(image: &Image, elements: &[(u64, Element)]) -> Vec<u64> {
     let mut addresses = Vec::new();
     for (_, element) in elements {

@@ -1,5 +1,5 @@
-//! The decoder as the specification's pseudo-code has it: an instruction at a time, slow and obvious. It trusts the trace, and of
-//! what could have been several ways it takes the first.
+//! Decoder as in the specification's pseudo-code: one instruction at a time, slow and obvious. It trusts the
+//! trace and takes the first of several possible paths.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use tracewright_etrace::{JumpTargets, Options, Params, Predictor};
 use tracewright_image::Image;
 use tracewright_isa::riscv::{self, Instruction, Xlen};
 
-/// More steps are none.
+/// Most steps.
 const MOST_STEPS: u32 = 5_000_000;
 
 pub struct Twin<'i> {
@@ -21,32 +21,32 @@ pub struct Twin<'i> {
     pc: u64,
     last_pc: u64,
     address: u64,
-    /// What became of branches to come.
+    /// Outcomes of the next branches.
     branches: VecDeque<bool>,
-    /// How many more the predictor foretells.
+    /// Number of further branches that follow the predictor.
     foretold: u64,
-    /// The one after those was not foretold.
+    /// Whether the branch after those was mispredicted.
     fails: bool,
     stop_at_last_branch: bool,
-    /// The address of a report that may be of a later occurrence, and its depth of calls.
+    /// Address of a report that may mean a later occurrence, and its depth of calls.
     inferred: Option<(u64, Option<u32>)>,
     is_start: bool,
     privilege: u8,
     calls: Vec<u64>,
     predictor: Predictor,
     targets: JumpTargets,
-    /// Addresses of the instructions that ran, of ECALL and EBREAK too.
+    /// Addresses of the instructions that ran, including ECALL and EBREAK.
     pub ran: Vec<u64>,
 }
 
-/// What a packet says of where execution is.
+/// Position that a packet reports.
 #[derive(Clone, Copy)]
 struct Report {
     address: u64,
     notify: bool,
     updiscon: bool,
     returns: Option<u32>,
-    /// Format 3: the privilege.
+    /// Privilege (format 3).
     privilege: Option<u8>,
 }
 
@@ -75,7 +75,7 @@ impl<'i> Twin<'i> {
         }
     }
 
-    /// Takes a packet; `Err` if the program cannot have run so.
+    /// Handles a packet; fails if the program cannot have run so.
     pub fn packet(&mut self, packet: &Packet) -> Result<(), String> {
         match *packet {
             Packet::Support(support) => {
@@ -88,7 +88,7 @@ impl<'i> Twin<'i> {
             }
             Packet::Context(_) => Ok(()),
             Packet::Trap(trap) if !trap.thaddr => {
-                // Where the handler is comes with a start.
+                // A start packet gives the handler.
                 self.is_start = true;
                 Ok(())
             }
@@ -178,7 +178,7 @@ impl<'i> Twin<'i> {
         self.branches.extend((0..map.count()).map(|i| map.bits() >> i & 1 == 0));
     }
 
-    /// The last report was of the target of a jump that is yet to come.
+    /// Runs on to the target of a jump that the last report meant.
     fn run_on(&mut self) -> Result<(), String> {
         if let Some((address, returns)) = self.inferred.take() {
             for _ in 0..MOST_STEPS {
@@ -236,7 +236,7 @@ impl<'i> Twin<'i> {
         Err(format!("never came to {:#x}", self.address))
     }
 
-    /// What becomes of the branch here is known, if the predictor has to be asked.
+    /// Settles the outcome of the branch here, if the predictor has to be asked.
     fn pend(&mut self) {
         if self.left() == 1 && self.branches.is_empty() {
             let foretells = self.predictor.foretells(self.pc);
@@ -245,7 +245,7 @@ impl<'i> Twin<'i> {
         }
     }
 
-    /// The next instruction; whether it is the target of an uninferable jump.
+    /// Runs the next instruction. Returns whether it is the target of an uninferable jump.
     fn step(&mut self, address: u64, returns: Option<u32>) -> Result<bool, String> {
         let instruction = self.instruction(self.pc)?;
         let class = instruction.class();

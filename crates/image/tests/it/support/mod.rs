@@ -1,4 +1,4 @@
-//! ELF files made by hand, as small as they can be.
+//! Minimal ELF files made by hand.
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod program;
@@ -35,7 +35,7 @@ pub struct Section {
     pub kind: u32,
     pub flags: u64,
     pub address: u64,
-    /// Its own bytes; `None`: those of the segment at its address.
+    /// Bytes of the section; `None` for those of the segment at its address.
     pub bytes: Option<Vec<u8>>,
     pub len: u64,
     pub link: u32,
@@ -52,7 +52,7 @@ pub struct Symbol {
     pub section: u16,
 }
 
-/// What to write; sections count from 1, `.symtab`, its strings and the section names come last.
+/// Content of a file. Sections count from 1; `.symtab`, its strings and the section names come last.
 #[derive(Clone, Debug)]
 pub struct Elf {
     pub wide: bool,
@@ -63,12 +63,12 @@ pub struct Elf {
     pub symbols: Vec<Symbol>,
 }
 
-/// A section at an address in a segment.
+/// Returns a section at an address in a segment.
 pub fn section(name: &'static str, flags: u64, address: u64, len: u64) -> Section {
     Section { name, kind: SHT_PROGBITS, flags, address, bytes: None, len, link: 0, info: 0 }
 }
 
-/// A section with bytes of its own.
+/// Returns a section with its own bytes.
 pub fn own_section(name: &'static str, kind: u32, flags: u64, bytes: Vec<u8>, link: u32) -> Section {
     Section { name, kind, flags, address: 0, len: bytes.len() as u64, bytes: Some(bytes), link, info: 0 }
 }
@@ -77,7 +77,7 @@ pub fn symbol(name: &'static str, value: u64, size: u64, info: u8, section: u16)
     Symbol { name, value, size, info, section }
 }
 
-/// A 64-bit program of one segment of code, which is also its `.text`.
+/// Returns a 64-bit program with one code segment, which is also its `.text`.
 pub fn program(address: u64, code: Vec<u8>, symbols: Vec<Symbol>) -> Elf {
     let len = code.len() as u64;
     Elf {
@@ -90,7 +90,7 @@ pub fn program(address: u64, code: Vec<u8>, symbols: Vec<Symbol>) -> Elf {
     }
 }
 
-/// Integers of either class.
+/// Writer of integers of either class.
 struct Writer {
     wide: bool,
     bytes: Vec<u8>,
@@ -113,7 +113,7 @@ impl Writer {
     }
 }
 
-/// Symbols as a table and its strings.
+/// Returns symbols as a table and its strings.
 pub fn symbol_table(wide: bool, symbols: &[Symbol]) -> (Vec<u8>, Vec<u8>) {
     let mut strings = vec![0];
     let mut table = Writer { wide, bytes: vec![0; if wide { 24 } else { 16 }] };
@@ -141,7 +141,7 @@ impl Elf {
         let mut sections = self.sections.clone();
         let (table, strings) = symbol_table(self.wide, &self.symbols);
         let strings_number = sections.len() as u32 + 2;
-        // What was stripped has none.
+        // A stripped file has none.
         if !self.symbols.is_empty() {
             sections.push(own_section(".symtab", 2, 0, table, strings_number));
             sections.push(own_section(".strtab", 3, 0, strings, 0));

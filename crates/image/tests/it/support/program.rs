@@ -1,4 +1,4 @@
-//! A small program, compiled by the C compiler of the machine.
+//! Small program, compiled by the C compiler of the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A folder that is removed again.
+/// Folder that is removed on drop.
 #[derive(Debug)]
 pub struct Folder(pub PathBuf);
 

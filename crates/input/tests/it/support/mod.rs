@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tracewright_input::{Problem, Snapshot};
 
-/// A temporary folder, removed with all that is in it when dropped.
+/// Temporary folder, removed with its contents on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty folder that no other test has.
+    /// Creates an empty folder that no other test uses.
     pub fn new() -> Self {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -21,7 +21,7 @@ impl Folder {
         Self(path)
     }
 
-    /// A small snapshot without problems: a core with 16 bytes of memory, its ETM, 4 bytes of trace.
+    /// Creates a small snapshot without problems: a core with 16 bytes of memory, its ETM, 4 bytes of trace.
     pub fn snapshot() -> Self {
         Self::new()
             .with("snapshot.ini", SNAPSHOT)
@@ -32,13 +32,13 @@ impl Folder {
             .with("trace.bin", [1, 2, 3, 4])
     }
 
-    /// This folder with one more, or another, file.
+    /// Adds or replaces a file.
     pub fn with(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
         fs::write(self.0.join(name), bytes).expect("a file in a temporary folder");
         self
     }
 
-    /// This folder without a file.
+    /// Removes a file.
     pub fn without(self, name: &str) -> Self {
         fs::remove_file(self.0.join(name)).expect("a file to remove");
         self
@@ -62,12 +62,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Whether it worked is not what the test is about.
+        // A failure here is not the subject of the test.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The texts of problems, with paths relative to `dir`.
+/// Returns the texts of problems, with paths relative to `dir`.
 pub fn listed(problems: &[Problem], dir: &Path) -> Vec<String> {
     let relative = |problem: &Problem| {
         let file = problem.file.strip_prefix(dir).unwrap_or(&problem.file).to_owned();
@@ -118,7 +118,7 @@ ETM_0=ETB_0
 cpu_0=ETM_0
 ";
 
-/// A small capture without problems.
+/// Small capture without problems.
 pub const CAPTURE: &str = r#"format = 1
 description = "a test"
 

@@ -1,4 +1,4 @@
-//! What is told besides whole blocks.
+//! Elements other than whole blocks.
 
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Security,
@@ -10,26 +10,26 @@ use super::Decoder;
 use super::decoder::State;
 use crate::packet::{self, Packet};
 
-/// Where execution goes on after an instruction.
+/// Where execution goes after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Address(u64),
-    /// The instruction goes where only the trace can tell.
+    /// Target that only the trace can give.
     Indirect,
-    /// It is a return that the trace may leave out, and its call is not known.
+    /// Return that the trace may leave out, whose call is unknown.
     Unknown,
 }
 
-/// A part of a block.
+/// Part of a block.
 struct Part {
     block: Block,
-    /// Bits of its last instruction.
+    /// Encoding of its last instruction.
     bits: u32,
 }
 
 impl Decoder<'_> {
-    /// Tells the block that is held back, as far as it is known to have run; returns where execution went on. At a trap, the
-    /// instruction that makes one did not retire.
+    /// Emits the held-back block as far as it is known to have run. Returns where execution goes next. At a
+    /// trap, an instruction that raises it did not retire.
     pub(super) fn close_at(&mut self, offset: u64, is_trap: bool, sink: &mut impl Sink) -> Next {
         let node = *self.runner.graph().node(self.here);
         let pending = self.pending.take();
@@ -52,7 +52,7 @@ impl Decoder<'_> {
         Next::Address(part.block.end)
     }
 
-    /// Tells the block that is held back, which ended there.
+    /// Emits the held-back block, which ended at the current position.
     pub(super) fn close(&mut self, offset: u64, sink: &mut impl Sink) {
         if self.here.is_some() {
             if self.inferred.is_some() {
@@ -63,14 +63,15 @@ impl Decoder<'_> {
         }
     }
 
-    /// Tells the block that is held back as far as it is known to have run. What ran after it is not known.
+    /// Emits the held-back block as far as it is known to have run, when the instructions after it are
+    /// unknown.
     pub(super) fn close_uncertain(&mut self, offset: u64, sink: &mut impl Sink) {
         if !self.here.is_some() {
             return;
         }
         let reported = self.inferred.take().and(self.at);
         let next = self.close_at(offset, false, sink);
-        // The last report may have been of a later occurrence.
+        // The last report may have meant a later occurrence.
         if let Some(next_occurrence) = reported {
             let start = match next {
                 Next::Address(start) => Some(start),
@@ -82,7 +83,7 @@ impl Decoder<'_> {
         self.here = NodeId::NONE;
     }
 
-    /// Execution may have come to where it is, `at`, any number of times.
+    /// Reports that execution may have reached `at` any number of times.
     #[cold]
     pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl Sink) {
         let node = *self.runner.graph().node(self.here);
@@ -92,12 +93,12 @@ impl Decoder<'_> {
         let isa = self.runner.isa();
         sink.element(offset, &Element::UnknownPath { start: Some(at), next: at, isa, count: None });
         (self.here, self.at, self.pending) = (self.runner.at(at), Some(at), None);
-        // Which calls are open is not known either.
+        // The open calls are unknown as well.
         self.runner.calls.clear();
     }
 
-    /// Privilege, context and time, as far as they are sent and not what they were.
-    pub(super) fn tell_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
+    /// Emits privilege, context and time where they are sent and have changed.
+    pub(super) fn emit_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
         if !self.params.notime {
             sink.element(offset, &Element::Timestamp { value: context.time, cycles: None });
         }
@@ -117,8 +118,8 @@ impl Decoder<'_> {
         sink.element(offset, &Element::Context(told, isa));
     }
 
-    /// The program cannot have run so: says why, and waits for the next synchronisation packet. `to` is where execution
-    /// should have come to.
+    /// Reports that the program cannot have run as the trace says, and waits for the next synchronisation
+    /// packet. `to` is the address that execution should have reached.
     #[cold]
     #[inline(never)]
     pub(super) fn fail(&mut self, offset: u64, reached: Reached, to: Option<u64>, sink: &mut impl Sink) {
@@ -132,7 +133,7 @@ impl Decoder<'_> {
         if let (Reached::End(_), Stop::NoCode) = (reached, node.stop()) {
             return self.no_code(offset, id, sink);
         }
-        // What was reported before has run, if it has not been told.
+        // Instructions reported earlier have run; emits them if that was not done yet.
         if id == self.here && self.at.is_some() {
             self.close_at(offset, false, sink);
         }
@@ -153,10 +154,10 @@ impl Decoder<'_> {
         self.state = State::Waiting { reason, from: offset, skipped: true, resume: false };
     }
 
-    /// From `here` on, execution went to `next` on a way that is not known.
+    /// Reports that execution went from `here` to `next` on an unknown path.
     #[cold]
     pub(super) fn unknown_path(&mut self, offset: u64, here: NodeId, next: u64, sink: &mut impl Sink) {
-        // What was reported before has run, if it has not been told.
+        // Instructions reported earlier have run; emits them if that was not done yet.
         let start = if here == self.here && self.at.is_some() {
             match self.close_at(offset, false, sink) {
                 Next::Address(next) => Some(next),
@@ -169,7 +170,7 @@ impl Decoder<'_> {
         sink.element(offset, &Element::UnknownPath { start, next, isa, count: None });
     }
 
-    /// No image knows the code at the end of this node.
+    /// Reports that no image has the code at the end of this node.
     #[cold]
     #[inline(never)]
     pub(super) fn no_code(&mut self, offset: u64, id: NodeId, sink: &mut impl Sink) {
@@ -182,14 +183,14 @@ impl Decoder<'_> {
         let address = self.address;
         self.forget();
         self.address = address;
-        // Only where no history is needed do packets mean something without what ran before.
+        // Without their history, packets have a meaning only if no option needs that history.
         let options = self.options;
         let resume = !(options.implicit_return || options.jump_target_cache || options.branch_prediction);
         let reason = Some(GapReason::Mismatch);
         self.state = State::Waiting { reason, from: offset, skipped: false, resume };
     }
 
-    /// Goes on at the address of this packet, if it has one and there is code: after code was missing.
+    /// Resumes after missing code at the address of this packet, if it has one and there is code.
     pub(super) fn resume(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
         let (map, sent) = match packet {
             Packet::Address(sent) => (packet::BranchMap::default(), sent),
@@ -211,7 +212,7 @@ impl Decoder<'_> {
         true
     }
 
-    /// Where execution goes on, as far as is known.
+    /// Returns where execution goes next, as far as it is known.
     pub(super) fn next(&mut self) -> Next {
         let node = *self.runner.graph().node(self.here);
         match self.at {
@@ -223,7 +224,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Where execution goes from the end of `node`.
+    /// Returns where execution goes from the end of `node`.
     fn after(&mut self, node: &Node, taken: bool) -> Next {
         let class = node.class();
         match class.flow {
@@ -239,7 +240,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The part of a node up to the instruction at `at`, that among it.
+    /// Returns the part of a node up to and including the instruction at `at`.
     fn part(&self, node: &Node, at: u64) -> Option<Part> {
         let whole = node.block(Ended::Cut);
         let image = self.runner.graph().image();
@@ -254,14 +255,14 @@ impl Decoder<'_> {
         None
     }
 
-    /// The address after the instruction at `at`.
+    /// Returns the address after the instruction at `at`.
     pub(super) fn after_instruction(&mut self, at: u64) -> Option<u64> {
         let id = self.runner.at(at);
         let node = *self.runner.graph().node(id);
         self.part(&node, at).map(|part| part.block.end)
     }
 
-    /// The part of a node before the instruction at `at`.
+    /// Returns the part of a node before the instruction at `at`.
     fn part_before(&self, node: &Node, at: u64) -> Option<Block> {
         let whole = node.block(Ended::Cut);
         let image = self.runner.graph().image();
@@ -271,7 +272,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Whether the instruction never retires, but makes a trap.
+/// Returns whether the instruction never retires because it raises a trap.
 fn makes_trap(isa: Isa, bits: u32) -> bool {
     let xlen = if isa == Isa::Rv32 { riscv::Xlen::Rv32 } else { riscv::Xlen::Rv64 };
     matches!(riscv::decode(xlen, bits).op, riscv::Op::Ecall | riscv::Op::Ebreak)

@@ -1,4 +1,4 @@
-//! Packets, once it is decided that they come.
+//! Emission of packets that were decided on.
 
 use tracewright_isa::riscv::IType;
 
@@ -12,7 +12,7 @@ use crate::packet::{
 use crate::{Params, SupportLayout};
 
 impl Encoder {
-    pub(super) fn tell_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_support(&mut self, ienable: bool, status: QualStatus, out: &mut impl FnMut(&Packet)) {
         let support = self.support(ienable, status);
         self.send(&support, out);
         if self.config.shallow {
@@ -26,7 +26,7 @@ impl Encoder {
             encoder_mode: 0,
             qual_status,
             ioptions: self.config.options,
-            // Other layouts do not tell.
+            // Other layouts have no such field.
             resync_disabled: self.config.params.support == SupportLayout::Standard
                 && self.config.resync.mode == ResyncMode::Off,
             denable: ienable && self.config.data.is_some(),
@@ -35,7 +35,7 @@ impl Encoder {
         })
     }
 
-    pub(super) fn tell_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         let taken = entry.is_single() && entry.taken() == Some(true);
         let address = self.sent(entry.iaddr);
         self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
@@ -44,8 +44,8 @@ impl Encoder {
         self.restart();
     }
 
-    /// Tells `trap`, with the address of `at`.
-    pub(super) fn tell_trap(
+    /// Emits a trap packet for `trap` with the address of `at`.
+    pub(super) fn emit_trap(
         &mut self,
         trap: &Entry,
         thaddr: bool,
@@ -71,14 +71,14 @@ impl Encoder {
         self.restart();
     }
 
-    pub(super) fn tell_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         self.send(&Packet::Context(self.context_of(entry)), out);
         if self.config.shallow {
             self.branches.clear();
         }
     }
 
-    pub(super) fn tell_branches(&mut self, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_branches(&mut self, out: &mut impl FnMut(&Packet)) {
         let packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
             None => Packet::Branches(self.branches.map(), None),
@@ -89,7 +89,7 @@ impl Encoder {
         self.is_unconfirmed = false;
     }
 
-    pub(super) fn tell_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
+    pub(super) fn emit_address(&mut self, address: u64, reason: Reason, out: &mut impl FnMut(&Packet)) {
         let Reason { notify, updiscon, is_target, is_first, returns } = reason;
         let address = self.sent(address);
         let value = match self.config.options.full_address {
@@ -123,11 +123,11 @@ impl Encoder {
         self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
-        self.returns.told();
+        self.returns.reported();
         self.is_unconfirmed = is_target && !updiscon;
     }
 
-    /// After a synchronisation packet.
+    /// Resets history after a synchronisation packet.
     fn restart(&mut self) {
         self.branches.reset();
         self.returns.reset();
@@ -148,7 +148,7 @@ impl Encoder {
         out(packet);
     }
 
-    /// Whether the port takes a packet.
+    /// Returns whether the port accepts a packet.
     #[cold]
     fn fits(&mut self, packet: &Packet) -> bool {
         let Some(buffer) = &mut self.buffer else { return true };
@@ -158,7 +158,7 @@ impl Encoder {
         !self.is_lost
     }
 
-    /// The packet that was sent last leads a reader there.
+    /// Records how far the last sent packet leads a reader.
     #[inline]
     fn reach(&mut self, to: Reached) {
         if let Some(buffer) = &mut self.buffer
@@ -177,14 +177,14 @@ impl Encoder {
         }
     }
 
-    /// An address as far as it is sent.
+    /// Returns the bits of an address that are sent.
     #[inline]
     fn sent(&self, address: u64) -> u64 {
         let params = &self.config.params;
         params.address(address) >> params.iaddress_lsb << params.iaddress_lsb
     }
 
-    /// The difference to the address that was told last.
+    /// Returns the difference to the last reported address.
     #[inline]
     fn difference(&self, address: u64) -> u64 {
         let unused = 64 - u32::from(self.config.params.iaddress_width);
@@ -192,12 +192,12 @@ impl Encoder {
     }
 }
 
-/// The lowest bits.
+/// Returns the lowest bits of a value.
 const fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// Whether a packet with an address is shorter than one with its index in the jump target cache.
+/// Returns whether a packet with the address is shorter than one with its index in the jump target cache.
 #[inline]
 fn is_shorter(address: &Address, index: u32, map: BranchMap, params: &Params) -> bool {
     if Short::suits(params, 0) && !map.is_empty() {
