@@ -2,6 +2,7 @@
 
 mod annotate;
 mod args;
+mod capture;
 mod check;
 mod clocks;
 mod control;
@@ -11,7 +12,6 @@ mod decode;
 mod demo;
 mod diff;
 mod encode;
-mod etm;
 mod etrace;
 mod filter;
 mod funnel;
@@ -20,9 +20,7 @@ mod images;
 mod info;
 mod input;
 mod line;
-mod log;
 mod merge;
-mod options;
 mod output;
 mod packets;
 mod port;

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 use tracewright_core::{Element, Isa};
 use tracewright_image::Image;
+use tracewright_capture::log::bits;
 use tracewright_isa::riscv::len;
 
 pub use self::compare::{Compare, Equal, Log, Parted};
@@ -20,7 +21,6 @@ use self::item::LEN;
 pub use self::item::{Item, Told};
 use crate::decode::part::{At, Print};
 use crate::line::Line;
-use crate::log::bits;
 
 /// Makes records of what a decoder tells, for a [`Checker`].
 pub struct Records {

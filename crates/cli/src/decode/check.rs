@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
+use tracewright_capture::StopFlag;
+use tracewright_capture::log::Log;
 use tracewright_core::Isa;
 use tracewright_etrace::Params;
 use tracewright_hart::log::Kind;
@@ -13,7 +15,6 @@ use super::part::Tally;
 use super::protocol::Protocol;
 use super::{All, What, summary};
 use crate::check::{self, Checker, Expected, Knows, Records};
-use crate::log::Log;
 use crate::output::{Error, Form, report, write};
 use crate::retirement;
 
@@ -59,7 +60,7 @@ impl All<'_> {
         thread: Option<u32>,
         path: &Path,
     ) -> Result<u64, Error> {
-        let mut log = Log::open(path)?;
+        let mut log = Log::open(path, &StopFlag::default())?;
         if let Some(thread) = thread {
             log.set_thread(thread)?;
         }
@@ -78,7 +79,7 @@ impl All<'_> {
         // Others tell an atomic operation as a load and a store, or leave out values.
         let data = log.kind() == Kind::Own;
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
-        let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1);
+        let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1.map(|error| error.to_string()));
         let mut checker = Checker::new(expected, kind, self.image, isa);
         let mut stopped = Tally::default();
         let decoded = what.decode_into(&Records { is_arm: isa.is_arm() }, "", &mut checker, &mut stopped);
@@ -134,7 +135,7 @@ fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
 
 /// Says which threads of a log no source was compared with; how many they are.
 pub(super) fn unchecked(path: &Path, checked: &[u32]) -> Result<u64, Error> {
-    let threads = Log::open(path)?.threads().unwrap_or_default();
+    let threads = Log::open(path, &StopFlag::default())?.threads().unwrap_or_default();
     let missing: Vec<_> = threads.into_iter().filter(|thread| !checked.contains(thread)).collect();
     for thread in &missing {
         report(&format!("{}: thread {thread} is not in the capture", path.display()));
