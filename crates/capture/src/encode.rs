@@ -394,7 +394,8 @@ pub fn image(files: &[ImageFile]) -> Result<Image, Error> {
                 return Err(Error::Program { path: file.path.clone(), problem });
             }
         };
-        added.map_err(|error| Error::Program { path: file.path.clone(), problem: error.reason.to_string() })?;
+        added
+            .map_err(|error| Error::Program { path: file.path.clone(), problem: error.reason.to_string() })?;
     }
     Ok(builder.build())
 }

@@ -1,5 +1,27 @@
 //! Make captures: run a program, encode what it executes, write the folder.
 
+/// Gives types a [`Debug`](std::fmt::Debug) that tells only their name: what is in them would fill pages.
+macro_rules! opaque {
+    ($(($($of:tt)*) $type:ty: $name:literal),*) => {$(
+        impl $($of)* std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+opaque!(
+    () encode::ThreadInput<'_>: "ThreadInput",
+    (<W>) etrace::Tracer<W>: "Tracer",
+    () log::Log: "Log",
+    () protocol::Executed<'_>: "Executed",
+    () qemu::Recorder: "Recorder",
+    () record::HartRun<'_>: "HartRun",
+    () record::Listing: "Listing",
+    () record::LogRead<'_>: "LogRead"
+);
+
 pub mod control;
 pub mod encode;
 mod error;

@@ -36,12 +36,15 @@ impl Log {
     /// Opens a log and finds out what it is. Reading fails once `stop` is set.
     pub fn open(path: &Path, stop: &StopFlag) -> Result<Self, Error> {
         // It may be a pipe: another program writes it.
-        let file = UntilStopped(File::open(path).map_err(|error| Error::read(path, error))?, StopFlag::clone(stop));
+        let file =
+            UntilStopped(File::open(path).map_err(|error| Error::read(path, error))?, StopFlag::clone(stop));
         let mut input = BufReader::with_capacity(1 << 20, file);
         let input = match log::detect(input.fill_buf().map_err(|error| Error::read(path, error))?) {
             Some(Kind::Own) => {
                 let reader = own::Reader::new(input);
-                Input::Own(Box::new(reader.map_err(|error| Error::log(path, LogProblem::Damaged(error.into())))?))
+                Input::Own(Box::new(
+                    reader.map_err(|error| Error::log(path, LogProblem::Damaged(error.into())))?,
+                ))
             }
             Some(Kind::Retirement) => {
                 let log = retirement::open(path)?;
@@ -78,9 +81,7 @@ impl Log {
                 *thread = index;
                 return Ok(());
             }
-            Input::Retirement(log, _) => {
-                LogProblem::NoThread(index, log.threads().take(9).collect())
-            }
+            Input::Retirement(log, _) => LogProblem::NoThread(index, log.threads().take(9).collect()),
             Input::Own(_) | Input::Other(..) => LogProblem::NoThreads,
         };
         Err(Error::log(&self.path, problem))

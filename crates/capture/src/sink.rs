@@ -3,6 +3,49 @@
 use tracewright_core::{Block, DataAccess};
 use tracewright_hart::{Access, Privilege, Sink, Trap};
 
+/// Makes a sink of a type that wraps another, by handing on all but blocks.
+macro_rules! hand_on {
+    () => {
+        fn access(&mut self, access: &tracewright_hart::Access) {
+            self.0.access(access);
+        }
+
+        fn data(&mut self, pc: u64, access: &tracewright_core::DataAccess) {
+            self.0.data(pc, access);
+        }
+
+        fn instructions(&mut self, bits: &[u32]) {
+            self.0.instructions(bits);
+        }
+
+        fn cycles(&mut self, cycles: &[u64]) {
+            self.0.cycles(cycles);
+        }
+
+        fn trap(&mut self, trap: &tracewright_hart::Trap) {
+            self.0.trap(trap);
+        }
+
+        fn lost(&mut self) {
+            self.0.lost();
+        }
+
+        fn privilege(&mut self, privilege: tracewright_hart::Privilege) {
+            self.0.privilege(privilege);
+        }
+
+        fn context(&mut self, context: u64) {
+            self.0.context(context);
+        }
+
+        fn checkpoint(&mut self) {
+            self.0.checkpoint();
+        }
+    };
+}
+
+pub(crate) use hand_on;
+
 /// A sink that makes trace of what it is told.
 pub trait TraceSink: Sink {
     /// Returns how many bytes of trace were made so far.
@@ -105,41 +148,7 @@ impl<D: DynSink + ?Sized> Sink for AnySink<'_, D> {
         self.0.block(block);
     }
 
-    fn access(&mut self, access: &Access) {
-        self.0.access(access);
-    }
-
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        self.0.data(pc, access);
-    }
-
-    fn instructions(&mut self, bits: &[u32]) {
-        self.0.instructions(bits);
-    }
-
-    fn cycles(&mut self, cycles: &[u64]) {
-        self.0.cycles(cycles);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.trap(trap);
-    }
-
-    fn lost(&mut self) {
-        self.0.lost();
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.0.privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.0.context(context);
-    }
-
-    fn checkpoint(&mut self) {
-        self.0.checkpoint();
-    }
+    hand_on!();
 }
 
 impl<D: DynTraceSink + ?Sized> TraceSink for AnySink<'_, D> {

@@ -70,7 +70,7 @@ pub fn remark(remark: &Remark) {
 pub fn remarked<T>(make: impl FnOnce(&mut Vec<Remark>) -> Result<T, Error>) -> Result<T, output::Error> {
     let mut remarks = Vec::new();
     let made = make(&mut remarks);
-    remarks.iter().for_each(self::remark);
+    remarks.iter().for_each(remark);
     Ok(made?)
 }
 

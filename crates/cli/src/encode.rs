@@ -89,7 +89,8 @@ pub struct Opts {
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.options.iter().any(|option| option == "help") {
         let is_asked = |name: &str| opts.protocol.as_deref().is_none_or(|asked| asked == name);
-        let help: Vec<_> = Protocols::default().iter().filter(|of| is_asked(of.name())).map(|of| of.help()).collect();
+        let help: Vec<_> =
+            Protocols::default().iter().filter(|of| is_asked(of.name())).map(|of| of.help()).collect();
         write("-".as_ref(), Form::Text, help.join("\n").as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
@@ -172,15 +173,19 @@ fn threads(opts: &Opts, capture: &CaptureOptions) -> Result<Outcome, Error> {
     let mut remarks = Vec::new();
     let encoded = encode::retirement_log(&opts.log, opts.thread, capture, &mut remarks);
     remarks.retain(|remark| !opts.quiet || !matches!(remark, Remark::Note(_)));
-    remarks.iter().for_each(crate::capture::remark);
-    let encoded = encoded?;
-    for thread in &encoded.threads {
+    let is_of_log = |remark: &Remark| matches!(remark, Remark::Note(_) | Remark::LogDamaged(..));
+    let (of_log, others): (Vec<_>, Vec<_>) = remarks.iter().partition(|remark| is_of_log(remark));
+    of_log.into_iter().for_each(crate::capture::remark);
+    let threads = encoded.as_ref().map_or(&[][..], |encoded| &encoded.threads);
+    for thread in threads {
         if !opts.quiet || thread.off != Some(Some(Off::Exit)) {
             let (name, end) = (source_name(thread.index), thread.off.map_or("damaged", end_words));
             let count = grouped(thread.instructions);
             say(&format!("  {name:<16} {count:>16}  instructions; {end}"));
         }
     }
+    others.into_iter().for_each(crate::capture::remark);
+    let encoded = encoded?;
     let traced = &encoded.traced;
     if let Some(path) = &opts.summary {
         write_summary(path, encoded.instructions, traced)?;

@@ -41,10 +41,7 @@ fn errors_are_marked() {
         assert_eq!(plan(text).unwrap_err(), expected);
     }
     let none = asked("event go", &[]).unwrap_err();
-    assert!(
-        none.starts_with("there is no event `go`: say when it happens, with NAME@"),
-        "{none}"
-    );
+    assert!(none.starts_with("there is no event `go`: say when it happens, with NAME@"), "{none}");
     // Before the program is known, only what is wrong anyway is told.
     assert!(asked("pc in somewhere..elsewhere - 5", &[]).is_ok());
 }

@@ -1,8 +1,8 @@
 //! ETMv4 captures, made out of what threads execute: a snapshot folder that OpenCSD opens.
 //!
-//! [`Folder`] gives a [`Tracer`] for each thread, which takes what that executes as a [`Sink`](tracewright_hart::Sink) and encodes it
-//! as the trace unit of a Cortex-A core would. Tracers can be on different threads; their bytes go to one buffer, in frames, in the
-//! order in which they come.
+//! A folder gives a tracer for each thread, which takes what that executes as a [`Sink`](tracewright_hart::Sink) and encodes it as the trace
+//! unit of a Cortex-A core would. Tracers can be on different threads; their bytes go to one buffer, in frames, in the order in which they
+//! come.
 
 mod folder;
 mod memory;
@@ -15,7 +15,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use folder::Folder;
+use folder::Folder;
 pub use settings::Settings;
-pub use tracer::Tracer;
+use tracer::Tracer;
 pub use writer::Etm4;

@@ -122,8 +122,8 @@ impl Folder {
         self.add_programs(programs)?;
         let mut builder = Image::builder();
         for file in programs {
-            let bytes = read_plain(&file.path, MAX_PROGRAM)
-                .map_err(|error| Error::read(&file.path, error))?;
+            let bytes =
+                read_plain(&file.path, MAX_PROGRAM).map_err(|error| Error::read(&file.path, error))?;
             // What is wrong with it is told by whoever reads the capture.
             let _ = match (bytes.starts_with(b"\x7fELF"), file.at) {
                 (true, at) => builder.elf("", Bytes::new(bytes), at, MemorySpace::ANY),

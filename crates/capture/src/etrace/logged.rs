@@ -45,9 +45,9 @@ impl LogData {
         }
         let settings = Settings::new(Isa::Rv64).with(&options)?;
         match (self, settings.data) {
-            (Self::Nothing, Some(_)) => {
-                Err(Error::option("data: accesses to memory are not recorded: `record --qemu --data ...` does that"))
-            }
+            (Self::Nothing, Some(_)) => Err(Error::option(
+                "data: accesses to memory are not recorded: `record --qemu --data ...` does that",
+            )),
             (Self::Addresses, Some(data::Options { no_data: false, .. })) => Err(Error::option(
                 "data: values are not recorded: `record --qemu --data values` does that, with QEMU 9.2 and later; data=address works",
             )),

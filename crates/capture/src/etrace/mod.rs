@@ -1,7 +1,7 @@
 //! E-Trace captures, made out of what harts and threads execute.
 //!
-//! [`Folder`] gives a [`Tracer`] for the hart, or for each thread, which takes what that executes as a
-//! [`Sink`](tracewright_hart::Sink). [`Settings`] has every parameter and option of the encoder by its name.
+//! [`Etrace`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`Sink`](tracewright_hart::Sink), and writes the trace
+//! to anything. [`Settings`] has every parameter and option of the encoder by its name.
 
 mod accesses;
 mod code;
@@ -20,10 +20,12 @@ mod writer;
 
 pub use code::{ExecutedCode, executed_code};
 pub use delta::{DeltaSettings, DeltaTraced};
-pub use folder::Folder;
-pub use logged::{LogData, Logged};
-pub use output::TraceFile;
+pub(crate) use folder::Folder;
+pub use logged::LogData;
+use logged::Logged;
+use output::TraceFile;
 pub use seen::Seen;
 pub use settings::Settings;
-pub use tracer::{Finished, Traced, Tracer, WithData, WithoutCode};
+pub use tracer::{Finished, Traced, Tracer};
+use tracer::{WithData, WithoutCode};
 pub use writer::Etrace;

@@ -222,14 +222,13 @@ impl Settings {
 
     fn encapsulation(&mut self, given: &[(&str, &str)]) -> Result<(), Error> {
         let value = |name: &str| given.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-        let part = |name: &str, most: u8| match value(name) {
-            None => Ok(0),
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|number| *number <= most)
-                .ok_or_else(|| Error::option(format!("{name}={text}: expected a number from 0 to {most}"))),
-        };
+        let part =
+            |name: &str, most: u8| match value(name) {
+                None => Ok(0),
+                Some(text) => text.parse().ok().filter(|number| *number <= most).ok_or_else(|| {
+                    Error::option(format!("{name}={text}: expected a number from 0 to {most}"))
+                }),
+            };
         let source_bits = part("source_bits", 16)?;
         let timestamp_bytes = part("timestamp_bytes", 8)?;
         let type_bits = part("type_bits", 8)?;

@@ -119,7 +119,7 @@ impl Case {
         }
         let Finished { to: bytes, traced, .. } = tracer.0.finish().unwrap();
         let report = traced.port.unwrap();
-        gaps.extend(ended(&last, &report.gaps(), ran));
+        gaps.extend(ended(&last, &report.gaps, ran));
         Passed { bytes, report, gaps }
     }
 
@@ -184,13 +184,13 @@ fn the_smallest_buffer_is_exact() {
         let smallest = whole.report.smallest();
         for when_full in [WhenFull::Drop, WhenFull::Stall] {
             let enough = case.through(Some((smallest, when_full)));
-            assert_eq!(enough.report.gaps().losses, 0, "seed {seed}");
+            assert_eq!(enough.report.gaps.losses, 0, "seed {seed}");
             assert_eq!(enough.bytes, whole.bytes, "seed {seed}");
-            assert_eq!(enough.report.stats().stall_cycles, 0, "seed {seed}");
-            assert_eq!(enough.report.stats().peak, smallest, "seed {seed}");
+            assert_eq!(enough.report.stats.stall_cycles, 0, "seed {seed}");
+            assert_eq!(enough.report.stats.peak, smallest, "seed {seed}");
             assert_eq!(enough.report.smallest(), smallest, "seed {seed}");
             let less = case.through(Some((smallest - 1, when_full)));
-            let (lost, waited) = (less.report.gaps().losses, less.report.stats().stall_cycles);
+            let (lost, waited) = (less.report.gaps.losses, less.report.stats.stall_cycles);
             assert!(if when_full == WhenFull::Drop { lost > 0 } else { waited > 0 }, "seed {seed}");
             // How large it has to be is found out all the same.
             assert_eq!(less.report.smallest(), smallest, "seed {seed}");
@@ -209,9 +209,9 @@ fn what_is_lost_is_what_the_port_says() {
         let passed = case.through(Some((bits, WhenFull::Drop)));
         let report = &passed.report;
         let pieces = case.decode(&passed.bytes);
-        assert_eq!(pieces.len() as u64, 1 + report.gaps().losses, "seed {seed}");
-        assert_eq!(passed.gaps.len() as u64, report.gaps().losses, "seed {seed}");
-        assert_eq!(sum(&passed.gaps), report.gaps().instructions, "seed {seed}");
+        assert_eq!(pieces.len() as u64, 1 + report.gaps.losses, "seed {seed}");
+        assert_eq!(passed.gaps.len() as u64, report.gaps.losses, "seed {seed}");
+        assert_eq!(sum(&passed.gaps), report.gaps.instructions, "seed {seed}");
         let ran = case.ran();
         let starts = std::iter::once(0).chain(passed.gaps.iter().map(|gap| gap.1));
         let ends = passed.gaps.iter().map(|gap| gap.0).chain([ran.len() as u64]);
@@ -261,6 +261,6 @@ fn times_in_the_trace_are_those_after_waiting() {
         last
     };
     let (whole, late) = (last(&case.through(None).bytes), last(&waiting.bytes));
-    let waited = waiting.report.stats().stall_cycles;
+    let waited = waiting.report.stats.stall_cycles;
     assert!(waited > 100 && late > whole && late <= whole + waited, "{whole} {late} {waited}");
 }

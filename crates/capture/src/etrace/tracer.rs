@@ -16,6 +16,7 @@ use super::handlers::TrapTargets;
 use super::port::{Step, Watched};
 use super::{Seen, Settings};
 use crate::port::Report;
+use crate::sink::hand_on;
 
 /// Bytes that are gathered before they are written.
 const GATHER: usize = 1 << 16;
@@ -85,6 +86,7 @@ impl Traced {
 }
 
 /// A trace that has ended.
+#[derive(Debug)]
 pub struct Finished<W> {
     /// What took it.
     pub to: W,
@@ -438,29 +440,7 @@ impl<W: Write> Sink for WithoutCode<W> {
         self.0.runs(block);
     }
 
-    fn cycles(&mut self, cycles: &[u64]) {
-        self.0.cycles(cycles);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.trap(trap);
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.0.privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.0.context(context);
-    }
-
-    fn checkpoint(&mut self) {
-        self.0.checkpoint();
-    }
-
-    fn lost(&mut self) {
-        self.0.lost();
-    }
+    hand_on!();
 }
 
 /// A tracer that asks for data.
@@ -471,39 +451,9 @@ impl<W: Write> Sink for WithData<W> {
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
 
-    fn instructions(&mut self, bits: &[u32]) {
-        self.0.instructions(bits);
-    }
-
     fn block(&mut self, block: &Block) {
         self.0.block(block);
     }
 
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        self.0.data(pc, access);
-    }
-
-    fn cycles(&mut self, cycles: &[u64]) {
-        self.0.cycles(cycles);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.trap(trap);
-    }
-
-    fn checkpoint(&mut self) {
-        self.0.checkpoint();
-    }
-
-    fn lost(&mut self) {
-        self.0.lost();
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.0.privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.0.context(context);
-    }
+    hand_on!();
 }

@@ -138,7 +138,6 @@ pub struct RecordedThread {
 
 /// A recording that cannot be: QEMU is run on Unix only.
 #[cfg(not(unix))]
-#[derive(Debug)]
 pub struct Recorder(std::convert::Infallible);
 
 #[cfg(not(unix))]

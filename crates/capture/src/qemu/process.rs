@@ -11,10 +11,10 @@ use super::capture::Capture;
 use super::keep::Keep;
 use super::session::Session;
 use super::{Counts, Recorded, RecordedThread};
+use crate::Error;
 use crate::control::Qualified;
 use crate::encode::{Tally, Traces};
 use crate::sink::NoTrace;
-use crate::Error;
 
 /// What is done with a process that is recorded.
 pub struct Process<'a> {

@@ -1,7 +1,6 @@
 //! A program that QEMU runs, from its start to what was recorded.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -31,12 +30,6 @@ pub struct Recorder {
     /// Made before the program runs: it should not run for nothing.
     capture: Mutex<Option<Capture>>,
     waits: Waits,
-}
-
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("options", &self.options).finish_non_exhaustive()
-    }
 }
 
 impl Recorder {

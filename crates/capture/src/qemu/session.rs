@@ -126,8 +126,15 @@ pub fn run<W: Send>(
     thread::scope(|scope| {
         scope.spawn(move || wait(child, &events));
         let accepting = scope.spawn(|| accept(receiver, &session, &work));
-        let mut waiting =
-            Waiting { pid, grace, has_terminal, status: None, interrupts: 0, working: 0, since: Instant::now() };
+        let mut waiting = Waiting {
+            pid,
+            grace,
+            has_terminal,
+            status: None,
+            interrupts: 0,
+            working: 0,
+            since: Instant::now(),
+        };
         while !waiting.is_over() {
             match received.recv_timeout(PROGRESS.min(waiting.patience())) {
                 Ok(event) => waiting.event(event, &session),

@@ -124,9 +124,8 @@ impl<'a> Parts<'a> {
                 Ran { stop, watch: sink.0, timing, kept: Kept::default(), qualified, remark }
             }
             (Some(LogOutput { path, has_all: false }), None) if is_quick => {
-                let writer = File::create(path).and_then(|file| {
-                    Writer::<_, false, false>::new(Ending::new(file, &self.stop), xlen)
-                });
+                let writer = File::create(path)
+                    .and_then(|file| Writer::<_, false, false>::new(Ending::new(file, &self.stop), xlen));
                 let writer = match writer {
                     Ok(writer) => writer,
                     Err(error) => return Some(Err(Error::write(path, error))),
@@ -190,4 +189,3 @@ impl<'a> Parts<'a> {
 pub(super) fn xlen(core: &Core) -> Xlen {
     if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
 }
-

@@ -1,7 +1,6 @@
 //! What is written while a program runs: a log, a listing.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,12 +39,6 @@ pub struct Listing {
     pub to: Box<dyn Write>,
     /// Whether nothing else is written: the run ends then when the listing's reader has gone.
     pub is_all: bool,
-}
-
-impl fmt::Debug for Listing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listing").field("is_all", &self.is_all).finish_non_exhaustive()
-    }
 }
 
 /// Files that are written. It is told everything; who writes only blocks and is in a hurry uses the writer itself.

@@ -11,10 +11,10 @@ use tracewright_isa::riscv::{Xlen, len};
 use super::hart::Controls;
 use super::keep::Keep;
 use super::watch::Watch;
+use crate::Pair;
 use crate::control::Qualified;
 use crate::log::{Log, LogError, bits};
 use crate::sink::TraceSink;
-use crate::Pair;
 
 /// Code that was executed: the bits at each address.
 #[derive(Default)]

@@ -10,9 +10,9 @@ mod report;
 
 use std::io::{self, Write};
 
+use tracewright_capture::log::bits;
 use tracewright_core::{Element, Isa};
 use tracewright_image::Image;
-use tracewright_capture::log::bits;
 use tracewright_isa::riscv::len;
 
 pub use self::compare::{Compare, Equal, Log, Parted};

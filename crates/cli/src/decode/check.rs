@@ -79,7 +79,8 @@ impl All<'_> {
         // Others tell an atomic operation as a load and a store, or leave out values.
         let data = log.kind() == Kind::Own;
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
-        let expected = Expected::new(knows, move |items| log.read(xlen, &image, items).1.map(|error| error.to_string()));
+        let expected =
+            Expected::new(knows, move |items| log.read(xlen, &image, items).1.map(|error| error.to_string()));
         let mut checker = Checker::new(expected, kind, self.image, isa);
         let mut stopped = Tally::default();
         let decoded = what.decode_into(&Records { is_arm: isa.is_arm() }, "", &mut checker, &mut stopped);

@@ -138,7 +138,8 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
         return Err(Error::Message(format!("--root {}: there is no such folder", root.display())));
     }
     let path = file(opts, program);
-    let bytes = read_plain(&path, MAX_PROGRAM).map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
+    let bytes = read_plain(&path, MAX_PROGRAM)
+        .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
             opts.bare.refuse()?;

@@ -3,8 +3,8 @@
 mod info;
 mod stats;
 
-use tracewright_capture::retirement::{hex, open};
 pub use tracewright_capture::retirement::{end_words, is_log, source_name, thread_of};
+use tracewright_capture::retirement::{hex, open};
 
 pub use self::info::info;
 pub use self::stats::stats;

@@ -43,10 +43,10 @@ fn the_smallest_buffer_is_exact() {
                 run.write(&mut Rng::new(seed), &scratch.0).port.unwrap()
             };
             let enough = write(smallest);
-            assert_eq!((enough.gaps().losses, enough.stats().stall_cycles), (0, 0), "seed {seed}");
+            assert_eq!((enough.gaps.losses, enough.stats.stall_cycles), (0, 0), "seed {seed}");
             assert_eq!(enough.smallest(), smallest, "seed {seed}");
             let less = write(smallest - 1);
-            assert!(less.gaps().losses > 0 || less.stats().stall_cycles > 0, "seed {seed}");
+            assert!(less.gaps.losses > 0 || less.stats.stall_cycles > 0, "seed {seed}");
             assert_eq!(less.smallest(), smallest, "seed {seed}");
         }
     }
@@ -61,7 +61,7 @@ fn what_is_lost_is_counted_and_the_rest_is_told() {
         let bits = AtPort::LEAST + Rng::new(seed).below(300);
         limit(&mut run, rate, bits, WhenFull::Drop);
         let traced = run.write(&mut Rng::new(seed), &scratch.0);
-        let gaps = traced.port.unwrap().gaps();
+        let gaps = traced.port.unwrap().gaps;
         let (mut instructions, mut overflows) = (0, 0);
         for (thread, events) in run.threads.iter().enumerate() {
             let mut ran = events.iter().filter_map(|event| match event {
@@ -111,7 +111,7 @@ fn opencsd_goes_on_after_overflows() {
         };
         let packets = String::from_utf8_lossy(&packets.stdout);
         let overflows = packets.lines().filter(|line| line.contains("I_OVERFLOW")).count() as u64;
-        assert_eq!(overflows, traced.port.unwrap().gaps().losses, "seed {seed}");
+        assert_eq!(overflows, traced.port.unwrap().gaps.losses, "seed {seed}");
         let text = String::from_utf8_lossy(&listed.stdout);
         let capture = Capture::open(&scratch.0).unwrap();
         for thread in 0..run.threads.len() {

@@ -1,6 +1,6 @@
 //! The committed sample `threads` is what tracers write. `BLESS=1 cargo test` rewrites it.
 
-#[path = "../../../tests/it/support/hello.rs"]
+#[path = "../../../../cli/tests/it/support/hello.rs"]
 #[allow(dead_code, reason = "sample `hello` is another test's")]
 mod hello;
 
@@ -48,7 +48,7 @@ fn write(dir: &Path) {
         build_id: None,
     };
     let process = Process { pid: 1234, command: "hello".into(), mappings: vec![file_backed] };
-    folder.finish(tracers, process, [(hello::MAIN, &code[..])]).unwrap();
+    folder.finish(tracers, process, [(hello::MAIN, &code[..])], &mut Vec::new()).unwrap();
 }
 
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {

@@ -29,7 +29,7 @@ pub const LEAST: u64 = 8 * (AROUND as u64 + 5 + 5 + 30 + AROUND as u64);
 const GATHER: usize = 1 << 16;
 
 /// Encodes in which cycles instructions retire, and writes it.
-pub struct Delta<W> {
+pub(crate) struct Delta<W> {
     encoder: Encoder,
     out: Outlet<W>,
     is_gapless: bool,

@@ -95,7 +95,8 @@ impl Sink for AtOnce {
 /// How many instructions retire at most in one cycle of a log. Fails if it tells no cycles.
 fn at_once(path: &Path, xlen: Xlen, image: &Image) -> Result<u64, Error> {
     // What is wrong with it is told when it is encoded.
-    let (AtOnce { most, .. }, _) = Log::open(path, &StopFlag::default())?.read(xlen, image, AtOnce::default());
+    let (AtOnce { most, .. }, _) =
+        Log::open(path, &StopFlag::default())?.read(xlen, image, AtOnce::default());
     match most {
         0 => Err(Error::log(path, LogProblem::NoCycles)),
         most => Ok(most),
@@ -136,11 +137,7 @@ mod tests {
         for (spec, width, expected) in [
             ("ac", 2, "delta trace: {A,C} tells one instruction a cycle, not 2: take `abc` or `de`"),
             ("ac,amortise=1", 1, "delta trace: {A,C} cannot amortise stalls: take `abc`"),
-            (
-                "de,width=1",
-                2,
-                "delta trace: a width of 1 is too small (up to 2 retire in a cycle here)",
-            ),
+            ("de,width=1", 2, "delta trace: a width of 1 is too small (up to 2 retire in a cycle here)"),
             ("abc,width=9", 1, "delta trace: a retire width of 9: 1 to 8 are possible"),
             ("", 9, "delta trace: a retire width of 9: 1 to 8 are possible"),
             ("", 1 << 40, "delta trace: a retire width of 255: 1 to 8 are possible"),

@@ -258,7 +258,7 @@ fn who_waits_waits_in_both_traces() {
         // So little that waiting for one port does not give the other all the time it needs.
         let size = 64 + 8 * (seed % 30);
         let small = case.through(Some((size, WhenFull::Stall)));
-        let stats = [small.traced.port.unwrap(), small.told.port.unwrap()].map(|port| port.stats());
+        let stats = [small.traced.port.unwrap(), small.told.port.unwrap()].map(|port| port.stats);
         let waited = stats.map(|stats| stats.stall_cycles);
         for stats in stats {
             // No port sent more than it can.
@@ -301,9 +301,9 @@ fn what_is_lost_at_the_port_is_told() {
                 Item::Sync { .. } | Item::Off { .. } => {}
             }
         }
-        assert_eq!(report.gaps().losses, lost, "seed {seed}");
-        assert_eq!(report.gaps().instructions + told, case.instructions, "seed {seed}");
-        assert_eq!(report.gaps().packets > 0, lost > 0, "seed {seed}");
+        assert_eq!(report.gaps.losses, lost, "seed {seed}");
+        assert_eq!(report.gaps.instructions + told, case.instructions, "seed {seed}");
+        assert_eq!(report.gaps.packets > 0, lost > 0, "seed {seed}");
         losses += lost;
         // Syncs may be lost, too. Those that are found are the right ones.
         let all = case.cycles();
