@@ -15,7 +15,7 @@ use tracewright_isa::riscv::IType;
 use tracewright_qemu::format::{Off, Target};
 use tracewright_qemu::read::{self, Damage, Definitions, Log, Thread};
 
-use crate::control::{Asked, Qualified};
+use crate::control::{ControlRequest, Qualified};
 use crate::error::LogProblem;
 use crate::etrace::{Folder, LogData, Settings};
 use crate::protocol::{Executed, InputKind, Subject, Traced};
@@ -130,7 +130,7 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Begins with a thread, of which `plan` says what is traced.
-    pub fn new(index: u32, target: Target, control: Option<(&Asked, &Plan)>) -> Self {
+    pub fn new(index: u32, target: Target, control: Option<(&ControlRequest, &Plan)>) -> Self {
         let control = control.map(|(asked, plan)| asked.controlled(plan, NoTrace).with_thread(index.into()));
         Self { control, tally: Tally::new(target) }
     }

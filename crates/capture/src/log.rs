@@ -57,7 +57,7 @@ impl Log {
         Ok(Self { path: path.to_owned(), input })
     }
 
-    /// What it is.
+    /// Returns what kind of log it is.
     pub fn kind(&self) -> Kind {
         match self.input {
             Input::Own(_) => Kind::Own,
@@ -87,7 +87,7 @@ impl Log {
         Err(Error::log(&self.path, problem))
     }
 
-    /// The instruction set that its program starts with, if it is of an Arm processor.
+    /// Returns the instruction set that its program starts with, if it is of an Arm processor.
     pub fn arm_isa(&self) -> Option<Isa> {
         match &self.input {
             Input::Retirement(log, _) => match log.header().target {
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// How wide registers are, if it says so.
+    /// Returns how wide registers are, if the log says so.
     pub fn xlen(&self) -> Option<Xlen> {
         match &self.input {
             Input::Own(reader) => Some(reader.header().xlen),
@@ -180,7 +180,7 @@ fn blocks<S: Sink, E: Into<LogError>>(
     (blocks.finish(), error)
 }
 
-/// The instruction at an address of the program.
+/// Returns the instruction at an address of the program.
 pub fn bits(image: &Image, pc: u64) -> Option<u32> {
     let mut bytes = [0; 4];
     let got = image.read_into(pc, MemorySpace::ANY, &mut bytes);

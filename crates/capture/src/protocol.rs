@@ -48,7 +48,7 @@ pub struct Request<'a> {
     /// Encoder options: `NAME=VALUE`, each.
     pub options: &'a [String],
     /// The port that packets go through, if any.
-    pub port: Option<port::Asked>,
+    pub port: Option<port::PortRequest>,
     /// Delta trace beside the trace, if any.
     pub delta: Option<DeltaSettings>,
     /// The bytes that are kept of the trace, the newest, if not all are.
@@ -227,9 +227,9 @@ pub struct CaptureOptions {
     /// Encoder options: `NAME=VALUE`, each.
     pub options: Vec<String>,
     /// The port that packets go through, if any.
-    pub port: Option<port::Asked>,
+    pub port: Option<port::PortRequest>,
     /// The condition for what is traced, if not all is.
-    pub control: Option<crate::control::Asked>,
+    pub control: Option<crate::control::ControlRequest>,
     /// The format of delta trace beside the trace, if any; an empty one stands for a format that loses nothing.
     pub delta: Option<String>,
     /// What is kept of the trace, if not all.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewright_capture::control::{Asked, EventList};
+use tracewright_capture::control::{ControlRequest, EventList};
 use tracewright_capture::protocol::{Executed, Protocol, Request, Subject, TraceWriter, Traced};
 use tracewright_capture::record::{
     Loaded, LogOutput, Outputs, ReadOptions, Recording, RunOptions, read, run,
@@ -145,7 +145,7 @@ fn a_toy_is_recorded_and_encoded() {
     read(options(whole.clone()), &mut |_| {}, &mut Vec::new()).unwrap();
     assert_eq!(trace(&whole), expected);
     // A part of it.
-    let when = Asked::new(Condition::When, "instruction < 1000", EventList::default()).unwrap();
+    let when = ControlRequest::new(Condition::When, "instruction < 1000", EventList::default()).unwrap();
     whole.control = Some(when);
     let ran = record(Outputs::default(), Some(whole.clone()));
     assert_eq!(ran.qualified.unwrap().qualified, 1000);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 pub use tracewright_capture::control::near;
-use tracewright_capture::control::{Asked, EventList};
+use tracewright_capture::control::{ControlRequest, EventList};
 use tracewright_capture::{Condition, Error};
 
 /// What is traced.
@@ -32,14 +32,14 @@ impl ControlArgs {
     }
 
     /// What is asked for, if anything. Fails if that makes no sense whatever the program is.
-    pub fn asked(&self) -> Result<Option<Asked>, Error> {
+    pub fn asked(&self) -> Result<Option<ControlRequest>, Error> {
         let Some(text) = &self.when else { return Ok(None) };
-        Asked::new(Condition::When, text, self.events()?).map(Some)
+        ControlRequest::new(Condition::When, text, self.events()?).map(Some)
     }
 
     /// What a trigger is, which may speak of the same events.
-    pub fn trigger(&self, text: &str) -> Result<Asked, Error> {
-        Asked::new(Condition::Trigger, text, self.events()?)
+    pub fn trigger(&self, text: &str) -> Result<ControlRequest, Error> {
+        ControlRequest::new(Condition::Trigger, text, self.events()?)
     }
 
     fn events(&self) -> Result<EventList, Error> {

@@ -62,19 +62,19 @@ impl EventList {
         Ok(())
     }
 
-    /// The number of an event.
+    /// Returns the number of an event.
     pub fn number(&self, name: &str) -> Option<u8> {
         self.names.iter().position(|known| known == name).map(|number| number as u8)
     }
 
-    /// All of them, still to come.
+    /// Returns all of them, still to come.
     pub fn events(&self) -> Events {
         let mut events = Events::new();
         self.moments.iter().for_each(|(event, moment)| events.add(*event, *moment));
         events
     }
 
-    /// Which there are, as the end of a message.
+    /// Returns which there are, as the end of a message.
     pub fn known(&self) -> String {
         match self.names.as_slice() {
             [] => ": say when it happens, with NAME@instruction=N".into(),

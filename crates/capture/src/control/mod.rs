@@ -19,13 +19,13 @@ use crate::{Error, Remark};
 
 /// A condition that is asked for; which addresses that is depends on the program.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ControlRequest {
     of: Condition,
     text: String,
     events: EventList,
 }
 
-impl Asked {
+impl ControlRequest {
     /// Returns the condition that everything meets.
     pub fn all() -> Self {
         Self { of: Condition::When, text: String::new(), events: EventList::default() }

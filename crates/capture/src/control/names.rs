@@ -39,13 +39,13 @@ impl Names for Known<'_> {
 }
 
 impl Known<'_> {
-    /// The symbol whose name is most like this, if one is.
+    /// Returns the symbol whose name is most like this, if one is.
     pub fn near(&self, name: &str) -> Option<&str> {
         near(self.image, name)
     }
 }
 
-/// The symbol of an image whose name is most like this, if one is.
+/// Returns the symbol of an image whose name is most like this, if one is.
 pub fn near<'i>(image: &'i Image, name: &str) -> Option<&'i str> {
     let most = (name.chars().count() / 3).clamp(1, 4);
     let near = image.symbols().names().filter_map(|known| Some((distance(name, known, most)?, known)));

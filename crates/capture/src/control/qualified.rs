@@ -2,7 +2,7 @@
 
 use tracewright_hart::{Controlled, Sink};
 
-use super::Asked;
+use super::ControlRequest;
 use crate::Remark;
 
 /// What qualified, of one thread or of all.
@@ -18,7 +18,7 @@ pub struct Qualified {
 }
 
 impl Qualified {
-    /// Of one thread.
+    /// Returns what qualified of one thread so far.
     pub fn of<S: Sink>(controlled: &Controlled<S>) -> Self {
         let control = controlled.control();
         Self {
@@ -29,7 +29,7 @@ impl Qualified {
         }
     }
 
-    /// Both together.
+    /// Adds another thread.
     pub fn add(&mut self, other: &Self) {
         self.seen += other.seen;
         self.qualified += other.qualified;
@@ -38,7 +38,7 @@ impl Qualified {
     }
 
     /// Adds what nobody can have wanted to `remarks`.
-    pub fn remark(&self, asked: &Asked, remarks: &mut Vec<Remark>) {
+    pub fn remark(&self, asked: &ControlRequest, remarks: &mut Vec<Remark>) {
         if self.qualified == 0 && self.seen > 0 {
             let (when, has_started) = (asked.text.clone(), self.starts > 0);
             remarks.push(Remark::NothingTraced { when, has_started, ran: self.seen });
@@ -57,7 +57,7 @@ mod tests {
     fn what_nobody_wants_is_said() {
         let of = |seen, qualified, starts| {
             let mut remarks = Vec::new();
-            Qualified { seen, qualified, starts, left_out: 0 }.remark(&Asked::all(), &mut remarks);
+            Qualified { seen, qualified, starts, left_out: 0 }.remark(&ControlRequest::all(), &mut remarks);
             remarks.pop().map(|remark| remark.to_string())
         };
         assert_eq!(of(1000, 1, 1), None);

@@ -10,9 +10,10 @@ fn image() -> Image {
     builder.build()
 }
 
-fn asked(when: &str, events: &[&str]) -> Result<Asked, String> {
+fn asked(when: &str, events: &[&str]) -> Result<ControlRequest, String> {
     let events: Vec<_> = events.iter().map(ToString::to_string).collect();
-    let asked = EventList::new(&events, None).and_then(|events| Asked::new(Condition::When, when, events));
+    let asked =
+        EventList::new(&events, None).and_then(|events| ControlRequest::new(Condition::When, when, events));
     asked.map_err(|error| error.to_string())
 }
 

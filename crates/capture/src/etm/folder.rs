@@ -65,7 +65,7 @@ impl Folder {
         Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })
     }
 
-    /// A thread begins: its index in the log, and Linux's number for it. What it executes goes to the tracer.
+    /// Adds a thread by its index in the log and Linux's number for it. Returns the tracer that takes what it executes.
     pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer, Error> {
         let id = IDS.iter().flat_map(|&(first, last)| first..=last).nth(self.cores.len());
         let id = id.and_then(TraceId::new);

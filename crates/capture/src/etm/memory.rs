@@ -37,7 +37,7 @@ pub struct Missing {
 }
 
 impl Code {
-    /// These bytes were executed at `start`.
+    /// Adds bytes that were executed at `start`.
     pub fn add(&mut self, start: u64, code: &[u8]) {
         for (at, &byte) in (start..).zip(code) {
             let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| Page {
@@ -55,12 +55,12 @@ impl Code {
         }
     }
 
-    /// The first address where something else was executed later, if there is one.
+    /// Returns the first address where something else was executed later, if there is one.
     pub fn changed(&self) -> Option<u64> {
         self.changed
     }
 
-    /// What lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
+    /// Returns what lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
     /// executed is as in the file. Paths are seen from `dir`.
     pub fn mapped(&mut self, dir: &Path, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
         let (mut pieces, mut missing) = (Vec::new(), Vec::<Missing>::new());
@@ -83,7 +83,7 @@ impl Code {
         (pieces, missing)
     }
 
-    /// What is left: code that no file has. OpenCSD reads four bytes where it looks for a T32 instruction, also for the last of a
+    /// Returns what is left: code that no file has. OpenCSD reads four bytes where it looks for a T32 instruction, also for the last of a
     /// piece: with `has_t32` there are two more bytes, zeros.
     pub fn rest(self, has_t32: bool) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();

@@ -48,7 +48,7 @@ impl Output {
         self.bytes
     }
 
-    /// Whether all could be written so far.
+    /// Fails if not all could be written so far.
     pub fn check(&self) -> Result<(), Error> {
         match &self.failed {
             Ok(()) => Ok(()),

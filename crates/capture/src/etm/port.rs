@@ -5,11 +5,11 @@ use tracewright_core::port::{Port, WhenFull};
 use tracewright_etm::encode::{AtPort, Encoder};
 use tracewright_etm::packet::EmitError;
 
-use crate::port::{Asked, Gaps, Report, Sizing};
+use crate::port::{Gaps, PortRequest, Report, Sizing};
 
 /// A port that is watched. Each instruction takes a cycle: nobody tells them.
 pub struct Watched {
-    asked: Asked,
+    asked: PortRequest,
     port: AtPort,
     /// If the buffer is limited, an encoder of which all packets fit.
     whole: Option<AtPort>,
@@ -19,8 +19,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// The port that is asked for, for the packets of this encoder, which must be new.
-    pub fn new(encoder: &Encoder, asked: Asked) -> Self {
+    /// Watches the port that is asked for, with the packets of this encoder, which must be new.
+    pub fn new(encoder: &Encoder, asked: PortRequest) -> Self {
         let at = |port| AtPort::new(encoder.clone(), port);
         let unlimited = Port { rate: asked.rate, bits: u64::MAX, when_full: WhenFull::Drop };
         Self {
@@ -33,12 +33,12 @@ impl Watched {
         }
     }
 
-    /// Whether instructions ran of which nothing is told if tracing ends here.
+    /// Returns whether instructions ran of which nothing is told if tracing ends here.
     pub fn in_run(&self) -> bool {
         self.whole.as_ref().unwrap_or(&self.port).in_run()
     }
 
-    /// What goes through the port for an element.
+    /// Adds to `bytes` what goes through the port for an element.
     pub fn element(&mut self, element: &Element, bytes: &mut Vec<u8>) -> Result<(), EmitError> {
         if let Element::Block(block) = element {
             self.cycle += u64::from(block.count);
@@ -65,7 +65,7 @@ impl Watched {
         result.and(of_whole)
     }
 
-    /// What is known at the end.
+    /// Returns what is known at the end.
     pub fn report(&self) -> Report {
         Report::new(self.asked, &self.sizing, *self.port.stats(), self.gaps).of(self.cycle, false)
     }

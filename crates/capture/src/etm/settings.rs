@@ -7,7 +7,7 @@ use tracewright_etm::Registers;
 use tracewright_etm::encode;
 use tracewright_input::CoreKind;
 
-use crate::port::Asked;
+use crate::port::PortRequest;
 use crate::{Error, Remark, options};
 
 /// How a trace is made.
@@ -28,7 +28,7 @@ pub struct Settings {
     /// Bytes from one synchronisation point to the next; 0: only at the start.
     pub sync: u32,
     /// The port that packets go through, if one is asked for.
-    pub port: Option<Asked>,
+    pub port: Option<PortRequest>,
 }
 
 /// What can be set: name, default, meaning.
@@ -42,7 +42,7 @@ const ALL: &[(&str, &str, &str)] = &[
 ];
 
 impl Settings {
-    /// What the trace unit of a good core has. Threads of 32-bit programs run A32 and T32.
+    /// Returns what the trace unit of a good core has. Threads of 32-bit programs run A32 and T32.
     pub fn new(isa: Isa) -> Self {
         let is_64bit = isa == Isa::A64;
         Self {
@@ -58,7 +58,7 @@ impl Settings {
         }
     }
 
-    /// These with what a person says: `name=value`, each.
+    /// Sets options by name: `name=value`, each.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
         for (name, value) in options::pairs(pairs)? {
             self.put(name, value)?;
@@ -66,9 +66,9 @@ impl Settings {
         Ok(self)
     }
 
-    /// These with a port, if one is asked for.
+    /// Sets the port, if one is asked for.
     #[must_use]
-    pub fn with_port(self, asked: Option<Asked>) -> Self {
+    pub fn with_port(self, asked: Option<PortRequest>) -> Self {
         Self { port: asked, ..self }
     }
 
@@ -101,7 +101,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The trace unit's registers: an ETMv4.2 with all that can be switched on, 64-bit timestamps, four events, no speculation.
+    /// Returns the trace unit's registers: an ETMv4.2 with all that can be switched on, 64-bit timestamps, four events, no speculation.
     pub fn registers(&self, id: TraceId) -> Registers {
         let bit = |number: u32, on: bool| u32::from(on) << number;
         Registers {
@@ -120,12 +120,12 @@ impl Settings {
         }
     }
 
-    /// What the trace unit decides itself.
+    /// Returns what the trace unit decides itself.
     pub(super) fn options(&self) -> encode::Options {
         encode::Options { sync_every: NonZero::new(self.sync), ..encode::Options::default() }
     }
 
-    /// All there are, with their defaults and meanings, in 80 columns.
+    /// Returns all options with their defaults and meanings, in 80 columns.
     pub fn help() -> String {
         let mut text = String::from("Options of ETMv4 (NAME=VALUE; default; meaning)\n\n");
         for (name, default, meaning) in ALL {

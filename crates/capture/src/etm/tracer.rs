@@ -9,7 +9,7 @@ use tracewright_hart::{Sink, Trap};
 
 use super::output::Output;
 use super::port::Watched;
-use crate::port::{Asked, Report};
+use crate::port::{PortRequest, Report};
 
 /// Bytes of trace that are gathered before they go to the buffer.
 const GATHER: usize = 1 << 16;
@@ -57,7 +57,7 @@ impl Tracer {
     /// Traces in `context`, which says which thread it is, to `to`.
     pub(super) fn new(
         encoder: Encoder,
-        port: Option<Asked>,
+        port: Option<PortRequest>,
         id: Option<TraceId>,
         context: Context,
         to: Arc<Mutex<Output>>,
@@ -82,7 +82,7 @@ impl Tracer {
         }
     }
 
-    /// What comes next runs at this time, in nanoseconds. It is told if timestamps are switched on.
+    /// Takes the time of what comes next, in nanoseconds. It is traced if timestamps are switched on.
     pub fn time(&mut self, nanoseconds: u64) {
         self.time = Some(nanoseconds);
         self.special = true;
@@ -103,7 +103,7 @@ impl Tracer {
         self.written + self.bytes.len() as u64
     }
 
-    /// What was encoded so far goes to the buffer.
+    /// Writes what was encoded so far to the buffer.
     #[cold]
     pub fn flush(&mut self) {
         if let Some(id) = self.id
@@ -115,12 +115,12 @@ impl Tracer {
         self.bytes.clear();
     }
 
-    /// What was left out of the trace so far.
+    /// Returns what was left out of the trace so far.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// What is known of the port, if there is one.
+    /// Returns what is known of the port, if there is one.
     pub fn port(&self) -> Option<Report> {
         self.port.as_ref().map(|port| port.report())
     }

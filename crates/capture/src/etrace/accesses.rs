@@ -43,17 +43,17 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// With values, or with addresses alone.
+    /// Looks for accesses with values, or with addresses alone.
     pub fn new(has_values: bool) -> Self {
         Self { has_values, reserved: None }
     }
 
-    /// Something is missing here.
+    /// Forgets what came before: something is missing here.
     pub fn lose(&mut self) {
         self.reserved = None;
     }
 
-    /// What the instruction with this index did, of which the log tells these accesses. Has to be asked of all, in their order.
+    /// Returns what the instruction with this index did, of which the log tells these accesses. Has to be asked of all, in their order.
     pub fn of(&mut self, ran: Ran<'_>, index: usize, accesses: &[Access]) -> Known {
         let Some(instruction) = ran.code.get(index) else { return Known::Nothing };
         if let Some(op) = csr_op(instruction.op) {

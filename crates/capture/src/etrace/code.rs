@@ -14,7 +14,7 @@ pub struct ExecutedCode {
 /// left where its code is not known.
 const MOST_UNKNOWN: u64 = 1 << 20;
 
-/// Code that was executed and is not in `image`. `halfword` tells what is at an address. Boot code, code that a program made, and
+/// Returns code that was executed and is not in `image`. `halfword` tells what is at an address. Boot code, code that a program made, and
 /// all of it where there is no program.
 pub fn executed_code<'a>(
     blocks: impl Iterator<Item = &'a Block>,

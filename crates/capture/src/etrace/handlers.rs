@@ -30,7 +30,7 @@ impl TrapTargets {
         self.privilege = privilege as u8;
     }
 
-    /// Something runs after the last trap, in the privilege that it was taken to.
+    /// Settles the last trap: something runs after it, in the privilege that it was taken to.
     #[inline]
     pub fn settle(&mut self) {
         if let Some(trap) = self.pending.take() {

@@ -24,7 +24,7 @@ pub enum LogData {
 }
 
 impl LogData {
-    /// What a log with this header has.
+    /// Returns what a log with this header has.
     pub fn of(header: &Header) -> Self {
         match (header.has_accesses, header.has_values) {
             (false, _) => Self::Nothing,
@@ -33,7 +33,7 @@ impl LogData {
         }
     }
 
-    /// How a trace of such a log of RV64 code is made: with all that it has, unless options say otherwise.
+    /// Returns how a trace of such a log of RV64 code is made: with all that it has, unless options say otherwise.
     pub fn settings(self, options: &[String]) -> Result<Settings, Error> {
         let mut options = options.to_vec();
         if !options.iter().any(|option| option.starts_with("data=")) {
@@ -73,7 +73,7 @@ pub struct Logged<W> {
 }
 
 impl<W: Write> Logged<W> {
-    /// A tracer that was set up so, if data is traced.
+    /// Finds accesses for a tracer that was set up so, if data is traced.
     pub fn new(settings: &Settings, tracer: Tracer<W>) -> Self {
         let options = settings.data.unwrap_or_default();
         Self {

@@ -7,7 +7,7 @@ use tracewright_etrace::stream::{Content, Message, Writer};
 
 use super::Settings;
 use super::delta::synchronises;
-use crate::port::{Asked, Gaps, Report, Sizing};
+use crate::port::{Gaps, PortRequest, Report, Sizing};
 
 /// What an encoder is told.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Step<'_> {
 
 /// A port that is watched.
 pub struct Watched {
-    asked: Asked,
+    asked: PortRequest,
     sizing: Sizing,
     /// If the buffer is limited, an encoder of which all packets fit.
     whole: Option<Whole>,
@@ -59,7 +59,7 @@ struct Whole {
 }
 
 impl Watched {
-    /// The port that is asked for.
+    /// Watches the port that is asked for, if one is.
     pub fn new(settings: &Settings) -> Option<Self> {
         let asked = settings.port?;
         let whole = asked.limited.map(|_| {
@@ -88,7 +88,7 @@ impl Watched {
         })
     }
 
-    /// The encoder made so many packets of what it was told.
+    /// Counts what the encoder made of `step`: so many packets, with so many bits.
     pub fn after(&mut self, step: Step<'_>, encoder: &mut Encoder, packets: u64, bits: u64) {
         let count = match step {
             Step::Retired(entry, count) => {
@@ -130,18 +130,18 @@ impl Watched {
         self.was_lost = is_lost;
     }
 
-    /// Whether the trace that loses nothing synchronised with an instruction since this was asked last, if it is another one.
+    /// Returns whether the trace that loses nothing synchronised with an instruction since the last call, if it is another one.
     pub fn take_synchronised(&mut self) -> Option<bool> {
         self.whole.as_mut().map(|whole| core::mem::take(&mut whole.is_synchronised))
     }
 
-    /// What was lost so far.
+    /// Returns what was lost so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Gaps {
         self.gaps
     }
 
-    /// What is known at the end.
+    /// Returns what is known at the end.
     pub fn report(&self, encoder: &Encoder, is_timed: bool) -> Report {
         Report::new(self.asked, &self.sizing, encoder.port_stats(), self.gaps).of(self.before, is_timed)
     }

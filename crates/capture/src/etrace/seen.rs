@@ -25,13 +25,13 @@ impl Seen {
         Self { bits: Vec::new(), code: HashMap::new(), quick: vec![(0, 0); QUICK], changed: None }
     }
 
-    /// The next instructions of the block to come.
+    /// Takes the next instructions of the block to come.
     #[inline]
     pub fn instructions(&mut self, bits: &[u32]) {
         self.bits.extend_from_slice(bits);
     }
 
-    /// A block was executed.
+    /// Takes a block that was executed.
     #[inline]
     pub fn block(&mut self, block: &Block) {
         let slot = (block.start >> 1 ^ block.start >> 12) as usize % QUICK;
@@ -69,12 +69,12 @@ impl Seen {
         }
     }
 
-    /// What was executed at an address.
+    /// Returns what was executed at an address.
     pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
         self.code.get(&at).map(|half| half.to_le_bytes())
     }
 
-    /// The first address where something else was executed later, if there is one.
+    /// Returns the first address where something else was executed later, if there is one.
     pub fn changed(&self) -> Option<u64> {
         self.changed
     }

@@ -10,7 +10,7 @@ use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
 
 use super::DeltaSettings;
 use crate::options::{self, flag};
-use crate::port::Asked;
+use crate::port::PortRequest;
 use crate::{Error, Remark};
 
 /// How a trace is made.
@@ -29,7 +29,7 @@ pub struct Settings {
     /// Every packet empties the branch map.
     pub shallow: bool,
     /// The port that packets go through, if one is asked for.
-    pub port: Option<Asked>,
+    pub port: Option<PortRequest>,
     /// Delta trace, if one is asked for.
     pub delta: Option<DeltaSettings>,
     /// How data is traced, if it is.
@@ -59,7 +59,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
 ];
 
 impl Settings {
-    /// What a good encoder has.
+    /// Returns what a good encoder has.
     pub fn new(isa: Isa) -> Self {
         let width = if isa == Isa::Rv32 { 32 } else { 64 };
         let params = Params {
@@ -100,7 +100,7 @@ impl Settings {
         }
     }
 
-    /// These with what a person says: `name=value`, each.
+    /// Sets parameters and options by name: `name=value`, each.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
         let mut given = options::pairs(pairs)?;
         // What data trace is based on what its other options say.
@@ -186,7 +186,7 @@ impl Settings {
         Ok(())
     }
 
-    /// These with delta trace, if it is asked for. What an option does not switch off comes with it: packets that synchronise have their
+    /// Sets delta trace, if it is asked for. What an option does not switch off comes with it: packets that synchronise have their
     /// time, by which a reader finds the same instruction there.
     #[must_use]
     pub fn with_delta(mut self, delta: Option<DeltaSettings>) -> Self {
@@ -195,8 +195,8 @@ impl Settings {
         self
     }
 
-    /// These with a port, if one is asked for.
-    pub fn with_port(mut self, asked: Option<Asked>) -> Result<Self, Error> {
+    /// Sets the port, if one is asked for.
+    pub fn with_port(mut self, asked: Option<PortRequest>) -> Result<Self, Error> {
         self.port = asked;
         if self.data.is_some() && asked.is_some() {
             return Err(Error::PortWithData);
@@ -275,7 +275,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The encoder that is set up so.
+    /// Returns the configuration of an encoder that is set up so.
     pub fn encoder(&self) -> encode::Config {
         encode::Config {
             params: self.source.config.params.clone(),
@@ -288,7 +288,7 @@ impl Settings {
         }
     }
 
-    /// These logs do not tell what data trace needs.
+    /// Fails if data is to be traced: logs of a hart do not tell what that needs.
     pub fn refuse_data(&self) -> Result<(), Error> {
         match self.data {
             None => Ok(()),
@@ -298,7 +298,7 @@ impl Settings {
         }
     }
 
-    /// All there are, with their defaults and meanings, in 80 columns.
+    /// Returns all options with their defaults and meanings, in 80 columns.
     pub fn help() -> String {
         let settings = Self::new(Isa::Rv64);
         let mut text = String::from("Options of E-Trace (NAME=VALUE; default for RV64; meaning)\n");

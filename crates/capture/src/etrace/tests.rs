@@ -12,7 +12,7 @@ use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
 use super::{Finished, Settings, Tracer, WithoutCode};
-use crate::port::{Asked, Gaps, Report};
+use crate::port::{Gaps, PortRequest, Report};
 
 /// An execution, and how it is traced.
 struct Case {
@@ -83,7 +83,7 @@ impl Case {
     /// Bits that are needed to begin anew.
     fn least(&self) -> u64 {
         let port = Port { rate: self.rate, bits: 0, when_full: WhenFull::Drop };
-        let port = Some(Asked { rate: self.rate, limited: Some(port) });
+        let port = Some(PortRequest { rate: self.rate, limited: Some(port) });
         let settings = Settings { port, ..self.settings.clone() };
         settings.encoder().port.unwrap().least()
     }
@@ -91,7 +91,7 @@ impl Case {
     /// Traces all of it through a buffer of so many bits, or one that is as large as it has to be.
     fn through(&self, buffer: Option<(u64, WhenFull)>) -> Passed {
         let limited = buffer.map(|(bits, when_full)| Port { rate: self.rate, bits, when_full });
-        let port = Some(Asked { rate: self.rate, limited });
+        let port = Some(PortRequest { rate: self.rate, limited });
         let settings = Settings { port, ..self.settings.clone() };
         let mut tracer = WithoutCode(Tracer::new(&settings, Vec::new()));
         let (mut gaps, mut ran, mut last) = (Vec::new(), 0, tracer.0.gaps().unwrap());

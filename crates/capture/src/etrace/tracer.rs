@@ -79,7 +79,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Whether delta trace ends before the rest does.
+    /// Returns whether delta trace ends before the rest does.
     pub fn is_cut(&self) -> bool {
         self.delta.is_some_and(|delta| delta.refused.is_some())
     }
@@ -148,7 +148,7 @@ impl<W: Write> Tracer<W> {
         Self { delta: Delta::new(settings, to).map(Box::new), ..self }
     }
 
-    /// What retired, as an encoder is told.
+    /// Takes what retired, as an encoder sees it.
     pub fn entry(&mut self, entry: &Entry) {
         if self.port.is_some() {
             return self.retires_at_port(entry, u32::from(entry.iretire > 0));
@@ -195,13 +195,13 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// What was lost at the port so far.
+    /// Returns what was lost at the port so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Option<crate::port::Gaps> {
         self.port.as_ref().map(|port| port.gaps())
     }
 
-    /// Whether data is traced.
+    /// Returns whether data is traced.
     pub fn has_data(&self) -> bool {
         self.data.is_some()
     }
@@ -262,20 +262,20 @@ impl<W: Write> Tracer<W> {
         Ok(Finished { to: self.out.to, delta, traced, seen: self.seen, handlers })
     }
 
-    /// The instruction at `pc`, of the block to come, did this.
+    /// Takes an access of the instruction at `pc`, of the block to come.
     pub(super) fn data(&mut self, pc: u64, access: &DataAccess) {
         if let Some(data) = &mut self.data {
             data.access(pc, access);
         }
     }
 
-    /// The last instruction did something that cannot be told. The trace says so: it ends here, and begins anew.
+    /// Marks an access of the last instruction that cannot be told: the trace ends here, says so, and begins anew.
     pub(super) fn data_lost(&mut self) {
         self.out.is_data_lost = true;
         self.lost();
     }
 
-    /// A block was executed, of which the code is known.
+    /// Takes a block that was executed, of which the code is known.
     #[inline(always)]
     pub(super) fn runs(&mut self, block: &Block) {
         if !self.next.is_open && self.next.address != block.start {

@@ -20,14 +20,14 @@ impl Gaps {
         self.since = Some(told);
     }
 
-    /// Tracing goes on after so many instructions have run, or ends. Does nothing if nothing was lost.
+    /// Ends a loss after so many instructions have run. Does nothing if nothing was lost.
     pub fn end(&mut self, ran: u64) {
         if let Some(since) = self.since.take() {
             self.instructions += ran.saturating_sub(since);
         }
     }
 
-    /// Whether the last loss goes on.
+    /// Returns whether the last loss goes on.
     #[cfg(test)]
     pub fn is_open(&self) -> bool {
         self.since.is_some()
@@ -39,7 +39,7 @@ impl Gaps {
         self.bits += bits;
     }
 
-    /// What is lost at several ports.
+    /// Adds what is lost at another port.
     pub fn merge(&mut self, other: &Self) {
         self.losses += other.losses;
         self.instructions += other.instructions;

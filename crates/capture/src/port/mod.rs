@@ -17,14 +17,14 @@ use crate::Remark;
 
 /// The port that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct PortRequest {
     /// Bits a cycle.
     pub rate: Rate,
     /// The port with its buffer, if the buffer is limited. Otherwise it is as large as it has to be.
     pub limited: Option<Port>,
 }
 
-impl Asked {
+impl PortRequest {
     /// Returns a remark if the buffer is too small to begin anew after a loss, for which an encoder needs `needs` bits.
     pub fn remark(&self, needs: u64) -> Option<Remark> {
         let Port { bits, when_full, .. } = self.limited?;

@@ -1,13 +1,13 @@
 use tracewright_core::port::{Rate, Stats};
 
 use super::sizing::COUNT;
-use super::{Asked, Gaps, Sizing};
+use super::{Gaps, PortRequest, Sizing};
 
 /// What is known of a port at the end; of several, all together.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     /// The port that is asked for.
-    pub asked: Asked,
+    pub asked: PortRequest,
     /// How many ports there are: one for each thread.
     pub ports: u64,
     /// Packets of the trace that loses nothing.
@@ -30,7 +30,7 @@ pub struct Report {
 
 impl Report {
     /// Returns the report of one port.
-    pub fn new(asked: Asked, sizing: &Sizing, stats: Stats, gaps: Gaps) -> Self {
+    pub fn new(asked: PortRequest, sizing: &Sizing, stats: Stats, gaps: Gaps) -> Self {
         Self {
             asked,
             ports: 1,
@@ -107,8 +107,12 @@ mod tests {
     #[test]
     fn each_rate_is_told_once() {
         let rate = Rate::new(1, 2).unwrap();
-        let report =
-            Report::new(Asked { rate, limited: None }, &Sizing::new(rate), Stats::default(), Gaps::default());
+        let report = Report::new(
+            PortRequest { rate, limited: None },
+            &Sizing::new(rate),
+            Stats::default(),
+            Gaps::default(),
+        );
         let rates: Vec<_> = report.table().iter().map(|(rate, _)| rate.to_string()).collect();
         assert_eq!(rates, ["1/4", "1/2", "1", "2", "4", "8", "16"]);
     }

@@ -20,7 +20,7 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// For this rate, and those that are always told of.
+    /// Looks at this rate, and at those that are always told of.
     pub fn new(rate: Rate) -> Self {
         let backlogs = std::array::from_fn(|at| {
             let of_table = at.checked_sub(1).and_then(|at| Rate::new(RATES[at].0, RATES[at].1));
@@ -29,7 +29,7 @@ impl Sizing {
         Self { backlogs, packets: 0, bits: 0, cycles: 0 }
     }
 
-    /// These packets are made in this cycle, of so many bits together.
+    /// Adds packets that are made in this cycle, of so many bits together.
     pub fn add(&mut self, packets: u64, bits: u64, cycle: u64) {
         self.cycles = self.cycles.max(cycle);
         if bits > 0 {
@@ -39,7 +39,7 @@ impl Sizing {
         }
     }
 
-    /// The smallest buffer that loses nothing, for each rate.
+    /// Returns the smallest buffer that loses nothing, for each rate.
     pub(super) fn smallest(&self) -> [(Rate, u64); COUNT] {
         self.backlogs.each_ref().map(|backlog| (backlog.rate(), backlog.smallest()))
     }

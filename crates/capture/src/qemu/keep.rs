@@ -30,12 +30,12 @@ impl Keep {
         Ok(Self { file, path: path.to_owned(), chunk_size, end, definitions: None })
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes it has.
+    /// Returns how many bytes it has.
     pub fn len(&self) -> u64 {
         self.end
     }

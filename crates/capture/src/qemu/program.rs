@@ -203,7 +203,7 @@ impl Fields<'_> {
 }
 
 impl Program {
-    /// The name of its file.
+    /// Returns the name of its file.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

@@ -87,13 +87,13 @@ const PROGRESS: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
-    /// Whether nothing more comes of a process, though its connection may be open: a process that it forked can hold it. One that was
+    /// Returns whether nothing more comes of a process, though its connection may be open: a process that it forked can hold it. One that was
     /// itself forked can outlive the program.
     pub fn is_over_for(&self, is_forked: bool) -> bool {
         self.is_over() || !is_forked && self.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Whether nobody waits any longer.
+    /// Returns whether nobody waits any longer.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }

@@ -10,13 +10,13 @@ const SIGNALS: [&str; 31] = [
     "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// `SIGSEGV`.
+/// Returns a signal's name: `SIGSEGV`.
 pub fn signal_name(signal: i32) -> String {
     let name = usize::try_from(signal).ok().and_then(|signal| SIGNALS.get(signal.checked_sub(1)?));
     name.map_or(format!("signal {signal}"), |name| format!("SIG{name}"))
 }
 
-/// `exit status 0`, `killed by SIGSEGV`.
+/// Returns how a program ended, in words: `exit status 0`, `killed by SIGSEGV`.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -25,7 +25,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// The status that says the same of us, as shells have it.
+/// Returns the status that says the same of this process, as shells have it.
 pub fn as_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.map_or(1, |code| code as u8)

@@ -13,7 +13,7 @@ const PLUGIN: &str = "libtracewright_qemu.so";
 /// The variable that names it.
 const PLUGIN_VARIABLE: &str = "TRACEWRIGHT_QEMU_PLUGIN";
 
-/// QEMU for a processor: the one that is named, or the one that `path` has.
+/// Returns QEMU for a processor: the one that is named, or the one that `path` has.
 pub fn qemu(target: Target, named: Option<&Path>, path: &OsStr) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return match named.is_file() {
@@ -53,7 +53,7 @@ fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// The plugin: the one that a variable names, or the one that lies where builds and packages put it.
+/// Returns the plugin: the one that a variable names, or the one that lies where builds and packages put it.
 pub fn plugin() -> Result<PathBuf, Error> {
     let named = std::env::var_os(PLUGIN_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
     let executable = std::env::current_exe().and_then(std::fs::canonicalize);

@@ -14,7 +14,7 @@ use tracewright_isa::riscv::Xlen;
 use super::keep::{Keep, Kept, LogOutput, Outputs};
 use super::ring::{Ring, Ringed};
 use super::watch::Watch;
-use crate::control::{Asked, Qualified};
+use crate::control::{ControlRequest, Qualified};
 use crate::sink::{AnySink, DynSink, TraceSink};
 use crate::stop::{Ending, StopFlag};
 use crate::{CaptureOptions, Error, Pair, Remark};
@@ -39,7 +39,7 @@ impl Loaded {
 
 /// What is traced, of a program that is known.
 pub(super) struct Controls<'a> {
-    pub asked: Asked,
+    pub asked: ControlRequest,
     pub plan: Plan,
     pub ring: Option<&'a Ring>,
     /// What stops it, some time later.
@@ -56,7 +56,7 @@ impl<'a> Controls<'a> {
         let ring = options.ring.as_ref();
         let asked = match (&options.control, ring) {
             (Some(asked), _) => asked.clone(),
-            (None, Some(_)) => Asked::all(),
+            (None, Some(_)) => ControlRequest::all(),
             (None, None) => return Ok(None),
         };
         let trigger = ring.and_then(|ring| ring.trigger.as_ref());

@@ -13,7 +13,7 @@ pub struct Ring {
     /// How many bytes.
     pub size: u64,
     /// The condition that ends tracing some time after it is met first, if any.
-    pub trigger: Option<control::Asked>,
+    pub trigger: Option<control::ControlRequest>,
     /// Where in the ring the trigger is then, in percent: 0 at its beginning, 100 at its end.
     pub position: u8,
 }

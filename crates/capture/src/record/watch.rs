@@ -55,7 +55,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The blocks that were executed last, in order.
+    /// Returns the blocks that were executed last, in order.
     pub fn last(&self) -> impl Iterator<Item = &Block> {
         let count = self.count.min(LAST as u64);
         (self.count - count..self.count).map(|i| &self.last[i as usize % LAST])

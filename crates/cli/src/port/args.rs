@@ -1,5 +1,5 @@
 use clap::{Args, ValueEnum};
-use tracewright_capture::port::Asked;
+use tracewright_capture::port::PortRequest;
 use tracewright_core::port::{Port, Rate};
 
 /// Of the trace port.
@@ -31,12 +31,12 @@ enum WhenFull {
 
 impl PortArgs {
     /// The port, if one is asked for.
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn asked(&self) -> Option<PortRequest> {
         use tracewright_core::port::WhenFull::{Drop, Stall};
         let rate = self.port?;
         let when_full = if self.when_full == WhenFull::Drop { Drop } else { Stall };
         let limited = self.buffer.map(|bits| Port { rate, bits, when_full });
-        Some(Asked { rate, limited })
+        Some(PortRequest { rate, limited })
     }
 }
 

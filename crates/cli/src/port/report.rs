@@ -71,7 +71,7 @@ pub fn json(report: &Report) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_capture::port::{Asked, Sizing};
+    use tracewright_capture::port::{PortRequest, Sizing};
     use tracewright_core::port::Stats;
 
     use super::*;
@@ -89,7 +89,8 @@ mod tests {
             gaps.begin(0);
             gaps.end(1 << 44);
             gaps.lose(1 << 40, 1 << 44);
-            let mut report = Report::new(Asked { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
+            let mut report =
+                Report::new(PortRequest { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
             report.merge(&report.clone());
             for line in lines(&report, "delta port") {
                 assert!(line.len() < 80, "{line}");

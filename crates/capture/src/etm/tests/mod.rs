@@ -327,7 +327,9 @@ fn times_are_told_between_branches() {
         }
         event.tell(&mut tracer);
     }
-    folder.finish(vec![tracer], Process::default(), [(program.address, &program.bytes[..])], &mut Vec::new()).unwrap();
+    folder
+        .finish(vec![tracer], Process::default(), [(program.address, &program.bytes[..])], &mut Vec::new())
+        .unwrap();
     let (told, _) = decoded(&scratch.0, 0);
     let times: Vec<_> = told
         .iter()

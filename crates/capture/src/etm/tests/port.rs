@@ -7,20 +7,20 @@ use tracewright_testkit::{Rng, lister, skip};
 
 use super::walk::Event;
 use super::*;
-use crate::port::Asked;
+use crate::port::PortRequest;
 
 /// Random threads, a rate, and the smallest buffer that loses nothing.
 fn random(seed: u64, dir: &Path) -> (Run, Rate, u64) {
     let mut rng = Rng::new(seed);
     let mut run = Run::random(&mut rng, seed.is_multiple_of(2));
     let rate = Rate::new(1, 1 + rng.below(9) as u32).unwrap();
-    run.settings.port = Some(Asked { rate, limited: None });
+    run.settings.port = Some(PortRequest { rate, limited: None });
     let report = run.write(&mut rng, dir).port.unwrap();
     (run, rate, report.smallest())
 }
 
 fn limit(run: &mut Run, rate: Rate, bits: u64, when_full: WhenFull) {
-    run.settings.port = Some(Asked { rate, limited: Some(Port { rate, bits, when_full }) });
+    run.settings.port = Some(PortRequest { rate, limited: Some(Port { rate, bits, when_full }) });
 }
 
 /// Blocks, exceptions, and where tracing goes on after an overflow.

@@ -78,7 +78,7 @@ struct Outlet<W> {
     failed: io::Result<()>,
 }
 
-/// Whether E-Trace synchronises with an instruction, of which this packet has the address.
+/// Returns whether E-Trace synchronises with an instruction, of which this packet has the address.
 pub fn synchronises(packet: &Packet) -> bool {
     matches!(packet, Packet::Start(_) | Packet::Trap(Trap { thaddr: true, .. }))
 }
@@ -110,7 +110,7 @@ impl<W: Write> Delta<W> {
         Some(Self { encoder, out, is_gapless, cycles, waiting, untimed: 0, refused: None })
     }
 
-    /// What does not follow is all the same all that retired: it is another thread's.
+    /// Returns whether all that retires is told, also where something does not follow: it is another thread's then.
     pub fn is_gapless(&self) -> bool {
         self.is_gapless
     }
@@ -127,7 +127,7 @@ impl<W: Write> Delta<W> {
         self.cycles.extend_from_slice(cycles);
     }
 
-    /// A block retired, after the one before it [was settled](Self::settle). The hart had waited so long for all ports before.
+    /// Takes a block that retired, after the one before it [was settled](Self::settle). The hart had waited `waited` cycles for all ports.
     pub fn block(&mut self, block: &Block, waited: u64) {
         if self.cycles.len() != block.count as usize {
             self.untimed += u64::from(block.count);
@@ -139,7 +139,7 @@ impl<W: Write> Delta<W> {
         self.waiting.waited = (waited, self.waited());
     }
 
-    /// It is known of the block that came last, if one did, whether E-Trace synchronises with its first instruction; and whether it would if nothing
+    /// Settles the block that came last, if one did: whether E-Trace synchronises with its first instruction, and whether it would if nothing
     /// were lost at a port.
     pub fn settle(&mut self, is_synchronised: bool, without_losses: bool) {
         let Waiting { address, cycles, waited } = &mut self.waiting;
@@ -168,7 +168,7 @@ impl<W: Write> Delta<W> {
         self.out.after();
     }
 
-    /// What comes next does not follow from what came: instructions between are not traced.
+    /// Ends a stretch of trace: instructions that come before the next block are not traced.
     pub fn off(&mut self) {
         if let Some(port) = &mut self.out.port {
             port.off();

@@ -3,11 +3,11 @@
 use tracewright_core::port::Stats;
 use tracewright_delta::{AtPort, Decoder, Encoder, Lost, Off, Out, Run, Sink, Span, Sync};
 
-use crate::port::{Asked, Gaps, Report, Sizing};
+use crate::port::{Gaps, PortRequest, Report, Sizing};
 
 /// A port that is watched.
 pub struct Port {
-    asked: Asked,
+    asked: PortRequest,
     sizing: Sizing,
     limited: Option<Box<Limited>>,
 }
@@ -59,8 +59,8 @@ impl Sink for Told {
 }
 
 impl Port {
-    /// The port that is asked for, and an encoder that has told nothing.
-    pub fn new(asked: Asked, encoder: &Encoder) -> Self {
+    /// Watches the port that is asked for, with an encoder that has told nothing.
+    pub fn new(asked: PortRequest, encoder: &Encoder) -> Self {
         let limited = asked.limited.map(|port| {
             Box::new(Limited {
                 at: AtPort::new(port),
@@ -82,12 +82,12 @@ impl Port {
         self.limited.as_ref().map_or(0, |limited| limited.at.stats().stall_cycles)
     }
 
-    /// Whether packets are being lost: a sync is needed.
+    /// Returns whether packets are being lost: a sync is needed.
     pub fn is_lost(&self) -> bool {
         self.limited.as_ref().is_some_and(|limited| limited.at.is_lost())
     }
 
-    /// A block comes, whose packets come [then](Self::packet). Of the trace that loses nothing it is told whether E-Trace synchronises.
+    /// Takes a block, whose packets come [then](Self::packet). `is_synchronised`: E-Trace synchronises in the trace that loses nothing.
     pub fn block(&mut self, address: u64, cycles: &[u64], is_synchronised: bool, waited: u64) {
         let Some(limited) = &mut self.limited else { return };
         limited.waited = waited;
@@ -98,14 +98,14 @@ impl Port {
         let _ = limited.whole.block(address, cycles, &mut Sizes(&mut self.sizing));
     }
 
-    /// Tracing stops.
+    /// Stops tracing.
     pub fn off(&mut self) {
         if let Some(limited) = &mut self.limited {
             limited.whole.finish(&mut Sizes(&mut self.sizing));
         }
     }
 
-    /// A packet, ready in this cycle. What went through is added to `to`.
+    /// Takes a packet that is ready in this cycle. Adds what went through to `to`.
     pub fn packet(&mut self, cycle: u64, bytes: &[u8], to: &mut Vec<u8>) {
         let Some(limited) = &mut self.limited else {
             Sizes(&mut self.sizing).packet(cycle, bytes);
@@ -116,7 +116,7 @@ impl Port {
         limited.pass(to);
     }
 
-    /// After all packets of a block, or of an end.
+    /// Counts losses, after all packets of a block or of an end.
     pub fn after(&mut self) {
         let Some(limited) = &mut self.limited else { return };
         let Stats { packets, bits, .. } = *limited.at.stats();
@@ -135,7 +135,7 @@ impl Port {
         limited.was_lost = limited.at.is_lost();
     }
 
-    /// Nothing more comes.
+    /// Ends the trace.
     pub fn finish(&mut self, to: &mut Vec<u8>) {
         let Some(limited) = &mut self.limited else { return };
         limited.at.finish();
@@ -143,7 +143,7 @@ impl Port {
         limited.reader.finish(&mut limited.told);
     }
 
-    /// What is known at the end, after so many instructions and cycles.
+    /// Returns what is known at the end, after so many instructions and cycles.
     pub fn report(&self, instructions: u64, mut cycles: u64) -> Report {
         let (mut stats, mut gaps) = (Stats::default(), Gaps::default());
         if let Some(limited) = &self.limited {

@@ -12,7 +12,7 @@ use tracewright_testkit::riscv::walk::{self, Event, Happenings, Program, Walk};
 
 use super::{DeltaSettings, DeltaTraced, synchronises};
 use crate::etrace::{Finished, Settings, Traced, Tracer, WithoutCode};
-use crate::port::Asked;
+use crate::port::PortRequest;
 
 /// An execution, and how it is traced.
 struct Case {
@@ -89,7 +89,7 @@ impl Case {
     /// Traces all of it through ports with a buffer of so many bits, or one that is as large as it has to be.
     fn through(&self, buffer: Option<(u64, WhenFull)>) -> Written {
         let limited = buffer.map(|(bits, when_full)| Port { rate: self.rate, bits, when_full });
-        let port = Some(Asked { rate: self.rate, limited });
+        let port = Some(PortRequest { rate: self.rate, limited });
         self.trace(&Settings { port, ..self.settings.clone() }, |_| true)
     }
 
