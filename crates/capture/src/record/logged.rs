@@ -14,7 +14,7 @@ use super::watch::Watch;
 use crate::Pair;
 use crate::control::Qualified;
 use crate::log::{Log, LogError, bits};
-use crate::sink::TraceSink;
+use crate::sink::{AnySink, DynSink, TraceSink};
 
 /// Code that was executed: the bits at each address.
 #[derive(Default)]
@@ -74,7 +74,7 @@ pub(super) struct Read<'a> {
     pub error: Option<LogError>,
 }
 
-impl LogRead<'_> {
+impl<'a> LogRead<'a> {
     /// Reads the log, and gives what was executed to `sink`. Has to be called once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
         let Some((log, watch, keep)) = self.parts.take() else { return };
@@ -86,22 +86,30 @@ impl LogRead<'_> {
                 let (Pair(Pair(watch, code), _), error) = log.read(self.xlen, &self.image, Pair(both, sink));
                 Read { watch, code, keep: None, qualified: None, error }
             }
-            (None, Some(keep)) => {
-                let sinks = Pair(Pair(both, keep), sink);
-                let (Pair(Pair(Pair(watch, code), keep), _), error) = log.read(self.xlen, &self.image, sinks);
-                Read { watch, code, keep: Some(keep), qualified: None, error }
-            }
             (Some(Controls { asked, plan, .. }), None) => {
                 let sinks = Pair(both, asked.controlled(plan, sink).with_code(code));
                 let (Pair(Pair(watch, code), sink), error) = log.read(self.xlen, &self.image, sinks);
                 Read { watch, code, keep: None, qualified: Some(Qualified::of(&sink)), error }
             }
+            (None, Some(keep)) => self.read_slowly(log, both, keep, sink),
             (Some(Controls { asked, plan, .. }), Some(keep)) => {
-                let sinks = Pair(Pair(both, keep), asked.controlled(plan, sink).with_code(code));
-                let (Pair(Pair(Pair(watch, code), keep), sink), error) =
-                    log.read(self.xlen, &self.image, sinks);
-                Read { watch, code, keep: Some(keep), qualified: Some(Qualified::of(&sink)), error }
+                let mut sink = asked.controlled(plan, sink).with_code(code);
+                let read = self.read_slowly(log, both, keep, &mut sink);
+                Read { qualified: Some(Qualified::of(&sink)), ..read }
             }
         });
+    }
+
+    /// Reads the log where files are written. There is little to be gained from knowing the sink's type.
+    fn read_slowly(
+        &self,
+        log: Log,
+        both: Pair<Watch<'a>, Code>,
+        keep: Keep,
+        sink: &mut dyn DynSink,
+    ) -> Read<'a> {
+        let sinks = Pair(Pair(both, keep), AnySink(sink));
+        let (Pair(Pair(Pair(watch, code), keep), _), error) = log.read(self.xlen, &self.image, sinks);
+        Read { watch, code, keep: Some(keep), qualified: None, error }
     }
 }
