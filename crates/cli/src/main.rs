@@ -2,6 +2,7 @@
 
 mod annotate;
 mod args;
+mod capture;
 mod check;
 mod clocks;
 mod control;
@@ -11,16 +12,13 @@ mod decode;
 mod demo;
 mod diff;
 mod encode;
-mod etm;
 mod etrace;
 mod filter;
 mod funnel;
 mod images;
 mod info;
 mod line;
-mod log;
 mod merge;
-mod options;
 mod output;
 mod packets;
 mod port;

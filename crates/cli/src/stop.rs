@@ -1,6 +1,5 @@
-//! What ends a run before its program does: Ctrl-C, and a file that takes no more.
+//! What ends a run before its program does: Ctrl-C.
 
-use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -20,40 +19,4 @@ pub fn on_ctrl_c() {
             std::process::exit(130);
         }
     });
-}
-
-/// A file that is written while a program runs. When it fails, the run ends: what follows would be lost.
-#[derive(Debug)]
-pub struct Ending<W>(pub W);
-
-impl<W: Write> Write for Ending<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        ending(self.0.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        ending(self.0.flush())
-    }
-}
-
-/// A log that is read instead of running a program: reading fails when the run is to end.
-#[derive(Debug)]
-pub struct UntilStopped<R>(pub R);
-
-impl<R: Read> Read for UntilStopped<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if STOP.load(Ordering::Relaxed) {
-            return Err(io::Error::other("not read further: what comes of it could not be written"));
-        }
-        self.0.read(bytes)
-    }
-}
-
-/// Ends the run if writing failed.
-pub fn ending<T>(written: io::Result<T>) -> io::Result<T> {
-    written.inspect_err(|error| {
-        if error.kind() != io::ErrorKind::Interrupted {
-            STOP.store(true, Ordering::Relaxed);
-        }
-    })
 }

@@ -50,6 +50,59 @@ pub trait Sink {
     fn checkpoint(&mut self) {}
 }
 
+/// Hands on everything.
+impl<S: Sink> Sink for &mut S {
+    const ACCESSES: bool = S::ACCESSES;
+    const DATA: bool = S::DATA;
+    const INSTRUCTIONS: bool = S::INSTRUCTIONS;
+    const CYCLES: bool = S::CYCLES;
+
+    #[inline(always)]
+    fn block(&mut self, block: &Block) {
+        (**self).block(block);
+    }
+
+    #[inline(always)]
+    fn access(&mut self, access: &Access) {
+        (**self).access(access);
+    }
+
+    #[inline(always)]
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        (**self).data(pc, access);
+    }
+
+    #[inline(always)]
+    fn instructions(&mut self, bits: &[u32]) {
+        (**self).instructions(bits);
+    }
+
+    #[inline(always)]
+    fn cycles(&mut self, cycles: &[u64]) {
+        (**self).cycles(cycles);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        (**self).trap(trap);
+    }
+
+    fn lost(&mut self) {
+        (**self).lost();
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        (**self).privilege(privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        (**self).context(context);
+    }
+
+    fn checkpoint(&mut self) {
+        (**self).checkpoint();
+    }
+}
+
 /// A memory access of an instruction that retired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {

@@ -10,6 +10,7 @@ mod report;
 
 use std::ops::ControlFlow;
 
+use tracewright_capture::log::bits;
 use tracewright_core::{Element, Isa};
 use tracewright_engine::{At, Consumer};
 use tracewright_image::Image;
@@ -18,7 +19,6 @@ use tracewright_isa::riscv::len;
 pub use self::compare::{Compare, Equal, Log, Parted};
 pub use self::expected::{Expected, Knows};
 pub use self::item::{Item, Told};
-use crate::log::bits;
 
 /// Makes records of what a decoder tells, for a [`Checker`].
 pub struct Records {

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tracewright_capture::StopFlag;
+use tracewright_capture::log::Log;
 use tracewright_core::Isa;
 use tracewright_etrace::Params;
 use tracewright_hart::log::Kind;
@@ -12,7 +14,6 @@ use tracewright_isa::riscv::Xlen;
 
 use super::{BufferDecode, Opts, summary};
 use crate::check::{self, Checker, Expected, Knows, Records};
-use crate::log::Log;
 use crate::output::{Error, Form, report, write};
 use crate::retirement;
 
@@ -61,7 +62,7 @@ fn check_source(
     (source, thread): (&Source, Option<u32>),
     path: &Path,
 ) -> Result<u64, Error> {
-    let mut log = Log::open(path)?;
+    let mut log = Log::open(path, &StopFlag::default())?;
     if let Some(thread) = thread {
         log.set_thread(thread)?;
     }
@@ -80,7 +81,8 @@ fn check_source(
     // Others tell an atomic operation as a load and a store, or leave out values.
     let data = log.kind() == Kind::Own;
     let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
-    let expected = Expected::new(knows, move |items| log.read(xlen, &shared, items).1);
+    let expected =
+        Expected::new(knows, move |items| log.read(xlen, &shared, items).1.map(|error| error.to_string()));
     let mut checker = Checker::new(expected, kind, image, isa);
     let records = Records { is_arm: isa.is_arm() };
     let decoded = decode.decode(&records, |records, range| checker.take(&records[range]))?;
@@ -133,7 +135,7 @@ fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
 
 /// Says which threads of a log no source was compared with; how many they are.
 pub(super) fn unchecked(path: &Path, checked: &[u32]) -> Result<u64, Error> {
-    let threads = Log::open(path)?.threads().unwrap_or_default();
+    let threads = Log::open(path, &StopFlag::default())?.threads().unwrap_or_default();
     let missing: Vec<_> = threads.into_iter().filter(|thread| !checked.contains(thread)).collect();
     for thread in &missing {
         report(&format!("{}: thread {thread} is not in the capture", path.display()));

@@ -3,6 +3,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use tracewright_capture::Pair;
+use tracewright_capture::etrace::{Finished, Settings, Traced, Tracer, executed_code};
 use tracewright_core::{Block, MemorySpace};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::log::own::Writer;
@@ -12,9 +14,7 @@ use tracewright_input::{EtraceSource, OutputFolder};
 use tracewright_isa::riscv::Xlen;
 
 use super::{ISA, NAME, PROGRAM};
-use crate::etrace::{Finished, Settings, Traced, Tracer, executed_code};
 use crate::output::Error;
-use crate::record::Pair;
 
 /// No run of the program is longer.
 const LIMIT: u64 = 1 << 26;

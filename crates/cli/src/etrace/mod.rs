@@ -1,32 +1,10 @@
 //! What the verbs share about E-Trace captures.
 
-mod accesses;
-mod code;
-mod delta;
-mod folder;
-mod handlers;
 mod kind;
-mod logged;
-mod output;
-mod port;
 mod reader;
-mod seen;
-mod settings;
-mod tracer;
 
-#[cfg(test)]
-mod tests;
-
-pub use code::{ExecutedCode, executed_code};
-pub use delta::{DeltaArgs, DeltaSettings, DeltaTraced};
-pub use folder::Folder;
 pub use kind::Kind;
-pub use logged::{LogData, Logged};
-pub use output::TraceFile;
 pub use reader::{Found, Visitor, read};
-pub use seen::Seen;
-pub use settings::Settings;
-pub use tracer::{Finished, Traced, Tracer, WithData, WithoutCode};
 
 use tracewright_input::{Buffer, BufferFormat, Capture};
 

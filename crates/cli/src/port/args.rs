@@ -1,7 +1,6 @@
 use clap::{Args, ValueEnum};
+use tracewright_capture::port::PortRequest;
 use tracewright_core::port::{Port, Rate};
-
-use crate::output::report;
 
 /// Of the trace port.
 #[derive(Args, Clone, Debug)]
@@ -30,36 +29,14 @@ enum WhenFull {
     Drop,
 }
 
-/// The port that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Bits a cycle.
-    pub rate: Rate,
-    /// The port with its buffer, if that is not as large as it has to be.
-    pub limited: Option<Port>,
-}
-
 impl PortArgs {
     /// The port, if one is asked for.
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn asked(&self) -> Option<PortRequest> {
         use tracewright_core::port::WhenFull::{Drop, Stall};
         let rate = self.port?;
         let when_full = if self.when_full == WhenFull::Drop { Drop } else { Stall };
         let limited = self.buffer.map(|bits| Port { rate, bits, when_full });
-        Some(Asked { rate, limited })
-    }
-}
-
-impl Asked {
-    /// Says so if the buffer is too small to begin anew after a loss, for which an encoder needs so many bits.
-    pub fn warn(&self, least: u64) {
-        let Some(Port { bits, when_full, .. }) = self.limited else { return };
-        if bits < least && when_full == tracewright_core::port::WhenFull::Drop {
-            report(&format!(
-                "--buffer: beginning anew after a loss takes up to {} bytes: with {bits} bits nothing may come after the first loss",
-                least.div_ceil(8)
-            ));
-        }
+        Some(PortRequest { rate, limited })
     }
 }
 

@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright_capture::record::Loaded;
 use tracewright_hart::Hart;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
+use tracewright_input::file::{MAX_PROGRAM, read_plain};
 
 use super::Opts;
 use crate::output::Error;
-use tracewright_input::file::{MAX_PROGRAM, read_plain};
 
 /// What a program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -131,19 +132,14 @@ fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Error> {
     }
 }
 
-/// A machine with its program.
-pub enum Loaded {
-    Linux(Box<Hart<Linux>>),
-    Bare(Box<Hart<Bare>>),
-}
-
 /// Loads the program.
 pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
     if let Some(root) = opts.linux.root.as_deref().filter(|root| !root.is_dir()) {
         return Err(Error::Message(format!("--root {}: there is no such folder", root.display())));
     }
     let path = file(opts, program);
-    let bytes = read_plain(&path, MAX_PROGRAM).map_err(|error| super::on(&path, &error))?;
+    let bytes = read_plain(&path, MAX_PROGRAM)
+        .map_err(|error| Error::Message(format!("{}: {error}", path.display())))?;
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
             opts.bare.refuse()?;

@@ -1,45 +1,37 @@
 //! `tracewright record`: runs a program and records what it executes.
 
-mod controlled;
-mod from;
-mod keep;
 mod machine;
-mod pair;
-mod places;
 mod qemu;
 mod ring;
 mod summary;
-mod watch;
 
-use std::fs::File;
+use std::io::{IsTerminal, stderr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
+use tracewright_capture::protocol::Protocol;
+use tracewright_capture::record::{
+    self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
+};
+use tracewright_capture::{CaptureOptions, Protocols};
 use tracewright_core::Isa;
-use tracewright_hart::log::own::Writer;
-use tracewright_hart::timing::{Config, Model, Stats, Timed};
-use tracewright_hart::{Core, Hart, Machine, Sink, Stop};
+use tracewright_hart::Stop;
+use tracewright_hart::timing::{Config, Model};
+use tracewright_image::Image;
 use tracewright_input::file::read_text;
 use tracewright_input::{ImageFile, OutputFolder};
-use tracewright_isa::riscv::Xlen;
 
-use self::controlled::Controls;
-pub use self::from::Code;
-use self::keep::{Keep, Kept};
-use self::machine::{Kind, Loaded};
-use self::pair::Maybe;
-pub use self::pair::Pair;
-use self::places::Places;
-use self::summary::Summary;
-pub use self::summary::{grouped, traced_lines, unknown_line};
-pub use self::watch::Watch;
-use crate::control::{ControlArgs, Qualified};
-use crate::etrace::{DeltaArgs, DeltaSettings, Folder, Settings, TraceFile, Traced, Tracer, WithData};
-use crate::output::{Error, FileError, Form, Outcome, report, write};
+use self::machine::Kind;
+pub use self::summary::{delta_json, grouped, traced_lines, unknown_line};
+use crate::capture::{DeltaArgs, protocols, remarked};
+use crate::control::ControlArgs;
+use crate::output::{Error, Form, Outcome, Output, report, write};
 use crate::port::PortArgs;
-use crate::stop::{self, Ending};
+use crate::{progress, stop};
 
 /// Run a program and record every instruction it executes.
 ///
@@ -94,8 +86,8 @@ pub struct Opts {
 
     /// Trace the program, as an encoder beside the hart does, and write a capture to the folder --output. A bare machine's host (HTIF)
     /// then answers at once: programs do not wait for it in loops that no trace can count.
-    #[arg(long, value_enum)]
-    protocol: Option<Protocol>,
+    #[arg(long, value_parser = protocols(" (with --qemu)"))]
+    protocol: Option<String>,
 
     /// A parameter or an option of the encoder, by its name in the specification (repeat for more; `--option help` lists all).
     #[arg(long = "option", value_name = "NAME=VALUE")]
@@ -174,15 +166,6 @@ pub struct Opts {
     bare: machine::BareArgs,
 }
 
-/// What a trace is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Protocol {
-    /// RISC-V E-Trace.
-    Etrace,
-    /// Arm's ETMv4 (with --qemu).
-    Etm4,
-}
-
 /// What a log holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Details {
@@ -194,11 +177,9 @@ enum Details {
 
 /// Runs the verb.
 pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
+    let protocol = opts.protocol.as_deref().and_then(|name| Protocols::default().named(name));
     if opts.options.iter().any(|option| option == "help") {
-        let help = match opts.protocol {
-            Some(Protocol::Etm4) => crate::etm::Settings::help(),
-            Some(Protocol::Etrace) | None => Settings::help(),
-        };
+        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, Protocol::help);
         write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
@@ -207,7 +188,7 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         return Ok(Outcome::Good);
     }
     if opts.qemu.qemu {
-        if opts.delta.is_given() {
+        if opts.delta.delta.is_some() {
             return Err(Error::Message(
                 "--delta: QEMU does not tell in which cycles instructions retire: leave out --qemu, and add --timing MODEL"
                     .into(),
@@ -215,16 +196,15 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         }
         return qemu::run(&opts);
     }
-    if opts.protocol == Some(Protocol::Etm4) {
-        return Err(Error::Message(
-            "--protocol etm4 is for Arm programs, which run under QEMU: add --qemu".into(),
-        ));
+    if let Some(name) = protocol.filter(|protocol| !protocol.supports(Isa::Rv64)).map(Protocol::name) {
+        let message = format!("--protocol {name} is for Arm programs, which run under QEMU: add --qemu");
+        return Err(Error::Message(message));
     }
     let for_traces = [
         ("--option", !opts.options.is_empty()),
         ("--when", opts.control.is_given()),
         ("--ring", opts.ring.ring.is_some()),
-        ("--delta", opts.delta.is_given()),
+        ("--delta", opts.delta.delta.is_some()),
     ];
     if opts.protocol.is_none()
         && let Some((option, _)) = for_traces.iter().find(|(_, given)| *given)
@@ -279,38 +259,93 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         for output in [&opts.log, &opts.listing, &opts.summary].into_iter().flatten() {
             refuse_itself(log, output)?;
         }
-        return from::run(opts, log);
+        return from(opts, log);
     }
     let Some(program) = &opts.program else {
         return Err(Error::Message("name a program to run".into()));
     };
     let timing = opts.timing.as_deref().map(timing).transpose()?;
-    let delta = delta_of(opts, timing.as_ref())?;
-    match machine::load(opts, program)? {
-        Loaded::Linux(mut hart) => {
-            let controls = Controls::new(opts, places::linux(&hart.machine.mapped()).image())?;
-            let programs = places::programs(&hart.machine.mapped());
-            let (folder, tracer) = trace(opts, xlen(&hart.core), delta, &programs)?;
-            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
-            ran.end_trace(folder, tracer, &places::programs(&hart.machine.mapped()), &mut hart.core)?;
-            for warning in hart.machine.warnings() {
-                report(warning);
-            }
-            let places = places::linux(&hart.machine.mapped());
-            ran.end_of_hart(opts, &mut hart.core, &places)
-        }
-        Loaded::Bare(mut hart) => {
-            let controls = Controls::new(opts, places::file(program).image())?;
-            let programs = [ImageFile { path: program.clone(), at: None }];
-            let (folder, tracer) = trace(opts, xlen(&hart.core), delta, &programs)?;
-            let (mut ran, tracer) = record(opts, controls.as_ref(), timing, &mut hart, tracer)?;
-            ran.end_trace(folder, tracer, &programs, &mut hart.core)?;
-            for warning in hart.machine.warnings() {
-                report(&warning);
-            }
-            ran.end_of_hart(opts, &mut hart.core, &places::file(program))
-        }
+    if timing.is_none() && opts.delta.delta.is_some() {
+        let models: Vec<_> = Config::preset_names().collect();
+        return Err(Error::Message(format!(
+            "--delta tells cycles, and there are none: add --timing MODEL ({})",
+            models.join(", ")
+        )));
     }
+    let loaded = machine::load(opts, program)?;
+    stop::on_ctrl_c();
+    let options = RunOptions {
+        limit: opts.max_instructions,
+        timing,
+        outputs: opts.outputs()?,
+        capture: opts.capture()?,
+        stop: stop::flag(),
+        ..RunOptions::new(program)
+    };
+    let mut progress = Progress::new();
+    let ran = remarked(|remarks| record::run(loaded, options, &mut |blocks| progress.show(blocks), remarks))?;
+    progress.finish();
+    let instructions = ran.counts.instructions;
+    let failed = match &ran.stop {
+        Stop::Exit { .. } => None,
+        Stop::Limit => Some(format!("stopped after {instructions} instructions (--max-instructions)")),
+        // Why is told at the end.
+        Stop::Asked if ran.failed.is_some() => None,
+        Stop::Asked => Some(format!("stopped by a signal (Ctrl-C) after {instructions} instructions")),
+        Stop::Fault(why) => Some(why.clone()),
+    };
+    if let Some(why) = &failed {
+        report(&format!("{}: {why}", opts.name()));
+        summary::report_end(&ran);
+    }
+    end(ran, opts, failed.is_none())
+}
+
+/// Reads a log instead of running a program.
+fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
+    let image = opts.program.as_deref().map_or_else(|| Image::builder().build(), program_image);
+    let programs = opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None });
+    let options = ReadOptions {
+        log: log.to_owned(),
+        thread: opts.thread,
+        is_rv32: opts.rv32,
+        programs: programs.collect(),
+        image: Arc::new(image),
+        outputs: opts.outputs()?,
+        capture: opts.capture()?,
+        stop: stop::flag(),
+    };
+    let mut progress = Progress::new();
+    let read = remarked(|remarks| record::read(options, &mut |blocks| progress.show(blocks), remarks))?;
+    progress.finish();
+    let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
+    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut;
+    end(read, opts, is_good)
+}
+
+/// Says what it came to.
+fn end(mut ran: Recording, opts: &Opts, good: bool) -> Result<Outcome, Error> {
+    if let Some(path) = &opts.summary {
+        write(path, Form::Json, summary::json(&ran).as_bytes(), false)?;
+    }
+    if let Some(error) = ran.failed.take().map(Error::from) {
+        return Err(match error.is_broken_pipe() {
+            true => error,
+            false => Error::Message(format!(
+                "{error}; stopped after {} instructions: what was recorded until then is kept",
+                ran.counts.instructions
+            )),
+        });
+    }
+    if !opts.quiet {
+        summary::report_all(&ran, opts);
+    }
+    Ok(match ran.stop {
+        // A process has eight bits for it; what is not zero must not become it.
+        Stop::Exit { status } if good && status != 0 && status as u8 == 0 => Outcome::Status(1),
+        Stop::Exit { status } if good => Outcome::Status(status as u8),
+        _ => Outcome::HadErrors,
+    })
 }
 
 /// The model with this name, or in this file.
@@ -331,222 +366,76 @@ fn timing(name: &str) -> Result<Model, Error> {
     Model::new(&config).map_err(|error| Error::Message(format!("{name}: {error}")))
 }
 
-/// Delta trace of a model's cycles, if it is asked for.
-fn delta_of(opts: &Opts, timing: Option<&Model>) -> Result<Option<DeltaSettings>, Error> {
-    let width = match timing {
-        Some(model) => model.config().retire_width.into(),
-        None if opts.delta.is_given() => {
-            let models: Vec<_> = Config::preset_names().collect();
-            return Err(Error::Message(format!(
-                "--delta tells cycles, and there are none: add --timing MODEL ({})",
-                models.join(", ")
-            )));
-        }
-        None => 1,
-    };
-    Ok(opts.delta.config(width)?.map(|config| DeltaSettings { config, is_gapless: true }))
+/// Shows a person how far it is, if one watches and it takes a while.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    start: Instant,
 }
 
-/// Where a trace of these programs goes, and what makes it, if one is asked for.
-fn trace(
-    opts: &Opts,
-    xlen: Xlen,
-    delta: Option<DeltaSettings>,
-    programs: &[ImageFile],
-) -> Result<(Option<Folder>, Option<Tracer<TraceFile>>), Error> {
-    let Some(dir) = &opts.output else { return Ok((None, None)) };
-    if opts.protocol != Some(Protocol::Etrace) {
-        // That of an earlier recording must not be taken for this one's.
-        let _ = std::fs::remove_file(dir.join("summary.json"));
-        return Ok((None, None));
-    }
-    let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
-    let mut settings = Settings::new(isa);
-    if let Some(resync) = opts.ring.resync(delta.is_some()) {
-        settings.resync = resync;
-    }
-    settings.ring = opts.ring.ring;
-    let settings = settings.with_delta(delta).with(&opts.options)?.with_port(opts.port.asked())?;
-    if opts.from.is_some() {
-        settings.refuse_data()?;
-    }
-    let (mut folder, tracer) = Folder::of_hart(dir, &settings, &opts.name())?;
-    folder.add_programs(programs)?;
-    Ok((Some(folder), Some(tracer)))
-}
-
-/// What was recorded.
-struct Ran {
-    stop: Stop,
-    watch: Watch,
-    seconds: f64,
-    timing: Option<Stats>,
-    kept: Kept,
-    traced: Option<Traced>,
-    /// What of it is traced, if not all.
-    qualified: Option<Qualified>,
-    instructions: u64,
-    /// Where execution was at the end.
-    pc: u64,
-}
-
-/// Runs the program. What is not asked for does not slow it down.
-fn record<M: Machine>(
-    opts: &Opts,
-    controls: Option<&Controls>,
-    timing: Option<Model>,
-    hart: &mut Hart<M>,
-    tracer: Option<Tracer<TraceFile>>,
-) -> Result<(Ran, Option<Tracer<TraceFile>>), Error> {
-    let xlen = xlen(&hart.core);
-    stop::on_ctrl_c();
-    hart.stop_when(stop::flag());
-    let tracer = match (controls, tracer) {
-        (Some(controls), Some(tracer)) => {
-            let (ran, tracer) = controlled::record(opts, controls, timing, hart, tracer)?;
-            return Ok((ran, Some(tracer)));
-        }
-        (_, tracer) => tracer,
-    };
-    let start = Instant::now();
-    let watch = Watch::new();
-    let limit = opts.max_instructions;
-    let mut stats = None;
-    let (stop, mut watch, tracer, kept) = if let Some(model) = timing {
-        let mut sink =
-            Timed::new(model, Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData)))));
-        let stop = hart.run(limit, &mut sink);
-        let Pair(watch, Pair(keep, Maybe(tracer))) = sink.inner;
-        let tracer = tracer.map(|WithData(tracer)| tracer);
-        stats = Some(*sink.model.stats());
-        (stop, watch, tracer, keep.finish(opts))
-    } else if opts.listing.is_some()
-        || opts.log.is_some() && opts.details == Details::All
-        || tracer.as_ref().is_some_and(Tracer::has_data)
-    {
-        let mut sink = Pair(watch, Pair(Keep::new(opts, xlen)?, Maybe(tracer.map(WithData))));
-        let stop = hart.run(limit, &mut sink);
-        let Pair(watch, Pair(keep, Maybe(tracer))) = sink;
-        let tracer = tracer.map(|WithData(tracer)| tracer);
-        (stop, watch, tracer, keep.finish(opts))
-    } else if let Some(path) = &opts.log {
-        let file = File::create(path).map_err(|error| FileError::wrap(path, error))?;
-        let writer = Writer::<_, false, false>::new(Ending(file), xlen);
-        let writer = writer.map_err(|error| FileError::wrap(path, error))?;
-        let (stop, Pair(watch, writer), tracer) = run_traced(hart, limit, Pair(watch, writer), tracer);
-        (stop, watch, tracer, Kept::of_log(opts, Some(writer.finish())))
-    } else {
-        let (stop, watch, tracer) = run_traced(hart, limit, watch, tracer);
-        (stop, watch, tracer, Kept::of_log(opts, None))
-    };
-    watch.finish();
-    let (instructions, pc) = (hart.core.instret, hart.core.pc);
-    let seconds = start.elapsed().as_secs_f64();
-    let (traced, qualified) = (None, None);
-    let ran = Ran { stop, watch, seconds, timing: stats, kept, traced, qualified, instructions, pc };
-    Ok((ran, tracer))
-}
-
-/// Runs the program, with a tracer if there is one.
-fn run_traced<M: Machine, S: Sink>(
-    hart: &mut Hart<M>,
-    limit: u64,
-    mut sink: S,
-    tracer: Option<Tracer<TraceFile>>,
-) -> (Stop, S, Option<Tracer<TraceFile>>) {
-    match tracer {
-        None => (hart.run(limit, &mut sink), sink, None),
-        Some(tracer) => {
-            let mut both = Pair(sink, tracer);
-            let stop = hart.run(limit, &mut both);
-            (stop, both.0, Some(both.1))
-        }
-    }
-}
-
-fn xlen(core: &Core) -> Xlen {
-    if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
-}
-
-fn on(path: &Path, error: &std::io::Error) -> Error {
-    Error::Message(format!("{}: {error}", path.display()))
-}
-
-impl Ran {
-    /// Ends the trace, if there is one.
-    fn end_trace(
-        &mut self,
-        folder: Option<Folder>,
-        tracer: Option<Tracer<TraceFile>>,
-        programs: &[ImageFile],
-        core: &mut Core,
-    ) -> Result<(), Error> {
-        let (Some(folder), Some(tracer)) = (folder, tracer) else { return Ok(()) };
-        let blocks = self.watch.blocks.iter().map(|(block, _)| block);
-        self.traced = folder.finish(vec![tracer], programs, blocks, |at| core.memory.peek::<2>(at))?.pop();
-        Ok(())
+impl Progress {
+    pub fn new() -> Self {
+        Self { bar: None, start: Instant::now() }
     }
 
-    /// What was executed is still in memory.
-    fn end_of_hart(self, opts: &Opts, core: &mut Core, places: &Places) -> Result<Outcome, Error> {
-        let failed = match &self.stop {
-            Stop::Exit { .. } => None,
-            Stop::Limit => {
-                Some(format!("stopped after {} instructions (--max-instructions)", self.instructions))
-            }
-            // Why is told at the end.
-            Stop::Asked if self.kept.failed.is_some() => None,
-            Stop::Asked => {
-                Some(format!("stopped by a signal (Ctrl-C) after {} instructions", self.instructions))
-            }
-            Stop::Fault(why) => Some(why.clone()),
-        };
-        if let Some(why) = &failed {
-            report(&format!("{}: {why}", opts.name()));
-            places.report(self.pc, &self.watch);
+    /// Writes the line.
+    pub fn show(&mut self, blocks: u64) {
+        if self.start.elapsed() < Duration::from_secs(1) || !stderr().is_terminal() {
+            return;
         }
-        let xlen = xlen(core);
-        self.end(opts, xlen, failed.is_none(), |pc| {
-            let low = u16::from_le_bytes(core.memory.peek::<2>(pc)?);
-            let high = core.memory.peek::<2>(pc.wrapping_add(2)).map_or(0, u16::from_le_bytes);
-            Some(u32::from(high) << 16 | u32::from(low))
-        })
+        let bar = self.bar.get_or_insert_with(progress::spinner);
+        // Adding up all blocks each time would take longer than running them.
+        bar.set_message(format!("{} million blocks", blocks >> 20));
+        bar.tick();
     }
 
-    /// Says what it came to. `code` tells the bits at an address.
-    fn end(
-        mut self,
-        opts: &Opts,
-        xlen: Xlen,
-        good: bool,
-        code: impl FnMut(u64) -> Option<u32>,
-    ) -> Result<Outcome, Error> {
-        let summary = Summary::new(&self, xlen, code);
-        if let Some(path) = &opts.summary {
-            write(path, Form::Json, summary.json(&self).as_bytes(), false)?;
+    /// Takes the line away.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
         }
-        if let Some(error) = self.kept.failed.take() {
-            return Err(match error.is_broken_pipe() {
-                true => error,
-                false => Error::Message(format!(
-                    "{error}; stopped after {} instructions: what was recorded until then is kept",
-                    self.instructions
-                )),
-            });
-        }
-        if !opts.quiet {
-            summary.report(&self, opts);
-        }
-        Ok(match self.stop {
-            // A process has eight bits for it; what is not zero must not become it.
-            Stop::Exit { status } if good && status != 0 && status as u8 == 0 => Outcome::Status(1),
-            Stop::Exit { status } if good => Outcome::Status(status as u8),
-            _ => Outcome::HadErrors,
-        })
     }
 }
 
 impl Opts {
+    /// The capture that is asked for, if one is.
+    fn capture(&self) -> Result<Option<CaptureOptions>, Error> {
+        let Some(dir) = &self.output else { return Ok(None) };
+        if self.protocol.is_none() && !self.qemu.qemu {
+            // That of an earlier recording must not be taken for this one's.
+            let _ = std::fs::remove_file(dir.join("summary.json"));
+            return Ok(None);
+        }
+        let ring = match self.ring.ring {
+            Some(size) => {
+                let trigger = self.ring.trigger.as_deref().map(|text| self.control.trigger(text));
+                Some(Ring { size, trigger: trigger.transpose()?, position: self.ring.position })
+            }
+            None => None,
+        };
+        Ok(Some(CaptureOptions {
+            protocol: self.protocol.clone(),
+            options: self.options.clone(),
+            port: self.port.asked(),
+            control: self.control.asked()?,
+            delta: self.delta.delta.clone(),
+            ring,
+            ..CaptureOptions::new(dir)
+        }))
+    }
+
+    /// The files that are written while it runs.
+    fn outputs(&self) -> Result<Outputs, Error> {
+        let log = |path: &PathBuf| LogOutput { path: path.clone(), has_all: self.details == Details::All };
+        let listing = match &self.listing {
+            Some(path) => {
+                let to = Box::new(Output::open(path, Form::Text)?);
+                Some(Listing { to, is_all: self.listing_is_all() })
+            }
+            None => None,
+        };
+        Ok(Outputs { log: self.log.as_ref().map(log), listing })
+    }
+
     /// Whether nothing is written but the listing.
     fn listing_is_all(&self) -> bool {
         self.output.is_none() && self.log.is_none() && self.summary.is_none()

@@ -77,6 +77,16 @@ impl<S: Sink> Controlled<S> {
         self
     }
 
+    /// Returns this with another sink to hand on to, and the one before. What was decided stays.
+    pub fn with_inner<T>(self, inner: T) -> (Controlled<T>, S) {
+        let Self { inner: before, control, events, told, code, is_telling, cycle, has_thread, isa, left_out } =
+            self;
+        (
+            Controlled { inner, control, events, told, code, is_telling, cycle, has_thread, isa, left_out },
+            before,
+        )
+    }
+
     /// What was decided so far.
     pub const fn control(&self) -> &Control {
         &self.control

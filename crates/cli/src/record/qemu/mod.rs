@@ -1,36 +1,23 @@
 //! `record --qemu`: any Linux program for Arm or RISC-V, run by QEMU, traced while it runs.
 
-mod capture;
-mod command;
-mod counts;
-mod keep;
-mod process;
-mod program;
-mod session;
-mod status;
 mod summary;
-mod tools;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::io::{IsTerminal, stderr, stdin};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
-use tracewright_qemu::live::{Connection, Receiver, SLOTS};
+use indicatif::ProgressBar;
+use tracewright_capture::etrace::LogData;
+use tracewright_capture::qemu::{Counts, QemuOptions, Recorder};
 
-use self::capture::{Capture, Encoder};
-use self::command::Launch;
-use self::counts::{Counts, Progress};
-use self::keep::Keep;
-use self::program::Program;
 use self::summary::Summary;
-use super::{Opts, Protocol, on};
-use crate::control::Asked;
-use crate::etrace::LogData;
-use crate::output::{Error, FileError, Outcome, report};
+use super::Opts;
+use crate::capture::remarked;
+use crate::output::{Error, Outcome};
+use crate::progress;
 
 /// Of programs that QEMU runs.
 #[derive(Args)]
@@ -83,26 +70,6 @@ pub enum Data {
     Values,
 }
 
-impl QemuArgs {
-    /// The same, as those see it who make a trace.
-    fn log_data(&self) -> LogData {
-        match self.data {
-            None | Some(Data::None) => LogData::Nothing,
-            Some(Data::Addresses) => LogData::Addresses,
-            Some(Data::Values) => LogData::Values,
-        }
-    }
-}
-
-/// What is made of the program, as the options say.
-struct Plan<'a> {
-    opts: &'a Opts,
-    control: Option<Asked>,
-    program: Program,
-    /// Made before the program runs: it should not run for nothing.
-    capture: Mutex<Option<Capture>>,
-}
-
 /// Runs the program under QEMU.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let args = &opts.qemu;
@@ -120,156 +87,98 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
         }
     }
-    let control = opts.control.asked()?;
-    let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty()).map(PathBuf::from);
-    let sysroot = args.sysroot.clone().or(prefix);
-    let program = program::find(named, sysroot.as_deref())?;
-    let protocol = capture::protocol(opts.protocol, program.target)?;
-    check_data(opts, protocol)?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let qemu = tools::qemu(program.target, args.qemu_path.as_deref(), &path)?;
-    let plugin = tools::plugin()?;
-    let room = HEADER_SIZE as u64 + u64::from(SLOTS) * CHUNK_SIZE as u64;
-    let receiver = Receiver::new(&places(opts), room).map_err(|error| {
-        Error::Message(format!("there is no place for what the plugin records ({} MiB): {error}", room >> 20))
-    })?;
-    let capture = match &opts.output {
-        Some(dir) => {
-            let (encoder, data) = (encoder(opts, control.as_ref()), args.log_data());
-            Some(Capture::create(dir, program.target, &encoder, data, &program.name())?)
-        }
-        None => None,
+    let data = args.data.map(|data| match data {
+        Data::None => LogData::Nothing,
+        Data::Addresses => LogData::Addresses,
+        Data::Values => LogData::Values,
+    });
+    if opts.output.is_none() && opts.log.is_none() && data.is_some_and(|data| data != LogData::Nothing) {
+        return Err(Error::Message("--data: say where it goes, with -o DIR or --log FILE".into()));
+    }
+    let options = QemuOptions {
+        program: named.clone(),
+        arguments: opts.arguments.clone(),
+        environment: opts.linux.environment.clone(),
+        sysroot: args.sysroot.clone(),
+        qemu: args.qemu_path.clone(),
+        qemu_options: args.qemu_options.clone(),
+        data,
+        start: args.start.clone(),
+        stop: args.stop.clone(),
+        follows_forks: args.follow_forks,
+        limit: Some(opts.max_instructions).filter(|limit| *limit != u64::MAX),
+        has_terminal: stdin().is_terminal() || stderr().is_terminal(),
+        log: opts.log.clone(),
+        capture: opts.capture()?,
     };
-    if let Some(log) = &opts.log {
-        File::create(log).map_err(|error| on(log, &error))?;
-    }
-    let plan = Plan { opts, control, program, capture: Mutex::new(capture) };
-    let launch = Launch {
-        qemu: &qemu,
-        plugin: &plugin,
-        program: &plan.program,
-        named,
-        sysroot: sysroot.as_deref(),
-        arguments: &opts.arguments,
-        environment: &opts.linux.environment,
-    };
-    let child = launch
-        .command(args, &plugin_arguments(opts, &receiver))
-        .spawn()
-        .map_err(|error| Error::Message(format!("{}: cannot be run: {error}", qemu.display())))?;
-    let counts = Counts::default();
-    let mut progress = Progress::new(&counts);
-    let ended = session::run(
-        child,
-        &receiver,
-        args.follow_forks,
-        |incoming, session| process::record(incoming, session, &counts, |connection| plan.begin(connection)),
-        || progress.show(),
-    );
-    let seconds = progress.finish().as_secs_f64();
-    drop(receiver);
-    let status = ended.status.map_err(|error| on(&qemu, &error))?;
-    if ended.work.is_empty() {
-        tools::check_plugins(&qemu)?;
-        return Err(Error::Message(format!(
-            "{} ended ({}) before it ran the program: what it says is above",
-            qemu.display(),
-            status::describe(status)
-        )));
-    }
-    let work = ended.work.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Summary::new(&plan.program, status, ended.interrupts, seconds, work).end(opts)
+    let recorder = remarked(|remarks| Recorder::new(options, remarks))?;
+    let interrupter = recorder.interrupter();
+    // Without it, Ctrl-C ends everything the first time.
+    let _ = ctrlc::set_handler(move || interrupter.interrupt());
+    let mut progress = Progress::new();
+    let recording = recorder.run(&mut |counts| progress.show(counts));
+    progress.finish();
+    Summary::new(recording?).end(opts)
 }
 
-/// Data that is asked for has to go somewhere.
-fn check_data(opts: &Opts, protocol: Protocol) -> Result<(), Error> {
-    if opts.qemu.log_data() == LogData::Nothing {
-        return Ok(());
+/// A line that tells of it.
+struct Progress {
+    bar: Option<ProgressBar>,
+    start: Instant,
+    /// When the speed was looked at last, how many instructions there were, and what it was.
+    last: (Instant, u64, f64),
+}
+
+impl Progress {
+    fn new() -> Self {
+        let start = Instant::now();
+        Self { bar: None, start, last: (start, 0, 0.0) }
     }
-    match (&opts.output, &opts.log, protocol) {
-        (None, None, _) => Err(Error::Message("--data: say where it goes, with -o DIR or --log FILE".into())),
-        (Some(_), None, Protocol::Etm4) => Err(Error::Message(
-            "--data: ETMv4 of Arm's application processors has no data trace; add --log FILE, which has accesses to memory".into(),
-        )),
-        (Some(_), Some(_), Protocol::Etm4) => {
-            report("the capture has no data trace, as ETMv4 of Arm's application processors has none; the log has it");
-            Ok(())
+
+    /// Writes the line, if a person watches and it takes a while.
+    fn show(&mut self, counts: &Counts) {
+        if self.start.elapsed() < Duration::from_secs(1) || !stderr().is_terminal() {
+            return;
         }
-        _ => Ok(()),
+        let bar = self.bar.get_or_insert_with(progress::spinner);
+        let instructions = counts.instructions.load(Ordering::Relaxed);
+        // Chunks may take longer than from one line to the next.
+        let (then, before, _) = self.last;
+        let seconds = then.elapsed().as_secs_f64();
+        if seconds >= 1.0 {
+            let mips = instructions.saturating_sub(before) as f64 / seconds / 1e6;
+            self.last = (Instant::now(), instructions, mips);
+        }
+        let mips = self.last.2;
+        let threads = counts.threads.load(Ordering::Relaxed);
+        let bytes = counts.bytes.load(Ordering::Relaxed);
+        bar.set_message(line(instructions, mips, threads, bytes));
+        bar.tick();
     }
-}
 
-/// Where the socket and what the plugin records can be: in memory, if there is a place for files in it.
-fn places(opts: &Opts) -> Vec<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
-    let output = opts.output.as_deref().and_then(Path::parent).map(|parent| Path::new(".").join(parent));
-    runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
-}
-
-fn encoder<'a>(opts: &'a Opts, control: Option<&'a Asked>) -> Encoder<'a> {
-    Encoder { options: &opts.options, port: opts.port.asked(), control }
-}
-
-fn plugin_arguments(opts: &Opts, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
-    let args = &opts.qemu;
-    let mut arguments = vec![
-        ("log", receiver.log().into()),
-        ("socket", receiver.socket().into()),
-        ("slots", SLOTS.to_string().into()),
-    ];
-    if let Some(data) = args.data.and_then(|data| data.to_possible_value()) {
-        arguments.push(("data", data.get_name().into()));
-    }
-    if opts.max_instructions != u64::MAX {
-        arguments.push(("instructions", opts.max_instructions.to_string().into()));
-    }
-    for (name, place) in [("start", &args.start), ("stop", &args.stop)] {
-        if let Some(place) = place {
-            arguments.push((name, place.into()));
+    /// Takes the line away.
+    fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
         }
     }
-    if args.follow_forks {
-        arguments.push(("forks", "follow".into()));
-    }
-    arguments
 }
 
-impl Plan<'_> {
-    /// A process connects: where its trace and its log go.
-    fn begin(&self, connection: &Connection) -> Result<(Option<Capture>, Option<Keep>), Error> {
-        let header = connection.header();
-        if header.target != self.program.target {
-            return Err(Error::Message(format!(
-                "this QEMU is for {}, and the program for {}",
-                header.target.name(),
-                self.program.target.name()
-            )));
-        }
-        let first = self.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let is_first = header.forked_from == 0;
-        let pid = connection.pid();
-        let capture = match (first, &self.opts.output) {
-            (Some(capture), _) => Some(capture),
-            (None, Some(dir)) => {
-                let dir = dir.join(format!("pid{pid}"));
-                let data = self.opts.qemu.log_data();
-                let encoder = encoder(self.opts, self.control.as_ref());
-                Some(Capture::create(&dir, header.target, &encoder, data, &self.program.name())?)
-            }
-            (None, None) => None,
-        };
-        let keep = |path: &Path| -> io::Result<(PathBuf, Keep)> {
-            let mut path = path.to_owned().into_os_string();
-            if !is_first {
-                path.push(format!(".{pid}"));
-            }
-            let path = PathBuf::from(path);
-            Keep::create(&path, header).map(|keep| (path, keep))
-        };
-        let keep = match &self.opts.log {
-            Some(path) => Some(keep(path).map_err(|error| FileError::wrap(path, error))?.1),
-            None => None,
-        };
-        Ok((capture, keep))
+fn line(instructions: u64, mips: f64, threads: u64, bytes: u64) -> String {
+    let millions = instructions / 1_000_000;
+    let plural = if threads == 1 { "" } else { "s" };
+    let mib = bytes as f64 / f64::from(1 << 20);
+    format!("{millions} M instructions, {mips:.0} MIPS, {threads} thread{plural}, {mib:.1} MiB of trace")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_80_columns() {
+        let line = line(999_999_000_000, 9999.0, 9999, 1 << 40);
+        // With a spinner, and days.
+        assert!(line.len() + "x 99d ".len() <= 80, "{line}");
     }
 }

@@ -4,12 +4,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use tracewright_capture::encode::Tally;
+use tracewright_capture::port::Report;
+use tracewright_capture::qemu::{QemuRecording, Recorded, as_code, describe, signal_name};
 use tracewright_qemu::format::Off;
 
-use super::counts::Tally;
-use super::process::Recorded;
-use super::program::Program;
-use super::status::{as_code, describe, signal_name};
+use crate::capture;
 use crate::output::{Error, Form, Outcome, report, say, write};
 use crate::port;
 use crate::record::{Opts, grouped, unknown_line};
@@ -25,7 +25,7 @@ pub struct Summary {
     threads: u64,
     tally: Tally,
     trace_bytes: Option<u64>,
-    port: Option<port::Report>,
+    port: Option<Report>,
     log_bytes: Option<u64>,
     /// Accesses that are not in the trace.
     unknown: u64,
@@ -35,15 +35,9 @@ pub struct Summary {
 const MOST_NOTES: usize = 20;
 
 impl Summary {
-    /// Adds up what was recorded. The first process is the one that was started.
-    pub fn new(
-        program: &Program,
-        status: ExitStatus,
-        interrupts: u32,
-        seconds: f64,
-        mut processes: Vec<Recorded>,
-    ) -> Self {
-        processes.sort_by_key(|process| process.header.forked_from != 0);
+    /// Adds up what was recorded.
+    pub fn new(recording: QemuRecording) -> Self {
+        let QemuRecording { name, status, interrupts, seconds, processes } = recording;
         let sum = |of: fn(&Recorded) -> Option<u64>| -> Option<u64> {
             processes.iter().filter_map(of).reduce(|one, other| one + other)
         };
@@ -51,7 +45,7 @@ impl Summary {
         processes.iter().for_each(|process| tally.add(&process.tally));
         let threads = processes.iter().flat_map(|process| &process.threads);
         Self {
-            name: program.name(),
+            name,
             status,
             interrupts,
             seconds,
@@ -59,7 +53,7 @@ impl Summary {
             threads: threads.count() as u64,
             tally,
             trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
-            port: port::Report::all(processes.iter().filter_map(|process| process.traced?.port)),
+            port: Report::all(processes.iter().filter_map(|process| process.traced?.port)),
             log_bytes: sum(|process| process.log_bytes),
             unknown: sum(|process| process.traced.map(|traced| traced.unknown)).unwrap_or_default(),
             processes,
@@ -70,6 +64,7 @@ impl Summary {
     pub fn end(self, opts: &Opts) -> Result<Outcome, Error> {
         let is_limited = self.is_limited();
         let mut has_problems = false;
+        self.processes.iter().flat_map(|process| &process.remarks).for_each(capture::remark);
         for process in &self.processes {
             let of = if process.header.forked_from == 0 {
                 String::new()
@@ -164,7 +159,7 @@ impl Summary {
         }
         unknown_line(self.unknown);
         if let Some(port) = &self.port {
-            port.lines("port").iter().for_each(|line| say(line));
+            port::lines(port, "port").iter().for_each(|line| say(line));
         }
         if let Some(bytes) = self.log_bytes {
             line("log", bytes, &format!("bytes in {}, {}", place(opts.log.as_deref()), bits(bytes)));
@@ -194,7 +189,7 @@ impl Summary {
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,
             "unknown_accesses": self.unknown,
-            "port": self.port.map(|port| port.json()),
+            "port": self.port.as_ref().map(port::json),
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
         format!("{object}\n")

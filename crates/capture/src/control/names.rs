@@ -1,0 +1,97 @@
+//! Names in `--when`.
+
+use std::ops::Range;
+
+use tracewright_core::control::Names;
+use tracewright_image::Image;
+
+use super::events::EventList;
+
+/// Takes any name for a symbol: the program is not known yet.
+pub struct Anything<'a>(pub &'a EventList);
+
+impl Names for Anything<'_> {
+    fn symbol(&self, _: &str) -> Option<Range<u64>> {
+        Some(0..0)
+    }
+
+    fn event(&self, name: &str) -> Option<u8> {
+        self.0.number(name)
+    }
+}
+
+/// The symbols of a program.
+pub struct Known<'a> {
+    pub image: &'a Image,
+    pub events: &'a EventList,
+}
+
+impl Names for Known<'_> {
+    fn symbol(&self, name: &str) -> Option<Range<u64>> {
+        let range = self.image.symbols().resolve(name)?;
+        // The lowest bit only says that it is T32.
+        Some(range.start & !1..range.end)
+    }
+
+    fn event(&self, name: &str) -> Option<u8> {
+        self.events.number(name)
+    }
+}
+
+impl Known<'_> {
+    /// Returns the symbol whose name is most like this, if one is.
+    pub fn near(&self, name: &str) -> Option<&str> {
+        near(self.image, name)
+    }
+}
+
+/// Returns the symbol of an image whose name is most like this, if one is.
+pub fn near<'i>(image: &'i Image, name: &str) -> Option<&'i str> {
+    let most = (name.chars().count() / 3).clamp(1, 4);
+    let near = image.symbols().names().filter_map(|known| Some((distance(name, known, most)?, known)));
+    near.min().map(|(_, known)| known)
+}
+
+/// How many characters have to be put in, taken out, changed, or swapped with the next; `None`: more than `most`.
+fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let changed = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = changed.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above.last().copied().filter(|distance| *distance <= most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances_are_as_people_mistype() {
+        for (a, b, expected) in [
+            ("main", "main", Some(0)),
+            ("mian", "main", Some(1)),
+            ("man", "main", Some(1)),
+            ("mainn", "main", Some(1)),
+            ("mxxn", "main", Some(2)),
+            ("", "ab", Some(2)),
+            ("ab", "", Some(2)),
+            ("exit", "main", None),
+            ("x", "much longer", None),
+        ] {
+            assert_eq!(distance(a, b, 2), expected, "{a} {b}");
+        }
+    }
+}

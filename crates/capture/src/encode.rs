@@ -1,0 +1,401 @@
+//! Encoding what a retirement log, or encoder inputs, tell. Logs of a hart go through [`record::read`](crate::record::read).
+
+use std::io::Read;
+use std::path::Path;
+
+use tracewright_core::control::Plan;
+use tracewright_core::{Block, Isa, MemorySpace};
+use tracewright_etrace::ingress::ITypeWidth;
+use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
+use tracewright_hart::{Controlled, Sink};
+use tracewright_image::Image;
+use tracewright_input::file::open_plain;
+use tracewright_input::{ImageFile, map_file};
+use tracewright_isa::riscv::IType;
+use tracewright_qemu::format::{Off, Target};
+use tracewright_qemu::read::{self, Damage, Definitions, Log, Thread};
+
+use crate::control::{ControlRequest, Qualified};
+use crate::error::LogProblem;
+use crate::etrace::{Folder, LogData, Settings};
+use crate::protocol::{Executed, InputKind, Subject, Traced};
+use crate::retirement::{command, open, source_name, symbols};
+use crate::sink::{NoTrace, TraceSink};
+use crate::{CaptureOptions, Error, Pair, Remark, StopFlag};
+
+/// What comes next of a thread, which [`run`](Self::run) gives to a sink.
+pub struct ThreadInput<'a> {
+    from: From<'a>,
+    /// What else counts what is executed, if anything does.
+    tally: &'a mut Tally,
+    /// What hands on only what qualifies, if not all does.
+    control: &'a mut Option<Controlled<NoTrace>>,
+}
+
+enum From<'a> {
+    /// All of a thread, and what came of it.
+    Log(&'a mut Log, u32, Result<Option<Off>, read::Error>),
+    /// A chunk, and what is wrong with it.
+    Chunk(&'a mut Thread, &'a [u8], &'a Definitions, Result<(), Damage>),
+    /// The end.
+    End(&'a mut Thread, &'a Definitions),
+}
+
+impl ThreadInput<'_> {
+    /// Gives what is executed to `sink`. Has to be called once.
+    pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
+        match self.control.take() {
+            None => self.from.give(&mut Pair(&mut *self.tally, sink)),
+            Some(control) => {
+                let (mut control, nothing) = control.with_inner(sink);
+                self.from.give(&mut Pair(&mut *self.tally, &mut control));
+                *self.control = Some(control.with_inner(nothing).0);
+            }
+        }
+    }
+}
+
+impl From<'_> {
+    fn give<S: Sink>(&mut self, sink: &mut S) {
+        match self {
+            Self::Log(log, index, off) => *off = log.read(*index, sink),
+            Self::Chunk(thread, bytes, definitions, damage) => {
+                *damage = thread.take(bytes, definitions, sink);
+            }
+            Self::End(thread, definitions) => thread.finish(definitions, sink),
+        }
+    }
+}
+
+/// What a thread executed, besides instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Blocks.
+    pub blocks: u64,
+    /// System calls.
+    pub calls: u64,
+    /// Exceptions that are no system calls.
+    pub exceptions: u64,
+    /// Signals.
+    pub signals: u64,
+    is_arm: bool,
+}
+
+/// ETMv4's number of the exception that a system call is.
+const ARM_CALL: u64 = 2;
+
+impl Tally {
+    /// Returns one that has counted nothing, for a program of this processor.
+    pub fn new(target: Target) -> Self {
+        Self { is_arm: target != Target::Riscv64, ..Self::default() }
+    }
+
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        self.blocks += other.blocks;
+        self.calls += other.calls;
+        self.exceptions += other.exceptions;
+        self.signals += other.signals;
+    }
+}
+
+impl Sink for Tally {
+    #[inline]
+    fn block(&mut self, _: &Block) {
+        self.blocks += 1;
+    }
+
+    fn trap(&mut self, trap: &tracewright_hart::Trap) {
+        let call = if self.is_arm { ARM_CALL } else { tracewright_hart::cause::ECALL_U };
+        if trap.interrupt {
+            self.signals += 1;
+        } else if trap.cause == call {
+            self.calls += 1;
+        } else {
+            self.exceptions += 1;
+        }
+    }
+
+    fn lost(&mut self) {
+        self.signals += 1;
+    }
+}
+
+/// A thread of a process while it is traced.
+pub(crate) struct Traces {
+    control: Option<Controlled<NoTrace>>,
+    /// What it executed.
+    pub tally: Tally,
+}
+
+impl Traces {
+    /// Begins with a thread, of which `plan` says what is traced.
+    pub fn new(index: u32, target: Target, control: Option<(&ControlRequest, &Plan)>) -> Self {
+        let control = control.map(|(asked, plan)| asked.controlled(plan, NoTrace).with_thread(index.into()));
+        Self { control, tally: Tally::new(target) }
+    }
+
+    /// Gives all that a log tells of the thread to `give`.
+    fn log(
+        &mut self,
+        log: &mut Log,
+        index: u32,
+        give: impl FnOnce(&mut ThreadInput<'_>),
+    ) -> Result<Option<Off>, read::Error> {
+        let from = From::Log(log, index, Ok(None));
+        let mut input = ThreadInput { from, tally: &mut self.tally, control: &mut self.control };
+        give(&mut input);
+        match input.from {
+            From::Log(_, _, off) => off,
+            _ => Ok(None),
+        }
+    }
+
+    /// Gives a chunk to `give`.
+    pub fn chunk(
+        &mut self,
+        thread: &mut Thread,
+        bytes: &[u8],
+        definitions: &Definitions,
+        give: impl FnOnce(&mut ThreadInput<'_>),
+    ) -> Result<(), Damage> {
+        let from = From::Chunk(thread, bytes, definitions, Ok(()));
+        let mut input = ThreadInput { from, tally: &mut self.tally, control: &mut self.control };
+        give(&mut input);
+        match input.from {
+            From::Chunk(_, _, _, damage) => damage,
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the end to `give`.
+    pub fn end(
+        &mut self,
+        thread: &mut Thread,
+        definitions: &Definitions,
+        give: impl FnOnce(&mut ThreadInput<'_>),
+    ) {
+        let from = From::End(thread, definitions);
+        give(&mut ThreadInput { from, tally: &mut self.tally, control: &mut self.control });
+    }
+
+    /// Returns what of it is traced, if not all.
+    pub fn qualified(&self) -> Option<Qualified> {
+        self.control.as_ref().map(Qualified::of)
+    }
+}
+
+/// What threads of a log came to.
+#[derive(Debug)]
+pub struct Encoded {
+    /// The threads that were encoded.
+    pub threads: Vec<EncodedThread>,
+    /// Instructions that ran.
+    pub instructions: u64,
+    /// Instructions that were encoded.
+    pub encoded: u64,
+    /// What the trace came to.
+    pub traced: Traced,
+    /// Whether the log, or what it tells of a thread, is damaged.
+    pub is_damaged: bool,
+}
+
+/// What a thread of a log came to.
+#[derive(Clone, Copy, Debug)]
+pub struct EncodedThread {
+    /// Its index in the log.
+    pub index: u32,
+    /// Instructions that it executed.
+    pub instructions: u64,
+    /// Why its recording ended; `None` inside if the log was cut before, `None` if it is damaged.
+    pub off: Option<Option<Off>>,
+}
+
+/// Makes a capture of a retirement log: of all threads, or of one.
+///
+/// # Errors
+/// If the log cannot be read or has no such thread, if the options do not fit it, or the capture cannot be written. A log that is damaged
+/// later is remarked, and what came before is encoded.
+pub fn retirement_log(
+    path: &Path,
+    thread: Option<u32>,
+    capture: &CaptureOptions,
+    remarks: &mut Vec<Remark>,
+) -> Result<Encoded, Error> {
+    let mut log = open(path)?;
+    let wanted = |index: &u32| thread.is_none_or(|wanted| wanted == *index);
+    let indices: Vec<_> = log.threads().filter(wanted).collect();
+    if indices.is_empty() {
+        let problem = thread.map_or(LogProblem::Empty, |thread| LogProblem::NoThread(thread, Vec::new()));
+        return Err(Error::log(path, problem));
+    }
+    let plan = capture.control.as_ref().map(|asked| asked.plan(&symbols(log.definitions().maps()), remarks));
+    let plan = plan.transpose()?;
+    let control = capture.control.as_ref().zip(plan.as_ref());
+    let mut is_damaged = false;
+    if let Some(damage) = log.damage() {
+        remarks.push(Remark::LogDamaged(path.to_owned(), damage.to_string()));
+        is_damaged = true;
+    }
+    remarks.extend(log.definitions().notes().iter().cloned().map(Remark::Note));
+    let (target, input) = (log.header().target, InputKind::Threads(LogData::of(log.header())));
+    let name = command(log.definitions());
+    let mut writer = capture.create(&capture.dir, isa(target), input, None, &name, &StopFlag::default())?;
+    let (mut threads, mut instructions, mut qualified) = (Vec::new(), 0, Qualified::default());
+    for (number, index) in indices.into_iter().enumerate() {
+        let tid = log.definitions().tid(index).unwrap_or_default();
+        writer.add_thread(&Subject::Thread { index, tid, maps: &[] }, remarks)?;
+        let mut traces = Traces::new(index, target, control);
+        let off = traces.log(&mut log, index, |input| writer.read_thread(number, input));
+        if let Err(error) = &off {
+            let what = format!("{}: {error}", source_name(index));
+            remarks.push(Remark::LogDamaged(path.to_owned(), what));
+            is_damaged = true;
+        }
+        writer.check(number)?;
+        traces.qualified().iter().for_each(|of| qualified.add(of));
+        instructions += log.totals().instructions;
+        threads.push(EncodedThread { index, instructions: log.totals().instructions, off: off.ok() });
+    }
+    let (header, definitions) = (log.header(), log.definitions());
+    let traced = writer.finish(Executed::Process { header, definitions }, remarks)?;
+    if let Some(asked) = &capture.control {
+        qualified.remark(asked, remarks);
+    }
+    let of_control = control.map(|_| qualified.qualified);
+    let encoded = traced.instructions.or(of_control).unwrap_or(instructions);
+    Ok(Encoded { threads, instructions, encoded, traced, is_damaged })
+}
+
+/// Returns the instruction set that programs of a processor begin in.
+pub(crate) fn isa(target: Target) -> Isa {
+    match target {
+        Target::Aarch64 => Isa::A64,
+        Target::Arm => Isa::A32,
+        Target::Riscv64 => Isa::Rv64,
+    }
+}
+
+/// What encoder inputs came to.
+#[derive(Debug)]
+pub struct EncodedInput {
+    /// Instructions; of inputs that tell blocks, their half-words.
+    pub instructions: u64,
+    /// What the trace came to.
+    pub traced: Traced,
+    /// What is wrong with the inputs. What comes after it is not encoded.
+    pub error: Option<String>,
+}
+
+/// Makes an E-Trace capture of encoder inputs, which go to the encoder as they are.
+///
+/// # Errors
+/// If the inputs cannot be read, if the options do not fit them, or the capture cannot be written.
+pub fn encoder_input(
+    path: &Path,
+    isa: Isa,
+    programs: &[ImageFile],
+    capture: &CaptureOptions,
+    remarks: &mut Vec<Remark>,
+) -> Result<EncodedInput, Error> {
+    let text = map_file(path)?;
+    let text = text.as_slice();
+    let InputForm { retirement, itype_width } = form(text);
+    let reader = Reader::new(text, retirement)
+        .map_err(|error| Error::log(path, LogProblem::Damaged(error.to_string().into())))?;
+    let mut settings = Settings::new(isa);
+    settings.itype_width = itype_width;
+    if !has_column(text, b"sijump_0") {
+        // Nobody says which jumps are inferable: they are told, so a reader must not infer them.
+        settings.source.config.options.sijump = false;
+        let is_asked = |option: &String| matches!(&option[..], "sijump=on" | "sijump=true" | "sijump=1");
+        if capture.options.iter().any(is_asked) {
+            return Err(Error::option("sijump: the log has no column sijump_0"));
+        }
+    }
+    let settings = settings.with(&capture.options)?.with_port(capture.port)?;
+    settings.refuse_data()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut folder = Folder::create(&capture.dir, &settings, &name, &StopFlag::default())?;
+    let mut tracer = folder.hart()?;
+    folder.add_programs(programs)?;
+    let (mut instructions, mut error) = (0, None);
+    for entry in reader {
+        match entry {
+            Ok(entry) => {
+                // Of a block it is not known how many instructions it has: its half-words are counted.
+                instructions += match retirement {
+                    Retirement::Instruction => u64::from(entry.iretire > 0),
+                    Retirement::Block => entry.iretire.into(),
+                };
+                tracer.entry(&entry);
+            }
+            // What follows would not follow.
+            Err(found) => {
+                error = Some(found.to_string());
+                break;
+            }
+        }
+    }
+    if programs.is_empty() {
+        remarks.push(Remark::NoProgram);
+    }
+    let traced = folder.finish(vec![tracer], programs, std::iter::empty(), |_| None, remarks)?;
+    let traced = traced.first().copied().unwrap_or_default();
+    Ok(EncodedInput { instructions, traced: traced.into(), error })
+}
+
+/// What encoder inputs leave to be found out.
+struct InputForm {
+    retirement: Retirement,
+    itype_width: ITypeWidth,
+}
+
+/// `iretire` counts instructions, unless a line has more than one. A type that only three bits have tells how many they are.
+fn form(text: &[u8]) -> InputForm {
+    let mut form = InputForm { retirement: Retirement::Instruction, itype_width: ITypeWidth::Four };
+    let Ok(reader) = Reader::new(text, Retirement::Instruction) else { return form };
+    for entry in reader {
+        match entry {
+            Ok(entry) if entry.itype == IType::UninferableJump3 => form.itype_width = ITypeWidth::Three,
+            Err(error) if matches!(&error.problem, Problem::Value { column, .. } if column == "iretire") => {
+                form.retirement = Retirement::Block;
+            }
+            _ => {}
+        }
+    }
+    form
+}
+
+/// Returns whether a file begins as encoder inputs do.
+pub fn is_encoder_input(path: &Path) -> Result<bool, Error> {
+    let on = |error| Error::read(path, error);
+    let mut start = Vec::new();
+    open_plain(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
+    Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
+}
+
+/// Whether the first line has this name.
+fn has_column(text: &[u8], name: &[u8]) -> bool {
+    let header = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name)
+}
+
+/// Returns the image of a program's files.
+pub fn image(files: &[ImageFile]) -> Result<Image, Error> {
+    let mut builder = Image::builder();
+    for file in files {
+        let bytes = map_file(&file.path)?;
+        let added = match (bytes.as_slice().starts_with(b"\x7fELF"), file.at) {
+            (true, at) => builder.elf("", bytes, at, MemorySpace::ANY),
+            (false, Some(at)) => builder.raw("", bytes, at, MemorySpace::ANY),
+            (false, None) => {
+                let problem = "not an ELF file: say where its first byte was (FILE@ADDRESS)".into();
+                return Err(Error::Program { path: file.path.clone(), problem });
+            }
+        };
+        added
+            .map_err(|error| Error::Program { path: file.path.clone(), problem: error.reason.to_string() })?;
+    }
+    Ok(builder.build())
+}

@@ -1,0 +1,193 @@
+//! The snapshot folder that the trace goes to.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewright_core::{Context, MemorySpace, Security, TraceId};
+use tracewright_etm::encode::Encoder;
+use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::{Process, SnapshotWriter};
+
+use super::memory::{Code, Missing};
+use super::output::Output;
+use super::tracer::LeftOut;
+use super::{Settings, Tracer};
+use crate::{Error, Remark, port};
+
+/// A snapshot folder that is being written.
+pub struct Folder {
+    writer: SnapshotWriter,
+    dir: PathBuf,
+    settings: Settings,
+    output: Arc<Mutex<Output>>,
+    buffer: usize,
+    /// Device numbers of the cores, one a thread.
+    cores: Vec<usize>,
+    /// Threads that have no trace ID.
+    without_id: usize,
+}
+
+/// What a trace came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traced {
+    /// Bytes of the trace buffer.
+    pub bytes: u64,
+    /// Threads that were traced.
+    pub threads: usize,
+    /// Their instructions.
+    pub instructions: u64,
+    /// Instructions of threads for which there was no trace ID.
+    pub not_traced: u64,
+    /// What else is not in it.
+    pub left_out: LeftOut,
+    /// What is known of the ports, if there are any.
+    pub port: Option<port::Report>,
+}
+
+/// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
+const IDS: [(u8, u8); 2] = [(0x10, 0x6f), (0x01, 0x0f)];
+/// Pieces of memory that the cores name at most, all together. Where there are more, only the first core names them; readers take
+/// memory for that of all cores.
+const MOST_NAMED: usize = 20_000;
+
+impl Folder {
+    /// Makes the folder. `description` is for people.
+    pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
+        let mut writer = SnapshotWriter::create(dir)?;
+        let plain: String =
+            description.chars().map(|c| if c.is_control() || ";#\"".contains(c) { ' ' } else { c }).collect();
+        if !plain.trim().is_empty() {
+            writer.describe(plain.trim())?;
+        }
+        let (buffer, path, file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight)?;
+        let output = Arc::new(Mutex::new(Output::new(file, path)));
+        let (dir, settings) = (dir.to_owned(), settings.clone());
+        Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })
+    }
+
+    /// Adds a thread by its index in the log and Linux's number for it. Returns the tracer that takes what it executes.
+    pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer, Error> {
+        let id = IDS.iter().flat_map(|&(first, last)| first..=last).nth(self.cores.len());
+        let id = id.and_then(TraceId::new);
+        let registers = self.settings.registers(id.unwrap_or_default());
+        let encoder = Encoder::new(&registers, self.settings.options())
+            .map_err(|error| Error::Encoder(error.to_string()))?;
+        if id.is_some() {
+            let core = self.writer.core(&format!("thread{index}"), &self.settings.core, &[])?;
+            // What OpenCSD would warn about if it were missing.
+            let more = ["TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13"].map(|name| (name, 0));
+            let registers: Vec<_> =
+                registers.named().map(|(name, value)| (name, value.into())).chain(more).collect();
+            let source = self.writer.source(&format!("ETM_{index}"), "ETM4.2", &registers)?;
+            self.writer.connect(source, self.buffer, Some(core))?;
+            self.cores.push(core);
+        } else {
+            self.without_id += 1;
+        }
+        // User level.
+        let context = Context {
+            level: 0,
+            security: Security::NonSecure,
+            is_64bit: self.settings.is_64bit,
+            vmid: None,
+            context_id: Some(tid),
+        };
+        Ok(Tracer::new(encoder, self.settings.port, id, context, Arc::clone(&self.output)))
+    }
+
+    /// Fails if trace could not be written: what comes would be lost.
+    pub fn check(&self) -> Result<(), Error> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).check()
+    }
+
+    /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
+    /// addresses in the order in which they first were.
+    pub fn finish(
+        mut self,
+        tracers: Vec<Tracer>,
+        process: Process,
+        code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Traced, Error> {
+        if self.cores.is_empty() {
+            return Err(Error::NothingRan);
+        }
+        let mut traced = Traced { threads: self.cores.len(), ..Traced::default() };
+        for mut tracer in tracers {
+            tracer.finish();
+            let LeftOut { branches, nonsense } = tracer.left_out();
+            traced.instructions += tracer.instructions();
+            traced.not_traced += tracer.not_traced();
+            traced.left_out.branches += branches;
+            traced.left_out.nonsense += nonsense;
+            traced.port = port::Report::all(traced.port.into_iter().chain(tracer.port()));
+        }
+        // If the disk is full, what is there should be readable.
+        let written = {
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = output.finish();
+            traced.bytes = output.bytes();
+            written
+        };
+        remarks.extend(self.settings.remark());
+        if self.without_id > 0 {
+            let Traced { threads, not_traced, .. } = traced;
+            let without = self.without_id;
+            remarks.push(Remark::ManyThreads { without, traced: threads, instructions: not_traced });
+        }
+        if traced.left_out.branches > 0 {
+            remarks.push(Remark::BranchesLeftOut(traced.left_out.branches));
+        }
+        if traced.left_out.nonsense > 0 {
+            remarks.push(Remark::Nonsense(traced.left_out.nonsense));
+        }
+        self.memory(&process, code, remarks)?;
+        self.writer.process(process);
+        self.writer.finish()?;
+        written.map(|()| traced)
+    }
+
+    /// Adds what was in memory: the same for all cores, in files that they share.
+    fn memory(
+        &mut self,
+        process: &Process,
+        code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(), Error> {
+        let mut executed = Code::default();
+        code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
+        if let Some(address) = executed.changed() {
+            remarks.push(Remark::CodeChanged { address, is_kept: false });
+        }
+        let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);
+        remarks.extend(missing.into_iter().map(|Missing { path, why }| Remark::FileGone(path, why)));
+        // Where: file, offset and length in it, address.
+        let mut places = Vec::new();
+        for piece in mapped {
+            let file = self.writer.memory(&piece.bytes[..])?;
+            places.push((file, (0, piece.bytes.len() as u64), piece.address));
+        }
+        let rest = executed.rest(!self.settings.is_64bit);
+        if !rest.is_empty() {
+            let bytes: Vec<u8> = rest.iter().flat_map(|piece| &piece.bytes).copied().collect();
+            let file = self.writer.memory(&bytes[..])?;
+            let mut offset = 0;
+            for piece in rest {
+                let len = piece.bytes.len() as u64;
+                places.push((file, (offset, len), piece.address));
+                offset += len;
+            }
+        }
+        let all = places.len().saturating_mul(self.cores.len()) <= MOST_NAMED;
+        if places.len() > MOST_NAMED {
+            remarks.push(Remark::ManyPieces { kept: MOST_NAMED, of: places.len(), is_unnamed: false });
+            places.truncate(MOST_NAMED);
+        }
+        for &core in self.cores.iter().take(if all { usize::MAX } else { 1 }) {
+            for &(file, part, address) in &places {
+                self.writer.see(core, file, part, address, MemorySpace::ANY)?;
+            }
+        }
+        Ok(())
+    }
+}

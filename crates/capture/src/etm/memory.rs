@@ -1,0 +1,234 @@
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use tracewright_input::{Mapping, build_id, map_file};
+
+const PAGE: usize = 4096;
+
+/// Code as it was executed. What was something else later is left out: a reader is to say that it does not know it.
+#[derive(Default)]
+pub struct Code {
+    pages: BTreeMap<u64, Page>,
+    /// The first address where something else was later.
+    changed: Option<u64>,
+}
+
+struct Page {
+    bytes: [u8; PAGE],
+    /// Which of them are known.
+    known: [bool; PAGE],
+    /// Which of them changed.
+    changed: [bool; PAGE],
+}
+
+/// Memory that goes into a capture: never empty.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub address: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// A mapped file that is not used, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+impl Code {
+    /// Adds bytes that were executed at `start`.
+    pub fn add(&mut self, start: u64, code: &[u8]) {
+        for (at, &byte) in (start..).zip(code) {
+            let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| Page {
+                bytes: [0; PAGE],
+                known: [false; PAGE],
+                changed: [false; PAGE],
+            });
+            let offset = at as usize % PAGE;
+            if page.known[offset] && page.bytes[offset] != byte {
+                self.changed = self.changed.or(Some(at));
+                page.changed[offset] = true;
+            }
+            page.bytes[offset] = byte;
+            page.known[offset] = !page.changed[offset];
+        }
+    }
+
+    /// Returns the first address where something else was executed later, if there is one.
+    pub fn changed(&self) -> Option<u64> {
+        self.changed
+    }
+
+    /// Returns what lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
+    /// executed is as in the file. Paths are seen from `dir`.
+    pub fn mapped(&mut self, dir: &Path, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
+        let (mut pieces, mut missing) = (Vec::new(), Vec::<Missing>::new());
+        for (range, mapping) in disjoint(mappings) {
+            let Some(path) = &mapping.path else { continue };
+            if !self.any(&range) || missing.iter().any(|missing| missing.path == *path) {
+                continue;
+            }
+            let offset = mapping.offset.wrapping_add(range.start - mapping.start);
+            match read(&dir.join(path), mapping.build_id.as_deref(), offset, range.end - range.start) {
+                Ok(mut bytes) => {
+                    self.move_into(range.start, &mut bytes);
+                    if !bytes.is_empty() {
+                        pieces.push(Piece { address: range.start, bytes });
+                    }
+                }
+                Err(why) => missing.push(Missing { path: path.clone(), why }),
+            }
+        }
+        (pieces, missing)
+    }
+
+    /// Returns what is left: code that no file has. OpenCSD reads four bytes where it looks for a T32 instruction, also for the last of a
+    /// piece: with `has_t32` there are two more bytes, zeros.
+    pub fn rest(self, has_t32: bool) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (number, page) in self.pages {
+            let first = number * PAGE as u64;
+            for (at, byte) in
+                (first..).zip(page.bytes).zip(page.known).filter_map(|(byte, known)| known.then_some(byte))
+            {
+                match pieces.last_mut() {
+                    Some(piece) if at - piece.address == piece.bytes.len() as u64 => piece.bytes.push(byte),
+                    _ => pieces.push(Piece { address: at, bytes: vec![byte] }),
+                }
+            }
+        }
+        if has_t32 {
+            let mut next = u64::MAX;
+            for piece in pieces.iter_mut().rev() {
+                let room = next - piece.address - piece.bytes.len() as u64;
+                piece.bytes.extend([0; 2].iter().take(room as usize));
+                next = piece.address;
+            }
+        }
+        pieces
+    }
+
+    /// Whether anything was executed there.
+    fn any(&self, range: &Range<u64>) -> bool {
+        let pages = self.pages.range(range.start / PAGE as u64..=(range.end - 1) / PAGE as u64);
+        pages.into_iter().any(|(number, page)| {
+            let first = number * PAGE as u64;
+            (first..).zip(page.known).any(|(at, known)| known && range.contains(&at))
+        })
+    }
+
+    /// Moves what was executed into `bytes`, which are at `start`.
+    fn move_into(&mut self, start: u64, bytes: &mut [u8]) {
+        let Some(last) = (bytes.len() as u64).checked_sub(1) else { return };
+        let pages = self.pages.range_mut(start / PAGE as u64..=(start + last) / PAGE as u64);
+        for (number, page) in pages {
+            let first = number * PAGE as u64;
+            for (at, (byte, known)) in (first..).zip(page.bytes.iter().zip(&mut page.known)) {
+                if let Some(to) = at.checked_sub(start).and_then(|at| bytes.get_mut(at as usize))
+                    && std::mem::take(known)
+                {
+                    *to = *byte;
+                }
+            }
+        }
+    }
+}
+
+/// As much of a file as it has there, if it is still the one that was mapped.
+fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>, String> {
+    if let Some(id) = id {
+        let found = build_id(path).map_err(|problem| problem.message)?;
+        if found.as_deref() != Some(id) {
+            return Err(format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none")));
+        }
+    }
+    let file = map_file(path).map_err(|problem| problem.message)?;
+    let bytes = file.as_slice();
+    let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
+    let len = usize::try_from(len).map_or(usize::MAX, |len| len).min(bytes.len() - start);
+    Ok(bytes[start..start + len].to_vec())
+}
+
+/// Mappings without overlaps, by address: later ones replace earlier ones.
+fn disjoint(mappings: &[Mapping]) -> Vec<(Range<u64>, &Mapping)> {
+    let mut ranges: BTreeMap<u64, (u64, &Mapping)> = BTreeMap::new();
+    for mapping in mappings.iter().filter(|mapping| mapping.start < mapping.end) {
+        let Mapping { start, end, .. } = *mapping;
+        let hit: Vec<_> = ranges
+            .range(..end)
+            .rev()
+            .take_while(|(_, (other, _))| *other > start)
+            .map(|(&first, &(last, mapping))| (first, last, mapping))
+            .collect();
+        for (first, last, other) in hit {
+            ranges.remove(&first);
+            if first < start {
+                ranges.insert(first, (start, other));
+            }
+            if last > end {
+                ranges.insert(end, (last, other));
+            }
+        }
+        ranges.insert(start, (end, mapping));
+    }
+    ranges.into_iter().map(|(start, (end, mapping))| (start..end, mapping)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(start: u64, end: u64, offset: u64, path: Option<&Path>) -> Mapping {
+        Mapping { start, end, offset, path: path.map(Into::into), build_id: None }
+    }
+
+    #[test]
+    fn later_mappings_replace_earlier_ones() {
+        let mappings =
+            [mapping(0x10, 0x50, 0, None), mapping(0x20, 0x30, 1, None), mapping(0x28, 0x40, 2, None)];
+        let found: Vec<_> =
+            disjoint(&mappings).into_iter().map(|(range, mapping)| (range, mapping.offset)).collect();
+        assert_eq!(found, [(0x10..0x20, 0), (0x20..0x28, 1), (0x28..0x40, 2), (0x40..0x50, 0)]);
+    }
+
+    #[test]
+    fn what_ran_counts_more_than_the_file() {
+        let path = std::env::temp_dir().join(format!("tracewright-memory-{}", std::process::id()));
+        std::fs::write(&path, (0..64).collect::<Vec<u8>>()).unwrap();
+        let mut code = Code::default();
+        code.add(0x1004, &[4, 99]);
+        code.add(0x8000, &[5, 6]);
+        code.add(0x8000, &[5, 7]);
+        code.add(0x8000, &[5, 6]);
+        code.add(0x0ffe, &[7, 8]);
+        code.add(0x103e, &[1, 2, 3]);
+        code.add(0x8000, &[5]);
+        assert_eq!(code.changed(), Some(0x8001));
+        let gone = Path::new("/nowhere/x");
+        let mappings = [
+            mapping(0x1000, 0x2000, 2, Some(&path)),
+            mapping(0x3000, 0x4000, 0, Some(&path)),
+            mapping(0x8000, 0x9000, 0, Some(gone)),
+        ];
+        let (pieces, missing) = code.mapped(Path::new(""), &mappings);
+        std::fs::remove_file(&path).unwrap();
+        let mut expected: Vec<u8> = (2..64).collect();
+        expected[4..6].copy_from_slice(&[4, 99]);
+        assert_eq!(pieces, [Piece { address: 0x1000, bytes: expected }]);
+        assert_eq!((missing.len(), missing[0].path.as_path()), (1, gone));
+        // The file has no more bytes than up to 0x103e.
+        let rest = [(0xffe, vec![7, 8]), (0x103e, vec![1, 2, 3]), (0x8000, vec![5])];
+        let rest = rest.map(|(address, bytes)| Piece { address, bytes });
+        assert_eq!(code.rest(false), rest);
+    }
+
+    #[test]
+    fn there_is_room_for_reading_on_behind_t32() {
+        let mut code = Code::default();
+        code.add(0x10, &[1, 2]);
+        code.add(0x13, &[3]);
+        let expected = [(0x10, vec![1, 2, 0]), (0x13, vec![3, 0, 0])];
+        assert_eq!(code.rest(true), expected.map(|(address, bytes)| Piece { address, bytes }));
+    }
+}

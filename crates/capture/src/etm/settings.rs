@@ -1,0 +1,186 @@
+//! How a trace is made: the options of the trace unit by name.
+
+use std::num::NonZero;
+
+use tracewright_core::{Isa, TraceId};
+use tracewright_etm::Registers;
+use tracewright_etm::encode;
+use tracewright_input::CoreKind;
+
+use crate::port::PortRequest;
+use crate::{Error, Remark, options};
+
+/// How a trace is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The core's type, as snapshots name it.
+    pub core: String,
+    /// Whether threads are in the 64-bit state.
+    pub is_64bit: bool,
+    /// Returns that a stack of calls foretells have no address (TRCCONFIGR.RS).
+    pub return_stack: bool,
+    /// The context ID, which is Linux's number of the thread, is told (TRCCONFIGR.CID).
+    pub context_id: bool,
+    /// All taken branches have an address (TRCCONFIGR.BB).
+    pub branch_broadcast: bool,
+    /// Times are told, if somebody tells them (TRCCONFIGR.TS).
+    pub timestamps: bool,
+    /// Bytes from one synchronisation point to the next; 0: only at the start.
+    pub sync: u32,
+    /// The port that packets go through, if one is asked for.
+    pub port: Option<PortRequest>,
+}
+
+/// What can be set: name, default, meaning.
+const ALL: &[(&str, &str, &str)] = &[
+    ("core", "Cortex-A76", "the core's type; Cortex-A32 for 32-bit programs"),
+    ("return_stack", "on", "returns to where calls were have no address"),
+    ("context_id", "on", "contexts tell Linux's number of the thread"),
+    ("branch_broadcast", "off", "each taken branch has its target's address"),
+    ("timestamps", "off", "times, in nanoseconds since it began"),
+    ("sync", "4096", "bytes between synchronisation points; 0: one"),
+];
+
+impl Settings {
+    /// Returns what the trace unit of a good core has. Threads of 32-bit programs run A32 and T32.
+    pub fn new(isa: Isa) -> Self {
+        let is_64bit = isa == Isa::A64;
+        Self {
+            // Both have an ETMv4, and OpenCSD knows them. The first also has branches that authenticate pointers.
+            core: if is_64bit { "Cortex-A76" } else { "Cortex-A32" }.into(),
+            is_64bit,
+            return_stack: true,
+            context_id: true,
+            branch_broadcast: false,
+            timestamps: false,
+            sync: 4096,
+            port: None,
+        }
+    }
+
+    /// Sets options by name: `name=value`, each.
+    pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
+        for (name, value) in options::pairs(pairs)? {
+            self.put(name, value)?;
+        }
+        Ok(self)
+    }
+
+    /// Sets the port, if one is asked for.
+    #[must_use]
+    pub fn with_port(self, asked: Option<PortRequest>) -> Self {
+        Self { port: asked, ..self }
+    }
+
+    /// Returns what should be known of the port that is asked for.
+    pub fn remark(&self) -> Option<Remark> {
+        self.port?.remark(encode::AtPort::LEAST)
+    }
+
+    fn put(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let expected = |what: &str| Error::option(format!("{name}={value}: expected {what}"));
+        let flag = || options::flag(value).ok_or_else(|| expected("on or off"));
+        match name {
+            "core" => {
+                CoreKind::of(value).ok_or_else(|| expected("a name like Cortex-A53 or ARMv8-A"))?;
+                self.core = value.into();
+            }
+            "return_stack" => self.return_stack = flag()?,
+            "context_id" => self.context_id = flag()?,
+            "branch_broadcast" => self.branch_broadcast = flag()?,
+            "timestamps" => self.timestamps = flag()?,
+            "sync" => {
+                // Shorter than this there would be little else.
+                let bytes = value.parse().ok().filter(|bytes| *bytes == 0 || *bytes >= 64);
+                self.sync = bytes.ok_or_else(|| expected("a number of bytes, 0 or from 64 on"))?;
+            }
+            _ => {
+                return Err(Error::UnknownOption { name: name.into(), protocol: "ETMv4" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the trace unit's registers: an ETMv4.2 with all that can be switched on, 64-bit timestamps, four events, no speculation.
+    pub fn registers(&self, id: TraceId) -> Registers {
+        let bit = |number: u32, on: bool| u32::from(on) << number;
+        Registers {
+            trcconfigr: 1
+                | bit(3, self.branch_broadcast)
+                | bit(6, self.context_id)
+                | bit(11, self.timestamps)
+                | bit(12, self.return_stack),
+            trctraceidr: id.get().into(),
+            trcidr0: 0x2800_0ea1,
+            trcidr1: 0x4100_f420,
+            // 32-bit context IDs and VMIDs; addresses of 64 or 32 bits.
+            trcidr2: if self.is_64bit { 0x0000_1088 } else { 0x0000_1084 },
+            trcidr8: 0,
+            ..Registers::default()
+        }
+    }
+
+    /// Returns what the trace unit decides itself.
+    pub(super) fn options(&self) -> encode::Options {
+        encode::Options { sync_every: NonZero::new(self.sync), ..encode::Options::default() }
+    }
+
+    /// Returns all options with their defaults and meanings, in 80 columns.
+    pub fn help() -> String {
+        let mut text = String::from("Options of ETMv4 (NAME=VALUE; default; meaning)\n\n");
+        for (name, default, meaning) in ALL {
+            text += &format!("  {name:<18}{default:<12}{meaning}\n");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_etm::Params;
+
+    use super::*;
+
+    fn with(pairs: &[&str]) -> Result<Settings, String> {
+        let pairs: Vec<_> = pairs.iter().map(ToString::to_string).collect();
+        Settings::new(Isa::A64).with(&pairs).map_err(|error| error.to_string())
+    }
+
+    /// Each default in the help is one: saying it changes nothing.
+    #[test]
+    fn the_help_tells_the_defaults() {
+        for (name, value, _) in ALL {
+            assert_eq!(with(&[&format!("{name}={value}")]).unwrap(), Settings::new(Isa::A64), "{name}");
+        }
+        for line in Settings::help().lines() {
+            assert!(line.len() < 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn registers_say_what_is_switched_on() {
+        let id = TraceId::new(0x12).unwrap();
+        let registers = |pairs: &[&str]| with(pairs).unwrap().registers(id);
+        let off = registers(&["return_stack=off", "context_id=no"]);
+        assert_eq!((off.trcconfigr, off.trctraceidr), (1, 0x12));
+        let on = registers(&["branch_broadcast=1", "timestamps=on"]);
+        assert_eq!(on.trcconfigr, 1 | 1 << 3 | 1 << 6 | 1 << 11 | 1 << 12);
+        for isa in [Isa::A64, Isa::A32] {
+            let settings = Settings::new(isa);
+            assert!(CoreKind::of(&settings.core).is_some());
+            assert_eq!(Params::new(&settings.registers(id)).unwrap().version(), (4, 2));
+        }
+        assert_eq!(with(&["sync=0"]).unwrap().options().sync_every, None);
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        let error = |pair: &str| with(&[pair]).unwrap_err();
+        assert_eq!(error("x"), "option \"x\": expected NAME=VALUE, or help");
+        assert_eq!(error("x=1"), "there is no option \"x\" for ETMv4");
+        assert_eq!(error("sync=7"), "option sync=7: expected a number of bytes, 0 or from 64 on");
+        assert_eq!(error("return_stack=x"), "option return_stack=x: expected on or off");
+        assert_eq!(error("core=6502"), "option core=6502: expected a name like Cortex-A53 or ARMv8-A");
+        assert_eq!(with(&["sync=0", "sync=0"]).unwrap_err(), "option sync is given twice");
+    }
+}

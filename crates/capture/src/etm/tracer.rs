@@ -1,0 +1,285 @@
+//! From what a thread executes to its trace, while it executes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
+use tracewright_etm::encode::Encoder;
+use tracewright_etm::packet::EmitError;
+use tracewright_hart::{Sink, Trap};
+
+use super::output::Output;
+use super::port::Watched;
+use crate::port::{PortRequest, Report};
+
+/// Bytes of trace that are gathered before they go to the buffer.
+const GATHER: usize = 1 << 16;
+
+/// ETMv4's number of the exception with which a debugger stops a core.
+const DEBUG_HALT: u16 = 1;
+
+/// Encodes what a thread executes: user level only, as `perf record -e cs_etm//u` has it. Exceptions are told, what the kernel does
+/// is not; tracing is switched on again where the thread goes on.
+pub struct Tracer {
+    encoder: Encoder,
+    /// What takes everything instead, if there is a port.
+    port: Option<Box<Watched>>,
+    /// The trace ID; `None`: there are more threads than IDs, and instructions are only counted.
+    id: Option<TraceId>,
+    context: Context,
+    bytes: Vec<u8>,
+    /// Bytes that went to the buffer.
+    written: u64,
+    to: Arc<Mutex<Output>>,
+    /// Tracing is on: the last thing told leads to the next.
+    is_on: bool,
+    /// Something is to be done before the next block: tracing is off, or a time is to be told.
+    special: bool,
+    /// The last block's end, and whether execution left it by a jump.
+    end: u64,
+    jumped: bool,
+    isa: Isa,
+    time: Option<u64>,
+    instructions: u64,
+    not_traced: u64,
+    left_out: LeftOut,
+}
+
+/// What a trace cannot tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Branches of which nobody knows whether they were taken: a signal came just then.
+    pub branches: u64,
+    /// Blocks and exceptions that no core can have had: instructions at odd addresses, for one. Damaged logs have such.
+    pub nonsense: u64,
+}
+
+impl Tracer {
+    /// Traces in `context`, which says which thread it is, to `to`.
+    pub(super) fn new(
+        encoder: Encoder,
+        port: Option<PortRequest>,
+        id: Option<TraceId>,
+        context: Context,
+        to: Arc<Mutex<Output>>,
+    ) -> Self {
+        Self {
+            port: port.filter(|_| id.is_some()).map(|asked| Box::new(Watched::new(&encoder, asked))),
+            encoder,
+            id,
+            context,
+            bytes: Vec::new(),
+            written: 0,
+            to,
+            is_on: false,
+            special: true,
+            end: 0,
+            jumped: false,
+            isa: if context.is_64bit { Isa::A64 } else { Isa::A32 },
+            time: None,
+            instructions: 0,
+            not_traced: 0,
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// Takes the time of what comes next, in nanoseconds. It is traced if timestamps are switched on.
+    pub fn time(&mut self, nanoseconds: u64) {
+        self.time = Some(nanoseconds);
+        self.special = true;
+    }
+
+    /// Instructions that were traced so far.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Instructions that were not traced, since there are more threads than trace IDs.
+    pub fn not_traced(&self) -> u64 {
+        self.not_traced
+    }
+
+    /// Bytes of trace so far, without those of frames.
+    pub fn bytes(&self) -> u64 {
+        self.written + self.bytes.len() as u64
+    }
+
+    /// Writes what was encoded so far to the buffer.
+    #[cold]
+    pub fn flush(&mut self) {
+        if let Some(id) = self.id
+            && !self.bytes.is_empty()
+        {
+            self.to.lock().unwrap_or_else(PoisonError::into_inner).push(id, &self.bytes);
+        }
+        self.written += self.bytes.len() as u64;
+        self.bytes.clear();
+    }
+
+    /// Returns what was left out of the trace so far.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Returns what is known of the port, if there is one.
+    pub fn port(&self) -> Option<Report> {
+        self.port.as_ref().map(|port| port.report())
+    }
+
+    /// Ends the trace.
+    pub(super) fn finish(&mut self) {
+        if self.id.is_some() {
+            if self.instructions == 0 {
+                // A source of a capture has a trace, also if nothing ran.
+                self.start();
+            }
+            self.stop();
+            self.tell(&Element::End);
+        }
+        self.flush();
+    }
+
+    fn tell(&mut self, element: &Element) {
+        let told = match &mut self.port {
+            Some(port) => port.element(element, &mut self.bytes),
+            None => self.encoder.element(element, &mut self.bytes),
+        };
+        if told.is_err() {
+            self.nonsense();
+        }
+    }
+
+    /// Whether instructions ran of which nothing is told if tracing ends here.
+    fn in_run(&self) -> bool {
+        self.port.as_ref().map_or(self.encoder.in_run(), |port| port.in_run())
+    }
+
+    /// What a block makes, where there is a port.
+    #[cold]
+    fn block_at_port(&mut self, block: &Block) -> Result<(), EmitError> {
+        match &mut self.port {
+            Some(port) => port.element(&Element::Block(*block), &mut self.bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// The last thing is not in the trace, so nothing may follow from it.
+    #[cold]
+    fn nonsense(&mut self) {
+        self.left_out.nonsense += 1;
+        self.is_on = false;
+        self.special = true;
+    }
+
+    /// Does what is due before a block. Says whether it is to be traced.
+    #[cold]
+    fn prepare(&mut self, block: &Block) -> bool {
+        if self.id.is_none() {
+            self.not_traced += u64::from(block.count);
+            return false;
+        }
+        if !self.jumped && self.end != block.start {
+            self.stop();
+        }
+        self.isa = block.isa;
+        if !self.is_on {
+            self.start();
+        }
+        // Between instructions that only the next branch tells of there is no place for it.
+        if !self.in_run()
+            && let Some(value) = self.time.take()
+        {
+            self.tell(&Element::Timestamp { value, cycles: None });
+        }
+        self.special = self.time.is_some();
+        true
+    }
+
+    /// A branch ran, and nobody knows whether it was taken. A trace cannot tell that, so the branch is left out of it.
+    #[cold]
+    fn undecided(&mut self, block: &Block) {
+        if let Some(count) = block.count.checked_sub(1).filter(|count| *count > 0) {
+            let end = block.last();
+            self.block(&Block { end, count, last_len: block.isa.shortest(), class: Class::NEXT, ..*block });
+        }
+        self.left_out.branches += u64::from(self.id.is_some());
+        self.not_traced += u64::from(self.id.is_none());
+        self.stop();
+    }
+
+    /// Switches tracing on.
+    fn start(&mut self) {
+        self.tell(&Element::TraceOn(TraceOn::Normal));
+        self.tell(&Element::Context(self.context, self.isa));
+        self.is_on = true;
+        self.jumped = false;
+    }
+
+    /// Switches tracing off. What ran since the last branch would be lost, so it ends as when a debugger stops the core.
+    fn stop(&mut self) {
+        if self.is_on && self.in_run() {
+            self.exception(DEBUG_HALT, self.end, false);
+        }
+        self.is_on = false;
+        self.special = true;
+    }
+
+    fn exception(&mut self, number: u16, address: u64, at_target: bool) {
+        self.tell(&Element::Exception(Exception {
+            number,
+            interrupt: false,
+            value: None,
+            return_address: Some(address),
+            at_target,
+        }));
+    }
+}
+
+impl Sink for Tracer {
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        if block.ended == Ended::Cut && block.class.is_branch() {
+            return self.undecided(block);
+        }
+        let goes_on = self.jumped || self.end == block.start;
+        if (self.special || !goes_on) && !self.prepare(block) {
+            return;
+        }
+        self.end = block.end;
+        self.jumped = block.ended == Ended::Taken;
+        self.isa = block.isa;
+        let told = match self.port {
+            None => self.encoder.block(block, &mut self.bytes),
+            Some(_) => self.block_at_port(block),
+        };
+        if told.is_err() {
+            return self.nonsense();
+        }
+        self.instructions += u64::from(block.count);
+        if self.bytes.len() >= GATHER {
+            self.flush();
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        if self.id.is_none() {
+            return;
+        }
+        // Only one of the two instruction sets has such addresses.
+        if self.isa == Isa::A32 && trap.pc & 2 != 0 {
+            self.isa = Isa::T32;
+        }
+        if self.is_on {
+            self.tell(&Element::Context(self.context, self.isa));
+        } else {
+            self.start();
+        }
+        self.exception(u16::try_from(trap.cause).unwrap_or(u16::MAX), trap.pc, self.jumped);
+        // What the kernel does is not traced.
+        self.is_on = false;
+        self.special = true;
+    }
+
+    fn lost(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,106 @@
+//! ETMv4 as one of the protocols that captures can be made in.
+
+use std::path::Path;
+
+use tracewright_core::Isa;
+
+use super::{Folder, Settings, Tracer};
+use crate::encode::ThreadInput;
+use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
+use crate::sink::{DynTraceSink, TraceSink};
+use crate::{Error, Remark, retirement};
+
+/// Arm's ETMv4.
+#[derive(Clone, Copy, Debug)]
+pub struct Etm4;
+
+/// What it is called in messages.
+const NAME: &str = "ETMv4";
+
+impl Protocol for Etm4 {
+    fn name(&self) -> &'static str {
+        "etm4"
+    }
+
+    fn about(&self) -> &'static str {
+        "Arm's ETMv4"
+    }
+
+    fn help(&self) -> String {
+        Settings::help()
+    }
+
+    fn supports(&self, isa: Isa) -> bool {
+        isa.is_arm()
+    }
+
+    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+        let Request { isa, description, input, options, port, delta, ring, .. } = *request;
+        let given = [("delta trace", delta.is_some()), ("ring", ring.is_some())];
+        let given = given.iter().find(|(_, given)| *given).map(|(what, _)| *what);
+        let hart = (!matches!(input, InputKind::Threads(_))).then_some("trace of a hart");
+        if let Some(what) = given.or(hart) {
+            return Err(Error::Unsupported { by: NAME, what });
+        }
+        let settings = Settings::new(isa).with(options)?.with_port(port);
+        let folder = Folder::create(dir, &settings, description)?;
+        Ok(Box::new(Writer { folder, tracers: Vec::new() }))
+    }
+}
+
+/// A capture that is being written.
+struct Writer {
+    folder: Folder,
+    tracers: Vec<Tracer>,
+}
+
+impl TraceWriter for Writer {
+    fn add_thread(&mut self, subject: &Subject<'_>, _: &mut Vec<Remark>) -> Result<(), Error> {
+        match *subject {
+            Subject::Hart => Err(Error::Unsupported { by: NAME, what: "trace of a hart" }),
+            Subject::Thread { index, tid, .. } => {
+                self.tracers.push(self.folder.thread(index, tid)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn sink(&mut self, thread: usize) -> &mut dyn DynTraceSink {
+        &mut self.tracers[thread]
+    }
+
+    fn read_thread(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
+        input.run(&mut self.tracers[thread]);
+    }
+
+    fn time(&mut self, thread: usize, nanoseconds: u64) {
+        self.tracers[thread].time(nanoseconds);
+    }
+
+    fn bytes(&self, thread: usize) -> u64 {
+        self.tracers[thread].bytes()
+    }
+
+    fn check(&self, _: usize) -> Result<(), Error> {
+        self.folder.check()
+    }
+
+    fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
+        let Executed::Process { header, definitions } = executed else {
+            return Err(Error::Unsupported { by: NAME, what: "trace of a hart" });
+        };
+        let code: Vec<_> =
+            definitions.translations().iter().map(|of| (of.start, definitions.code(of))).collect();
+        let code = code.iter().map(|(start, code)| (*start, code.as_slice()));
+        let process = retirement::process(header, definitions);
+        let traced = self.folder.finish(self.tracers, process, code, remarks)?;
+        let (bytes, instructions, port) = (traced.bytes, Some(traced.instructions), traced.port);
+        Ok(Traced { bytes, kept: bytes, instructions, port, ..Traced::default() })
+    }
+}
+
+impl TraceSink for Tracer {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}

@@ -1,0 +1,168 @@
+//! The port of the delta trace: as E-Trace's, of its own.
+
+use tracewright_core::port::Stats;
+use tracewright_delta::{AtPort, Decoder, Encoder, Lost, Off, Out, Run, Sink, Span, Sync};
+
+use crate::port::{Gaps, PortRequest, Report, Sizing};
+
+/// A port that is watched.
+pub struct Port {
+    asked: PortRequest,
+    sizing: Sizing,
+    limited: Option<Box<Limited>>,
+}
+
+/// A buffer of some size.
+struct Limited {
+    at: AtPort,
+    /// How long the hart had waited for it when the block ran whose packets come.
+    waited: u64,
+    /// Makes the trace that loses nothing.
+    whole: Encoder,
+    /// Reads what went through: of how many instructions it tells.
+    reader: Decoder,
+    told: Told,
+    gaps: Gaps,
+    was_lost: bool,
+    /// Packets and bits so far: of the trace that loses nothing, and of what went through.
+    all: (u64, u64),
+    passed: (u64, u64),
+}
+
+/// Takes the packets of a trace that loses nothing, of which only the sizes matter.
+struct Sizes<'a>(&'a mut Sizing);
+
+impl Out for Sizes<'_> {
+    fn packet(&mut self, cycle: u64, bytes: &[u8]) {
+        self.0.add(1, 8 * bytes.len() as u64, cycle);
+    }
+}
+
+/// Counts instructions.
+#[derive(Debug, Default)]
+struct Told(u64);
+
+impl Sink for Told {
+    fn sync(&mut self, _: u64, _: &Sync) {}
+
+    fn run(&mut self, run: Run) {
+        self.0 += run.retired();
+    }
+
+    fn span(&mut self, span: Span) {
+        self.0 += span.retired;
+    }
+
+    fn off(&mut self, _: u64, _: Off) {}
+
+    fn lost(&mut self, _: Lost) {}
+}
+
+impl Port {
+    /// Watches the port that is asked for, with an encoder that has told nothing.
+    pub fn new(asked: PortRequest, encoder: &Encoder) -> Self {
+        let limited = asked.limited.map(|port| {
+            Box::new(Limited {
+                at: AtPort::new(port),
+                waited: 0,
+                whole: encoder.clone(),
+                reader: Decoder::new(),
+                told: Told::default(),
+                gaps: Gaps::default(),
+                was_lost: false,
+                all: (0, 0),
+                passed: (0, 0),
+            })
+        });
+        Self { asked, sizing: Sizing::new(asked.rate), limited }
+    }
+
+    /// Cycles that the hart waited.
+    pub fn waited(&self) -> u64 {
+        self.limited.as_ref().map_or(0, |limited| limited.at.stats().stall_cycles)
+    }
+
+    /// Returns whether packets are being lost: a sync is needed.
+    pub fn is_lost(&self) -> bool {
+        self.limited.as_ref().is_some_and(|limited| limited.at.is_lost())
+    }
+
+    /// Takes a block, whose packets come [then](Self::packet). `is_synchronised`: E-Trace synchronises in the trace that loses nothing.
+    pub fn block(&mut self, address: u64, cycles: &[u64], is_synchronised: bool, waited: u64) {
+        let Some(limited) = &mut self.limited else { return };
+        limited.waited = waited;
+        if is_synchronised {
+            limited.whole.request_sync();
+        }
+        // What cannot be told is told of the other encoder.
+        let _ = limited.whole.block(address, cycles, &mut Sizes(&mut self.sizing));
+    }
+
+    /// Stops tracing.
+    pub fn off(&mut self) {
+        if let Some(limited) = &mut self.limited {
+            limited.whole.finish(&mut Sizes(&mut self.sizing));
+        }
+    }
+
+    /// Takes a packet that is ready in this cycle. Adds what went through to `to`.
+    pub fn packet(&mut self, cycle: u64, bytes: &[u8], to: &mut Vec<u8>) {
+        let Some(limited) = &mut self.limited else {
+            Sizes(&mut self.sizing).packet(cycle, bytes);
+            return to.extend_from_slice(bytes);
+        };
+        // The buffer counts how long the hart waits for it, and adds that itself.
+        limited.at.packet(cycle.saturating_sub(limited.waited), bytes);
+        limited.pass(to);
+    }
+
+    /// Counts losses, after all packets of a block or of an end.
+    pub fn after(&mut self) {
+        let Some(limited) = &mut self.limited else { return };
+        let Stats { packets, bits, .. } = *limited.at.stats();
+        let (all, passed) = ((self.sizing.packets, self.sizing.bits), (packets, bits));
+        if limited.was_lost || limited.at.is_lost() {
+            // Where tracing goes on, what is made anew is of what follows.
+            let made = if limited.was_lost { limited.passed } else { passed };
+            let lost =
+                |all: u64, before: u64, made: u64, passed: u64| (all - before).saturating_sub(made - passed);
+            limited.gaps.lose(
+                lost(all.0, limited.all.0, made.0, limited.passed.0),
+                lost(all.1, limited.all.1, made.1, limited.passed.1),
+            );
+        }
+        (limited.all, limited.passed) = (all, passed);
+        limited.was_lost = limited.at.is_lost();
+    }
+
+    /// Ends the trace.
+    pub fn finish(&mut self, to: &mut Vec<u8>) {
+        let Some(limited) = &mut self.limited else { return };
+        limited.at.finish();
+        limited.pass(to);
+        limited.reader.finish(&mut limited.told);
+    }
+
+    /// Returns what is known at the end, after so many instructions and cycles.
+    pub fn report(&self, instructions: u64, mut cycles: u64) -> Report {
+        let (mut stats, mut gaps) = (Stats::default(), Gaps::default());
+        if let Some(limited) = &self.limited {
+            (stats, gaps) = (*limited.at.stats(), limited.gaps);
+            gaps.losses = stats.refused;
+            gaps.instructions = instructions.saturating_sub(limited.told.0);
+            // Without waiting.
+            cycles = limited.whole.cycle().saturating_sub(1);
+        }
+        // The packet that ends the trace counts as one of the last cycle.
+        let mut sizing = self.sizing.clone();
+        sizing.cycles = cycles;
+        Report::new(self.asked, &sizing, stats, gaps).of(instructions, true)
+    }
+}
+
+impl Limited {
+    fn pass(&mut self, to: &mut Vec<u8>) {
+        self.reader.feed(&self.at.bytes, &mut self.told);
+        to.append(&mut self.at.bytes);
+    }
+}

@@ -1,0 +1,155 @@
+//! The capture folder that a trace goes to.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tracewright_core::{Block, MemorySpace};
+use tracewright_image::{Bytes, Image};
+use tracewright_input::file::{MAX_PROGRAM, read_plain};
+use tracewright_input::{CaptureWriter, ImageFile};
+
+use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
+use crate::{Error, Remark, StopFlag};
+
+/// A capture folder that is being written: one source and one buffer for each hart, or thread.
+pub struct Folder {
+    writer: CaptureWriter,
+    settings: Settings,
+    /// The files of the buffers, and of delta trace, in the order in which they were made.
+    paths: Vec<(PathBuf, Option<PathBuf>)>,
+    /// Programs that are in it.
+    programs: Vec<ImageFile>,
+    stop: StopFlag,
+}
+
+/// Pieces of code that are kept at most: a description with more is no longer read.
+const MOST_PIECES: usize = 20_000;
+
+impl Folder {
+    /// Makes the folder. Nothing is traced yet.
+    pub fn create(
+        dir: &Path,
+        settings: &Settings,
+        description: &str,
+        stop: &StopFlag,
+    ) -> Result<Self, Error> {
+        let mut writer = CaptureWriter::create(dir)?;
+        for name in ["run.log", "summary.json"] {
+            writer.reserve(name);
+        }
+        writer.describe(description);
+        let (settings, stop) = (settings.clone(), StopFlag::clone(stop));
+        Ok(Self { writer, settings, paths: Vec::new(), programs: Vec::new(), stop })
+    }
+
+    /// Adds the one hart: what writes its trace.
+    pub fn hart(&mut self) -> Result<Tracer<TraceFile>, Error> {
+        self.source("hart0", "trace")
+    }
+
+    /// Adds a thread, which is a source with this name: what writes its trace into a file of its own.
+    pub fn thread(&mut self, name: &str) -> Result<Tracer<TraceFile>, Error> {
+        self.source(name, name)
+    }
+
+    fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
+        let source = self.writer.source(name, self.settings.source.clone());
+        let (path, file) = self.writer.buffer(buffer, &[source])?;
+        let tracer = Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop));
+        if self.settings.delta.is_none() {
+            self.paths.push((path, None));
+            return Ok(tracer);
+        }
+        let (delta, file) = self.writer.delta(source)?;
+        self.paths.push((path, Some(delta)));
+        Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop)))
+    }
+
+    /// Adds programs that are not there yet: before anything runs, so that what is traced can be read whatever happens.
+    pub fn add_programs(&mut self, programs: &[ImageFile]) -> Result<(), Error> {
+        for file in programs {
+            if !self.programs.contains(file) {
+                self.writer.image(&file.path, file.at)?;
+                self.programs.push(file.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
+    /// `halfword` tells what is at an address, where nothing was seen that ran there. Says what each trace came to.
+    pub fn finish<'a>(
+        mut self,
+        tracers: Vec<Tracer<TraceFile>>,
+        programs: &[ImageFile],
+        blocks: impl Iterator<Item = &'a Block>,
+        mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Vec<Traced>, Error> {
+        remarks.extend(self.settings.remark());
+        let mut all = Vec::with_capacity(tracers.len());
+        let mut seen = Seen::new();
+        let mut failed = None;
+        // If the disk is full, what is there should be readable.
+        let mut fail = |path: &Path, error: io::Error| {
+            failed.get_or_insert((path.to_owned(), error));
+        };
+        for (source, (tracer, (path, delta_path))) in tracers.into_iter().zip(&self.paths).enumerate() {
+            let finished = tracer.finish().and_then(|Finished { to, delta, traced, seen, handlers }| {
+                Ok((Traced { kept: to.close()?, ..traced }, delta, seen, handlers))
+            });
+            let (mut traced, delta, by_this, (handlers, unknown)) = match finished {
+                Ok(finished) => finished,
+                Err(error) => {
+                    fail(path, error);
+                    continue;
+                }
+            };
+            seen.merge(by_this);
+            self.writer.handlers(source, handlers);
+            remarks.extend(unknown.into_iter().map(Remark::SeveralHandlers));
+            if let (Some(file), Some(path), Some(of)) = (delta, delta_path, &mut traced.delta) {
+                match file.and_then(TraceFile::close) {
+                    Ok(kept) => of.kept = kept,
+                    Err(error) => fail(path, error),
+                }
+                if let Some(refused) = of.refused {
+                    remarks.push(Remark::DeltaEnds(path.clone(), refused));
+                }
+            }
+            all.push(traced);
+        }
+        self.add_programs(programs)?;
+        let mut builder = Image::builder();
+        for file in programs {
+            let bytes =
+                read_plain(&file.path, MAX_PROGRAM).map_err(|error| Error::read(&file.path, error))?;
+            // What is wrong with it is told by whoever reads the capture.
+            let _ = match (bytes.starts_with(b"\x7fELF"), file.at) {
+                (true, at) => builder.elf("", Bytes::new(bytes), at, MemorySpace::ANY),
+                (false, Some(at)) => builder.raw("", Bytes::new(bytes), at, MemorySpace::ANY),
+                (false, None) => Ok(()),
+            };
+        }
+        if let Some(address) = seen.changed() {
+            remarks.push(Remark::CodeChanged { address, is_kept: true });
+        }
+        let code = |at| seen.halfword(at).or_else(|| halfword(at));
+        let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), code);
+        if let Some(address) = unknown {
+            remarks.push(Remark::CodeMissing(address));
+        }
+        if pieces.len() > MOST_PIECES {
+            let of = pieces.len();
+            remarks.push(Remark::ManyPieces { kept: MOST_PIECES, of, is_unnamed: true });
+            pieces.truncate(MOST_PIECES);
+        }
+        if !pieces.is_empty() {
+            self.writer.dump("code", &pieces)?;
+        }
+        match failed {
+            None => Ok(self.writer.finish().map(|_| all)?),
+            Some((path, error)) => Err(Error::Write { path, error, kept: self.writer.abandon().is_ok() }),
+        }
+    }
+}

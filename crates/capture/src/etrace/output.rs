@@ -1,0 +1,90 @@
+//! The file that a trace goes to: all of it, or its end.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use crate::stop::{StopFlag, ending};
+
+/// A file that a trace is written to. As a ring it has so many bytes, and the newest take the place of the oldest, as in the buffer
+/// of a trace unit.
+#[derive(Debug)]
+pub struct TraceFile {
+    file: File,
+    ring: Option<u64>,
+    stop: StopFlag,
+    /// Bytes that were written, all together.
+    written: u64,
+}
+
+impl TraceFile {
+    /// Writes to `file`, which is empty: all, or into a ring of `ring` bytes. Sets `stop` when writing fails.
+    pub fn new(file: File, ring: Option<u64>, stop: &StopFlag) -> Self {
+        Self { file, ring, stop: StopFlag::clone(stop), written: 0 }
+    }
+
+    /// Puts what is in a ring in order, the oldest first. Says how many bytes there are.
+    pub fn close(mut self) -> io::Result<u64> {
+        let Some(size) = self.ring.filter(|size| self.written > *size) else { return Ok(self.written) };
+        let mut bytes = Vec::new();
+        self.file.rewind()?;
+        self.file.read_to_end(&mut bytes)?;
+        let oldest = (self.written % size) as usize;
+        if oldest < bytes.len() {
+            bytes.rotate_left(oldest);
+        }
+        self.file.rewind()?;
+        self.file.write_all(&bytes)?;
+        self.file.flush()?;
+        Ok(size)
+    }
+}
+
+impl Write for TraceFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(size) = self.ring else {
+            let written = ending(&self.stop, self.file.write(bytes))?;
+            self.written += written as u64;
+            return Ok(written);
+        };
+        let at = self.written % size;
+        if at == 0 {
+            self.file.seek(SeekFrom::Start(0))?;
+        }
+        let room = usize::try_from(size - at).unwrap_or(usize::MAX).min(bytes.len());
+        let written = ending(&self.stop, self.file.write(&bytes[..room]))?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is in the file after `pieces` were written.
+    fn kept(ring: Option<u64>, pieces: &[&[u8]]) -> Vec<u8> {
+        let path = std::env::temp_dir().join(format!("tracewright-ring-{}-{ring:?}", std::process::id()));
+        let open = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let mut file = TraceFile::new(open.unwrap(), ring, &StopFlag::default());
+        pieces.iter().for_each(|piece| file.write_all(piece).unwrap());
+        let len = file.close().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(bytes.len() as u64, len);
+        bytes
+    }
+
+    #[test]
+    fn a_ring_keeps_the_newest() {
+        assert_eq!(kept(None, &[b"abc", b"def"]), b"abcdef");
+        assert_eq!(kept(Some(4), &[b"abc"]), b"abc");
+        assert_eq!(kept(Some(4), &[b"abcd"]), b"abcd");
+        assert_eq!(kept(Some(4), &[b"abc", b"def"]), b"cdef");
+        assert_eq!(kept(Some(4), &[b"abcdefgh"]), b"efgh");
+        assert_eq!(kept(Some(4), &[b"abcdefghi", b"", b"jklmnopqrstuvw"]), b"tuvw");
+    }
+}

@@ -1,0 +1,167 @@
+//! What is found out about the trace port while a hart is traced.
+
+use tracewright_etrace::encode::{BlockEncoder, Encoder, Reached};
+use tracewright_etrace::ingress::{Entry, Executed};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{Content, Message, Writer};
+
+use super::Settings;
+use super::delta::synchronises;
+use crate::port::{Gaps, PortRequest, Report, Sizing};
+
+/// What an encoder is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// What retired, and how many instructions that are.
+    Retired(&'a Entry, u32),
+    /// What comes next does not follow.
+    Halt,
+    /// Nothing more comes.
+    Finish,
+}
+
+impl Step<'_> {
+    /// Tells it an encoder.
+    pub fn tell(self, encoder: &mut BlockEncoder, out: &mut impl FnMut(u64, &Packet)) {
+        match self {
+            Self::Retired(entry, _) => encoder.entry(entry, out),
+            Self::Halt => encoder.halt(out),
+            Self::Finish => encoder.finish(out),
+        }
+    }
+}
+
+/// A port that is watched.
+pub struct Watched {
+    asked: PortRequest,
+    sizing: Sizing,
+    /// If the buffer is limited, an encoder of which all packets fit.
+    whole: Option<Whole>,
+    gaps: Gaps,
+    cycle: u64,
+    /// Instructions that ran before the last entry, and those of it.
+    before: u64,
+    count: u32,
+    /// Instructions that a reader knows of.
+    told: u64,
+    was_lost: bool,
+}
+
+/// The trace that loses nothing, of which only the size matters.
+struct Whole {
+    encoder: BlockEncoder,
+    writer: Writer,
+    source: u16,
+    has_timestamps: bool,
+    /// A packet synchronised with an instruction, since that was asked last.
+    is_synchronised: bool,
+    bytes: Vec<u8>,
+}
+
+impl Watched {
+    /// Watches the port that is asked for, if one is.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        let asked = settings.port?;
+        let whole = asked.limited.map(|_| {
+            let config = settings.source.config.clone();
+            let mut encoder = settings.encoder();
+            encoder.port = None;
+            Whole {
+                encoder: BlockEncoder::new(Executed::default(), Encoder::new(encoder)),
+                source: settings.source.source,
+                has_timestamps: config.encapsulation.has_timestamps(),
+                writer: Writer::new(config).with_alignment(settings.align),
+                is_synchronised: false,
+                bytes: Vec::new(),
+            }
+        });
+        Some(Self {
+            asked,
+            sizing: Sizing::new(asked.rate),
+            whole,
+            gaps: Gaps::default(),
+            cycle: 0,
+            before: 0,
+            count: 0,
+            told: 0,
+            was_lost: false,
+        })
+    }
+
+    /// Counts what the encoder made of `step`: so many packets, with so many bits.
+    pub fn after(&mut self, step: Step<'_>, encoder: &mut Encoder, packets: u64, bits: u64) {
+        let count = match step {
+            Step::Retired(entry, count) => {
+                self.cycle = entry.cycle;
+                count
+            }
+            Step::Halt | Step::Finish => 0,
+        };
+        match &mut self.whole {
+            None => self.sizing.add(packets, bits, self.cycle),
+            Some(whole) => {
+                let (all, all_bits) = whole.tell(step);
+                self.sizing.add(all, all_bits, self.cycle);
+                if self.was_lost || encoder.is_lost() {
+                    // Where tracing goes on, what is made anew is of what follows.
+                    let (made, made_bits) = if self.was_lost { (0, 0) } else { (packets, bits) };
+                    self.gaps.lose(all.saturating_sub(made), all_bits.saturating_sub(made_bits));
+                }
+            }
+        }
+        self.told = match encoder.reached() {
+            None => self.told,
+            Some(Reached::First) => self.before + u64::from(self.count.min(1)),
+            Some(Reached::Last) => self.before + u64::from(self.count),
+        };
+        let ran = self.before + u64::from(self.count);
+        let is_lost = encoder.is_lost();
+        // The end tells of a loss at once.
+        let is_last_loss = matches!(step, Step::Finish) && encoder.port_stats().refused > self.gaps.losses;
+        if !self.was_lost && (is_lost || is_last_loss) {
+            self.gaps.begin(self.told);
+        }
+        if !is_lost || matches!(step, Step::Finish) {
+            self.gaps.end(ran);
+        }
+        if !matches!(step, Step::Halt) {
+            (self.before, self.count) = (ran, count);
+        }
+        self.was_lost = is_lost;
+    }
+
+    /// Returns whether the trace that loses nothing synchronised with an instruction since the last call, if it is another one.
+    pub fn take_synchronised(&mut self) -> Option<bool> {
+        self.whole.as_mut().map(|whole| core::mem::take(&mut whole.is_synchronised))
+    }
+
+    /// Returns what was lost so far.
+    #[cfg(test)]
+    pub fn gaps(&self) -> Gaps {
+        self.gaps
+    }
+
+    /// Returns what is known at the end.
+    pub fn report(&self, encoder: &Encoder, is_timed: bool) -> Report {
+        Report::new(self.asked, &self.sizing, encoder.port_stats(), self.gaps).of(self.before, is_timed)
+    }
+}
+
+impl Whole {
+    /// How many packets are made of this, and their bits.
+    fn tell(&mut self, step: Step<'_>) -> (u64, u64) {
+        let Self { encoder, writer, source, has_timestamps, is_synchronised, bytes } = self;
+        bytes.clear();
+        let mut packets = 0;
+        step.tell(encoder, &mut |_, packet| {
+            packets += 1;
+            *is_synchronised |= synchronises(packet);
+            let timestamp = has_timestamps.then_some(0);
+            let message =
+                Message { source: *source, flow: 0, timestamp, content: Content::Instruction(*packet) };
+            // That a packet cannot be written is told of the other trace.
+            let _ = writer.message(&message, bytes);
+        });
+        (packets, 8 * bytes.len() as u64)
+    }
+}

@@ -1,0 +1,81 @@
+use std::collections::HashMap;
+
+use tracewright_core::Block;
+
+/// Code as it was executed: at the end of a run it may be gone, or lie behind a page table.
+#[derive(Debug)]
+pub struct Seen {
+    /// The instructions of the block to come.
+    bits: Vec<u32>,
+    /// Half-words by address; the first that was executed there counts.
+    code: HashMap<u64, u16>,
+    /// Blocks that were looked at lately: start and end.
+    quick: Vec<(u64, u64)>,
+    /// The first address where something else was executed later.
+    changed: Option<u64>,
+}
+
+const QUICK: usize = 1 << 12;
+/// Half-words that are kept: bounds memory.
+const MOST: usize = 1 << 24;
+
+impl Seen {
+    /// Returns one that has seen nothing.
+    pub fn new() -> Self {
+        Self { bits: Vec::new(), code: HashMap::new(), quick: vec![(0, 0); QUICK], changed: None }
+    }
+
+    /// Takes the next instructions of the block to come.
+    #[inline]
+    pub fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend_from_slice(bits);
+    }
+
+    /// Takes a block that was executed.
+    #[inline]
+    pub fn block(&mut self, block: &Block) {
+        let slot = (block.start >> 1 ^ block.start >> 12) as usize % QUICK;
+        if self.quick[slot] != (block.start, block.end) {
+            self.quick[slot] = (block.start, block.end);
+            self.keep(block.start);
+        }
+        self.bits.clear();
+    }
+
+    #[cold]
+    fn keep(&mut self, mut at: u64) {
+        for &bits in &self.bits {
+            let halves = [bits as u16, (bits >> 16) as u16];
+            for &half in &halves[..if bits & 3 == 3 { 2 } else { 1 }] {
+                if self.code.len() < MOST && *self.code.entry(at).or_insert(half) != half {
+                    self.changed = self.changed.or(Some(at));
+                }
+                at = at.wrapping_add(2);
+            }
+        }
+    }
+
+    /// Adds what another one has seen, of the same memory.
+    pub fn merge(&mut self, other: Self) {
+        self.changed = self.changed.or(other.changed);
+        if self.code.is_empty() {
+            self.code = other.code;
+            return;
+        }
+        for (at, half) in other.code {
+            if self.code.len() < MOST && *self.code.entry(at).or_insert(half) != half {
+                self.changed = Some(self.changed.map_or(at, |changed| changed.min(at)));
+            }
+        }
+    }
+
+    /// Returns what was executed at an address.
+    pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
+        self.code.get(&at).map(|half| half.to_le_bytes())
+    }
+
+    /// Returns the first address where something else was executed later, if there is one.
+    pub fn changed(&self) -> Option<u64> {
+        self.changed
+    }
+}

@@ -1,0 +1,416 @@
+//! How a trace is made: every parameter and option of the encoder by its name.
+
+use tracewright_core::Isa;
+use tracewright_etrace::encode::{self, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, ITypeWidth};
+use tracewright_etrace::stream::Encapsulation;
+use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
+use tracewright_input::EtraceSource;
+use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
+
+use super::DeltaSettings;
+use crate::options::{self, flag};
+use crate::port::PortRequest;
+use crate::{Error, Remark};
+
+/// How a trace is made.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What a reader must know of it.
+    pub source: EtraceSource,
+    /// When the encoder synchronises anew.
+    pub resync: Resync,
+    /// Only so many bytes are kept, the newest.
+    pub ring: Option<u64>,
+    /// How changes of context are reported.
+    pub ctype: CType,
+    /// How many bits the types of instructions have.
+    pub itype_width: ITypeWidth,
+    /// Every packet empties the branch map.
+    pub shallow: bool,
+    /// The port that packets go through, if one is asked for.
+    pub port: Option<PortRequest>,
+    /// Delta trace, if one is asked for.
+    pub delta: Option<DeltaSettings>,
+    /// How data is traced, if it is.
+    pub data: Option<data::Options>,
+    /// Messages from one alignment sequence to the next; 0: there are none.
+    pub align: u32,
+}
+
+/// A setting that is no parameter or option of the specification: name, default, meaning.
+const OTHERS: &[(&str, &str, &str)] = &[
+    ("id", "0", "the source's ID in the stream (srcID)"),
+    ("encapsulation", "standard", "standard, smi or pulp"),
+    ("source_bits", "0", "bits of a source's ID (standard encapsulation)"),
+    ("timestamp_bytes", "0", "bytes of a timestamp (standard encapsulation)"),
+    ("type_bits", "0", "bits of the type before each payload (standard encapsulation); 1 with data trace"),
+    ("align", "4096", "packets from one alignment sequence to the next (standard encapsulation); 0 none"),
+    (
+        "resync_mode",
+        "packets",
+        "what is counted up to the next synchronisation: packets, cycles, half_words, off",
+    ),
+    ("resync_max", "8", "synchronises after 2^(this + 4) of them"),
+    ("ctype", "precise", "how a change of context is told: unreported, imprecise, precise, discontinuity"),
+    ("itype_width", "4", "bits of an instruction's type at the encoder's input: 3 or 4"),
+    ("data", "off", "data trace: off, address, value, or address,value"),
+    ("shallow", "false", "every packet empties the branch map"),
+];
+
+impl Settings {
+    /// Returns what a good encoder has.
+    pub fn new(isa: Isa) -> Self {
+        let width = if isa == Isa::Rv32 { 32 } else { 64 };
+        let params = Params {
+            iaddress_width: width,
+            daddress_width: width,
+            csr_width: width,
+            nocontext: false,
+            ecause_width: 6,
+            bpred_size: 7,
+            cache_size: 7,
+            return_stack_size: 5,
+            call_counter_size: 4,
+            sijump: true,
+            iret_ext: true,
+            support: SupportLayout::Standard,
+            ..Params::default()
+        };
+        let options = Options {
+            implicit_return: true,
+            jump_target_cache: true,
+            branch_prediction: true,
+            sijump: true,
+            ..Options::default()
+        };
+        let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
+        let config = stream::Config { params, encapsulation, options, data: data::Options::default() };
+        Self {
+            source: EtraceSource { config, source: 0, isa, handlers: Vec::new() },
+            resync: Resync::default(),
+            ring: None,
+            ctype: CType::Precise,
+            itype_width: ITypeWidth::Four,
+            shallow: false,
+            port: None,
+            delta: None,
+            data: None,
+            align: 4096,
+        }
+    }
+
+    /// Sets parameters and options by name: `name=value`, each.
+    pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
+        let mut given = options::pairs(pairs)?;
+        // What data trace is based on what its other options say.
+        given.sort_by_key(|(name, _)| *name == "data");
+        for &(name, value) in &given {
+            match Field::named(name) {
+                Some(field) => field
+                    .put(&mut self.source.config, value)
+                    .map_err(|error| Error::Option(error.to_string()))?,
+                None => self.other(name, value)?,
+            }
+        }
+        match self.data {
+            Some(data) => self.source.config.data = data,
+            None if self.source.config.data != data::Options::default() => {
+                return Err(Error::option("data trace is off: switch it on with data=address,value"));
+            }
+            None => {}
+        }
+        self.encapsulation(&given)?;
+        self.tables(&given)?;
+        let config = &self.source.config;
+        config.check().map_err(|error| Error::option(error.to_string()))?;
+        if let Encapsulation::Standard { source_bits, .. } = config.encapsulation
+            && u32::from(self.source.source) >> source_bits != 0
+        {
+            let id = self.source.source;
+            return Err(Error::option(format!("id={id}: source_bits={source_bits} has no room for it")));
+        }
+        Ok(self)
+    }
+
+    /// A setting that is not the specification's.
+    fn other(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let expected = |what: &str| Error::option(format!("{name}={value}: expected {what}"));
+        let number = |most: u32| {
+            let number = value.parse().ok().filter(|number| *number <= most);
+            number.ok_or_else(|| expected(&format!("a number from 0 to {most}")))
+        };
+        match name {
+            "id" => self.source.source = number(0xffff)? as u16,
+            "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
+            "align" => self.align = number(u32::MAX)?,
+            "resync_max" => self.resync.max = number(15)? as u8,
+            "resync_mode" => {
+                self.resync.mode = match value {
+                    "off" => ResyncMode::Off,
+                    "packets" => ResyncMode::Packets,
+                    "cycles" => ResyncMode::Cycles,
+                    "half_words" => ResyncMode::HalfWords,
+                    _ => return Err(expected("packets, cycles, half_words or off")),
+                }
+            }
+            "ctype" => {
+                self.ctype = match value {
+                    "unreported" => CType::Unreported,
+                    "imprecise" => CType::Imprecise,
+                    "precise" => CType::Precise,
+                    "discontinuity" => CType::Discontinuity,
+                    _ => return Err(expected("unreported, imprecise, precise or discontinuity")),
+                }
+            }
+            "itype_width" => {
+                self.itype_width = match value {
+                    "3" => ITypeWidth::Three,
+                    "4" => ITypeWidth::Four,
+                    _ => return Err(expected("3 or 4")),
+                }
+            }
+            "data" => {
+                let options = self.source.config.data;
+                self.data = match value {
+                    "off" => None,
+                    "address" => Some(data::Options { no_data: true, ..options }),
+                    "value" => Some(data::Options { no_address: true, ..options }),
+                    "address,value" | "value,address" => Some(options),
+                    _ => return Err(expected("off, address, value, or address,value")),
+                }
+            }
+            "shallow" => self.shallow = flag(value).ok_or_else(|| expected("true or false"))?,
+            _ => {
+                return Err(Error::UnknownOption { name: name.into(), protocol: "E-Trace" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets delta trace, if it is asked for. What an option does not switch off comes with it: packets that synchronise have their
+    /// time, by which a reader finds the same instruction there.
+    #[must_use]
+    pub fn with_delta(mut self, delta: Option<DeltaSettings>) -> Self {
+        self.delta = delta;
+        self.source.config.params.notime &= delta.is_none();
+        self
+    }
+
+    /// Sets the port, if one is asked for.
+    pub fn with_port(mut self, asked: Option<PortRequest>) -> Result<Self, Error> {
+        self.port = asked;
+        if self.data.is_some() && asked.is_some() {
+            return Err(Error::PortWithData);
+        }
+        Ok(self)
+    }
+
+    /// Returns what should be known of the port that is asked for.
+    pub fn remark(&self) -> Option<Remark> {
+        let needs = self.limited()?.least().max(self.delta.map_or(0, |_| super::delta::LEAST));
+        self.port?.remark(needs)
+    }
+
+    fn limited(&self) -> Option<encode::Port> {
+        let port = self.port.and_then(|asked| asked.limited)?;
+        Some(encode::Port {
+            port,
+            stream: self.source.config.clone(),
+            source: self.source.source,
+            align: self.align,
+        })
+    }
+
+    fn encapsulation(&mut self, given: &[(&str, &str)]) -> Result<(), Error> {
+        let value = |name: &str| given.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+        let part =
+            |name: &str, most: u8| match value(name) {
+                None => Ok(0),
+                Some(text) => text.parse().ok().filter(|number| *number <= most).ok_or_else(|| {
+                    Error::option(format!("{name}={text}: expected a number from 0 to {most}"))
+                }),
+            };
+        let source_bits = part("source_bits", 16)?;
+        let timestamp_bytes = part("timestamp_bytes", 8)?;
+        let type_bits = part("type_bits", 8)?;
+        let type_bits = if value("type_bits").is_none() && self.data.is_some() { 1 } else { type_bits };
+        self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
+            "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
+            "smi" => Encapsulation::Smi,
+            "pulp" if self.data.is_some() => {
+                return Err(Error::option("encapsulation=pulp has no place for data trace: add data=off"));
+            }
+            "pulp" => Encapsulation::Pulp,
+            other => {
+                let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
+                return Err(Error::option(format!("encapsulation={other}: expected {}", names.join(", "))));
+            }
+        };
+        Ok(())
+    }
+
+    /// What is switched on needs its table. What was only on by default goes off without it.
+    fn tables(&mut self, given: &[(&str, &str)]) -> Result<(), Error> {
+        let is_given = |name: &str| given.iter().any(|(other, _)| *other == name);
+        let stream::Config { params, options, .. } = &mut self.source.config;
+        let is_three = self.itype_width == ITypeWidth::Three;
+        let returns = !is_three && (params.return_stack_size > 0 || params.call_counter_size > 0);
+        for (name, needs, on, has) in [
+            ("branch_prediction", "bpred_size", &mut options.branch_prediction, params.bpred_size > 0),
+            ("jump_target_cache", "cache_size", &mut options.jump_target_cache, params.cache_size > 0),
+            (
+                "implicit_return",
+                "itype_width=4, and return_stack_size or call_counter_size",
+                &mut options.implicit_return,
+                returns,
+            ),
+            ("sijump", "sijump_p", &mut options.sijump, params.sijump),
+        ] {
+            if *on && !has {
+                if is_given(name) {
+                    return Err(Error::option(format!("{name} needs {needs}")));
+                }
+                *on = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the configuration of an encoder that is set up so.
+    pub fn encoder(&self) -> encode::Config {
+        encode::Config {
+            params: self.source.config.params.clone(),
+            options: self.source.config.options,
+            resync: self.resync,
+            port: self.limited(),
+            shallow: self.shallow,
+            data: self.data,
+            ..encode::Config::default()
+        }
+    }
+
+    /// Fails if data is to be traced: logs of a hart do not tell what that needs.
+    pub fn refuse_data(&self) -> Result<(), Error> {
+        match self.data {
+            None => Ok(()),
+            Some(_) => Err(Error::option(
+                "data: such logs do not tell all that data trace needs; record the program instead",
+            )),
+        }
+    }
+
+    /// Returns all options with their defaults and meanings, in 80 columns.
+    pub fn help() -> String {
+        let settings = Self::new(Isa::Rv64);
+        let mut text = String::from("Options of E-Trace (NAME=VALUE; default for RV64; meaning)\n");
+        for (heading, group) in [
+            ("What is switched on", Group::Options),
+            ("What the encoder is built with (also with _p)", Group::Params),
+            ("What data trace leaves out or sends whole, if it is on (data=...)", Group::Data),
+        ] {
+            text += &format!("\n{heading}\n");
+            for field in fields().filter(|field| field.group == group) {
+                // One name, one meaning: the parameter is implied.
+                if field.group == Group::Params && field.name == "sijump" {
+                    row(&mut text, "sijump_p", &field.text(&settings.source.config), field.meaning);
+                    continue;
+                }
+                row(&mut text, field.name, &field.text(&settings.source.config), field.meaning);
+            }
+        }
+        text += "\nHow it is set up, and what packets lie in\n";
+        for (name, default, meaning) in OTHERS {
+            row(&mut text, name, default, meaning);
+        }
+        text
+    }
+}
+
+fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
+    /// Where meanings begin.
+    const MEANING: usize = 31;
+    let mut line = format!("  {name:<19}{default:<10}");
+    for word in meaning.split(' ') {
+        if line.len() + 1 + word.len() > 79 {
+            *text += line.trim_end();
+            *text += "\n";
+            line = " ".repeat(MEANING);
+        }
+        if line.len() > MEANING {
+            line.push(' ');
+        }
+        line += word;
+    }
+    *text += line.trim_end();
+    *text += "\n";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[&str]) -> Result<Settings, String> {
+        let pairs: Vec<_> = pairs.iter().map(ToString::to_string).collect();
+        Settings::new(Isa::Rv64).with(&pairs).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_can_be_made() {
+        for isa in [Isa::Rv32, Isa::Rv64] {
+            Settings::new(isa).source.config.params.check().unwrap();
+        }
+    }
+
+    /// Each default in the help is one: saying it changes nothing.
+    #[test]
+    fn the_help_tells_the_defaults() {
+        let default = format!("{:?}", Settings::new(Isa::Rv64));
+        for (name, value, _) in OTHERS {
+            assert_eq!(format!("{:?}", with(&[&format!("{name}={value}")]).unwrap()), default, "{name}");
+        }
+        for line in Settings::help().lines() {
+            assert!(line.len() < 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_table_goes_off() {
+        let settings = with(&["bpred_size=0", "cache_size=0"]).unwrap();
+        let options = settings.source.config.options;
+        assert!(!options.branch_prediction && !options.jump_target_cache && options.implicit_return);
+        assert_eq!(
+            with(&["bpred_size=0", "branch_prediction=1"]).unwrap_err(),
+            "option branch_prediction needs bpred_size"
+        );
+        assert!(!with(&["itype_width=3"]).unwrap().source.config.options.implicit_return);
+    }
+
+    #[test]
+    fn data_trace_is_what_is_asked_for() {
+        let data = |pairs: &[&str]| with(pairs).unwrap().source.config.data;
+        assert!(data(&["data=address"]).no_data);
+        assert!(data(&["data=value", "full_data=1"]).no_address);
+        assert!(data(&["data=value", "full_data=1"]).full_data);
+        assert_eq!(
+            with(&["data=address,value"]).unwrap().source.config.encapsulation,
+            Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 1 }
+        );
+        assert!(with(&["full_data=1"]).unwrap_err().contains("data trace is off"));
+        let nowhere = with(&["data=address", "encapsulation=pulp"]).unwrap_err();
+        assert!(nowhere.contains("no place for data trace"), "{nowhere}");
+        assert!(with(&["data=off", "encapsulation=pulp"]).is_ok());
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        let error = |pair: &str| with(&[pair]).unwrap_err();
+        assert_eq!(error("x"), "option \"x\": expected NAME=VALUE, or help");
+        assert_eq!(error("x=1"), "there is no option \"x\" for E-Trace");
+        assert_eq!(error("id=7"), "option id=7: source_bits=0 has no room for it");
+        assert_eq!(error("resync_max=99"), "option resync_max=99: expected a number from 0 to 15");
+        assert_eq!(error("iaddress_width=99"), "option iaddress_width: 99 is not from 8 to 64");
+        assert_eq!(error("encapsulation=x"), "option encapsulation=x: expected standard, smi, pulp");
+        assert_eq!(with(&["id=1", "id=2"]).unwrap_err(), "option id is given twice");
+    }
+}

@@ -1,0 +1,459 @@
+//! From what a hart executes to a trace, while it executes.
+
+use std::io::{self, Write};
+
+use tracewright_core::{Block, DataAccess, Ended};
+use tracewright_etrace::data::{self, Companion};
+use tracewright_etrace::decode::Handler;
+use tracewright_etrace::encode::{BlockEncoder, Encoder};
+use tracewright_etrace::ingress::{Entry, Executed};
+use tracewright_etrace::packet::{NoPayload, Packet, Support};
+use tracewright_etrace::stream::Writer;
+use tracewright_hart::{Privilege, Sink, Trap};
+
+use super::delta::{Delta, DeltaTraced, synchronises};
+use super::handlers::TrapTargets;
+use super::port::{Step, Watched};
+use super::{Seen, Settings};
+use crate::port::Report;
+use crate::sink::hand_on;
+
+/// Bytes that are gathered before they are written.
+const GATHER: usize = 1 << 16;
+
+/// Encodes what a hart executes, and writes it.
+pub struct Tracer<W> {
+    encoder: BlockEncoder,
+    /// Data trace, if it is switched on.
+    data: Option<Companion>,
+    /// The port, if one is asked for.
+    port: Option<Box<Watched>>,
+    /// The cycles of instructions, if they are told, too.
+    delta: Option<Box<Delta<W>>>,
+    out: Out<W>,
+    seen: Seen,
+    /// Where traps go, if the trace does not tell.
+    handlers: Option<Box<TrapTargets>>,
+    next: Next,
+}
+
+/// Where execution goes on.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// Nobody knows: a jump led there, or nothing came before.
+    is_open: bool,
+    /// The last block jumped there: in the same context, of course.
+    is_jump: bool,
+    /// Otherwise here.
+    address: u64,
+}
+
+impl Next {
+    /// Anywhere: nothing came before, or a trap.
+    const ANYWHERE: Self = Self { is_open: true, is_jump: false, address: 0 };
+    /// Where no instruction can be.
+    const NOWHERE: Self = Self { is_open: false, is_jump: false, address: u64::MAX };
+
+    #[inline(always)]
+    fn after(block: &Block) -> Self {
+        let is_jump = block.ended == Ended::Taken;
+        Self { is_open: is_jump, is_jump, address: block.end }
+    }
+}
+
+/// What a trace came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traced {
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// How many of them are in the file.
+    pub kept: u64,
+    /// Instruction trace packets.
+    pub packets: u64,
+    /// Data trace packets.
+    pub data_packets: u64,
+    /// What is known of the port, if there is one.
+    pub port: Option<Report>,
+    /// Delta trace, if there is one.
+    pub delta: Option<DeltaTraced>,
+}
+
+impl Traced {
+    /// Returns whether delta trace ends before the rest does.
+    pub fn is_cut(&self) -> bool {
+        self.delta.is_some_and(|delta| delta.refused.is_some())
+    }
+}
+
+/// A trace that has ended.
+#[derive(Debug)]
+pub struct Finished<W> {
+    /// What took it.
+    pub to: W,
+    /// What took the delta trace, if there is one.
+    pub delta: Option<io::Result<W>>,
+    /// What it came to.
+    pub traced: Traced,
+    /// Code that ran.
+    pub seen: Seen,
+    /// Where traps go, if the trace does not tell; and privileges whose traps went to several places.
+    pub handlers: (Vec<Handler>, Vec<u8>),
+}
+
+/// Where packets go.
+struct Out<W> {
+    writer: Writer,
+    source: u16,
+    /// Whether messages have a timestamp.
+    has_timestamps: bool,
+    /// The next support packet says that accesses are missing.
+    is_data_lost: bool,
+    /// A packet synchronised with the first instruction of the entry that it is about.
+    is_synchronised: bool,
+    bytes: Vec<u8>,
+    to: W,
+    traced: Traced,
+    failed: io::Result<()>,
+}
+
+impl<W: Write> Tracer<W> {
+    /// Writes to `to`.
+    pub fn new(settings: &Settings, to: W) -> Self {
+        let config = settings.source.config.clone();
+        let executed = Executed::new(settings.itype_width, settings.ctype);
+        let has_timestamps = config.encapsulation.has_timestamps();
+        let out = Out {
+            writer: Writer::new(config).with_alignment(settings.align),
+            source: settings.source.source,
+            has_timestamps,
+            is_data_lost: false,
+            is_synchronised: false,
+            bytes: Vec::with_capacity(2 * GATHER),
+            to,
+            traced: Traced::default(),
+            failed: Ok(()),
+        };
+        let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
+        let encoder = BlockEncoder::new(executed, Encoder::new(settings.encoder()));
+        // Data packets go between those of entries.
+        let encoder = if data.is_some() { encoder.one_late() } else { encoder };
+        let port = Watched::new(settings).map(Box::new);
+        let handlers = settings.source.config.options.implicit_exception.then(Box::default);
+        Self { encoder, data, port, delta: None, out, seen: Seen::new(), handlers, next: Next::ANYWHERE }
+    }
+
+    /// Writes delta trace, too, if that is asked for.
+    #[must_use]
+    pub fn with_delta(self, settings: &Settings, to: W) -> Self {
+        Self { delta: Delta::new(settings, to).map(Box::new), ..self }
+    }
+
+    /// Takes what retired, as an encoder sees it.
+    pub fn entry(&mut self, entry: &Entry) {
+        if self.port.is_some() {
+            return self.retires_at_port(entry, u32::from(entry.iretire > 0));
+        }
+        let Self { encoder, data, out, .. } = self;
+        encoder.entry(entry, &mut |cycle, packet| out.packet(cycle, packet, data));
+        self.entry_is_over(entry.cycle);
+    }
+
+    #[inline]
+    fn entry_is_over(&mut self, cycle: u64) {
+        if let Some(data) = &mut self.data {
+            data.entry(&mut |packet| self.out.data(cycle, packet));
+        }
+    }
+
+    /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
+    #[cold]
+    fn retires_at_port(&mut self, entry: &Entry, count: u32) {
+        let (time, cycle) = (entry.time.saturating_add(self.waited()), self.waited_for_delta());
+        // The buffer counts how long the hart waits for it, and adds that itself.
+        let later = Entry { time, cycle: entry.cycle.saturating_add(cycle), ..*entry };
+        self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
+    }
+
+    /// How long the hart has waited, for all ports.
+    fn waited(&self) -> u64 {
+        self.encoder.encoder().port_stats().stall_cycles.saturating_add(self.waited_for_delta())
+    }
+
+    fn waited_for_delta(&self) -> u64 {
+        self.delta.as_ref().map_or(0, |delta| delta.waited())
+    }
+
+    /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
+    fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
+        let (packets, bytes) = (self.out.traced.packets, self.bytes());
+        let Self { encoder, data, out, .. } = self;
+        let waited = encoder.encoder().port_stats().stall_cycles;
+        step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
+        let (packets, bits) = (self.out.traced.packets - packets, 8 * (self.bytes() - bytes));
+        if let Some(port) = &mut self.port {
+            port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
+        }
+    }
+
+    /// Returns what was lost at the port so far.
+    #[cfg(test)]
+    pub fn gaps(&self) -> Option<crate::port::Gaps> {
+        self.port.as_ref().map(|port| port.gaps())
+    }
+
+    /// Returns whether data is traced.
+    pub fn has_data(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// Bytes of trace so far.
+    pub fn bytes(&self) -> u64 {
+        self.out.traced.bytes + self.out.bytes.len() as u64
+    }
+
+    /// Fails if trace could not be written: what comes would be lost.
+    pub fn check(&self) -> Result<(), &io::Error> {
+        match &self.out.failed {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Delta trace gets to know what E-Trace told of the entry that came before the last.
+    #[cold]
+    fn settle_delta(&mut self) {
+        let is_synchronised = core::mem::take(&mut self.out.is_synchronised);
+        let Some(delta) = &mut self.delta else { return };
+        let whole = self.port.as_mut().and_then(|port| port.take_synchronised());
+        delta.settle(is_synchronised, whole.unwrap_or(is_synchronised));
+    }
+
+    /// The same, and then a block came, before which the hart had waited so long.
+    #[inline(never)]
+    fn retires_in_delta(&mut self, block: &Block, waited: u64) {
+        self.settle_delta();
+        if let Some(delta) = &mut self.delta {
+            delta.block(block, waited);
+        }
+    }
+
+    /// What comes next does not follow from what came.
+    fn halt(&mut self) {
+        self.next = Next::ANYWHERE;
+        self.at_port(Step::Halt, Step::Halt);
+        self.settle_delta();
+    }
+
+    /// Ends the trace.
+    pub fn finish(mut self) -> io::Result<Finished<W>> {
+        self.at_port(Step::Finish, Step::Finish);
+        self.settle_delta();
+        let Self { encoder, data, out, .. } = &mut self;
+        if let Some(data) = data {
+            data.finish(&mut |packet| out.data(encoder.cycle(), packet));
+        }
+        out.write();
+        self.out.failed?;
+        self.out.to.flush()?;
+        let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
+        let (delta, delta_traced) = self.delta.map(|delta| delta.finish()).unzip();
+        let traced = Traced { port, delta: delta_traced, ..self.out.traced };
+        let handlers = self.handlers.map(|handlers| handlers.finish()).unwrap_or_default();
+        Ok(Finished { to: self.out.to, delta, traced, seen: self.seen, handlers })
+    }
+
+    /// Takes an access of the instruction at `pc`, of the block to come.
+    pub(super) fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(data) = &mut self.data {
+            data.access(pc, access);
+        }
+    }
+
+    /// Marks an access of the last instruction that cannot be told: the trace ends here, says so, and begins anew.
+    pub(super) fn data_lost(&mut self) {
+        self.out.is_data_lost = true;
+        self.lost();
+    }
+
+    /// Takes a block that was executed, of which the code is known.
+    #[inline(always)]
+    pub(super) fn runs(&mut self, block: &Block) {
+        if !self.next.is_open && self.next.address != block.start {
+            // Another thread took over, or a log leaves something out.
+            self.halt();
+            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless()) {
+                delta.off();
+            }
+        }
+        self.next = Next::after(block);
+        if let Some(handlers) = &mut self.handlers {
+            handlers.settle();
+        }
+        if self.port.is_some() {
+            return self.runs_at_port(block);
+        }
+        let Self { encoder, data, out, .. } = self;
+        encoder.block(block, &mut |cycle, packet| out.packet(cycle, packet, data));
+        self.entry_is_over(self.encoder.cycle());
+        if self.delta.is_some() {
+            self.retires_in_delta(block, 0);
+        }
+    }
+
+    #[cold]
+    fn runs_at_port(&mut self, block: &Block) {
+        let waited = self.waited();
+        let entry = self.encoder.entry_of(block);
+        self.retires_at_port(&entry, block.count);
+        self.retires_in_delta(block, waited);
+    }
+}
+
+impl<W: Write> Out<W> {
+    #[inline(never)]
+    fn packet(&mut self, cycle: u64, packet: &Packet, data: &mut Option<Companion>) {
+        if let Some(data) = data {
+            data.packet(packet, &mut |packet| self.data(cycle, packet));
+        }
+        self.traced.packets += 1;
+        self.is_synchronised |= synchronises(packet);
+        let timestamp = self.has_timestamps.then_some(cycle);
+        let written = match packet {
+            Packet::Support(support) if core::mem::take(&mut self.is_data_lost) => {
+                let packet = Packet::Support(Support { dloss: true, ..*support });
+                self.writer.instruction(self.source, timestamp, &packet, &mut self.bytes)
+            }
+            _ => self.writer.instruction(self.source, timestamp, packet, &mut self.bytes),
+        };
+        self.check(written);
+    }
+
+    fn data(&mut self, cycle: u64, packet: &data::Packet) {
+        self.traced.data_packets += 1;
+        let timestamp = self.has_timestamps.then_some(cycle);
+        let written = self.writer.data(self.source, timestamp, packet, &mut self.bytes);
+        self.check(written);
+    }
+
+    /// After a message.
+    #[inline]
+    fn check(&mut self, written: Result<(), NoPayload>) {
+        if let Err(NoPayload(why)) = written
+            && self.failed.is_ok()
+        {
+            let message = format!("a packet cannot be written with these parameters: {why}");
+            self.failed = Err(io::Error::other(message));
+        }
+        if self.bytes.len() >= GATHER {
+            self.write();
+        }
+    }
+
+    #[cold]
+    fn write(&mut self) {
+        self.traced.bytes += self.bytes.len() as u64;
+        // After an error nothing is written: a hole would be read as something else.
+        if self.failed.is_ok() {
+            self.failed = self.to.write_all(&self.bytes);
+        }
+        self.bytes.clear();
+    }
+}
+
+impl<W: Write> Sink for Tracer<W> {
+    const CYCLES: bool = true;
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.seen.instructions(bits);
+    }
+
+    #[inline]
+    fn block(&mut self, block: &Block) {
+        self.seen.block(block);
+        self.runs(block);
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        if let [first, ..] = *cycles
+            && let [.., last] = *cycles
+        {
+            self.encoder.set_cycles(first, last);
+        }
+        if let Some(delta) = &mut self.delta {
+            delta.cycles(cycles);
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        let Trap { pc, cause, interrupt, value, .. } = *trap;
+        self.next = Next::ANYWHERE;
+        if let Some(handlers) = &mut self.handlers {
+            handlers.trap(trap);
+        }
+        let entry = self.encoder.executed().trap(pc, cause, interrupt, value);
+        if self.port.is_some() {
+            self.retires_at_port(&entry, 0);
+        } else {
+            self.entry(&entry);
+        }
+        self.settle_delta();
+    }
+
+    fn checkpoint(&mut self) {
+        self.out.write();
+        if let Some(delta) = &mut self.delta {
+            delta.write();
+        }
+    }
+
+    fn lost(&mut self) {
+        self.halt();
+        if let Some(delta) = &mut self.delta {
+            delta.off();
+        }
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.encoder.executed().privilege(privilege as u8);
+        if let Some(handlers) = &mut self.handlers {
+            handlers.privilege(privilege);
+        }
+    }
+
+    fn context(&mut self, context: u64) {
+        self.encoder.executed().context(context);
+        if self.next.is_jump {
+            self.next = Next::NOWHERE;
+        }
+    }
+}
+
+/// A tracer that does not ask for instructions: whoever tells what was executed has the code.
+pub struct WithoutCode<W>(pub Tracer<W>);
+
+impl<W: Write> Sink for WithoutCode<W> {
+    const CYCLES: bool = true;
+
+    #[inline(always)]
+    fn block(&mut self, block: &Block) {
+        self.0.runs(block);
+    }
+
+    hand_on!();
+}
+
+/// A tracer that asks for data.
+pub struct WithData<W>(pub Tracer<W>);
+
+impl<W: Write> Sink for WithData<W> {
+    const CYCLES: bool = true;
+    const DATA: bool = true;
+    const INSTRUCTIONS: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.0.block(block);
+    }
+
+    hand_on!();
+}

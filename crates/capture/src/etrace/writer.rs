@@ -1,0 +1,247 @@
+//! E-Trace as one of the protocols that captures can be made in.
+
+use std::path::{Path, PathBuf};
+
+use tracewright_core::Isa;
+use tracewright_etrace::encode::{Resync, ResyncMode};
+use tracewright_input::ImageFile;
+
+use super::{Folder, Logged, Settings, TraceFile, Tracer, WithData, WithoutCode};
+use crate::encode::ThreadInput;
+use crate::error::same;
+use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
+use crate::record::{HartRun, LogRead};
+use crate::sink::{AnySink, DynTraceSink, TraceSink};
+use crate::{Error, Remark, port, retirement};
+
+/// RISC-V E-Trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Etrace;
+
+impl Protocol for Etrace {
+    fn name(&self) -> &'static str {
+        "etrace"
+    }
+
+    fn about(&self) -> &'static str {
+        "RISC-V E-Trace"
+    }
+
+    fn help(&self) -> String {
+        Settings::help()
+    }
+
+    fn supports(&self, isa: Isa) -> bool {
+        !isa.is_arm()
+    }
+
+    fn has_data(&self) -> bool {
+        true
+    }
+
+    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+        let Request { isa, description, input, options, port, delta, ring, stop } = *request;
+        let settings = match input {
+            InputKind::Threads(data) => data.settings(options)?,
+            InputKind::Hart | InputKind::Log => {
+                let mut settings = Settings::new(isa);
+                settings.ring = ring;
+                if let Some(ring) = ring {
+                    settings.resync = resync(ring, delta.is_some());
+                }
+                settings.with_delta(delta).with(options)?
+            }
+        };
+        let settings = settings.with_port(port)?;
+        if input == InputKind::Log {
+            settings.refuse_data()?;
+        }
+        let folder = Folder::create(dir, &settings, description, stop)?;
+        Ok(Box::new(Writer { folder, settings, input, dir: dir.to_owned(), threads: Vec::new() }))
+    }
+}
+
+/// Returns when the encoder has to synchronise, so that a ring always holds some places to start from; with delta trace, so that both
+/// rings hold some of the same.
+fn resync(ring: u64, has_delta: bool) -> Resync {
+    let exponent = |count: u64| count.checked_ilog2().unwrap_or(0).saturating_sub(4) as u8;
+    let usual = Resync::default();
+    match has_delta {
+        // Packets have about eight bytes.
+        false => Resync { max: exponent(ring / 8 / 8).min(8), ..usual },
+        // Delta trace takes more room: two bits a cycle, about.
+        true => Resync { mode: ResyncMode::Cycles, max: exponent(ring).min(15), ..usual },
+    }
+}
+
+/// A capture that is being written.
+struct Writer {
+    folder: Folder,
+    settings: Settings,
+    input: InputKind,
+    dir: PathBuf,
+    /// Each with its file.
+    threads: Vec<(Thread, PathBuf)>,
+}
+
+/// What takes what a hart or thread executes.
+enum Thread {
+    Hart(Tracer<TraceFile>),
+    HartData(WithData<TraceFile>),
+    /// Whoever tells what was executed has the code.
+    Thread(WithoutCode<TraceFile>),
+    ThreadData(Logged<TraceFile>),
+}
+
+impl Thread {
+    fn tracer(&self) -> &Tracer<TraceFile> {
+        match self {
+            Self::Hart(tracer) => tracer,
+            Self::HartData(WithData(tracer)) | Self::Thread(WithoutCode(tracer)) => tracer,
+            Self::ThreadData(logged) => &logged.tracer,
+        }
+    }
+}
+
+impl TraceWriter for Writer {
+    fn add_programs(&mut self, programs: &[ImageFile]) -> Result<(), Error> {
+        self.folder.add_programs(programs)
+    }
+
+    fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+        let (tracer, file) = match *subject {
+            Subject::Hart => (self.folder.hart()?, "trace.bin".to_owned()),
+            Subject::Thread { index, maps, .. } => {
+                self.folder.add_programs(&retirement::programs(maps, remarks))?;
+                let name = retirement::source_name(index);
+                (self.folder.thread(&name)?, format!("{name}.bin"))
+            }
+        };
+        let thread = match (self.input, tracer.has_data()) {
+            (InputKind::Threads(_), false) => Thread::Thread(WithoutCode(tracer)),
+            (InputKind::Threads(_), true) => Thread::ThreadData(Logged::new(&self.settings, tracer)),
+            (InputKind::Hart | InputKind::Log, false) => Thread::Hart(tracer),
+            (InputKind::Hart | InputKind::Log, true) => Thread::HartData(WithData(tracer)),
+        };
+        self.threads.push((thread, self.dir.join(file)));
+        Ok(())
+    }
+
+    fn sink(&mut self, thread: usize) -> &mut dyn DynTraceSink {
+        match &mut self.threads[thread].0 {
+            Thread::Hart(tracer) => tracer,
+            Thread::HartData(tracer) => tracer,
+            Thread::Thread(tracer) => tracer,
+            Thread::ThreadData(tracer) => tracer,
+        }
+    }
+
+    fn run_hart(&mut self, run: &mut HartRun<'_>) {
+        match self.threads.first_mut() {
+            Some((Thread::Hart(tracer), _)) => run.run(tracer),
+            _ => run.run(&mut AnySink(self.sink(0))),
+        }
+    }
+
+    fn read_log(&mut self, log: &mut LogRead<'_>) {
+        match self.threads.first_mut() {
+            Some((Thread::Hart(tracer), _)) => log.run(tracer),
+            _ => log.run(&mut AnySink(self.sink(0))),
+        }
+    }
+
+    fn read_thread(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
+        match &mut self.threads[thread].0 {
+            Thread::Thread(tracer) => input.run(tracer),
+            Thread::ThreadData(tracer) => input.run(tracer),
+            Thread::Hart(_) | Thread::HartData(_) => input.run(&mut AnySink(self.sink(thread))),
+        }
+    }
+
+    fn bytes(&self, thread: usize) -> u64 {
+        self.threads[thread].0.tracer().bytes()
+    }
+
+    fn check(&self, thread: usize) -> Result<(), Error> {
+        let (thread, path) = &self.threads[thread];
+        thread.tracer().check().map_err(|error| Error::write(path, same(error)))
+    }
+
+    fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
+        let mut unknown = 0;
+        let tracers = self.threads.into_iter().map(|(thread, _)| match thread {
+            Thread::Hart(tracer) => tracer,
+            Thread::HartData(WithData(tracer)) | Thread::Thread(WithoutCode(tracer)) => tracer,
+            Thread::ThreadData(logged) => {
+                unknown += logged.unknown();
+                logged.tracer
+            }
+        });
+        let tracers = tracers.collect();
+        let traced = match executed {
+            Executed::Hart { programs, blocks, halfword } => {
+                self.folder.finish(tracers, programs, blocks, halfword, remarks)?
+            }
+            Executed::Process { definitions, .. } => {
+                let programs = retirement::programs(definitions.maps(), remarks);
+                let blocks: Vec<_> = retirement::translated(definitions).collect();
+                let code = retirement::halfwords(definitions);
+                remarks.extend(retirement::changes(definitions, &code));
+                let halfword = |at: u64| code.get(&at).copied();
+                self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
+            }
+        };
+        let port = port::Report::all(traced.iter().filter_map(|traced| traced.port));
+        let delta = traced.first().and_then(|traced| traced.delta);
+        let mut all = Traced { unknown, port, delta, packets: Some(0), ..Traced::default() };
+        for traced in traced {
+            all.bytes += traced.bytes;
+            all.kept += traced.kept;
+            all.packets = all.packets.map(|packets| packets + traced.packets);
+            all.data_packets += traced.data_packets;
+        }
+        Ok(all)
+    }
+}
+
+impl From<super::Traced> for Traced {
+    fn from(traced: super::Traced) -> Self {
+        let super::Traced { bytes, kept, packets, data_packets, port, delta } = traced;
+        Self { bytes, kept, packets: Some(packets), data_packets, port, delta, ..Self::default() }
+    }
+}
+
+impl TraceSink for Tracer<TraceFile> {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+impl TraceSink for WithData<TraceFile> {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl TraceSink for WithoutCode<TraceFile> {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl TraceSink for Logged<TraceFile> {
+    fn bytes(&self) -> u64 {
+        self.tracer.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_hold_synchronisations() {
+        assert_eq!([256, 4096, 65536, 1 << 30].map(|ring| resync(ring, false).max), [0, 2, 6, 8]);
+        assert_eq!([256, 4096, 65536, 1 << 30].map(|ring| resync(ring, true).max), [4, 8, 12, 15]);
+    }
+}

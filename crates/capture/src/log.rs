@@ -1,0 +1,188 @@
+//! Logs of executions, those of others and ours, into a sink.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use tracewright_core::{Isa, MemorySpace};
+use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
+use tracewright_hart::{Blocks, Retired, Sink};
+use tracewright_image::Image;
+use tracewright_isa::riscv::Xlen;
+use tracewright_qemu::format::Target;
+use tracewright_qemu::read;
+
+use crate::error::LogProblem;
+use crate::stop::{StopFlag, UntilStopped};
+use crate::{Error, retirement};
+
+/// What is wrong with a log: where it is read to its end, what ended it.
+pub type LogError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A log that was opened, of a kind that is known.
+pub struct Log {
+    path: PathBuf,
+    input: Input,
+}
+
+enum Input {
+    Own(Box<own::Reader<BufReader<UntilStopped<File>>>>),
+    Other(Kind, BufReader<UntilStopped<File>>),
+    /// One thread of it.
+    Retirement(Box<read::Log>, u32),
+}
+
+impl Log {
+    /// Opens a log and finds out what it is. Reading fails once `stop` is set.
+    pub fn open(path: &Path, stop: &StopFlag) -> Result<Self, Error> {
+        // It may be a pipe: another program writes it.
+        let file =
+            UntilStopped(File::open(path).map_err(|error| Error::read(path, error))?, StopFlag::clone(stop));
+        let mut input = BufReader::with_capacity(1 << 20, file);
+        let input = match log::detect(input.fill_buf().map_err(|error| Error::read(path, error))?) {
+            Some(Kind::Own) => {
+                let reader = own::Reader::new(input);
+                Input::Own(Box::new(
+                    reader.map_err(|error| Error::log(path, LogProblem::Damaged(error.into())))?,
+                ))
+            }
+            Some(Kind::Retirement) => {
+                let log = retirement::open(path)?;
+                let first = log.threads().next().unwrap_or_default();
+                Input::Retirement(Box::new(log), first)
+            }
+            Some(kind) => Input::Other(kind, input),
+            None => return Err(Error::log(path, LogProblem::Unknown)),
+        };
+        Ok(Self { path: path.to_owned(), input })
+    }
+
+    /// Returns what kind of log it is.
+    pub fn kind(&self) -> Kind {
+        match self.input {
+            Input::Own(_) => Kind::Own,
+            Input::Other(kind, _) => kind,
+            Input::Retirement(..) => Kind::Retirement,
+        }
+    }
+
+    /// Its threads, if it tells them apart; then one is read at a time.
+    pub fn threads(&self) -> Option<Vec<u32>> {
+        match &self.input {
+            Input::Retirement(log, _) => Some(log.threads().collect()),
+            Input::Own(_) | Input::Other(..) => None,
+        }
+    }
+
+    /// Reads this thread, and not the first.
+    pub fn set_thread(&mut self, index: u32) -> Result<(), Error> {
+        let problem = match &mut self.input {
+            Input::Retirement(log, thread) if log.threads().any(|known| known == index) => {
+                *thread = index;
+                return Ok(());
+            }
+            Input::Retirement(log, _) => LogProblem::NoThread(index, log.threads().take(9).collect()),
+            Input::Own(_) | Input::Other(..) => LogProblem::NoThreads,
+        };
+        Err(Error::log(&self.path, problem))
+    }
+
+    /// Returns the instruction set that its program starts with, if it is of an Arm processor.
+    pub fn arm_isa(&self) -> Option<Isa> {
+        match &self.input {
+            Input::Retirement(log, _) => match log.header().target {
+                Target::Aarch64 => Some(Isa::A64),
+                Target::Arm => Some(Isa::A32),
+                Target::Riscv64 => None,
+            },
+            Input::Own(_) | Input::Other(..) => None,
+        }
+    }
+
+    /// Fails if it is of an Arm processor.
+    pub fn check_riscv(&self, what: &'static str) -> Result<(), Error> {
+        match &self.input {
+            Input::Retirement(log, _) if log.header().target != Target::Riscv64 => {
+                let target = log.header().target.name();
+                Err(Error::log(&self.path, LogProblem::NotRiscv { what, target }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how wide registers are, if the log says so.
+    pub fn xlen(&self) -> Option<Xlen> {
+        match &self.input {
+            Input::Own(reader) => Some(reader.header().xlen),
+            Input::Retirement(log, _) => (log.header().target == Target::Riscv64).then_some(Xlen::Rv64),
+            Input::Other(..) => None,
+        }
+    }
+
+    /// Fails if the log tells only addresses, and there is no program to tell the rest.
+    pub fn check_program(&self, has_program: bool) -> Result<(), Error> {
+        if self.kind() != Kind::Qemu || has_program {
+            return Ok(());
+        }
+        Err(Error::log(&self.path, LogProblem::OnlyAddresses))
+    }
+
+    /// Gives all of it to a sink; says what was wrong with it. `xlen` counts where it does not say so itself; `image` is the
+    /// program, which QEMU's log leaves to us.
+    pub fn read<S: Sink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<LogError>) {
+        let (kind, input) = match self.input {
+            Input::Own(mut reader) => {
+                let result = reader.read(&mut sink);
+                return (sink, result.err().map(LogError::from));
+            }
+            Input::Retirement(mut log, thread) => {
+                let result = log.read(thread, &mut sink);
+                let error = result.as_ref().err().or(log.damage());
+                return (sink, error.map(|error| error.to_string().into()));
+            }
+            Input::Other(kind, input) => (kind, input),
+        };
+        match kind {
+            Kind::Spike => {
+                let mut reader = spike::Reader::new(xlen, input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Rvfi => {
+                let mut reader = rvfi::Reader::new(xlen, input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Csv => {
+                let mut reader = csv::Reader::new(input);
+                blocks(sink, xlen, || reader.next())
+            }
+            Kind::Own | Kind::Qemu | Kind::Retirement => {
+                let mut reader = qemu::Reader::new(xlen, input, |pc| bits(image, pc));
+                blocks(sink, xlen, || reader.next())
+            }
+        }
+    }
+}
+
+/// All of a log that tells single instructions; what was wrong with it.
+fn blocks<S: Sink, E: Into<LogError>>(
+    sink: S,
+    xlen: Xlen,
+    mut next: impl FnMut() -> Result<Option<Retired>, E>,
+) -> (S, Option<LogError>) {
+    let mut blocks = Blocks::new(xlen, sink);
+    let error = loop {
+        match next() {
+            Ok(Some(retired)) => blocks.take(&retired),
+            Ok(None) => break None,
+            Err(error) => break Some(error.into()),
+        }
+    };
+    (blocks.finish(), error)
+}
+
+/// Returns the instruction at an address of the program.
+pub fn bits(image: &Image, pc: u64) -> Option<u32> {
+    let mut bytes = [0; 4];
+    let got = image.read_into(pc, MemorySpace::ANY, &mut bytes);
+    (got >= 2).then(|| u32::from_le_bytes(bytes)).filter(|bits| got == 4 || bits & 3 != 3)
+}

@@ -1,0 +1,268 @@
+//! What making a capture asks of a protocol's encoder.
+//!
+//! A protocol is one type that implements [`Protocol`], and one line in [`Protocols`]. It makes a [`TraceWriter`] for each capture: a
+//! folder that is being written, with a sink for the hart or for each thread.
+
+use std::fmt;
+use std::path::Path;
+
+use tracewright_core::{Block, Isa};
+use tracewright_input::ImageFile;
+use tracewright_qemu::format::Header;
+use tracewright_qemu::read::{Definitions, Map};
+
+use crate::encode::ThreadInput;
+use crate::etm::Etm4;
+use crate::etrace::{DeltaSettings, DeltaTraced, Etrace, LogData};
+use crate::record::{HartRun, LogRead};
+use crate::sink::{AnySink, DynTraceSink};
+use crate::{Error, Remark, StopFlag, port};
+
+/// A protocol that captures can be made in.
+pub trait Protocol: Send + Sync {
+    /// Returns its name, as options and descriptions have it.
+    fn name(&self) -> &'static str;
+    /// Returns what it is, in a few words.
+    fn about(&self) -> &'static str;
+    /// Returns its encoder options with their defaults and meanings, in 80 columns.
+    fn help(&self) -> String;
+    /// Returns whether it can trace programs that begin in this instruction set.
+    fn supports(&self, isa: Isa) -> bool;
+    /// Returns whether it can trace accesses to memory.
+    fn has_data(&self) -> bool {
+        false
+    }
+    /// Makes the folder `dir` for a capture, and in it what describes the sources to come.
+    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
+}
+
+/// What is asked of an encoder.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The instruction set that the program begins in.
+    pub isa: Isa,
+    /// What is traced, for people.
+    pub description: &'a str,
+    /// What the encoder is told, and by whom.
+    pub input: InputKind,
+    /// Encoder options: `NAME=VALUE`, each.
+    pub options: &'a [String],
+    /// The port that packets go through, if any.
+    pub port: Option<port::PortRequest>,
+    /// Delta trace beside the trace, if any.
+    pub delta: Option<DeltaSettings>,
+    /// The bytes that are kept of the trace, the newest, if not all are.
+    pub ring: Option<u64>,
+    /// The flag to set when the trace cannot be written.
+    pub stop: &'a StopFlag,
+}
+
+/// What tells an encoder what ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// A hart, with everything that its instructions do.
+    Hart,
+    /// A log of a hart.
+    Log,
+    /// Threads of a process, and what is known of their accesses to memory.
+    Threads(LogData),
+}
+
+/// A thread that is to be traced.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// The one hart.
+    Hart,
+    /// A thread of a process.
+    Thread {
+        /// Its index in the log.
+        index: u32,
+        /// Linux's number of it.
+        tid: u32,
+        /// The files that the process has mapped by now.
+        maps: &'a [Map],
+    },
+}
+
+/// What ran, for what a capture holds besides its trace.
+pub enum Executed<'a> {
+    /// A program on a hart, or in a log.
+    Hart {
+        /// The program's files.
+        programs: &'a [ImageFile],
+        /// Blocks that were executed, each once.
+        blocks: &'a mut dyn Iterator<Item = &'a Block>,
+        /// The two bytes at an address, where they are known.
+        halfword: &'a mut dyn FnMut(u64) -> Option<[u8; 2]>,
+    },
+    /// A process whose threads were traced.
+    Process {
+        /// The header of its log.
+        header: &'a Header,
+        /// Its files, threads and code.
+        definitions: &'a Definitions,
+    },
+}
+
+/// A capture that is being written.
+///
+/// Threads count from 0 in the order in which they are added. Only [`sink`](Self::sink) has to be given for a trace to be made; who wants
+/// to be fast also gives what takes a run as a whole, and lets the run call a sink of known type.
+pub trait TraceWriter: Send {
+    /// Adds programs that are not in the capture yet: before anything runs, so that the trace can be read whatever happens.
+    fn add_programs(&mut self, _programs: &[ImageFile]) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Adds a thread.
+    fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error>;
+    /// Returns what takes what a thread executes.
+    fn sink(&mut self, thread: usize) -> &mut dyn DynTraceSink;
+    /// Traces what a hart runs.
+    fn run_hart(&mut self, run: &mut HartRun<'_>) {
+        run.run(&mut AnySink(self.sink(0)));
+    }
+    /// Traces what a log of a hart tells.
+    fn read_log(&mut self, log: &mut LogRead<'_>) {
+        log.run(&mut AnySink(self.sink(0)));
+    }
+    /// Traces what comes next of a thread.
+    fn read_thread(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
+        input.run(&mut AnySink(self.sink(thread)));
+    }
+    /// Takes the time, in nanoseconds since the beginning, of what a thread executes next.
+    fn time(&mut self, _thread: usize, _nanoseconds: u64) {}
+    /// Returns how many bytes of a thread's trace were made so far.
+    fn bytes(&self, thread: usize) -> u64;
+    /// Fails if the trace of a thread could not be written: what comes would be lost.
+    fn check(&self, thread: usize) -> Result<(), Error>;
+    /// Ends the trace, and adds what a reader needs.
+    fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error>;
+}
+
+/// What a trace came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traced {
+    /// Bytes that were made.
+    pub bytes: u64,
+    /// Bytes that are in the capture: fewer if only the newest are kept.
+    pub kept: u64,
+    /// Instruction trace packets, if the encoder counts them.
+    pub packets: Option<u64>,
+    /// Data trace packets.
+    pub data_packets: u64,
+    /// Instructions that are in the trace, if the encoder counts them.
+    pub instructions: Option<u64>,
+    /// Accesses to memory that are not in data trace, since the log tells too little of them.
+    pub unknown: u64,
+    /// What is known of the port, if there is one.
+    pub port: Option<port::Report>,
+    /// Delta trace, if there is one.
+    pub delta: Option<DeltaTraced>,
+}
+
+impl Traced {
+    /// Returns whether delta trace ends before the rest does.
+    pub fn is_cut(&self) -> bool {
+        self.delta.is_some_and(|delta| delta.refused.is_some())
+    }
+}
+
+/// The protocols that captures can be made in. The default ones are all that tracewright has.
+#[derive(Clone)]
+pub struct Protocols(Vec<&'static dyn Protocol>);
+
+impl Default for Protocols {
+    fn default() -> Self {
+        Self(vec![&Etrace, &Etm4])
+    }
+}
+
+impl fmt::Debug for Protocols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(Protocol::name)).finish()
+    }
+}
+
+impl Protocols {
+    /// Adds a protocol.
+    pub fn register(&mut self, protocol: &'static dyn Protocol) {
+        self.0.push(protocol);
+    }
+
+    /// Returns all of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'static dyn Protocol> {
+        self.0.iter().copied()
+    }
+
+    /// Returns the protocol with this name.
+    pub fn named(&self, name: &str) -> Option<&'static dyn Protocol> {
+        self.iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// Returns the protocol with this name, or the first there is, for a program that begins in this instruction set.
+    pub fn of(&self, name: Option<&str>, isa: Isa) -> Result<&'static dyn Protocol, Error> {
+        let first = self.iter().find(|protocol| protocol.supports(isa));
+        let Some(name) = name else {
+            return first.ok_or(Error::Unsupported { by: "tracewright", what: "protocol for such programs" });
+        };
+        let named = self.named(name).ok_or_else(|| Error::UnknownProtocol(name.into()))?;
+        match first {
+            Some(first) if !named.supports(isa) => {
+                Err(Error::WrongProtocol { asked: named.name(), isa, instead: first.name() })
+            }
+            _ => Ok(named),
+        }
+    }
+}
+
+/// The capture that is asked for.
+#[derive(Clone, Debug)]
+pub struct CaptureOptions {
+    /// The folder that the capture goes to, which is made.
+    pub dir: std::path::PathBuf,
+    /// The protocols there are.
+    pub protocols: Protocols,
+    /// The protocol's name. If not given, it is the first that can trace the program.
+    pub protocol: Option<String>,
+    /// Encoder options: `NAME=VALUE`, each.
+    pub options: Vec<String>,
+    /// The port that packets go through, if any.
+    pub port: Option<port::PortRequest>,
+    /// The condition for what is traced, if not all is.
+    pub control: Option<crate::control::ControlRequest>,
+    /// The format of delta trace beside the trace, if any; an empty one stands for a format that loses nothing.
+    pub delta: Option<String>,
+    /// What is kept of the trace, if not all.
+    pub ring: Option<crate::record::Ring>,
+}
+
+impl CaptureOptions {
+    /// Returns options for a capture of everything, in the folder `dir`.
+    pub fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            protocols: Protocols::default(),
+            protocol: None,
+            options: Vec::new(),
+            port: None,
+            control: None,
+            delta: None,
+            ring: None,
+        }
+    }
+
+    /// Makes the folder `dir`.
+    pub(crate) fn create(
+        &self,
+        dir: &Path,
+        isa: Isa,
+        input: InputKind,
+        delta: Option<DeltaSettings>,
+        description: &str,
+        stop: &StopFlag,
+    ) -> Result<Box<dyn TraceWriter>, Error> {
+        let (options, port, ring) = (&self.options[..], self.port, self.ring.as_ref().map(|ring| ring.size));
+        let request = Request { isa, description, input, options, port, delta, ring, stop };
+        self.protocols.of(self.protocol.as_deref(), isa)?.create(dir, &request)
+    }
+}

@@ -1,0 +1,131 @@
+//! The log as a file: its header, and chunks as they come.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use tracewright_qemu::format::{CHUNK_HEADER, ChunkState, HEADER_SIZE, Header};
+use tracewright_qemu::live::Piece;
+
+/// A log that is being written.
+///
+/// Definitions are there before the words that need them, also in a chunk that is still open: whatever happens, it can be read.
+pub struct Keep {
+    file: File,
+    path: PathBuf,
+    chunk_size: u64,
+    /// Where the next chunk goes.
+    end: u64,
+    /// Where the definitions' open chunk is.
+    definitions: Option<u64>,
+}
+
+impl Keep {
+    /// Makes the file.
+    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
+        let file = File::create(path)?;
+        file.write_all_at(&header.to_bytes(), 0)?;
+        let (chunk_size, end) = (header.chunk_size.into(), HEADER_SIZE as u64);
+        Ok(Self { file, path: path.to_owned(), chunk_size, end, definitions: None })
+    }
+
+    /// Returns where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns how many bytes it has.
+    pub fn len(&self) -> u64 {
+        self.end
+    }
+
+    /// Writes the header again, which says how far the program came.
+    pub fn header(&mut self, header: &Header) -> io::Result<()> {
+        self.file.write_all_at(&header.to_bytes(), 0)
+    }
+
+    /// Writes what came.
+    pub fn piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
+        match *piece {
+            Piece::Definitions { head, at, bytes } => {
+                let chunk = match self.definitions {
+                    Some(chunk) => chunk,
+                    None => self.begin()?,
+                };
+                let is_done = head.state == ChunkState::Done;
+                self.definitions = (!is_done).then_some(chunk);
+                self.file.write_all_at(bytes, chunk + (CHUNK_HEADER + at) as u64)?;
+                self.file.write_all_at(&head.to_bytes(), chunk)
+            }
+            Piece::Words { head, bytes, .. } => {
+                let chunk = self.begin()?;
+                self.file.write_all_at(bytes, chunk + CHUNK_HEADER as u64)?;
+                self.file.write_all_at(&head.to_bytes(), chunk)
+            }
+        }
+    }
+
+    /// A chunk that is all zero: never begun, if nothing more can be written.
+    fn begin(&mut self) -> io::Result<u64> {
+        let chunk = self.end;
+        self.file.set_len(chunk + self.chunk_size)?;
+        self.end = chunk + self.chunk_size;
+        Ok(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_qemu::format::{ChunkHeader, ChunkKind, Counted, Target};
+
+    use super::*;
+
+    #[test]
+    fn chunks_are_whole_and_in_place() {
+        let path = std::env::temp_dir().join(format!("tracewright-keep-{}", std::process::id()));
+        let header = Header {
+            target: Target::Arm,
+            chunk_size: 4096,
+            has_accesses: false,
+            has_values: false,
+            pid: 1,
+            forked_from: 0,
+            api: 1,
+            time: 0,
+            checkpoints: 0,
+        };
+        let mut keep = Keep::create(&path, &header).unwrap();
+        let open = |kind| ChunkHeader {
+            kind,
+            state: ChunkState::Open,
+            counted: Counted::Unknown,
+            sequence: 0,
+            len: 0,
+            instructions: 0,
+            begun: 0,
+            done: 0,
+            checksum: 0,
+        };
+        let done = |kind| ChunkHeader { state: ChunkState::Done, len: 8, ..open(kind) };
+        let definitions = ChunkKind::Definitions;
+        keep.piece(&Piece::Definitions { head: open(definitions), at: 0, bytes: b"abcd" }).unwrap();
+        let words = done(ChunkKind::Thread(3));
+        keep.piece(&Piece::Words { thread: 3, head: words, bytes: b"12345678" }).unwrap();
+        keep.piece(&Piece::Definitions { head: done(definitions), at: 4, bytes: b"efgh" }).unwrap();
+        keep.piece(&Piece::Definitions { head: open(definitions), at: 0, bytes: b"ijkl" }).unwrap();
+        let header = Header { checkpoints: 9, ..header };
+        keep.header(&header).unwrap();
+        assert_eq!((keep.len(), keep.path()), (4 * 4096, &path.clone() as &Path));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(bytes.len(), 4 * 4096);
+        assert_eq!(Header::parse(&bytes), Ok(header));
+        let chunks =
+            [(done(definitions), &b"abcdefgh\0"[..]), (words, b"12345678\0"), (open(definitions), b"ijkl\0")];
+        for ((head, start), chunk) in chunks.into_iter().zip(bytes[4096..].chunks(4096)) {
+            assert_eq!(ChunkHeader::parse(chunk), Some(head));
+            assert!(chunk[64..].starts_with(start));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A program that QEMU runs, from its start to what was recorded.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
+use tracewright_qemu::live::{Connection, Receiver, SLOTS};
+
+use super::capture::Capture;
+use super::command::Launch;
+use super::keep::Keep;
+use super::program::{self, Program};
+use super::session::{self, Interrupter, Waits};
+use super::{Counts, QemuOptions, QemuRecording, process, status, tools};
+use crate::encode::isa;
+use crate::etrace::LogData;
+use crate::{Error, Remark};
+
+/// A program that is ready to run under QEMU.
+pub struct Recorder {
+    options: QemuOptions,
+    sysroot: Option<PathBuf>,
+    program: Program,
+    qemu: PathBuf,
+    plugin: PathBuf,
+    receiver: Receiver,
+    /// Made before the program runs: it should not run for nothing.
+    capture: Mutex<Option<Capture>>,
+    waits: Waits,
+}
+
+impl Recorder {
+    /// Finds the program, QEMU and the plugin, and makes the capture and the log that are asked for.
+    ///
+    /// # Errors
+    /// If something is missing, cannot be written, or does not fit the program.
+    pub fn new(options: QemuOptions, remarks: &mut Vec<Remark>) -> Result<Self, Error> {
+        let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty());
+        let sysroot = options.sysroot.clone().or(prefix.map(PathBuf::from));
+        let program = program::find(&options.program, sysroot.as_deref())?;
+        check_data(&options, &program, remarks)?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let qemu = tools::qemu(program.target, options.qemu.as_deref(), &path)?;
+        let plugin = tools::plugin()?;
+        let room = HEADER_SIZE as u64 + u64::from(SLOTS) * CHUNK_SIZE as u64;
+        let receiver = Receiver::new(&places(&options), room).map_err(|error| {
+            let what = format!("there is no place for what the plugin records ({} MiB): {error}", room >> 20);
+            Error::Qemu(what)
+        })?;
+        let data = options.data.unwrap_or(LogData::Nothing);
+        let capture = match &options.capture {
+            Some(asked) => Some(Capture::create(&asked.dir, program.target, asked, data, &program.name())?),
+            None => None,
+        };
+        if let Some(log) = &options.log {
+            File::create(log).map_err(|error| Error::read(log, error))?;
+        }
+        let waits = Waits::new(options.follows_forks, options.has_terminal);
+        let capture = Mutex::new(capture);
+        Ok(Self { options, sysroot, program, qemu, plugin, receiver, capture, waits })
+    }
+
+    /// Returns a handle that interrupts the recording, as Ctrl-C does.
+    pub fn interrupter(&self) -> Interrupter {
+        self.waits.interrupter()
+    }
+
+    /// Runs the program to its end. `progress` is called now and then.
+    ///
+    /// # Errors
+    /// If QEMU cannot be run, or ends before the program begins, or a capture cannot be made. What goes wrong later is
+    /// [told](super::Recorded::problems) with what was recorded until then.
+    pub fn run(self, progress: &mut dyn FnMut(&Counts)) -> Result<QemuRecording, Error> {
+        let Self { options, sysroot, program, qemu, plugin, receiver, capture, waits } = self;
+        let launch = Launch {
+            qemu: &qemu,
+            plugin: &plugin,
+            program: &program,
+            named: &options.program,
+            sysroot: sysroot.as_deref(),
+            arguments: &options.arguments,
+            environment: &options.environment,
+            options: &options.qemu_options,
+        };
+        let child = launch
+            .command(&plugin_arguments(&options, &receiver))
+            .spawn()
+            .map_err(|error| Error::Qemu(format!("{}: cannot be run: {error}", qemu.display())))?;
+        let (counts, start) = (Counts::default(), Instant::now());
+        let begin = |connection: &Connection| begin(&options, &program, &capture, connection);
+        let ended = session::run(
+            child,
+            &receiver,
+            waits,
+            |incoming, session| process::record(incoming, session, &counts, begin),
+            || progress(&counts),
+        );
+        let seconds = start.elapsed().as_secs_f64();
+        drop(receiver);
+        let status = ended.status.map_err(|error| Error::read(&qemu, error))?;
+        if ended.work.is_empty() {
+            tools::check_plugins(&qemu)?;
+            return Err(Error::Qemu(format!(
+                "{} ended ({}) before it ran the program: what it says is above",
+                qemu.display(),
+                status::describe(status)
+            )));
+        }
+        let mut processes = ended.work.into_iter().collect::<Result<Vec<_>, _>>()?;
+        processes.sort_by_key(|process| process.header.forked_from != 0);
+        Ok(QemuRecording { name: program.name(), status, interrupts: ended.interrupts, seconds, processes })
+    }
+}
+
+/// Data that is asked for has to go somewhere.
+fn check_data(options: &QemuOptions, program: &Program, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+    let Some(capture) = &options.capture else { return Ok(()) };
+    let protocol = capture.protocols.of(capture.protocol.as_deref(), isa(program.target))?;
+    if protocol.has_data() || matches!(options.data, None | Some(LogData::Nothing)) {
+        return Ok(());
+    }
+    if options.log.is_none() {
+        return Err(Error::Unsupported { by: protocol.name(), what: "data trace" });
+    }
+    remarks.push(Remark::OnlyLogHasData);
+    Ok(())
+}
+
+/// Returns where the socket and what the plugin records can be: in memory, if there is a place for files in it.
+fn places(options: &QemuOptions) -> Vec<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let output = options.capture.as_ref().and_then(|capture| capture.dir.parent());
+    let output = output.map(|parent| Path::new(".").join(parent));
+    runtime.into_iter().chain(["/dev/shm".into(), std::env::temp_dir()]).chain(output).collect()
+}
+
+fn plugin_arguments(options: &QemuOptions, receiver: &Receiver) -> Vec<(&'static str, OsString)> {
+    let mut arguments = vec![
+        ("log", receiver.log().into()),
+        ("socket", receiver.socket().into()),
+        ("slots", SLOTS.to_string().into()),
+    ];
+    if let Some(data) = options.data {
+        let name = match data {
+            LogData::Nothing => "none",
+            LogData::Addresses => "addresses",
+            LogData::Values => "values",
+        };
+        arguments.push(("data", name.into()));
+    }
+    if let Some(limit) = options.limit {
+        arguments.push(("instructions", limit.to_string().into()));
+    }
+    for (name, place) in [("start", &options.start), ("stop", &options.stop)] {
+        if let Some(place) = place {
+            arguments.push((name, place.into()));
+        }
+    }
+    if options.follows_forks {
+        arguments.push(("forks", "follow".into()));
+    }
+    arguments
+}
+
+/// Returns where the trace and the log of a process go that connects.
+fn begin(
+    options: &QemuOptions,
+    program: &Program,
+    first: &Mutex<Option<Capture>>,
+    connection: &Connection,
+) -> Result<(Option<Capture>, Option<Keep>), Error> {
+    let (header, pid) = (connection.header(), connection.pid());
+    if header.target != program.target {
+        return Err(Error::Qemu(format!(
+            "this QEMU is for {}, and the program for {}",
+            header.target.name(),
+            program.target.name()
+        )));
+    }
+    let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let capture = match (first, &options.capture) {
+        (Some(capture), _) => Some(capture),
+        (None, Some(asked)) => {
+            let dir = asked.dir.join(format!("pid{pid}"));
+            let data = options.data.unwrap_or(LogData::Nothing);
+            Some(Capture::create(&dir, header.target, asked, data, &program.name())?)
+        }
+        (None, None) => None,
+    };
+    let keep = match &options.log {
+        Some(path) => {
+            let mut name = path.clone().into_os_string();
+            if header.forked_from != 0 {
+                name.push(format!(".{pid}"));
+            }
+            Some(Keep::create(Path::new(&name), header).map_err(|error| Error::write(path, error))?)
+        }
+        None => None,
+    };
+    Ok((capture, keep))
+}

@@ -1,0 +1,55 @@
+//! How a program ended, as people say it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// Names of Linux's signals, from 1 on.
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];
+
+/// Returns a signal's name: `SIGSEGV`.
+pub fn signal_name(signal: i32) -> String {
+    let name = usize::try_from(signal).ok().and_then(|signal| SIGNALS.get(signal.checked_sub(1)?));
+    name.map_or(format!("signal {signal}"), |name| format!("SIG{name}"))
+}
+
+/// Returns how a program ended, in words: `exit status 0`, `killed by SIGSEGV`.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by {}", signal_name(signal)),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// Returns the status that says the same of this process, as shells have it.
+pub fn as_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.map_or(1, |code| code as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_have_names() {
+        for (signal, name) in
+            [(1, "SIGHUP"), (9, "SIGKILL"), (11, "SIGSEGV"), (15, "SIGTERM"), (31, "SIGSYS")]
+        {
+            assert_eq!(signal_name(signal), name);
+        }
+        assert_eq!((signal_name(0), signal_name(34)), ("signal 0".into(), "signal 34".into()));
+    }
+
+    #[test]
+    fn statuses_are_those_of_shells() {
+        let exited = ExitStatus::from_raw(7 << 8);
+        assert_eq!((describe(exited), as_code(exited)), ("exit status 7".into(), 7));
+        let killed = ExitStatus::from_raw(11);
+        assert_eq!((describe(killed), as_code(killed)), ("killed by SIGSEGV".into(), 139));
+    }
+}

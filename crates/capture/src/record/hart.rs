@@ -1,0 +1,191 @@
+//! A program that runs on the hart, and what takes what it executes.
+
+use std::fs::File;
+
+use tracewright_core::control::Plan;
+use tracewright_hart::bare::Bare;
+use tracewright_hart::linux::Linux;
+use tracewright_hart::log::own::Writer;
+use tracewright_hart::timing::{Model, Stats, Timed};
+use tracewright_hart::{Core, Hart, Machine, Stop};
+use tracewright_image::Image;
+use tracewright_isa::riscv::Xlen;
+
+use super::keep::{Keep, Kept, LogOutput, Outputs};
+use super::ring::{Ring, Ringed};
+use super::watch::Watch;
+use crate::control::{ControlRequest, Qualified};
+use crate::sink::{AnySink, DynSink, TraceSink};
+use crate::stop::{Ending, StopFlag};
+use crate::{CaptureOptions, Error, Pair, Remark};
+
+/// A machine with its program.
+#[derive(Debug)]
+pub enum Loaded {
+    /// Linux, as a program in user mode sees it.
+    Linux(Box<Hart<Linux>>),
+    /// A machine without an operating system.
+    Bare(Box<Hart<Bare>>),
+}
+
+impl Loaded {
+    pub(super) fn core(&mut self) -> &mut Core {
+        match self {
+            Self::Linux(hart) => &mut hart.core,
+            Self::Bare(hart) => &mut hart.core,
+        }
+    }
+}
+
+/// What is traced, of a program that is known.
+pub(super) struct Controls<'a> {
+    pub asked: ControlRequest,
+    pub plan: Plan,
+    pub ring: Option<&'a Ring>,
+    /// What stops it, some time later.
+    trigger: Option<Plan>,
+}
+
+impl<'a> Controls<'a> {
+    /// Returns what the options ask for, if they do.
+    pub fn new(
+        options: &'a CaptureOptions,
+        image: &Image,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Option<Self>, Error> {
+        let ring = options.ring.as_ref();
+        let asked = match (&options.control, ring) {
+            (Some(asked), _) => asked.clone(),
+            (None, Some(_)) => ControlRequest::all(),
+            (None, None) => return Ok(None),
+        };
+        let trigger = ring.and_then(|ring| ring.trigger.as_ref());
+        let trigger = trigger.map(|asked| asked.plan(image, remarks)).transpose()?;
+        let plan = asked.plan(image, remarks)?;
+        Ok(Some(Self { asked, plan, ring, trigger }))
+    }
+}
+
+/// A run of a program, which [`run`](Self::run) begins.
+pub struct HartRun<'a> {
+    pub(super) loaded: Loaded,
+    pub(super) limit: u64,
+    pub(super) parts: Parts<'a>,
+    /// What came of it.
+    pub(super) ran: Option<Result<Ran<'a>, Error>>,
+}
+
+/// What takes part in a run, each for once.
+pub(super) struct Parts<'a> {
+    pub watch: Option<Watch<'a>>,
+    pub outputs: Outputs,
+    pub timing: Option<Model>,
+    pub controls: Option<&'a Controls<'a>>,
+    pub stop: StopFlag,
+}
+
+/// What came of a run.
+pub(super) struct Ran<'a> {
+    pub stop: Stop,
+    pub watch: Watch<'a>,
+    pub timing: Option<Stats>,
+    pub kept: Kept,
+    pub qualified: Option<Qualified>,
+    pub remark: Option<Remark>,
+}
+
+impl HartRun<'_> {
+    /// Runs the program, and gives what it executes to `sink`. Has to be called once.
+    pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
+        self.ran = match &mut self.loaded {
+            Loaded::Linux(hart) => self.parts.run(hart, self.limit, sink),
+            Loaded::Bare(hart) => self.parts.run(hart, self.limit, sink),
+        };
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// Runs the program. What is not asked for does not slow it down.
+    fn run<M: Machine, S: TraceSink>(
+        &mut self,
+        hart: &mut Hart<M>,
+        limit: u64,
+        sink: &mut S,
+    ) -> Option<Result<Ran<'a>, Error>> {
+        let watch = self.watch.take()?;
+        let xlen = xlen(&hart.core);
+        let outputs = std::mem::take(&mut self.outputs);
+        let (timing, qualified, remark) = (None, None, None);
+        let is_quick = self.timing.is_none() && outputs.listing.is_none();
+        let ran = match (&outputs.log, self.controls) {
+            (None, None) if is_quick => {
+                let mut sink = Pair(watch, sink);
+                let stop = hart.run(limit, &mut sink);
+                Ran { stop, watch: sink.0, timing, kept: Kept::default(), qualified, remark }
+            }
+            (Some(LogOutput { path, has_all: false }), None) if is_quick => {
+                let writer = File::create(path)
+                    .and_then(|file| Writer::<_, false, false>::new(Ending::new(file, &self.stop), xlen));
+                let writer = match writer {
+                    Ok(writer) => writer,
+                    Err(error) => return Some(Err(Error::write(path, error))),
+                };
+                let mut sink = Pair(Pair(watch, writer), sink);
+                let stop = hart.run(limit, &mut sink);
+                let Pair(Pair(watch, writer), _) = sink;
+                let kept = Kept::of_log(path, writer.finish());
+                Ran { stop, watch, timing, kept, qualified, remark }
+            }
+            (None, Some(Controls { asked, plan, ring: None, .. })) if is_quick && !S::DATA => {
+                let mut sink = Pair(watch, asked.controlled(plan, sink));
+                let stop = hart.run(limit, &mut sink);
+                let Pair(watch, controlled) = sink;
+                let qualified = Some(Qualified::of(&controlled));
+                Ran { stop, watch, timing, kept: Kept::default(), qualified, remark }
+            }
+            (_, None) => match self.run_slowly(hart, limit, watch, outputs, sink) {
+                Ok(ran) => ran,
+                Err(error) => return Some(Err(error)),
+            },
+            (_, Some(Controls { asked, plan, ring, trigger })) => {
+                let mut ringed = Ringed::new(*ring, trigger.as_ref(), asked.controlled(plan, sink));
+                match self.run_slowly(hart, limit, watch, outputs, &mut ringed) {
+                    Ok(ran) => {
+                        let qualified = Some(Qualified::of(&ringed.inner));
+                        Ran { qualified, remark: ringed.remark(*ring), ..ran }
+                    }
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        };
+        Some(Ok(ran))
+    }
+
+    /// Runs the program with all that can be asked for. There is little to be gained from knowing the sink's type.
+    fn run_slowly<M: Machine>(
+        &mut self,
+        hart: &mut Hart<M>,
+        limit: u64,
+        watch: Watch<'a>,
+        outputs: Outputs,
+        sink: &mut dyn DynSink,
+    ) -> Result<Ran<'a>, Error> {
+        let keep = Keep::new(outputs, self.timing.is_some(), xlen(&hart.core), &self.stop)?;
+        let mut sink = Pair(watch, Pair(keep, AnySink(sink)));
+        let (stop, timing) = match self.timing.take() {
+            None => (hart.run(limit, &mut sink), None),
+            Some(model) => {
+                let mut timed = Timed::new(model, sink);
+                let stop = hart.run(limit, &mut timed);
+                sink = timed.inner;
+                (stop, Some(*timed.model.stats()))
+            }
+        };
+        let Pair(watch, Pair(keep, _)) = sink;
+        Ok(Ran { stop, watch, timing, kept: keep.finish(), qualified: None, remark: None })
+    }
+}
+
+pub(super) fn xlen(core: &Core) -> Xlen {
+    if core.is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 }
+}

@@ -1,0 +1,233 @@
+//! What is written while a program runs: a log, a listing.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use tracewright_core::Block;
+use tracewright_hart::log::own::Writer;
+use tracewright_hart::{Access, Privilege, Retired, Retirements, Sink, Trap, cause};
+use tracewright_isa::riscv::{AccessKind, Xlen, decode};
+
+use crate::Error;
+use crate::sink::DynSink;
+use crate::stop::{Ending, StopFlag, ending};
+
+/// Files that are written while a program runs, or a log is read.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// A log of what is executed, if one is asked for.
+    pub log: Option<LogOutput>,
+    /// A line for each instruction that is executed, if that is asked for.
+    pub listing: Option<Listing>,
+}
+
+/// A log that is written.
+#[derive(Clone, Debug)]
+pub struct LogOutput {
+    /// Its file.
+    pub path: PathBuf,
+    /// Whether it has each instruction's bits and accesses to memory, and cycles where they are known; otherwise it has blocks.
+    pub has_all: bool,
+}
+
+/// A listing that is written.
+pub struct Listing {
+    /// What takes its lines.
+    pub to: Box<dyn Write>,
+    /// Whether nothing else is written: the run ends then when the listing's reader has gone.
+    pub is_all: bool,
+}
+
+/// Files that are written. It is told everything; who writes only blocks and is in a hurry uses the writer itself.
+pub(super) struct Keep {
+    log: Option<(Log, PathBuf)>,
+    listing: Option<(Lister, Rc<RefCell<Lines>>)>,
+}
+
+type Lister = Retirements<Box<dyn FnMut(&Retired)>>;
+
+/// The lines of a listing, as far as they could be written.
+struct Lines {
+    out: Box<dyn Write>,
+    is_all: bool,
+    written: io::Result<()>,
+}
+
+/// What became of the files.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// How long the log is.
+    pub log_bytes: Option<u64>,
+    /// Why the first file that failed did. The run ended then.
+    pub failed: Option<Error>,
+}
+
+enum Log {
+    Blocks(Writer<Ending<File>, false, false>),
+    All(Writer<Ending<File>, true, true>),
+    Cycles(Writer<Ending<File>, true, true, true>),
+}
+
+impl Keep {
+    /// Makes the files that are asked for.
+    pub fn new(outputs: Outputs, has_cycles: bool, xlen: Xlen, stop: &StopFlag) -> Result<Self, Error> {
+        let log = match outputs.log {
+            None => None,
+            Some(LogOutput { path, has_all }) => {
+                let log = log(&path, has_all, has_cycles, xlen, stop);
+                Some((log.map_err(|error| Error::write(&path, error))?, path))
+            }
+        };
+        Ok(Self { log, listing: outputs.listing.map(|to| listing(to, xlen, stop)) })
+    }
+
+    /// Takes instructions from `code`, for logs that do not tell them.
+    pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
+        self.listing = self.listing.map(|(listing, lines)| (listing.with_code(code), lines));
+        self
+    }
+
+    /// Returns how many instructions the listing lacks, because nobody knew their code.
+    pub fn unlisted(&self) -> u64 {
+        self.listing.as_ref().map_or(0, |(listing, _)| listing.unknown())
+    }
+
+    /// Writes what is left.
+    pub fn finish(self) -> Kept {
+        let mut kept = match self.log {
+            None => Kept::default(),
+            Some((Log::Blocks(writer), path)) => Kept::of_log(&path, writer.finish()),
+            Some((Log::All(writer), path)) => Kept::of_log(&path, writer.finish()),
+            Some((Log::Cycles(writer), path)) => Kept::of_log(&path, writer.finish()),
+        };
+        if let Some((_, lines)) = self.listing {
+            let mut lines = lines.borrow_mut();
+            let written = std::mem::replace(&mut lines.written, Ok(()));
+            let failed = written.and_then(|()| lines.out.flush()).err();
+            // If the reader of the listing has gone, what else is written is whole.
+            let failed = failed.filter(|error| lines.is_all || error.kind() != io::ErrorKind::BrokenPipe);
+            kept.failed = kept.failed.or(failed.map(Error::Listing));
+        }
+        kept
+    }
+}
+
+impl Kept {
+    /// Returns what became of a log.
+    pub fn of_log(path: &Path, log: io::Result<Ending<File>>) -> Self {
+        match log.and_then(|file| file.to.metadata()) {
+            Ok(about) => Self { log_bytes: Some(about.len()), failed: None },
+            Err(error) => Self { log_bytes: None, failed: Some(Error::write(path, error)) },
+        }
+    }
+}
+
+fn log(path: &Path, has_all: bool, has_cycles: bool, xlen: Xlen, stop: &StopFlag) -> io::Result<Log> {
+    let file = Ending::new(File::create(path)?, stop);
+    Ok(match (has_all, has_cycles) {
+        (false, _) => Log::Blocks(Writer::new(file, xlen)?),
+        (true, false) => Log::All(Writer::new(file, xlen)?),
+        (true, true) => Log::Cycles(Writer::new(file, xlen)?),
+    })
+}
+
+/// A line for each instruction: cycle, address, bits, text, memory access. When its reader goes, the run ends if nothing else is
+/// written.
+fn listing(to: Listing, xlen: Xlen, stop: &StopFlag) -> (Lister, Rc<RefCell<Lines>>) {
+    let Listing { to: out, is_all } = to;
+    let lines = Rc::new(RefCell::new(Lines { out, is_all, written: Ok(()) }));
+    let (to, stop) = (Rc::clone(&lines), StopFlag::clone(stop));
+    let take = move |retired: &Retired| {
+        let Lines { out, written, .. } = &mut *to.borrow_mut();
+        if written.is_ok() {
+            *written = match line(out, retired, xlen) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !is_all => Err(error),
+                result => ending(&stop, result),
+            };
+        }
+    };
+    (Retirements::new(Box::new(take)), lines)
+}
+
+fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
+    if let Some(cycle) = retired.cycle {
+        write!(out, "{cycle:>10} ")?;
+    }
+    write!(out, "{:>8x}  ", retired.pc)?;
+    if let Some(Trap { cause, interrupt, value, next, .. }) = retired.trap {
+        let what = cause::describe(cause, interrupt);
+        return writeln!(out, "-- {what} (cause {cause}, value {value:#x}), goes on at {next:#x}");
+    }
+    match retired.len {
+        0 => return writeln!(out, "-- the code from here to the end of the block is not known"),
+        2 => write!(out, "    {:04x}  ", retired.bits)?,
+        _ => write!(out, "{:08x}  ", retired.bits)?,
+    }
+    let text = decode(xlen, retired.bits).text(retired.pc).xlen(xlen).to_string();
+    match retired.access {
+        None => writeln!(out, "{}", text.replace('\t', " ")),
+        Some(Access { kind, size, address, value, .. }) => {
+            let arrow = match kind {
+                AccessKind::Load => "->",
+                AccessKind::Store => "<-",
+                AccessKind::Amo => "<>",
+            };
+            writeln!(out, "{:<24} {size} [{address:x}] {arrow} {value:x}", text.replace('\t', " "))
+        }
+    }
+}
+
+impl Sink for Keep {
+    const ACCESSES: bool = true;
+    const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.each(|sink| sink.block(block));
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.each(|sink| sink.access(access));
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.each(|sink| sink.instructions(bits));
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.each(|sink| sink.cycles(cycles));
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.each(|sink| sink.trap(trap));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.each(|sink| sink.privilege(privilege));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.each(|sink| sink.context(context));
+    }
+
+    fn lost(&mut self) {
+        self.each(|sink| sink.lost());
+    }
+}
+
+impl Keep {
+    fn each(&mut self, mut tell: impl FnMut(&mut dyn DynSink)) {
+        match &mut self.log {
+            None => {}
+            Some((Log::Blocks(writer), _)) => tell(writer),
+            Some((Log::All(writer), _)) => tell(writer),
+            Some((Log::Cycles(writer), _)) => tell(writer),
+        }
+        if let Some((listing, _)) = &mut self.listing {
+            tell(listing);
+        }
+    }
+}

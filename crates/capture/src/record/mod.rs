@@ -1,0 +1,341 @@
+//! Recording: a program runs on the hart, or a log is read, and a capture is made of what is executed.
+//!
+//! [`run`] takes a machine with its program, [`read`] takes a log. Both return a [`Recording`].
+
+mod counts;
+mod hart;
+mod keep;
+mod logged;
+mod places;
+mod ring;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracewright_core::{Block, Isa};
+use tracewright_hart::Stop;
+use tracewright_hart::timing::{Model, Stats};
+use tracewright_image::Image;
+use tracewright_input::ImageFile;
+use tracewright_isa::riscv::Xlen;
+
+pub use self::counts::Counts;
+use self::hart::{Controls, Parts, xlen};
+pub use self::hart::{HartRun, Loaded};
+use self::keep::Keep;
+pub use self::keep::{Listing, LogOutput, Outputs};
+pub use self::logged::LogRead;
+use self::logged::Read;
+pub use self::places::program_image;
+pub use self::ring::Ring;
+use self::watch::Watch;
+use crate::control::Qualified;
+use crate::etrace::{DeltaSettings, delta};
+use crate::log::{Log, LogError, bits};
+use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
+use crate::sink::NoTrace;
+use crate::{CaptureOptions, Error, Remark, StopFlag};
+
+/// What is made of a program that runs.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Instructions after which the run ends.
+    pub limit: u64,
+    /// A model that gives each instruction its cycle, if any.
+    pub timing: Option<Model>,
+    /// The files that are written while it runs.
+    pub outputs: Outputs,
+    /// The capture that is made, if any.
+    pub capture: Option<CaptureOptions>,
+    /// The flag that ends the run.
+    pub stop: StopFlag,
+}
+
+impl RunOptions {
+    /// Returns options for a run to the end, of which nothing is kept.
+    pub fn new(program: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            limit: u64::MAX,
+            timing: None,
+            outputs: Outputs::default(),
+            capture: None,
+            stop: StopFlag::default(),
+        }
+    }
+}
+
+/// What is made of a log.
+#[derive(Debug)]
+pub struct ReadOptions {
+    /// The log's file.
+    pub log: PathBuf,
+    /// The thread that is read, if the log tells threads apart; the first if not given.
+    pub thread: Option<u32>,
+    /// Whether the program is an RV32 one, for logs that do not say so.
+    pub is_rv32: bool,
+    /// The program's files.
+    pub programs: Vec<ImageFile>,
+    /// The program's code and symbols.
+    pub image: Arc<Image>,
+    /// The files that are written.
+    pub outputs: Outputs,
+    /// The capture that is made, if any.
+    pub capture: Option<CaptureOptions>,
+    /// The flag that ends reading.
+    pub stop: StopFlag,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recording {
+    /// Why the run ended; of a log, an exit if all of it could be read.
+    pub stop: Stop,
+    /// What was executed.
+    pub counts: Counts,
+    /// How long it took.
+    pub seconds: f64,
+    /// What the timing model counted, if there is one.
+    pub timing: Option<Stats>,
+    /// The bytes of the log that was written, if one was.
+    pub log_bytes: Option<u64>,
+    /// Why a log or listing could not be written. The run ended then.
+    pub failed: Option<Error>,
+    /// What the trace came to, if there is one.
+    pub traced: Option<Traced>,
+    /// What of it is traced, if not all.
+    pub qualified: Option<Qualified>,
+    /// The address of the instruction after the last.
+    pub pc: u64,
+    /// The blocks that were executed last, in order.
+    pub last: Vec<Block>,
+    /// The program's symbols.
+    pub image: Arc<Image>,
+    /// What is wrong with the log that was read.
+    pub log_error: Option<LogError>,
+    /// Instructions that the listing lacks, since nobody knew their code.
+    pub unlisted: u64,
+}
+
+/// Runs a program, and makes of it what the options ask for.
+///
+/// `progress` is called now and then with how many blocks were executed.
+///
+/// # Errors
+/// If the options do not fit the program or each other, or the capture cannot be written. A log or listing that cannot be written ends the
+/// run, and is [told](Recording::failed) with what was recorded until then.
+pub fn run(
+    mut loaded: Loaded,
+    options: RunOptions,
+    progress: &mut dyn FnMut(u64),
+    remarks: &mut Vec<Remark>,
+) -> Result<Recording, Error> {
+    let RunOptions { program, limit, timing, outputs, capture, stop } = options;
+    let xlen = xlen(loaded.core());
+    let files = |loaded: &Loaded| match loaded {
+        Loaded::Linux(hart) => places::programs(&hart.machine.mapped()),
+        Loaded::Bare(_) => vec![ImageFile { path: program.clone(), at: None }],
+    };
+    let image = |loaded: &Loaded| match loaded {
+        Loaded::Linux(hart) => places::linux(&hart.machine.mapped()),
+        Loaded::Bare(_) => program_image(&program),
+    };
+    let controls = match &capture {
+        Some(capture) => Controls::new(capture, &image(&loaded), remarks)?,
+        None => None,
+    };
+    let mut writer = match &capture {
+        Some(capture) => {
+            let delta = delta_of(capture, timing.as_ref())?;
+            Some(create(capture, InputKind::Hart, xlen, delta, &program, &stop, &files(&loaded), remarks)?)
+        }
+        None => None,
+    };
+    match &mut loaded {
+        Loaded::Linux(hart) => hart.stop_when(StopFlag::clone(&stop)),
+        Loaded::Bare(hart) => hart.stop_when(StopFlag::clone(&stop)),
+    }
+    let start = Instant::now();
+    let controls = controls.as_ref();
+    let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop };
+    let mut run = HartRun { loaded, limit, parts, ran: None };
+    match &mut writer {
+        Some(writer) => writer.run_hart(&mut run),
+        None => run.run(&mut NoTrace),
+    }
+    let HartRun { mut loaded, ran, .. } = run;
+    let Some(ran) = ran else { return Err(Error::NothingRan) };
+    let mut ran = ran?;
+    let seconds = start.elapsed().as_secs_f64();
+    remarks.extend(ran.remark);
+    let (instructions, pc) = (loaded.core().instret, loaded.core().pc);
+    if let (Some(qualified), Some(controls)) = (&mut ran.qualified, controls) {
+        // After a trigger it does not look any more.
+        qualified.seen = instructions;
+        qualified.remark(&controls.asked, remarks);
+    }
+    let programs = files(&loaded);
+    let traced = match writer {
+        Some(writer) => {
+            let memory = &mut loaded.core().memory;
+            let blocks = &mut ran.watch.blocks.iter().map(|(block, _)| block);
+            let halfword = &mut |at| memory.peek::<2>(at);
+            Some(writer.finish(Executed::Hart { programs: &programs, blocks, halfword }, remarks)?)
+        }
+        None => None,
+    };
+    match &loaded {
+        Loaded::Linux(hart) => remarks.extend(hart.machine.warnings().iter().cloned().map(Remark::Note)),
+        Loaded::Bare(hart) => remarks.extend(hart.machine.warnings().into_iter().map(Remark::Note)),
+    }
+    let image = Arc::new(image(&loaded));
+    let memory = &mut loaded.core().memory;
+    let counts = Counts::new(instructions, &ran.watch, xlen, |pc| {
+        let low = u16::from_le_bytes(memory.peek::<2>(pc)?);
+        let high = memory.peek::<2>(pc.wrapping_add(2)).map_or(0, u16::from_le_bytes);
+        Some(u32::from(high) << 16 | u32::from(low))
+    });
+    Ok(Recording {
+        stop: ran.stop,
+        counts,
+        seconds,
+        timing: ran.timing,
+        log_bytes: ran.kept.log_bytes,
+        failed: ran.kept.failed,
+        traced,
+        qualified: ran.qualified,
+        pc,
+        last: ran.watch.last().copied().collect(),
+        image,
+        log_error: None,
+        unlisted: 0,
+    })
+}
+
+/// Reads a log of a hart instead of running a program. See [`run`].
+///
+/// # Errors
+/// If the log cannot be opened, and as [`run`] does. What is wrong with the rest of the log is [told](Recording::log_error) with what came
+/// before.
+pub fn read(
+    options: ReadOptions,
+    progress: &mut dyn FnMut(u64),
+    remarks: &mut Vec<Remark>,
+) -> Result<Recording, Error> {
+    let ReadOptions { log: path, thread, is_rv32, programs, image, outputs, capture, stop } = options;
+    let mut log = Log::open(&path, &stop)?;
+    log.check_program(!programs.is_empty())?;
+    log.check_riscv("record --from")?;
+    match (thread, log.threads()) {
+        (Some(thread), _) => log.set_thread(thread)?,
+        (None, Some(threads)) if threads.len() > 1 => {
+            remarks.push(Remark::OneThread { path: path.clone(), of: threads.len(), thread: threads[0] });
+        }
+        (None, _) => {}
+    }
+    let xlen = log.xlen().unwrap_or(if is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
+    let controls = match &capture {
+        Some(capture) => Controls::new(capture, &image, remarks)?,
+        None => None,
+    };
+    let mut writer = match &capture {
+        Some(capture) => {
+            let delta = capture.delta.as_deref();
+            let delta = delta.map(|spec| delta::of_log(spec, &path, xlen, &image)).transpose()?;
+            Some(create(capture, InputKind::Log, xlen, delta, &path, &stop, &programs, remarks)?)
+        }
+        None => None,
+    };
+    let keep = match outputs.log.is_some() || outputs.listing.is_some() {
+        true => {
+            let image = Arc::clone(&image);
+            Some(Keep::new(outputs, false, xlen, &stop)?.with_code(move |pc| bits(&image, pc)))
+        }
+        false => None,
+    };
+    let start = Instant::now();
+    let controls = controls.as_ref();
+    let parts = Some((log, Watch::new(progress), keep));
+    let mut read = LogRead { xlen, image: Arc::clone(&image), controls, parts, read: None };
+    match &mut writer {
+        Some(writer) => writer.read_log(&mut read),
+        None => read.run(&mut NoTrace),
+    }
+    let Some(Read { watch, code, keep, qualified, error }) = read.read else {
+        return Err(Error::NothingRan);
+    };
+    if let (Some(qualified), Some(controls)) = (&qualified, controls) {
+        qualified.remark(&controls.asked, remarks);
+    }
+    let unlisted = keep.as_ref().map_or(0, Keep::unlisted);
+    let kept = keep.map(Keep::finish).unwrap_or_default();
+    if let Some(error) = error.as_ref().filter(|_| kept.failed.is_none()) {
+        remarks.push(Remark::LogDamaged(path, error.to_string()));
+    }
+    if unlisted > 0 {
+        remarks.push(Remark::Unlisted(unlisted));
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let traced = match writer {
+        Some(writer) => {
+            let blocks = &mut watch.blocks.iter().map(|(block, _)| block);
+            let halfword = &mut |at| code.halfword(at);
+            Some(writer.finish(Executed::Hart { programs: &programs, blocks, halfword }, remarks)?)
+        }
+        None => None,
+    };
+    let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
+    let counts = Counts::new(instructions, &watch, code.xlen.unwrap_or(xlen), |pc| {
+        code.by_address.get(&pc).copied().or_else(|| bits(&image, pc))
+    });
+    Ok(Recording {
+        stop: if error.is_none() { Stop::Exit { status: 0 } } else { Stop::Limit },
+        counts,
+        seconds,
+        timing: None,
+        log_bytes: kept.log_bytes,
+        failed: kept.failed,
+        traced,
+        qualified,
+        pc: 0,
+        last: Vec::new(),
+        image,
+        log_error: error,
+        unlisted,
+    })
+}
+
+/// Returns delta trace of a model's cycles, if it is asked for.
+fn delta_of(capture: &CaptureOptions, timing: Option<&Model>) -> Result<Option<DeltaSettings>, Error> {
+    let Some(spec) = &capture.delta else { return Ok(None) };
+    let Some(model) = timing else {
+        let problem = "cycles are not known without a timing model".into();
+        return Err(Error::Delta { format: spec.clone(), problem });
+    };
+    let config = delta::config(spec, model.config().retire_width.into())?;
+    Ok(Some(DeltaSettings { config, is_gapless: true }))
+}
+
+/// Makes a capture for the one hart.
+#[allow(clippy::too_many_arguments)]
+fn create(
+    capture: &CaptureOptions,
+    input: InputKind,
+    xlen: Xlen,
+    delta: Option<DeltaSettings>,
+    named: &Path,
+    stop: &StopFlag,
+    programs: &[ImageFile],
+    remarks: &mut Vec<Remark>,
+) -> Result<Box<dyn TraceWriter>, Error> {
+    let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
+    let name = named.file_name().unwrap_or_default().to_string_lossy();
+    let mut writer = capture.create(&capture.dir, isa, input, delta, &name, stop)?;
+    writer.add_thread(&Subject::Hart, remarks)?;
+    writer.add_programs(programs)?;
+    Ok(writer)
+}

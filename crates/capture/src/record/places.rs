@@ -1,0 +1,63 @@
+//! The files of a program, for their symbols and for the capture.
+
+use std::path::Path;
+
+use tracewright_core::MemorySpace;
+use tracewright_hart::linux::Mapped;
+use tracewright_image::{Bytes, Image};
+use tracewright_input::ImageFile;
+use tracewright_input::file::{MAX_PROGRAM, first_bytes, read_plain};
+
+/// Returns the image of a program under Linux: each file that was mapped, where its first byte was. All together, no more is read than of
+/// one program.
+pub(super) fn linux(mapped: &[Mapped]) -> Image {
+    let mut builder = Image::builder();
+    let mut done: Vec<&Path> = Vec::new();
+    let mut left = MAX_PROGRAM;
+    for map in mapped.iter().filter(|map| map.offset == 0) {
+        if done.contains(&map.path.as_path()) {
+            continue;
+        }
+        done.push(&map.path);
+        if !is_elf(&map.path) {
+            continue;
+        }
+        if let Ok(bytes) = read_plain(&map.path, left) {
+            left -= bytes.len() as u64;
+            // A file without symbols is still a name. What cannot be read has none.
+            let _ = builder.elf(
+                &map.path.display().to_string(),
+                Bytes::new(bytes),
+                Some(map.address),
+                MemorySpace::ANY,
+            );
+        }
+    }
+    builder.build()
+}
+
+/// Returns the program files that a program under Linux has mapped: each with where its first byte was.
+pub(super) fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
+    let mut programs: Vec<ImageFile> = Vec::new();
+    for map in mapped.iter().filter(|map| map.offset == 0) {
+        let program = ImageFile { path: map.path.clone(), at: Some(map.address) };
+        if !programs.contains(&program) && is_elf(&map.path) {
+            programs.push(program);
+        }
+    }
+    programs
+}
+
+/// Whether a file is a program; others are mapped for their data.
+fn is_elf(path: &Path) -> bool {
+    first_bytes(path) == Some(*b"\x7fELF")
+}
+
+/// Returns the image of a program's file, for its symbols. A file that cannot be read has none.
+pub fn program_image(path: &Path) -> Image {
+    let mut builder = Image::builder();
+    if let Ok(bytes) = read_plain(path, MAX_PROGRAM) {
+        let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), None, MemorySpace::ANY);
+    }
+    builder.build()
+}

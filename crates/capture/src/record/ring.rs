@@ -1,0 +1,188 @@
+//! The end of a trace only, or what is around a trigger: a ring, as the buffers of trace units are.
+
+use tracewright_core::control::Plan;
+use tracewright_core::{Block, DataAccess};
+use tracewright_hart::{Access, Controlled, Privilege, Sink, Trap};
+
+use crate::sink::TraceSink;
+use crate::{Remark, control};
+
+/// A ring: only the newest bytes of the trace are kept.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    /// How many bytes.
+    pub size: u64,
+    /// The condition that ends tracing some time after it is met first, if any.
+    pub trigger: Option<control::ControlRequest>,
+    /// Where in the ring the trigger is then, in percent: 0 at its beginning, 100 at its end.
+    pub position: u8,
+}
+
+impl Ring {
+    /// Returns how many bytes come after the trigger.
+    fn after(&self) -> u64 {
+        (u128::from(self.size) * u128::from(100 - self.position.min(100)) / 100) as u64
+    }
+}
+
+/// Traces up to some bytes after a trigger.
+pub(super) struct Ringed<'a, S> {
+    pub inner: Controlled<&'a mut S>,
+    trigger: Option<Controlled<Hit>>,
+    after: u64,
+    /// Up to how many bytes of trace.
+    until: Option<u64>,
+    is_over: bool,
+}
+
+/// Whether anything was told.
+#[derive(Default)]
+struct Hit(bool);
+
+impl Sink for Hit {
+    fn block(&mut self, _: &Block) {
+        self.0 = true;
+    }
+
+    fn trap(&mut self, _: &Trap) {
+        self.0 = true;
+    }
+}
+
+impl<'a, S: TraceSink> Ringed<'a, S> {
+    /// Traces what `inner` takes, into `ring` if there is one. `trigger` is what the ring's trigger means for the program.
+    pub fn new(ring: Option<&Ring>, trigger: Option<&Plan>, inner: Controlled<&'a mut S>) -> Self {
+        let asked = ring.and_then(|ring| ring.trigger.as_ref());
+        let trigger = asked.zip(trigger).map(|(asked, plan)| asked.controlled(plan, Hit::default()));
+        Self { inner, trigger, after: ring.map_or(u64::MAX, Ring::after), until: None, is_over: false }
+    }
+
+    /// Returns what came of the trigger.
+    pub fn remark(&self, ring: Option<&Ring>) -> Option<Remark> {
+        let text = ring?.trigger.as_ref()?.text().to_owned();
+        let trigger = self.trigger.as_ref()?;
+        Some(Remark::Trigger { text, came: self.until.map(|_| trigger.control().seen()) })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.inner.bytes()
+    }
+
+    /// Returns the trigger, as long as it is waited for.
+    #[inline]
+    fn trigger(&mut self) -> Option<&mut Controlled<Hit>> {
+        self.trigger.as_mut().filter(|_| self.until.is_none())
+    }
+
+    /// Returns the trace, as long as there is one.
+    #[inline]
+    fn trace(&mut self) -> Option<&mut Controlled<&'a mut S>> {
+        (!self.is_over).then_some(&mut self.inner)
+    }
+
+    /// Looks whether the trigger came, and whether it is over.
+    fn look(&mut self) {
+        if self.until.is_none() && self.trigger.as_ref().is_some_and(|trigger| trigger.inner.0) {
+            self.until = Some(self.bytes().saturating_add(self.after));
+        }
+        if !self.is_over && self.until.is_some_and(|until| self.bytes() >= until) {
+            self.is_over = true;
+            self.inner.lost();
+        }
+    }
+}
+
+impl<S: TraceSink> Sink for Ringed<'_, S> {
+    const ACCESSES: bool = false;
+    const DATA: bool = S::DATA;
+    const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        if let Some(trigger) = self.trigger() {
+            trigger.block(block);
+        }
+        if let Some(trace) = self.trace() {
+            trace.block(block);
+        }
+        self.look();
+    }
+
+    fn access(&mut self, _: &Access) {}
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        if let Some(trace) = self.trace() {
+            trace.data(pc, access);
+        }
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        if let Some(trigger) = self.trigger() {
+            trigger.instructions(bits);
+        }
+        if let Some(trace) = self.trace() {
+            trace.instructions(bits);
+        }
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        if let Some(trigger) = self.trigger() {
+            trigger.cycles(cycles);
+        }
+        if let Some(trace) = self.trace() {
+            trace.cycles(cycles);
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        if let Some(trigger) = self.trigger() {
+            trigger.trap(trap);
+        }
+        if let Some(trace) = self.trace() {
+            trace.trap(trap);
+        }
+        self.look();
+    }
+
+    fn checkpoint(&mut self) {
+        self.inner.checkpoint();
+    }
+
+    fn lost(&mut self) {
+        if let Some(trigger) = self.trigger() {
+            trigger.lost();
+        }
+        if let Some(trace) = self.trace() {
+            trace.lost();
+        }
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        if let Some(trigger) = self.trigger() {
+            trigger.privilege(privilege);
+        }
+        if let Some(trace) = self.trace() {
+            trace.privilege(privilege);
+        }
+    }
+
+    fn context(&mut self, context: u64) {
+        if let Some(trigger) = self.trigger() {
+            trigger.context(context);
+        }
+        if let Some(trace) = self.trace() {
+            trace.context(context);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_parts_of_the_ring() {
+        let after = |position| Ring { size: 65536, trigger: None, position }.after();
+        assert_eq!([0, 25, 75, 100].map(after), [65536, 49152, 16384, 0]);
+    }
+}
