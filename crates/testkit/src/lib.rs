@@ -15,9 +15,11 @@ pub mod qemu;
 pub mod riscv;
 mod rng;
 mod run;
+mod scratch;
 mod traced;
 
 pub use captures::{captures, skip};
 pub use rng::Rng;
 pub use run::{Reader, Run};
+pub use scratch::Scratch;
 pub use traced::{traced, without_repeated_contexts};

@@ -9,10 +9,8 @@ use tracewright::{At, Consumer, Element, Trace};
 struct EdgeMap;
 
 impl Consumer for EdgeMap {
-    /// Where the last block of the source began.
-    type State = Option<u64>;
-    /// A counter for each edge; empty before the first.
-    type Output = Vec<u8>;
+    type State = Option<u64>; // where the last block of the source began
+    type Output = Vec<u8>; // a counter for each edge
 
     fn element(&self, last: &mut Option<u64>, map: &mut Vec<u8>, _: &At<'_>, element: &Element) {
         let Element::Block(block) = element else { return };

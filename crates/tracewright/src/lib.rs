@@ -40,6 +40,11 @@
 //! Methods such as [`source`](Trace::source), [`range`](Trace::range) and [`jobs`](Trace::jobs) choose a part of the trace, and how
 //! it is decoded.
 //!
+//! # Make a capture
+//!
+//! The module [`capture`] runs a program on a RISC-V machine or under QEMU, or reads a log, and encodes what it executes: see the
+//! examples `record_stalls` and `encode_csv`.
+//!
 //! # What can go wrong
 //!
 //! Lost trace, missing programs and damaged files are normal. They do not fail; they come back as values: [`Trace::problems`] for the
@@ -63,8 +68,12 @@ mod stalls;
 pub mod timeline;
 mod trace;
 
+#[cfg(feature = "capture")]
+pub use tracewright_capture as capture;
 pub use tracewright_core::{Block, Element, Ended, Exception, GapReason, Isa, MemorySpace};
 pub use tracewright_engine::{At, Consumer, Limits, Problem, Tally};
+#[cfg(feature = "capture")]
+pub use tracewright_hart::timing;
 pub use tracewright_input::{BufferFormat, Capture, RawSource};
 pub use tracewright_profile::{coverage, export};
 

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs an example on files of the repository. Returns what it printed.
+use tracewright_testkit::Scratch;
+
+/// Runs an example on files of the repository, or on files with whole paths. Returns what it printed.
 fn run(example: &str, files: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let test = std::env::current_exe().unwrap();
@@ -47,4 +49,44 @@ fn block_lengths_add_up_to_the_run() {
     let instructions: u64 = text.lines().map(|line| numbers(line).iter().product::<u64>()).sum();
     let trace = tracewright::Trace::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/etrace"));
     assert_eq!(instructions, trace.unwrap().profile().unwrap().tally.instructions);
+}
+
+#[test]
+fn record_stalls_finds_the_function_that_waits() {
+    let scratch = Scratch::new("record-stalls");
+    let folder = scratch.join("run");
+    let text = run("record_stalls", &["programs/bin/misses.elf", &folder]);
+    let row = |line: &str| -> (u64, String) {
+        let (cycles, function) = line.trim().split_once(' ').unwrap();
+        (cycles.parse().unwrap(), function.to_owned())
+    };
+    assert_eq!(text.lines().map(row).max().unwrap().1, "walk_scattered_list", "{text}");
+}
+
+/// What a core retired: a branch that is taken, one that is not, a call, an exception.
+const RETIRED: &str = "itype_0,cause,tval,priv,iaddr_0,context,ctype,iretire_0,ilastsize_0
+0,0,0,3,80000000,0,0,1,1
+5,0,0,3,80000004,0,0,1,1
+4,0,0,3,80000010,0,0,1,1
+8,0,0,3,80000014,0,0,1,1
+0,0,0,3,80000100,0,0,1,1
+1,2,13,3,80000104,0,0,0,1
+0,0,0,3,80000200,0,0,1,1
+";
+
+/// Its trace after 31 idle packets: alignment, support, start, branches, exception, support.
+const TRACE: &[u8] = b"\x80\x05\x1f\x1c\x51\xe9\x07\
+    \x09\x73\0\0\0\0\0\0\0\x20\
+    \x0a\x09\x01\x02\0\0\0\0\0\0\xfc\
+    \x0f\x77\0\0\0\0\x41\x80\0\0\x20\0\0\0\xc0\x04\
+    \x05\x8f\x1c\x51\xe9\x07";
+
+#[test]
+fn encode_csv_compares_bytes() {
+    let scratch = Scratch::new("encode-csv");
+    let (csv, given) = (scratch.join("retired.csv"), scratch.join("trace.bin"));
+    std::fs::write(&csv, RETIRED).unwrap();
+    std::fs::write(&given, [&[0; 31], TRACE].concat()).unwrap();
+    let text = run("encode_csv", &[&csv, &given]);
+    assert_eq!(text, "6 instructions in 81 bytes\n");
 }

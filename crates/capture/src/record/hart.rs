@@ -1,14 +1,16 @@
 //! A program that runs on the hart, and what takes what it executes.
 
 use std::fs::File;
+use std::path::Path;
 
 use tracewright_core::control::Plan;
-use tracewright_hart::bare::Bare;
-use tracewright_hart::linux::Linux;
+use tracewright_hart::bare::{self, Bare};
+use tracewright_hart::linux::{self, Linux, Streams};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Model, Stats, Timed};
 use tracewright_hart::{Core, Hart, Machine, Stop};
 use tracewright_image::Image;
+use tracewright_input::file::read_plain;
 use tracewright_isa::riscv::Xlen;
 
 use super::keep::{Keep, Kept, LogOutput, Outputs};
@@ -28,7 +30,31 @@ pub enum Loaded {
     Bare(Box<Hart<Bare>>),
 }
 
+/// No program comes near this size.
+const MAX_PROGRAM: u64 = 1 << 30;
+
 impl Loaded {
+    /// Loads a program for RISC-V, with the defaults of its machine: one for Linux, or one without an operating system, as its ELF file
+    /// says. The first of `arguments` is the program's name.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or is no program for RISC-V.
+    pub fn open(program: &Path, arguments: &[&str]) -> Result<Self, Error> {
+        let bytes = read_plain(program, MAX_PROGRAM).map_err(|error| Error::read(program, error))?;
+        let failed = |error: String| Error::Program { path: program.to_owned(), problem: error };
+        if bare::is_for_it(&bytes) {
+            let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+            let options = bare::Options { arguments, ..bare::Options::default() };
+            let (core, machine) = Bare::new(&bytes, &options, bare::standard_output())
+                .map_err(|error| failed(error.to_string()))?;
+            return Ok(Self::Bare(Box::new(Hart::new(core, machine))));
+        }
+        let arguments = arguments.iter().map(Into::into).collect();
+        let options = linux::Options { arguments, streams: Streams::inherit(), ..linux::Options::default() };
+        let (core, machine) = Linux::load(program, options).map_err(|error| failed(error.to_string()))?;
+        Ok(Self::Linux(Box::new(Hart::new(core, machine))))
+    }
+
     pub(super) fn core(&mut self) -> &mut Core {
         match self {
             Self::Linux(hart) => &mut hart.core,
