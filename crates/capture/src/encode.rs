@@ -252,7 +252,6 @@ pub fn retirement_log(
             remarks.push(Remark::LogDamaged(path.to_owned(), what));
             is_damaged = true;
         }
-        writer.check(number)?;
         traces.qualified().iter().for_each(|of| qualified.add(of));
         instructions += log.totals().instructions;
         threads.push(EncodedThread { index, instructions: log.totals().instructions, off: off.ok() });

@@ -1,4 +1,32 @@
 //! Make captures: run a program, encode what it executes, write the folder.
+//!
+//! What was executed comes from a program that runs on the hart ([`record::run`]), from a program under QEMU ([`qemu::Recorder`]), or from a
+//! log ([`record::read`], [`encode`]). [`CaptureOptions`] say what is made of it: the folder, the protocol and its encoder's options, trace
+//! control, a port, a ring, delta trace. Nothing here prints: what should be known of a capture comes back as [`Remark`]s, what goes wrong as
+//! an [`Error`], and how far it is as calls of a closure.
+//!
+//! A [protocol](protocol::Protocol) that others bring is [registered](Protocols::register), and works wherever captures are made.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use tracewright_capture::CaptureOptions;
+//! use tracewright_capture::record::{self, Loaded, RunOptions};
+//! use tracewright_hart::Hart;
+//! use tracewright_hart::linux::{Linux, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let program = Path::new("programs/bin/sort.elf");
+//! let (core, machine) = Linux::load(program, Options::default())?;
+//! let loaded = Loaded::Linux(Box::new(Hart::new(core, machine)));
+//! let capture = Some(CaptureOptions::new(Path::new("run")));
+//! let mut remarks = Vec::new();
+//! let options = RunOptions { capture, ..RunOptions::new(program) };
+//! let recording = record::run(loaded, options, &mut |_| {}, &mut remarks)?;
+//! println!("{} instructions", recording.counts.instructions);
+//! # Ok(())
+//! # }
+//! ```
 
 /// Gives types a [`Debug`](std::fmt::Debug) that tells only their name: what is in them would fill pages.
 macro_rules! opaque {

@@ -162,8 +162,11 @@ fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Erro
         stop: stop::flag(),
     };
     let mut progress = Progress::new();
-    let read = remarked(|remarks| read(options, &mut |blocks| progress.show(blocks), remarks))?;
-    progress.finish();
+    let read = remarked(|remarks| {
+        let read = read(options, &mut |blocks| progress.show(blocks), remarks);
+        progress.finish();
+        read
+    })?;
     let instructions = read.qualified.map_or(read.counts.instructions, |qualified| qualified.qualified);
     Ok((read.traced.unwrap_or_default(), instructions, read.log_error.is_none()))
 }

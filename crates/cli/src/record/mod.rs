@@ -283,8 +283,11 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         ..RunOptions::new(program)
     };
     let mut progress = Progress::new();
-    let ran = remarked(|remarks| record::run(loaded, options, &mut |blocks| progress.show(blocks), remarks))?;
-    progress.finish();
+    let ran = remarked(|remarks| {
+        let ran = record::run(loaded, options, &mut |blocks| progress.show(blocks), remarks);
+        progress.finish();
+        ran
+    })?;
     let instructions = ran.counts.instructions;
     let failed = match &ran.stop {
         Stop::Exit { .. } => None,
@@ -316,8 +319,11 @@ fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
         stop: stop::flag(),
     };
     let mut progress = Progress::new();
-    let read = remarked(|remarks| record::read(options, &mut |blocks| progress.show(blocks), remarks))?;
-    progress.finish();
+    let read = remarked(|remarks| {
+        let read = record::read(options, &mut |blocks| progress.show(blocks), remarks);
+        progress.finish();
+        read
+    })?;
     let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
     let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut;
     end(read, opts, is_good)
