@@ -1,6 +1,6 @@
 //! Trace control: which instructions are traced.
 //!
-//! A [`Plan`] is what a person asks for, read from a line of text ([`Plan::parse`]); `docs/control.md` describes the
+//! A [`Plan`] is what a person asks for, read from a line of text ([`Plan::parse`]); `book/src/control.md` describes the
 //! language. A [`Control`] is a plan at work: it is told what runs, and says whether the next instruction qualifies and
 //! how far that holds, so that whole blocks are decided at once.
 //!
