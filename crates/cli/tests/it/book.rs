@@ -2,8 +2,8 @@
 //! command reference is what `--help` prints.
 //!
 //! A block marked `sh` is run, in a folder of the page's own that has `samples` and `programs` in it. The next block, if it
-//! is marked `text`, is its output: all of it, or the lines that the mark names (`text,lines=1-4+9-12`; lines `...` stand
-//! between the ranges). `sh,status=1` expects another exit status than 0, `sh,needs=PROGRAM` is run only where the program is
+//! is marked `text`, is its output, standard output first: all of it, or the lines that the mark names
+//! (`text,lines=1-4+9-12`; lines `...` stand for the others). `sh,status=1` expects another exit status than 0, `sh,needs=PROGRAM` is run only where the program is
 //! installed, and `sh,needs-file` is never run: it needs a file that the reader has. `BLESS=1` rewrites outputs and reference.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -215,9 +215,8 @@ impl Place {
         let _ = fs::remove_dir_all(&folder);
         let bin = folder.join("bin");
         fs::create_dir_all(&bin).unwrap();
-        for name in ["samples", "programs"] {
-            std::os::unix::fs::symlink(root().join(name), folder.join(name)).unwrap();
-        }
+        let copied = Command::new("cp").arg("-r").args(["samples", "programs"].map(|name| root().join(name))).arg(&folder).status();
+        assert!(copied.unwrap().success());
         // What `cargo run --release --` runs is built already.
         let cargo = "#!/bin/sh\n[ \"$1\" != run ] || { shift 3; exec tracewright \"$@\"; }\n";
         let tracewright = format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_tracewright"));
@@ -229,16 +228,16 @@ impl Place {
         Self(folder)
     }
 
-    /// Runs a script. Returns its exit status, and what it wrote to standard output and standard error.
+    /// Runs a script. Returns its exit status, and what it wrote to standard output and after that to standard error.
     fn run(&self, script: &str) -> (Option<i32>, String) {
         let path = std::env::var("PATH").unwrap();
         let output = Command::new("sh")
-            .args(["-e", "-c", &format!("exec 2>&1\n{script}")])
+            .args(["-e", "-c", script])
             .current_dir(&self.0)
             .env("PATH", format!("{}:{path}", self.0.join("bin").display()))
             .output()
             .unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
     }
 }
 
@@ -257,16 +256,16 @@ fn is_installed(program: &str) -> bool {
 fn chosen(output: &str, mark: &str) -> Vec<String> {
     let lines: Vec<String> = output.lines().map(str::to_owned).collect();
     let Some(ranges) = mark.strip_prefix("text,lines=") else { return lines };
-    let mut chosen: Vec<String> = Vec::new();
+    let (mut chosen, mut next): (Vec<String>, _) = (Vec::new(), 1);
     for range in ranges.split('+') {
         let (from, to) = range.split_once('-').unwrap_or_else(|| panic!("{mark}: lines are FROM-TO"));
         let [from, to]: [usize; 2] = [from, to].map(|number| number.parse().unwrap());
         assert!(from <= to && to <= lines.len(), "{mark}: there are {} lines:\n{output}", lines.len());
-        if !chosen.is_empty() {
-            chosen.push("...".into());
-        }
+        chosen.extend((from > next).then(|| "...".into()));
         chosen.extend_from_slice(&lines[from - 1..to]);
+        next = to + 1;
     }
+    chosen.extend((next <= lines.len()).then(|| "...".into()));
     chosen
 }
 
@@ -291,8 +290,8 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 if marks.contains(&"needs-file") {
                     continue;
                 }
-                let needs = marks.iter().find_map(|mark| mark.strip_prefix("needs="));
-                if let Some(program) = needs.filter(|program| !is_installed(program)) {
+                let needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
+                if let Some(program) = needs.into_iter().find(|program| !is_installed(program)) {
                     skip(&format!("commands of {}", page.display()), &format!("no {program} (./test installs it)"));
                     continue;
                 }
