@@ -2,6 +2,14 @@
 //!
 //! A [`Block`] is a run of instructions that were executed; an [`Element`] is anything a decoder tells, blocks among
 //! them. Encoders take what decoders give. [`port`] is what their packets leave through.
+//!
+//! # Files
+//!
+//! * `control`: which instructions are traced: the language (`token`, `parse`, `field`, `expression`), a plan at work
+//!   (`decide`, `handlers`), contradictions (`never`). It allocates nothing.
+//! * `port`: `rate` (bits a cycle), `level` (how full, exactly), `buffer` (of some size), `backlog` (the smallest that
+//!   loses nothing).
+//! * `protobuf`, `crc32`, `text` (foreign text made safe to print): shared by other crates.
 #![no_std]
 
 mod block;

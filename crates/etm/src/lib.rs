@@ -24,6 +24,17 @@
 //!
 //! `no_std`, no allocation, no dependencies besides the shared vocabulary. Specifications: Arm IHI 0064
 //! (ETMv4.0-4.6) and DDI 0608 (ETE 1.0-1.3); section names in the module docs are theirs.
+//!
+//! # Files
+//!
+//! * `registers`, `params`: registers, checked and folded.
+//! * `packet`: `header` (one row per encoding, in spec order), `kind`, `types` and its parts (packets as values),
+//!   `state` (compression registers, shared by reader and writer), `read` and `fields` (one packet from a slice), `hot`
+//!   (the same for the most frequent packets), `parser` and `search` (streams), `emit`, `bytewise` (the decoder as a
+//!   function of one byte), `text`, `opencsd`.
+//! * `decode`: `decoder` (entry), `queue` (uncertain elements), `resolve` (commit, cancel, discard), `commit` (moves
+//!   the walker, emits elements).
+//! * `encode`: `encoder` (entry), `atoms`, `return_stack`, `speculation`, `config`, `options`, `port`.
 #![no_std]
 #![warn(clippy::std_instead_of_core)]
 

@@ -5,6 +5,12 @@
 //! execution came to is found once and kept, with links to the blocks that follow it.
 //!
 //! It knows no protocol.
+//!
+//! # Files
+//!
+//! * `walker` (entry), `runner` (entry for RISC-V; `calls`, `strides`, `leaps`), `graph` and `node` (the blocks found
+//!   so far), `scan` (finds them), `index` and `edges` (hash tables for indirect branches), `return_stack`, `sink`,
+//!   `counts` and `paths` (counting without blocks), `instructions`.
 
 mod calls;
 mod counts;

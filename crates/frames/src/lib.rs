@@ -33,6 +33,12 @@
 //!
 //! This crate is `no_std`; only [`Framer`], [`Demux`] and [`OffsetMap`] allocate. What the sources' bytes
 //! mean is for other crates. Bytes of a single source that were never framed need none of this.
+//!
+//! # Files
+//!
+//! * `deframer` (entry), `assembler` (frames and syncs from bytes), `block` (fast path: many frames at once),
+//!   `delivery` (runs to the sink), `run` (byte to file offset), `dstream`, `demux`, `offset_map`; `framer` (the
+//!   reverse).
 #![no_std]
 
 extern crate alloc;

@@ -23,6 +23,12 @@
 //!
 //! Any bytes are good input: an ELF file gives an [`Error`] or an image that works, and what is odd about it is said in
 //! [`Image::remarks`]. The very last address, 2^64 - 1, can hold no byte.
+//!
+//! # Files
+//!
+//! * `builder`, `image` (entry), `pieces` (overlapping ranges made disjoint), `spaces` (a table per set of spaces),
+//!   `elf` (also relocation of kernel modules), `symbols`, `lines`, `code` (functions of a file, whether they ran or
+//!   not), `facts`, `xz`, `remark`.
 
 mod builder;
 mod bytes;

@@ -37,6 +37,14 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Files
+//!
+//! * `capture` (entry: what decoders need), `folder` (our own), `snapshot` (Arm's, on `ini`), `perf`, `raw` (sources
+//!   given on the command line), `etrace` (parameters by name), `mapping`, `program` (dumps and program files as an
+//!   image), `output` (the folder that is written), `file` (the one place that opens input files), `problem`.
+//! * `perf`: `open` (entry), `recording`, `header`, `walk`, `record`, `attr`, `unpack`, `features`, `units`, `buffers`,
+//!   `pieces`, `timeline`, `programs`, `search`, `time`, `faults`.
 
 mod capture;
 pub mod etrace;

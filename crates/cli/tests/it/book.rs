@@ -6,6 +6,8 @@
 //! (`text,lines=1-4+9-12`; lines `...` stand for the others). `sh,status=1` expects another exit status than 0, `sh,needs=PROGRAM` is run only where the program is
 //! installed, and `sh,needs-file` is never run: it needs a file that the reader has. `BLESS=1` rewrites outputs and reference.
 
+mod json;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -87,7 +89,9 @@ fn code_and_rest(line: &str) -> (Vec<&str>, String) {
 fn anchors(text: &str) -> BTreeSet<String> {
     let (_, prose) = split(text);
     let mut anchors: BTreeSet<String> = BTreeSet::new();
-    for heading in prose.iter().filter_map(|(_, line)| line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))) {
+    for heading in prose.iter().filter_map(|(_, line)| {
+        line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
+    }) {
         let slug = |c: char| match c {
             ' ' => Some('-'),
             '-' | '_' => Some(c),
@@ -109,12 +113,16 @@ fn links_lead_somewhere() {
         let is_page = document.starts_with(BOOK);
         for (number, line) in split(&text).1 {
             let (code, rest) = code_and_rest(&line);
-            let mut complain = |what: &str| wrong.push(format!("{}:{}: {what}", document.display(), number + 1));
-            for link in rest.split("](").skip(1).filter_map(|after| after.split_once(')')).map(|(link, _)| link) {
+            let mut complain =
+                |what: &str| wrong.push(format!("{}:{}: {what}", document.display(), number + 1));
+            for link in
+                rest.split("](").skip(1).filter_map(|after| after.split_once(')')).map(|(link, _)| link)
+            {
                 if link.starts_with("https://") {
                     continue;
                 }
-                let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+                let (path, anchor) =
+                    link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
                 let target = match path {
                     "" => root.join(&document),
                     path => root.join(&document).parent().unwrap().join(path),
@@ -188,19 +196,36 @@ fn compare(path: &Path, expected: &str) -> Result<(), String> {
 #[test]
 fn the_command_reference_is_what_help_prints() {
     let help = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("help").args(arguments).output().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("help").args(arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let all = help(&[]);
-    let verbs = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs =
+        all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let verbs: Vec<_> = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     let verbs = verbs.iter().filter(|verb| !verb.is_empty() && **verb != "help");
-    let mut page = String::from("# Commands\n\nThis page is what `tracewright help VERB` prints; a test keeps it so.\n");
+    let mut page =
+        String::from("# Commands\n\nThis page is what `tracewright help VERB` prints; a test keeps it so.\n");
     let _ = write!(page, "\n## tracewright\n\n```text\n{}\n```\n", all.trim_end());
     for verb in verbs {
         let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb]).trim_end());
     }
     if let Err(why) = compare(&root().join(BOOK).join(COMMANDS), &page) {
+        panic!("{why}");
+    }
+}
+
+/// The picture of the README and of the chapter on stalls is the one that the commands beside it draw.
+#[test]
+fn the_picture_is_what_stalls_draws() {
+    let place = Place::new(Path::new("picture"));
+    let record = "tracewright record -q --protocol etrace --timing rocket_like --delta -o misses programs/bin/misses.elf";
+    let (code, printed) =
+        place.run(&format!("{record}\ntracewright stalls misses --top 3 --timeline misses.svg"));
+    assert_eq!(code, Some(0), "{printed}");
+    let drawn = fs::read_to_string(place.0.join("misses.svg")).unwrap();
+    if let Err(why) = compare(&root().join(BOOK).join("stalls-timeline.svg"), &drawn) {
         panic!("{why}");
     }
 }
@@ -215,7 +240,11 @@ impl Place {
         let _ = fs::remove_dir_all(&folder);
         let bin = folder.join("bin");
         fs::create_dir_all(&bin).unwrap();
-        let copied = Command::new("cp").arg("-r").args(["samples", "programs"].map(|name| root().join(name))).arg(&folder).status();
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args(["samples", "programs"].map(|name| root().join(name)))
+            .arg(&folder)
+            .status();
         assert!(copied.unwrap().success());
         // What `cargo run --release --` runs is built already.
         let cargo = "#!/bin/sh\n[ \"$1\" != run ] || { shift 3; exec tracewright \"$@\"; }\n";
@@ -292,14 +321,24 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 }
                 let needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
                 if let Some(program) = needs.into_iter().find(|program| !is_installed(program)) {
-                    skip(&format!("commands of {}", page.display()), &format!("no {program} (./test installs it)"));
+                    skip(
+                        &format!("commands of {}", page.display()),
+                        &format!("no {program} (./test installs it)"),
+                    );
                     continue;
                 }
-                let status = marks.iter().find_map(|mark| mark.strip_prefix("status=")).map_or(0, |n| n.parse().unwrap());
+                let status = marks
+                    .iter()
+                    .find_map(|mark| mark.strip_prefix("status="))
+                    .map_or(0, |n| n.parse().unwrap());
                 let script = block.text.join("\n");
                 let (code, printed) = place.run(&script);
                 if code != Some(status) {
-                    return Err(format!("{}:{}: exit status {code:?}\n{script}\n{printed}", page.display(), block.line));
+                    return Err(format!(
+                        "{}:{}: exit status {code:?}\n{script}\n{printed}",
+                        page.display(),
+                        block.line
+                    ));
                 }
                 output = Some(printed);
             }
