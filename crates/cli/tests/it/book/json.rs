@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{BOOK, Place, root};
 
 /// Fields whose own fields are named by the data: by register, kind of packet, or parameter.
-const MAPS: [&str; 7] = ["registers", "meaning", "kinds", "params", "options", "data_options", "packet_bits"];
+const MAPS: [&str; 8] =
+    ["no_source", "registers", "meaning", "kinds", "params", "options", "data_options", "packet_bits"];
 
 /// What is run for each section; standard output, or the file `out.json`, is JSON. All run in one folder, in this order.
 const RUNS: [(&str, &str); 32] = [
