@@ -188,8 +188,8 @@ fn compare(path: &Path, expected: &str) -> Result<(), String> {
         fs::write(path, expected).unwrap();
         return Ok(());
     }
-    let lines = found.lines().zip(expected.lines()).enumerate();
-    let (number, (found, expected)) = lines.into_iter().find(|(_, (a, b))| a != b).unwrap_or_default();
+    let mut lines = found.lines().zip(expected.lines()).enumerate();
+    let (number, (found, expected)) = lines.find(|(_, (a, b))| a != b).unwrap_or_default();
     Err(format!("{}:{}: is\n{found}\nshould be (BLESS=1 writes it)\n{expected}", path.display(), number + 1))
 }
 
@@ -321,8 +321,8 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 if marks.contains(&"needs-file") {
                     continue;
                 }
-                let needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
-                if let Some(program) = needs.into_iter().find(|program| !is_installed(program)) {
+                let mut needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
+                if let Some(program) = needs.find(|program| !is_installed(program)) {
                     skip(
                         &format!("commands of {}", page.display()),
                         &format!("no {program} (./test installs it)"),
