@@ -188,8 +188,9 @@ fn compare(path: &Path, expected: &str) -> Result<(), String> {
         fs::write(path, expected).unwrap();
         return Ok(());
     }
-    let mut lines = found.lines().zip(expected.lines()).enumerate();
-    let (number, (found, expected)) = lines.find(|(_, (a, b))| a != b).unwrap_or_default();
+    let same = found.lines().zip(expected.lines()).take_while(|(found, expected)| found == expected).count();
+    let line = |text: &str| text.lines().nth(same).unwrap_or("(the end)").to_owned();
+    let (number, found, expected) = (same, line(&found), line(expected));
     Err(format!("{}:{}: is\n{found}\nshould be (BLESS=1 writes it)\n{expected}", path.display(), number + 1))
 }
 
