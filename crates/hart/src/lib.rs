@@ -27,6 +27,18 @@
 //! println!("{stop:?}: {} instructions in {} blocks", hart.core.instret, count.0);
 //! # Ok::<(), tracewright_hart::linux::LoadError>(())
 //! ```
+//!
+//! # Files
+//!
+//! * `hart` (entry), `cache` (decoded code), `execute` (`integer`, `float`, `csr`), `access`, `tlb`, `memory`, `state`,
+//!   `machine` (the trait that `linux` and `bare` implement), `sink`, `retired`, `blocks`, `control`.
+//! * `bare`: `csrs`, `trap`, `paging`, `pmp`, `clint`, `plic`, `uart`, `htif`, `host_files`, `semihosting`, `rom`,
+//!   `load`.
+//! * `linux`: `elf`, `load`, `stack`, `calls`, `numbers`, `files`, `descriptors`, `names`, `paths`, `host` (the only
+//!   calls on host names), `memory`, `shared`, `time`, `process`, `threads`, `signals`.
+//! * `timing`: `model` (entry), `front`, `predictor`, `targets`, `memory`, `lines`, `decoded`, `stats`, `timed`, and
+//!   the settings: `config`, `presets`, `fields`, `text`.
+//! * `log`: `spike`, `rvfi` (CVA6), `csv`, `qemu`, `detect`; `own` (ours: `FORMAT.md`).
 
 mod access;
 pub mod bare;

@@ -52,6 +52,12 @@
 //! [`Role::Call`]: tracewright_core::Role::Call
 //! [`Role::Return`]: tracewright_core::Role::Return
 //! [`Role::ExceptionReturn`]: tracewright_core::Role::ExceptionReturn
+//!
+//! # Files
+//!
+//! * `a64`, `a32`, `t32`: a table each, in spec order; `table`: rows and their index; `it`: IT blocks; `memory`: which
+//!   instructions may access it.
+//! * `riscv`: `op`, `decode`, `compressed`, `class` (flow, E-Trace's types, memory), `text`, `name`, `csr`.
 #![no_std]
 
 pub mod a32;

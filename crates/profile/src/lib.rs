@@ -2,6 +2,14 @@
 //!
 //! [`Tracker`] finds calls in elements and [`Tree`] sums up what ran under which callers;
 //! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
+//!
+//! # Files
+//!
+//! * When: `clock`, `stalls`, `costs`, `histogram`, `timeline`, `window`, `meter`, `slices` (calls along the run).
+//! * What: `counts`, `places`, `funnel` (what became of the trace), `diff`, `coverage`, `walk`, `inlined`, `branches`,
+//!   `paths`, `events`, `functions`, `by_address`.
+//! * Order: `calls` (`tracker`, `stack`, `tree`), `loops` (`graph`, `forest`, `trips`, `counted`).
+//! * Files: `store` (our own profiles), `branch_list` (simpleperf's), `export` (a file per format).
 
 pub mod branch_list;
 mod branches;

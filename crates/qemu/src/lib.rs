@@ -1,9 +1,16 @@
 //! What any Linux program executes, recorded under stock QEMU.
 //!
 //! * [`plugin`]: a TCG plugin (`libtracewright_qemu.so`), which QEMU loads: it writes the retirement log while a program runs.
-//! * [`mod@format`]: that log, as `docs/retirement-log.md` tells it: what writer and reader share.
+//! * [`mod@format`]: that log, as `book/src/reference/retirement-log.md` tells it: what writer and reader share.
 //! * [`live`]: the log while it is written: what plugin and recorder say to each other.
 //! * [`read`]: the log back into blocks, traps and accesses, thread by thread, from a file or while it is written.
+//!
+//! # Files
+//!
+//! * `plugin`: `install` (entry), `ffi`, `arguments`, `places`, `translate`, `instruction_set`, `definitions`, `maps`,
+//!   `callbacks` and `thread` (the hot path), `output`, `count_page`, `system_calls`, `state`.
+//! * `live`: `protocol`, `receiver` (entry), `folder`, `connection`, `slots`, `broken`. `read`: `log` (entry),
+//!   `definitions`, `thread`, `node`, `settle`, `code`, `trapping`, `damage`.
 
 pub mod format;
 pub mod live;

@@ -138,7 +138,7 @@ pub enum Format {
     BoltSimpleperf,
     /// simpleperf's branch list: simpleperf inject.
     BranchList,
-    /// A compact file that keeps all counts, for merge, diff and profile (docs/profile-format.md).
+    /// A compact file that keeps all counts, for merge, diff and profile (its format is in the book).
     Tracewright,
 }
 

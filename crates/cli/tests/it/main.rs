@@ -5,6 +5,7 @@ mod elf;
 
 mod annotate;
 mod autofdo_offsets;
+mod book;
 mod captures;
 mod check;
 mod cli;

@@ -1,6 +1,6 @@
 //! Trace control: decides which instructions are traced.
 //!
-//! A [`Plan`] says what to trace. [`Plan::parse`] reads it from a line of text in the language of `docs/control.md`.
+//! A [`Plan`] says what to trace. [`Plan::parse`] reads it from a line of text in the language of `book/src/control.md`.
 //! A [`Control`] runs a plan: it follows execution and returns whether the next instruction qualifies, and for how
 //! long that decision holds, so that whole blocks can be decided at once.
 //!

@@ -1,4 +1,4 @@
-//! A profile as a file: compact, with checksums, the same bytes for the same profile. `docs/profile-format.md` describes it.
+//! A profile as a file: compact, with checksums, the same bytes for the same profile. `book/src/reference/profile-format.md` describes it.
 //!
 //! ```
 //! use tracewright_profile::{Profile, store};

@@ -1,4 +1,4 @@
-//! The retirement log, as `docs/retirement-log.md` tells it. Everything is little-endian, in words of four bytes.
+//! The retirement log, as `book/src/reference/retirement-log.md` tells it. Everything is little-endian, in words of four bytes.
 //!
 //! A [`Header`], then chunks of one size, each of which is a [`ChunkHeader`] and words. Chunks of *definitions* hold [`Record`]s:
 //! translations (code as it was translated, numbered), mappings, threads. Chunks of a *thread* hold [`Word`]s: which translations it

@@ -275,7 +275,7 @@ int main(int argc, char **argv) {
 
 /// Inlined functions of this program are called as often as gcov says, which counts where nothing is inlined. Their first instructions
 /// are moved out of loops, are in loops of their own, or are at one line with those of another call. The rule was made with this program:
-/// the test keeps it, and does not say how often it is right elsewhere (docs/exports.md does).
+/// the test keeps it, and does not say how often it is right elsewhere (book/src/reference/exports.md does).
 #[test]
 fn calls_of_inlined_functions_are_those_of_gcov() {
     let tools = ["riscv64-linux-gnu-g++", "riscv64-linux-gnu-gcov", "qemu-riscv64"];
