@@ -12,9 +12,9 @@ use crate::output::{Error, Outcome, printable_path};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tracewright completions bash > ~/.local/share/bash-completion/completions/tracewright
+  source <(tracewright completions bash)
   tracewright completions zsh > \"${fpath[1]}/_tracewright\"
-  tracewright completions fish > ~/.config/fish/completions/tracewright.fish")]
+  tracewright completions fish | source")]
 pub struct CompletionsOpts {
     /// The shell that will read the script.
     shell: Shell,
@@ -38,7 +38,8 @@ pub fn completions(opts: &CompletionsOpts, mut command: Command) -> Result<Outco
 
 /// Runs `man` for the options of `command`.
 pub fn man(opts: &ManOpts, command: Command) -> Result<Outcome, Error> {
-    clap_mangen::generate_to(command.disable_help_subcommand(true), &opts.folder)
-        .map_err(|error| Error::Message(format!("{}: cannot write manual pages: {error}", printable_path(&opts.folder))))?;
+    clap_mangen::generate_to(command.disable_help_subcommand(true), &opts.folder).map_err(|error| {
+        Error::Message(format!("{}: cannot write manual pages: {error}", printable_path(&opts.folder)))
+    })?;
     Ok(Outcome::Good)
 }

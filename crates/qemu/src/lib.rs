@@ -4,8 +4,12 @@
 //! * [`mod@format`]: that log, as `docs/retirement-log.md` tells it: what writer and reader share.
 //! * [`live`]: the log while it is written: what plugin and recorder say to each other.
 //! * [`read`]: the log back into blocks, traps and accesses, thread by thread, from a file or while it is written.
+//!
+//! QEMU runs programs of Linux on Linux alone, so `plugin` and `live` exist there only. Logs are read everywhere.
 
 pub mod format;
+#[cfg(target_os = "linux")]
 pub mod live;
+#[cfg(target_os = "linux")]
 pub mod plugin;
 pub mod read;

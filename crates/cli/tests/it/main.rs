@@ -49,6 +49,7 @@ mod record_qemu;
 mod retirement;
 mod run;
 mod samples;
+mod shell;
 mod stalls;
 mod support;
 mod timeline;
