@@ -12,7 +12,7 @@ use tracewright_capture::{Condition, Error};
 #[command(next_help_heading = "What is traced")]
 pub struct ControlArgs {
     /// Trace only what is so: tests of pc, priv, context, thread, cause, exception, interrupt, isr, instruction, cycle and more with & | ! ( );
-    /// `start at ADDR`, `stop at ADDR`, `start on EVENT`, `for N instructions`. Addresses may be symbols. docs/control.md tells it all.
+    /// `start at ADDR`, `stop at ADDR`, `start on EVENT`, `for N instructions`. Addresses may be symbols. The book has a chapter on it.
     #[arg(long, value_name = "TEXT")]
     when: Option<String>,
 

@@ -27,6 +27,7 @@ mod progress;
 mod reader;
 mod record;
 mod retirement;
+mod shell;
 mod stalls;
 mod stats;
 mod stop;
@@ -36,7 +37,7 @@ mod timeline;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use tracewright_core::text::Printable;
 
 use crate::output::{Error, Outcome};
@@ -47,7 +48,7 @@ use crate::output::{Error, Outcome};
 /// programs run, on a machine of its own, and any Linux program for Arm or RISC-V, under QEMU (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
 /// raw trace file described with --source (and --packing).
 #[derive(Parser)]
-#[command(version, max_term_width = 80, after_help = EXIT_STATUS)]
+#[command(name = env!("CARGO_BIN_NAME"), version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -59,12 +60,15 @@ could be read.";
 #[derive(Subcommand)]
 enum Verb {
     Annotate(annotate::Opts),
+    Completions(shell::CompletionsOpts),
     Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
     Diff(diff::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
+    #[command(hide = true)]
+    Man(shell::ManOpts),
     Merge(merge::Opts),
     Packets(packets::Opts),
     Profile(profile::Opts),
@@ -81,12 +85,14 @@ fn main() -> ExitCode {
     };
     let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
+        Verb::Completions(opts) => shell::completions(&opts, Cli::command()),
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),
         Verb::Diff(opts) => diff::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
+        Verb::Man(opts) => shell::man(&opts, Cli::command()),
         Verb::Merge(opts) => merge::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Profile(opts) => profile::run(&opts),

@@ -50,7 +50,7 @@ mod execute;
 mod float;
 mod hart;
 mod integer;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 pub mod linux;
 pub mod log;
 mod machine;

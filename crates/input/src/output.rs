@@ -1,8 +1,7 @@
 //! Output folder of a capture.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::file::{open_now, open_plain};
@@ -43,6 +42,11 @@ impl OutputFolder {
     pub fn claim(dir: &Path) -> Result<Self, Problem> {
         let failed = |error: io::Error| Problem::file_error(dir, format!("cannot write here: {error}"));
         let refused = |why: &str| Err(Problem::file_error(dir, why));
+        if cfg!(not(unix)) {
+            return refused(
+                "captures are written on Unix-like systems only: a folder cannot be locked on this one",
+            );
+        }
         // A link with a slash at its end would be followed.
         let dir: PathBuf = dir.components().collect();
         match fs::symlink_metadata(&dir) {
@@ -61,7 +65,7 @@ impl OutputFolder {
         if !opened.is_dir() {
             return refused("is not a folder");
         }
-        if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
+        if !is_same(&opened, &named) {
             return refused("was replaced by something else just now");
         }
         // On a file system without locks, the folder is used without one.
@@ -122,6 +126,18 @@ impl OutputFolder {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether both describe the same file.
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, _: &Metadata) -> bool {
+    false
 }
 
 /// Returns whether a folder may be written to: it is empty or holds a recording.

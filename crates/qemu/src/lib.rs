@@ -5,6 +5,8 @@
 //! * [`live`]: the log while it is written: what plugin and recorder say to each other.
 //! * [`read`]: the log back into blocks, traps and accesses, thread by thread, from a file or while it is written.
 //!
+//! QEMU runs programs of Linux on Linux alone, so `plugin` and `live` exist there only. Logs are read everywhere.
+//!
 //! # Files
 //!
 //! * `plugin`: `install` (entry), `ffi`, `arguments`, `places`, `translate`, `instruction_set`, `definitions`, `maps`,
@@ -13,6 +15,8 @@
 //!   `definitions`, `thread`, `node`, `settle`, `code`, `trapping`, `damage`.
 
 pub mod format;
+#[cfg(target_os = "linux")]
 pub mod live;
+#[cfg(target_os = "linux")]
 pub mod plugin;
 pub mod read;

@@ -11,6 +11,7 @@ pub mod hostile;
 pub mod lister;
 pub mod perf;
 pub mod program;
+#[cfg(unix)]
 pub mod qemu;
 pub mod riscv;
 mod rng;

@@ -44,8 +44,8 @@ pub struct Opts {
     json: bool,
 }
 
-/// The program.
-const PROGRAM: &[u8] = include_bytes!("../../../../programs/bin/recursion.elf");
+/// The program: a copy of `programs/bin/recursion.elf`, so that the package has it.
+const PROGRAM: &[u8] = include_bytes!("recursion.elf");
 const NAME: &str = "recursion.elf";
 const ISA: Isa = Isa::Rv64;
 /// The function that is shown.

@@ -50,6 +50,7 @@ mod record_qemu;
 mod retirement;
 mod run;
 mod samples;
+mod shell;
 mod stalls;
 mod support;
 mod timeline;

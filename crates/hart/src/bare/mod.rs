@@ -7,6 +7,7 @@ mod clint;
 mod console;
 mod counter;
 mod csrs;
+#[cfg_attr(not(target_os = "linux"), path = "no_host_files.rs")]
 mod host_files;
 mod htif;
 mod load;
@@ -37,6 +38,7 @@ use self::htif::Htif;
 use self::plic::Plic;
 use self::uart::Uart;
 
+#[cfg(target_os = "linux")]
 pub(crate) use self::load::MOST_HEADERS;
 pub use self::load::{LoadError, is_for_it};
 

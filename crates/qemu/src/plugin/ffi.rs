@@ -85,11 +85,11 @@ macro_rules! api {
         impl Api {
             /// Those of the QEMU that we are loaded into.
             pub fn load() -> Self {
-                // SAFETY: a function's type belongs to its name; where it changed with a version (`insn_data`), a field of its own
-                // says so, and who calls it looks at the version.
                 Self {
-                    $($field: find($name).map(|found| unsafe {
-                        std::mem::transmute::<NonNull<c_void>, $type>(found)
+                    $($field: find($name).map(|found| {
+                        // SAFETY: a function's type belongs to its name; where it changed with a version (`insn_data`), a
+                        // field of its own says so, and who calls it looks at the version.
+                        unsafe { std::mem::transmute::<NonNull<c_void>, $type>(found) }
                     }),)*
                 }
             }

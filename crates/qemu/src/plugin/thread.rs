@@ -255,6 +255,7 @@ impl Thread {
             }
             _ => return false,
         }
+        // SAFETY: `last` is in the table, which has not grown since, or `nothing`.
         let last = unsafe { (*self.last).number as usize };
         let is_nothing = std::ptr::eq(self.last, &raw const self.nothing);
         let definitions = state.definitions();
