@@ -21,7 +21,7 @@ const MOST: usize = 1 << 24;
 
 impl Seen {
     /// Returns one that has seen nothing.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { bits: Vec::new(), code: HashMap::new(), quick: vec![(0, 0); QUICK], changed: None }
     }
 

@@ -81,11 +81,11 @@ struct Writer {
     input: InputKind,
     dir: PathBuf,
     /// Each with its file.
-    threads: Vec<(Thread, PathBuf)>,
+    threads: Vec<(Tracing, PathBuf)>,
 }
 
 /// What takes what a hart or thread executes.
-enum Thread {
+enum Tracing {
     Hart(Tracer<TraceFile>),
     HartData(WithData<TraceFile>),
     /// Whoever tells what was executed has the code.
@@ -93,7 +93,7 @@ enum Thread {
     ThreadData(Logged<TraceFile>),
 }
 
-impl Thread {
+impl Tracing {
     fn tracer(&self) -> &Tracer<TraceFile> {
         match self {
             Self::Hart(tracer) => tracer,
@@ -118,10 +118,10 @@ impl TraceWriter for Writer {
             }
         };
         let thread = match (self.input, tracer.has_data()) {
-            (InputKind::Threads(_), false) => Thread::Thread(WithoutCode(tracer)),
-            (InputKind::Threads(_), true) => Thread::ThreadData(Logged::new(&self.settings, tracer)),
-            (InputKind::Hart | InputKind::Log, false) => Thread::Hart(tracer),
-            (InputKind::Hart | InputKind::Log, true) => Thread::HartData(WithData(tracer)),
+            (InputKind::Threads(_), false) => Tracing::Thread(WithoutCode(tracer)),
+            (InputKind::Threads(_), true) => Tracing::ThreadData(Logged::new(&self.settings, tracer)),
+            (InputKind::Hart | InputKind::Log, false) => Tracing::Hart(tracer),
+            (InputKind::Hart | InputKind::Log, true) => Tracing::HartData(WithData(tracer)),
         };
         self.threads.push((thread, self.dir.join(file)));
         Ok(())
@@ -129,32 +129,32 @@ impl TraceWriter for Writer {
 
     fn sink(&mut self, thread: usize) -> &mut dyn DynTraceSink {
         match &mut self.threads[thread].0 {
-            Thread::Hart(tracer) => tracer,
-            Thread::HartData(tracer) => tracer,
-            Thread::Thread(tracer) => tracer,
-            Thread::ThreadData(tracer) => tracer,
+            Tracing::Hart(tracer) => tracer,
+            Tracing::HartData(tracer) => tracer,
+            Tracing::Thread(tracer) => tracer,
+            Tracing::ThreadData(tracer) => tracer,
         }
     }
 
     fn run_hart(&mut self, run: &mut HartRun<'_>) {
         match self.threads.first_mut() {
-            Some((Thread::Hart(tracer), _)) => run.run(tracer),
+            Some((Tracing::Hart(tracer), _)) => run.run(tracer),
             _ => run.run(&mut AnySink(self.sink(0))),
         }
     }
 
     fn read_log(&mut self, log: &mut LogRead<'_>) {
         match self.threads.first_mut() {
-            Some((Thread::Hart(tracer), _)) => log.run(tracer),
+            Some((Tracing::Hart(tracer), _)) => log.run(tracer),
             _ => log.run(&mut AnySink(self.sink(0))),
         }
     }
 
     fn read_thread(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
         match &mut self.threads[thread].0 {
-            Thread::Thread(tracer) => input.run(tracer),
-            Thread::ThreadData(tracer) => input.run(tracer),
-            Thread::Hart(_) | Thread::HartData(_) => input.run(&mut AnySink(self.sink(thread))),
+            Tracing::Thread(tracer) => input.run(tracer),
+            Tracing::ThreadData(tracer) => input.run(tracer),
+            Tracing::Hart(_) | Tracing::HartData(_) => input.run(&mut AnySink(self.sink(thread))),
         }
     }
 
@@ -170,9 +170,9 @@ impl TraceWriter for Writer {
     fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
         let mut unknown = 0;
         let tracers = self.threads.into_iter().map(|(thread, _)| match thread {
-            Thread::Hart(tracer) => tracer,
-            Thread::HartData(WithData(tracer)) | Thread::Thread(WithoutCode(tracer)) => tracer,
-            Thread::ThreadData(logged) => {
+            Tracing::Hart(tracer) => tracer,
+            Tracing::HartData(WithData(tracer)) | Tracing::Thread(WithoutCode(tracer)) => tracer,
+            Tracing::ThreadData(logged) => {
                 unknown += logged.unknown();
                 logged.tracer
             }
