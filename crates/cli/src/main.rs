@@ -3,7 +3,6 @@
 mod annotate;
 mod args;
 mod capture;
-mod check;
 mod clocks;
 mod control;
 mod coverage;

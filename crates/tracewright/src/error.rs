@@ -1,5 +1,6 @@
 use std::error;
 use std::fmt;
+use std::path::PathBuf;
 
 use tracewright_engine as engine;
 use tracewright_input as input;
@@ -14,6 +15,16 @@ pub enum Error {
     Decode(engine::Error),
     /// The capture has no such source or buffer.
     Selection(String),
+    /// A log cannot be read.
+    #[cfg(feature = "capture")]
+    Log(tracewright_capture::Error),
+    /// A log is of another processor than the trace.
+    OtherProcessor {
+        /// The log.
+        log: PathBuf,
+        /// What the trace is of.
+        what: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -22,6 +33,11 @@ impl fmt::Display for Error {
             Self::Open(problem) => problem.fmt(f),
             Self::Decode(error) => error.fmt(f),
             Self::Selection(message) => f.write_str(message),
+            #[cfg(feature = "capture")]
+            Self::Log(error) => error.fmt(f),
+            Self::OtherProcessor { log, what } => {
+                write!(f, "{}: the trace is of {what}, the log is not", log.display())
+            }
         }
     }
 }
@@ -31,7 +47,9 @@ impl error::Error for Error {
         match self {
             Self::Open(problem) => Some(problem),
             Self::Decode(error) => Some(error),
-            Self::Selection(_) => None,
+            #[cfg(feature = "capture")]
+            Self::Log(error) => Some(error),
+            Self::Selection(_) | Self::OtherProcessor { .. } => None,
         }
     }
 }
@@ -39,6 +57,13 @@ impl error::Error for Error {
 impl From<input::Problem> for Error {
     fn from(problem: input::Problem) -> Self {
         Self::Open(problem)
+    }
+}
+
+#[cfg(feature = "capture")]
+impl From<tracewright_capture::Error> for Error {
+    fn from(error: tracewright_capture::Error) -> Self {
+        Self::Log(error)
     }
 }
 

@@ -35,6 +35,7 @@
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |
+//! | [`check`](Trace::check) | whether the trace says what a log says |
 //! | [`decode`](Trace::decode) | whatever a [`Consumer`] of your own makes of the elements, on all cores |
 //!
 //! Methods such as [`source`](Trace::source), [`range`](Trace::range) and [`jobs`](Trace::jobs) choose a part of the trace, and how
@@ -57,6 +58,8 @@
 //! protocols, `tracewright-etm` and `tracewright-etrace` are protocols without files or threads, `tracewright-profile` analyses
 //! blocks from anywhere.
 
+#[cfg(feature = "capture")]
+pub mod check;
 mod clocks;
 pub mod disassembly;
 mod error;
@@ -67,6 +70,7 @@ mod pull;
 mod stalls;
 pub mod timeline;
 mod trace;
+pub mod words;
 
 #[cfg(feature = "capture")]
 pub use tracewright_capture as capture;

@@ -10,6 +10,8 @@ use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile,
 use tracewright_profile::coverage::{Coverage, Wanted};
 use tracewright_profile::{Profile, Program, Window};
 
+#[cfg(feature = "capture")]
+use crate::check::{Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::profile::{BlockCounter, attribute, fill, in_binaries};
@@ -83,6 +85,7 @@ impl OpenOptions {
             Capture::open(path)?
         };
         let (image, problems) = capture.image_of(&self.images, self.accept_mismatch);
+        let image = Arc::new(image);
         let opened = Opened { capture, image, problems, accept_mismatch: self.accept_mismatch };
         Ok(Trace { opened: Arc::new(opened), selection: Selection::default() })
     }
@@ -91,7 +94,7 @@ impl OpenOptions {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) capture: Capture,
-    pub(crate) image: Image,
+    pub(crate) image: Arc<Image>,
     problems: Vec<input::Problem>,
     accept_mismatch: bool,
 }
@@ -358,6 +361,26 @@ impl Trace {
         Ok(self.profile()?.map(|ProgramProfile { profile, program }| {
             Coverage::new(&profile, &[program], &Wanted::default())
         }))
+    }
+
+    /// Compares the chosen source with a log of what ran: one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV. With `prefix`, one
+    /// of the two may end before the other.
+    ///
+    /// # Errors
+    /// Fails if the trace or the log cannot be read, or if more than one source is chosen.
+    #[cfg(feature = "capture")]
+    pub fn check(&self, log: impl AsRef<Path>, prefix: bool) -> Result<Outcome<Checked>, Error> {
+        let ids = &self.selection.ids;
+        let is_chosen =
+            |of: &&input::Source| of.number().is_some_and(|id| ids.is_empty() || ids.contains(&id));
+        let mut sources = self.capture().sources.iter().filter(is_chosen);
+        let (Some(source), None) = (sources.next(), sources.next()) else {
+            return Err(Error::Selection("a log is compared with one source: choose one".into()));
+        };
+        let mut checker = Checker::of_log(log.as_ref(), None, source, &self.opened.image)?;
+        let records = checker.records();
+        let outcome = self.run(&records, true, |records, range| checker.take(&records[range]))?;
+        Ok(outcome.map(|_| checker.finish(prefix)))
     }
 
     /// Returns where the cycles of each source went, if anything tells its cycles.

@@ -3,17 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tracewright::check::Checker;
 use tracewright_capture::StopFlag;
 use tracewright_capture::log::Log;
-use tracewright_core::Isa;
-use tracewright_etrace::Params;
-use tracewright_hart::log::Kind;
 use tracewright_image::Image;
-use tracewright_input::{Protocol as SourceProtocol, Source};
-use tracewright_isa::riscv::Xlen;
+use tracewright_input::Source;
 
 use super::{BufferDecode, Opts, summary};
-use crate::check::{self, Checker, Expected, Knows, Records};
 use crate::output::{Error, Form, report, write};
 use crate::retirement;
 
@@ -62,30 +58,8 @@ fn check_source(
     (source, thread): (&Source, Option<u32>),
     path: &Path,
 ) -> Result<u64, Error> {
-    let mut log = Log::open(path, &StopFlag::default())?;
-    if let Some(thread) = thread {
-        log.set_thread(thread)?;
-    }
-    let isa = isa(source, &log, path)?;
-    let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-    let (kind, values) = match log.kind() {
-        Kind::Qemu => (check::Log::NoTraps, false),
-        Kind::Rvfi | Kind::Retirement => (check::Log::Traps, false),
-        Kind::Own | Kind::Spike | Kind::Csv => (check::Log::Traps, true),
-    };
-    let shared = Arc::clone(image);
-    let context = match &source.protocol {
-        SourceProtocol::Etrace(source) => context_mask(&source.config.params),
-        _ => u32::MAX.into(),
-    };
-    // Others tell an atomic operation as a load and a store, or leave out values.
-    let data = log.kind() == Kind::Own;
-    let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
-    let expected =
-        Expected::new(knows, move |items| log.read(xlen, &shared, items).1.map(|error| error.to_string()));
-    let mut checker = Checker::new(expected, kind, image, isa);
-    let records = Records { is_arm: isa.is_arm() };
-    let decoded = decode.decode(&records, |records, range| checker.take(&records[range]))?;
+    let mut checker = Checker::of_log(path, thread, source, image)?;
+    let decoded = decode.decode(&checker.records(), |records, range| checker.take(&records[range]))?;
     let errors = match decoded.is_stopped {
         true => 0,
         // What the trace leaves open is compared, too.
@@ -106,31 +80,6 @@ fn check_source(
         report(&format!("{}: {error}", path.display()));
     }
     Ok(errors.max(u64::from(!checked.is_equal())))
-}
-
-/// The bits of a context that a source tells.
-fn context_mask(params: &Params) -> u64 {
-    u64::from(u32::MAX) & !u64::MAX.checked_shl(params.context_bits()).unwrap_or(0)
-}
-
-/// The instruction set that a source tells of; fails if the log is of another processor.
-fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
-    let path = path.display();
-    match &source.protocol {
-        SourceProtocol::Etrace(source) => {
-            log.check_riscv("this trace")?;
-            let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-            match log.xlen().is_some_and(|of_log| of_log != xlen) {
-                true => {
-                    Err(Error::Message(format!("{path}: the trace is of {}, the log is not", source.isa)))
-                }
-                false => Ok(source.isa),
-            }
-        }
-        _ => log
-            .arm_isa()
-            .ok_or_else(|| Error::Message(format!("{path}: the trace is of an Arm core, the log is not"))),
-    }
 }
 
 /// Says which threads of a log no source was compared with; how many they are.

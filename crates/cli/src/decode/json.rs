@@ -9,7 +9,9 @@ use super::bodies::Bodies;
 use super::text::{Detail, exception_name};
 use tracewright::disassembly;
 
-use super::{cycles, words};
+use tracewright::words;
+
+use super::cycles;
 use crate::line::Line;
 use tracewright::Clocks;
 

@@ -8,7 +8,6 @@ mod opencsd;
 mod rows;
 mod summary;
 pub mod text;
-pub mod words;
 
 use std::io::Write;
 use std::ops::ControlFlow;

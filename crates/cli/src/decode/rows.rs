@@ -12,7 +12,9 @@ use tracewright_etm::Params;
 
 use tracewright_engine::{At, Consumer, Source};
 
-use super::{text, words};
+use tracewright::words;
+
+use super::text;
 use crate::line::Line;
 
 /// Rows of type, cycle and value.

@@ -7,8 +7,8 @@ use tracewright_image::Image;
 
 use tracewright::names;
 
-use super::words;
 use crate::output::{self, Error};
+use tracewright::words;
 
 /// What was decoded, as one object.
 pub fn json(buffer: &str, tally: &Tally) -> String {

@@ -10,7 +10,9 @@ use tracewright_engine::{At, Consumer, Source};
 use super::bodies::Bodies;
 use tracewright::{disassembly, names};
 
-use super::{cycles, words};
+use tracewright::words;
+
+use super::cycles;
 use crate::line::Line;
 use tracewright::Clocks;
 

@@ -9,15 +9,14 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use tracewright::check::{Checked, Checker, Item, Told};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_engine::{Consumer, Engine, Limits, Options, Range, Request, Tally};
-use tracewright_hart::log::own;
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{BufferFormat, Capture, OutputFolder, RawSource};
 
 use self::run::Ran;
 use self::story::Story;
-use crate::check::{Checked, Checker, Expected, Item, Knows, Log, Records, Told};
 use crate::decode::bodies::Bodies;
 use crate::decode::text::{Detail, Text};
 use crate::output::{Error, Form, Outcome, Output};
@@ -89,24 +88,14 @@ fn image(ran: &Ran) -> Result<Image, Error> {
 
 /// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
 fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
-    let log = ran.log.clone();
-    let expected = Expected::new(
-        Knows { values: true, interrupts: true, context: u32::MAX.into(), data: false },
-        move |mut items| {
-            let mut reader = match own::Reader::new(&log[..]) {
-                Ok(reader) => reader,
-                Err(error) => return Some(error.to_string()),
-            };
-            reader.read(&mut items).err().map(|error| error.to_string())
-        },
-    );
-    let mut checker = Checker::new(expected, Log::Traps, image, ISA);
+    let mut checker = Checker::of_bytes(ran.log.clone(), image, ISA);
+    let records = checker.records();
     let mut shown = None;
     let begins = |told: &&Told| {
         matches!(told.item, Item::Run(run) if image.symbols().symbol(run.start, MemorySpace::ANY)
             .is_some_and(|symbol| symbol.start == run.start && symbol.name == SHOWN))
     };
-    let tally = decode(ran, image, &Records { is_arm: false }, Range::ALL, |records, range| {
+    let tally = decode(ran, image, &records, Range::ALL, |records, range| {
         let records = &records[range];
         shown = shown.or_else(|| records.iter().find(begins).map(|told| told.offset));
         checker.take(records)

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::run::Ran;
 use super::{NAME, SHOWN};
-use crate::check::Checked;
 use crate::record::grouped;
+use tracewright::check::Checked;
 
 /// Lines of the snippet.
 const LINES: usize = 14;

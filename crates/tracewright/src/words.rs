@@ -1,8 +1,8 @@
-//! What elements are called.
+//! Words for what elements say.
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
 
-/// Why a block ended.
+/// Returns why a block ended.
 pub fn ended(block: &Block) -> &'static str {
     match (block.ended, block.class.flow, block.class.role) {
         (Ended::Cut, ..) => "cut",
@@ -23,12 +23,12 @@ pub fn ended(block: &Block) -> &'static str {
     }
 }
 
-/// Whether this is RISC-V.
+/// Returns whether an instruction set is RISC-V.
 pub fn is_riscv(isa: Isa) -> bool {
     matches!(isa, Isa::Rv32 | Isa::Rv64)
 }
 
-/// RISC-V's name of a privilege.
+/// Returns RISC-V's name of a privilege.
 pub fn privilege(level: u8) -> &'static str {
     match level {
         0 => "U",
@@ -41,7 +41,7 @@ pub fn privilege(level: u8) -> &'static str {
     }
 }
 
-/// Why trace is missing.
+/// Returns why trace is missing.
 pub fn gap(reason: GapReason) -> &'static str {
     match reason {
         GapReason::Start => "not yet synchronised",
@@ -71,7 +71,7 @@ pub fn gap(reason: GapReason) -> &'static str {
     }
 }
 
-/// How the trace and the program do not agree, and where.
+/// Returns where the trace and the program do not agree, and how.
 pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     match *mismatch {
         Mismatch::NotTaken(address) => (address, "unconditional branch not taken".into()),

@@ -128,10 +128,12 @@ pub enum Unknown {
     Path,
 }
 
-/// An item of a trace, and where in the file it was told.
+/// An item of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
+    /// Offset in the trace file of the packet that told it.
     pub offset: u64,
+    /// What it is.
     pub item: Item,
 }
 

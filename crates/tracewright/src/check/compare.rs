@@ -6,17 +6,18 @@ use tracewright_core::Ended;
 
 use super::item::{Data, Item, Mode, Run, Told, Trap, Unknown};
 
-/// What a log may leave out.
+/// Which traps a log tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
-    /// It tells every trap.
-    Traps,
-    /// QEMU's: traps are not told but for ECALL and EBREAK, whose cause is a guess. An instruction that an exception kept from
-    /// retiring is there as if it had retired.
-    NoTraps,
+pub(super) enum Traps {
+    /// Every trap.
+    All,
+    /// Only ECALL and EBREAK, whose cause is a guess, as in QEMU's logs. An instruction that an exception kept from retiring is there
+    /// as if it had retired.
+    Missing,
 }
 
-/// Where they part, and how.
+/// How trace and log part. Fields have the value of each side, and the address of the instruction.
+#[allow(missing_docs, reason = "the sides of a difference, which need no words")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parted {
     /// Instructions at different addresses ran.
@@ -46,14 +47,17 @@ pub enum Parted {
 /// What is equal so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Equal {
+    /// Instructions.
     pub instructions: u64,
+    /// Traps.
     pub traps: u64,
     /// Accesses to memory, where both have them.
     pub accesses: u64,
     /// Whether later accesses were not compared: the trace has lost some, or leaves open how often some ran.
     pub accesses_ended: bool,
-    /// How often the trace left open how many rounds of a loop ran, and the instructions of those rounds in the log.
+    /// Times that the trace left open how many rounds of a loop ran.
     pub open: u64,
+    /// Instructions of those rounds in the log.
     pub uncounted: u64,
 }
 
@@ -75,7 +79,7 @@ struct Accesses {
 #[derive(Debug)]
 pub struct Compare<L: Iterator<Item = Item>> {
     log: L,
-    kind: Log,
+    kind: Traps,
     /// Its next item, if that was looked at: of a run, what is left of it.
     next: Option<Item>,
     /// Where they have parted: what is left of the trace's item, and the log's second next item.
@@ -92,7 +96,7 @@ pub struct Compare<L: Iterator<Item = Item>> {
 }
 
 impl<L: Iterator<Item = Item>> Compare<L> {
-    pub fn new(log: L, kind: Log) -> Self {
+    pub fn new(log: L, kind: Traps) -> Self {
         let last = VecDeque::with_capacity(LAST);
         Self {
             log,
@@ -323,7 +327,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                     trace.zip(log).is_some_and(|(trace, log)| trace != log)
                 };
                 let cause = (trace.cause, trace.interrupt) != (log.cause, log.interrupt);
-                if cause && self.kind == Log::Traps
+                if cause && self.kind == Traps::All
                     || differ(trace.pc, log.pc)
                     || differ(trace.value, log.value)
                 {
@@ -333,7 +337,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 self.equal.traps += 1;
                 Ok(())
             }
-            Some(Item::Run(log)) if self.kind == Log::NoTraps => {
+            Some(Item::Run(log)) if self.kind == Traps::Missing => {
                 if !trace.interrupt && trace.pc == Some(log.start) {
                     let left =
                         Run { start: log.start.wrapping_add(len(log.start)), count: log.count - 1, ..log };
@@ -384,7 +388,7 @@ mod tests {
     }
 
     /// What comparing came to, and how many instructions were equal.
-    fn check(kind: Log, trace: &[Item], log: &[Item]) -> (Result<(), Parted>, u64) {
+    fn check(kind: Traps, trace: &[Item], log: &[Item]) -> (Result<(), Parted>, u64) {
         let mut compare = Compare::new(log.iter().copied(), kind);
         let result = trace.iter().try_for_each(|&item| compare.take(&Told { offset: 0, item }, |_| 4));
         (result.and_then(|()| compare.end()), compare.equal.instructions)
@@ -394,14 +398,14 @@ mod tests {
     fn how_runs_are_cut_does_not_matter() {
         let whole = [run(0, 10, Ended::Taken), run(0x100, 3, Ended::Cut)];
         let cut = [run(0, 4, Ended::Cut), run(0x10, 6, Ended::Taken), run(0x100, 3, Ended::Cut)];
-        assert_eq!(check(Log::Traps, &whole, &cut), (Ok(()), 13));
-        assert_eq!(check(Log::Traps, &cut, &whole), (Ok(()), 13));
+        assert_eq!(check(Traps::All, &whole, &cut), (Ok(()), 13));
+        assert_eq!(check(Traps::All, &cut, &whole), (Ok(()), 13));
     }
 
     #[test]
     fn every_kind_of_difference_is_found() {
         let one = [run(0, 4, Ended::Taken), run(0x100, 3, Ended::NotTaken)];
-        let parted = |trace: &[Item], log: &[Item]| match check(Log::Traps, trace, log) {
+        let parted = |trace: &[Item], log: &[Item]| match check(Traps::All, trace, log) {
             (Err(parted), equal) => (parted, equal),
             (Ok(()), _) => panic!("equal: {trace:?} {log:?}"),
         };
@@ -425,16 +429,16 @@ mod tests {
         assert_eq!(parted(&one, &with(fault)), (Parted::OnlyInLog(told), 4));
         assert!(matches!(parted(&with(fault), &with(trap(0x14, 5, Some(1)))), (Parted::Trap { .. }, 4)));
         assert!(matches!(parted(&with(fault), &with(trap(0x10, 5, Some(2)))), (Parted::Trap { .. }, 4)));
-        assert_eq!(check(Log::Traps, &with(fault), &with(trap(0x10, 5, None))), (Ok(()), 7));
+        assert_eq!(check(Traps::All, &with(fault), &with(trap(0x10, 5, None))), (Ok(()), 7));
         let mode = |privilege, context| [one[0], Item::Mode(Mode { privilege, context }), one[1]];
         let privileges = |level| mode(Some(level), None);
         let contexts = |context| mode(None, Some(context));
         let different = Parted::Context { at: 0x100, trace: 0, log: 0x3e8 };
         assert_eq!(parted(&contexts(0), &contexts(0x3e8)), (different, 4));
-        assert_eq!(check(Log::Traps, &contexts(0), &one), (Ok(()), 7));
+        assert_eq!(check(Traps::All, &contexts(0), &one), (Ok(()), 7));
         let different = Parted::Privilege { at: 0x100, trace: 0, log: 3 };
         assert_eq!(parted(&privileges(0), &privileges(3)), (different, 4));
-        assert_eq!(check(Log::Traps, &privileges(0), &one), (Ok(()), 7));
+        assert_eq!(check(Traps::All, &privileges(0), &one), (Ok(()), 7));
         let gap = [one[0], Item::Unknown(Unknown::Gap), one[1]];
         assert_eq!(parted(&gap, &one), (Parted::Unknown(Unknown::Gap), 4));
     }
@@ -448,9 +452,9 @@ mod tests {
         let log = [Item::Data(load), Item::Data(store), one, one];
         // A trace may tell them before instructions, or after them.
         let late = [one, Item::Data(load), one, Item::Data(store)];
-        assert_eq!(check(Log::Traps, &late, &log), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &late, &log), (Ok(()), 8));
         let unknown = [Item::Data(Data { value: None, ..load }), Item::Data(Data { address: None, ..store })];
-        assert_eq!(check(Log::Traps, &[unknown[0], one, unknown[1], one], &log), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &[unknown[0], one, unknown[1], one], &log), (Ok(()), 8));
         for other in [
             Data { value: Some(6), ..load },
             Data { address: Some(0), ..load },
@@ -459,25 +463,25 @@ mod tests {
         ] {
             let parted = Parted::Data { trace: Some(other), log: Some(load) };
             assert_eq!(
-                check(Log::Traps, &[Item::Data(other), one, Item::Data(store), one], &log).0,
+                check(Traps::All, &[Item::Data(other), one, Item::Data(store), one], &log).0,
                 Err(parted)
             );
         }
         let missing = Parted::Data { trace: None, log: Some(store) };
-        assert_eq!(check(Log::Traps, &[Item::Data(load), one, one], &log).0, Err(missing));
+        assert_eq!(check(Traps::All, &[Item::Data(load), one, one], &log).0, Err(missing));
         // Where one of the two has none, or has lost some, there is nothing to compare.
-        assert_eq!(check(Log::Traps, &[one, one], &log), (Ok(()), 8));
-        assert_eq!(check(Log::Traps, &late, &[one, one]), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &[one, one], &log), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &late, &[one, one]), (Ok(()), 8));
         let lost = [Item::Data(load), one, Item::DataLost, one];
-        assert_eq!(check(Log::Traps, &lost, &log), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &lost, &log), (Ok(()), 8));
         // What is missing is missed, however much it is.
         let many = std::iter::repeat_n(Item::Data(store), WAITING + 2);
         let many: Vec<_> = std::iter::once(Item::Data(load)).chain(many).chain([one, one]).collect();
-        assert_eq!(check(Log::Traps, &[Item::Data(load), one, one], &many).0, Err(missing));
+        assert_eq!(check(Traps::All, &[Item::Data(load), one, one], &many).0, Err(missing));
         let more = Parted::Data { trace: Some(store), log: None };
         let after: Vec<_> = [many[0], one].into_iter().chain(many[1..].iter().copied()).collect();
-        assert_eq!(check(Log::Traps, &after, &[many[0], one, one, one]).0, Err(more));
-        assert_eq!(check(Log::Traps, &[one, one], &many), (Ok(()), 8));
+        assert_eq!(check(Traps::All, &after, &[many[0], one, one, one]).0, Err(more));
+        assert_eq!(check(Traps::All, &[one, one], &many), (Ok(()), 8));
     }
 
     #[test]
@@ -489,7 +493,7 @@ mod tests {
         // A loop that the trace leaves open, with an access in each round.
         let rounds = std::iter::repeat_n([load, round], 1000).flatten();
         let log: Vec<_> = [load, one].into_iter().chain(rounds).collect();
-        let mut compare = Compare::new(log.iter().copied(), Log::Traps);
+        let mut compare = Compare::new(log.iter().copied(), Traps::All);
         for item in [load, one, Item::Unknown(Unknown::Path)] {
             compare.take(&Told { offset: 0, item }, |_| 4).unwrap();
         }
@@ -504,26 +508,26 @@ mod tests {
     fn what_a_trace_leaves_open_is_nothing_if_the_log_has_nothing() {
         let (one, again) = (run(0, 4, Ended::Taken), run(0xc, 1, Ended::Taken));
         let open = Item::Unknown(Unknown::Path);
-        assert_eq!(check(Log::Traps, &[one, open], &[one]), (Ok(()), 4));
-        assert_eq!(check(Log::Traps, &[one, open, again], &[one, again]), (Ok(()), 5));
+        assert_eq!(check(Traps::All, &[one, open], &[one]), (Ok(()), 4));
+        assert_eq!(check(Traps::All, &[one, open, again], &[one, again]), (Ok(()), 5));
         let parted = Err(Parted::Unknown(Unknown::Path));
         let other = run(0x40, 1, Ended::NotTaken);
-        assert_eq!(check(Log::Traps, &[one, open], &[one, again]), (Err(Parted::TraceEnds), 4));
-        assert_eq!(check(Log::Traps, &[one, open, other], &[one, again]), (parted, 4));
+        assert_eq!(check(Traps::All, &[one, open], &[one, again]), (Err(Parted::TraceEnds), 4));
+        assert_eq!(check(Traps::All, &[one, open, other], &[one, again]), (parted, 4));
         // Rounds of a loop that asks nothing are passed over, others are not.
         let Item::Run(round) = again else { unreachable!() };
         let round = Item::Run(Run { is_certain: true, ..round });
-        assert_eq!(check(Log::Traps, &[one, open], &[one, round, round]), (Ok(()), 4));
-        assert_eq!(check(Log::Traps, &[one, open, other], &[one, round, round, other]), (Ok(()), 5));
-        assert_eq!(check(Log::Traps, &[one, open, round, other], &[one, round, round, other]), (Ok(()), 6));
+        assert_eq!(check(Traps::All, &[one, open], &[one, round, round]), (Ok(()), 4));
+        assert_eq!(check(Traps::All, &[one, open, other], &[one, round, round, other]), (Ok(()), 5));
+        assert_eq!(check(Traps::All, &[one, open, round, other], &[one, round, round, other]), (Ok(()), 6));
         // The last instruction that ran is told, but not in which round.
         let part = run(0xc, 1, Ended::Cut);
         let Item::Run(three) = run(0xc, 3, Ended::Taken) else { unreachable!() };
         let three = Item::Run(Run { is_certain: true, ..three });
-        assert_eq!(check(Log::Traps, &[one, open, part], &[one, three, three, part]), (Ok(()), 5));
+        assert_eq!(check(Traps::All, &[one, open, part], &[one, three, three, part]), (Ok(()), 5));
         let fault = trap(0xc, 7, None);
-        assert_eq!(check(Log::Traps, &[one, open, fault, other], &[one, round, fault, other]), (Ok(()), 5));
-        assert_eq!(check(Log::Traps, &[one, other], &[one, round, other]).1, 4);
+        assert_eq!(check(Traps::All, &[one, open, fault, other], &[one, round, fault, other]), (Ok(()), 5));
+        assert_eq!(check(Traps::All, &[one, other], &[one, round, other]).1, 4);
     }
 
     #[test]
@@ -531,20 +535,20 @@ mod tests {
         let Item::Run(undecided) = run(0, 4, Ended::Cut) else { unreachable!() };
         let undecided = Item::Run(Run { is_undecided: true, ..undecided });
         let (without, after) = (run(0, 3, Ended::Cut), run(0x100, 2, Ended::Taken));
-        assert_eq!(check(Log::Traps, &[undecided, after], &[undecided, after]), (Ok(()), 6));
-        assert_eq!(check(Log::Traps, &[without, after], &[undecided, after]), (Ok(()), 5));
-        assert_eq!(check(Log::Traps, &[without], &[undecided]), (Ok(()), 3));
+        assert_eq!(check(Traps::All, &[undecided, after], &[undecided, after]), (Ok(()), 6));
+        assert_eq!(check(Traps::All, &[without, after], &[undecided, after]), (Ok(()), 5));
+        assert_eq!(check(Traps::All, &[without], &[undecided]), (Ok(()), 3));
         // Only the branch may be.
-        assert!(check(Log::Traps, &[run(0, 2, Ended::Cut), after], &[undecided, after]).0.is_err());
-        assert!(check(Log::Traps, &[without, after], &[run(0, 4, Ended::Cut), after]).0.is_err());
+        assert!(check(Traps::All, &[run(0, 2, Ended::Cut), after], &[undecided, after]).0.is_err());
+        assert!(check(Traps::All, &[without, after], &[run(0, 4, Ended::Cut), after]).0.is_err());
     }
 
     #[test]
     fn a_trap_that_nothing_follows_is_in_no_trace() {
         let ran = run(0, 4, Ended::Cut);
-        assert_eq!(check(Log::Traps, &[ran], &[ran, trap(0x10, 8, None)]), (Ok(()), 4));
+        assert_eq!(check(Traps::All, &[ran], &[ran, trap(0x10, 8, None)]), (Ok(()), 4));
         let more = [ran, trap(0x10, 8, None), run(0x14, 1, Ended::Cut)];
-        assert!(check(Log::Traps, &[ran], &more).0.is_err());
+        assert!(check(Traps::All, &[ran], &more).0.is_err());
     }
 
     #[test]
@@ -552,12 +556,12 @@ mod tests {
         // The fifth instruction faults: it is in QEMU's log, and then its handler.
         let trace = [run(0, 4, Ended::Cut), trap(0x10, 5, Some(7)), run(0x100, 2, Ended::Cut)];
         let log = [run(0, 5, Ended::Cut), run(0x100, 2, Ended::Cut)];
-        assert_eq!(check(Log::NoTraps, &trace, &log), (Ok(()), 6));
-        assert!(check(Log::Traps, &trace, &log).0.is_err());
+        assert_eq!(check(Traps::Missing, &trace, &log), (Ok(()), 6));
+        assert!(check(Traps::All, &trace, &log).0.is_err());
         // ECALL is told, with a cause that need not be right.
         let trace = [run(0, 4, Ended::Cut), trap(0x10, 11, None), run(0x14, 2, Ended::Cut)];
         let log = [run(0, 4, Ended::Cut), trap(0x10, 8, None), run(0x14, 2, Ended::Cut)];
-        assert_eq!(check(Log::NoTraps, &trace, &log), (Ok(()), 6));
-        assert!(check(Log::Traps, &trace, &log).0.is_err());
+        assert_eq!(check(Traps::Missing, &trace, &log), (Ok(()), 6));
+        assert!(check(Traps::All, &trace, &log).0.is_err());
     }
 }

@@ -14,10 +14,7 @@ use tracewright_isa::riscv::AccessKind;
 
 use super::item::{Data, Item, Mode, Run, Trap, Unknown};
 use super::{Checked, Parted};
-use tracewright::{disassembly, names};
-
-use crate::decode::words;
-use crate::line::Line;
+use crate::{disassembly, names, words};
 
 /// Instructions shown of each side, and before they part.
 const SHOWN: usize = 4;
@@ -73,9 +70,8 @@ impl Side<'_> {
         let block = Block { start, end, count, isa, last_len, class: Class::NEXT, ended };
         let mut lines: Vec<String> = Vec::new();
         for instruction in Instructions::new(self.image, MemorySpace::ANY, &block).take(count as usize) {
-            let mut line = Line::default();
-            disassembly::write(&mut line, isa, &instruction);
-            let text = String::from_utf8_lossy(line.bytes()).into_owned();
+            let mut text = String::new();
+            disassembly::write(&mut text, isa, &instruction);
             let place = names::place(self.image, instruction.address, MemorySpace::ANY, 24);
             let line = format!("{:#18x}  {text:<27} {place}", instruction.address);
             lines.push(line.trim_end().to_owned());

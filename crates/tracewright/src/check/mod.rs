@@ -1,0 +1,220 @@
+//! Compares what a trace says ran with what a log says ran.
+//!
+//! Both are streams of [`Item`]s of any length. [`Records`] makes items of decoded elements, on all cores; a [`Checker`] takes them in
+//! order and compares them with the log, which a thread of its own reads. [`Trace::check`](crate::Trace::check) does all of it.
+
+mod compare;
+mod expected;
+mod item;
+mod report;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use tracewright_capture::StopFlag;
+use tracewright_capture::log::{Log, bits};
+use tracewright_core::{Element, Isa};
+use tracewright_engine::{At, Consumer};
+use tracewright_hart::log::{Kind, own};
+use tracewright_image::Image;
+use tracewright_input::{Protocol, Source};
+use tracewright_isa::riscv::{Xlen, len};
+
+use self::compare::{Compare, Traps};
+pub use self::compare::{Equal, Parted};
+use self::expected::{Expected, Knows};
+pub use self::item::{Data, Item, Mode, Run, Told, Trap, Unknown};
+use crate::error::Error;
+
+/// Makes records of decoded elements, for a [`Checker`].
+#[derive(Clone, Copy, Debug)]
+pub struct Records {
+    is_arm: bool,
+}
+
+impl Consumer for Records {
+    type State = ();
+    type Output = Vec<Told>;
+
+    fn element(&self, _: &mut (), records: &mut Vec<Told>, at: &At<'_>, element: &Element) {
+        if let Some(item) = Item::of(element, self.is_arm) {
+            records.push(Told { offset: at.place.offset, item });
+        }
+    }
+
+    fn len(&self, records: &Vec<Told>) -> usize {
+        records.len()
+    }
+
+    fn size(&self, records: &Vec<Told>) -> usize {
+        size_of_val(&records[..])
+    }
+
+    fn clear(&self, records: &mut Vec<Told>) {
+        records.clear();
+    }
+}
+
+/// Items of the trace that are shown after the place where they part.
+const AFTER: usize = 3;
+
+/// Compares records with a log. After a difference it takes a few more, to show them.
+#[derive(Debug)]
+pub struct Checker<'a> {
+    compare: Compare<Expected>,
+    image: &'a Image,
+    isa: Isa,
+    /// Where they part: offset in the trace file, and how.
+    parted: Option<(u64, Parted)>,
+    /// What the trace has from there on.
+    after: Vec<Item>,
+    last_offset: u64,
+}
+
+/// The result of a comparison.
+#[derive(Debug)]
+pub struct Checked {
+    /// What is equal.
+    pub equal: Equal,
+    /// Where trace and log part: offset in the trace file, and how.
+    pub parted: Option<(u64, Parted)>,
+    /// What both ran last and what each has after that, as text.
+    pub shown: String,
+    is_arm: bool,
+    /// Why the log could not be read to its end.
+    pub log_error: Option<String>,
+}
+
+impl<'a> Checker<'a> {
+    /// Compares with a log of any kind: of its threads, if it tells them apart, with this one. `source` is the source whose trace is
+    /// compared.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read, or is of another processor.
+    pub fn of_log(
+        path: &Path,
+        thread: Option<u32>,
+        source: &Source,
+        image: &'a Arc<Image>,
+    ) -> Result<Self, Error> {
+        let mut log = Log::open(path, &StopFlag::default())?;
+        if let Some(thread) = thread {
+            log.set_thread(thread)?;
+        }
+        let isa = isa(source, &log, path)?;
+        let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let (traps, values) = match log.kind() {
+            Kind::Qemu => (Traps::Missing, false),
+            Kind::Rvfi | Kind::Retirement => (Traps::All, false),
+            Kind::Own | Kind::Spike | Kind::Csv => (Traps::All, true),
+        };
+        let context = match &source.protocol {
+            Protocol::Etrace(source) => {
+                u64::from(u32::MAX) & !u64::MAX.checked_shl(source.config.params.context_bits()).unwrap_or(0)
+            }
+            _ => u32::MAX.into(),
+        };
+        // Others tell an atomic operation as a load and a store, or leave out values.
+        let data = log.kind() == Kind::Own;
+        let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
+        let shared = Arc::clone(image);
+        let expected = Expected::new(knows, move |items| {
+            log.read(xlen, &shared, items).1.map(|error| error.to_string())
+        });
+        Ok(Self::new(expected, traps, image, isa))
+    }
+
+    /// Compares with a log of our own machine that is in memory.
+    pub fn of_bytes(log: Vec<u8>, image: &'a Image, isa: Isa) -> Self {
+        let knows = Knows { values: true, interrupts: true, context: u32::MAX.into(), data: false };
+        let expected = Expected::new(knows, move |mut items| {
+            let mut reader = match own::Reader::new(&log[..]) {
+                Ok(reader) => reader,
+                Err(error) => return Some(error.to_string()),
+            };
+            reader.read(&mut items).err().map(|error| error.to_string())
+        });
+        Self::new(expected, Traps::All, image, isa)
+    }
+
+    fn new(expected: Expected, traps: Traps, image: &'a Image, isa: Isa) -> Self {
+        let compare = Compare::new(expected, traps);
+        Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0 }
+    }
+
+    /// Returns what makes the records that it compares.
+    pub fn records(&self) -> Records {
+        Records { is_arm: self.isa.is_arm() }
+    }
+
+    /// Compares records. Returns `Break` after a difference: decoding need not go on.
+    pub fn take(&mut self, records: &[Told]) -> ControlFlow<()> {
+        for told in records {
+            if self.parted.is_some() && self.after.len() >= AFTER {
+                return ControlFlow::Break(());
+            }
+            self.record(told);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn record(&mut self, told: &Told) {
+        self.last_offset = told.offset;
+        if self.parted.is_some() {
+            self.after.push(told.item);
+            return;
+        }
+        let image = self.image;
+        let length = |pc| bits(image, pc).map_or(4, |bits| len(bits as u16).into());
+        if let Err(parted) = self.compare.take(told, length) {
+            self.parted = Some((told.offset, parted));
+            self.after.extend(self.compare.left);
+        }
+    }
+
+    /// Ends the trace. With `prefix`, one of the two may end before the other.
+    pub fn finish(mut self, prefix: bool) -> Checked {
+        if self.parted.is_none()
+            && let Err(parted) = self.compare.end()
+        {
+            self.parted = Some((self.last_offset, parted));
+        }
+        if prefix {
+            self.parted = self.parted.filter(|(_, how)| !matches!(how, Parted::TraceEnds | Parted::LogEnds));
+        }
+        let shown = match &self.parted {
+            None => String::new(),
+            Some(_) => {
+                let log: Vec<_> = self.compare.log().take(AFTER).collect();
+                report::Side { image: self.image, isa: self.isa }.show(&self.compare.last, &self.after, &log)
+            }
+        };
+        let equal = self.compare.equal;
+        let log_error = self.compare.into_log().error;
+        Checked { equal, parted: self.parted, shown, is_arm: self.isa.is_arm(), log_error }
+    }
+}
+
+impl Checked {
+    /// Returns whether trace and log are equal as far as was asked for.
+    pub fn is_equal(&self) -> bool {
+        self.parted.is_none() && self.log_error.is_none()
+    }
+}
+
+/// Returns the instruction set of a source; fails if the log is of another processor.
+fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
+    let other = |what: String| Error::OtherProcessor { log: path.to_owned(), what };
+    match &source.protocol {
+        Protocol::Etrace(source) => {
+            log.check_riscv("this trace")?;
+            let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+            match log.xlen().is_some_and(|of_log| of_log != xlen) {
+                true => Err(other(source.isa.to_string())),
+                false => Ok(source.isa),
+            }
+        }
+        _ => log.arm_isa().ok_or_else(|| other("an Arm core".into())),
+    }
+}
