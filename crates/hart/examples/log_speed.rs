@@ -1,13 +1,12 @@
-//! How fast our own log is written and read, and how large it is, on real traces:
+//! Measures how fast our own log is written and read, and how large it is, on real traces:
 //!
 //! ```text
 //! cargo run --release -p tracewright-hart --example log_speed -- 32|64 PC_TRACE.csv [DATA_TRACE.csv]
 //! ```
 //!
-//! The traces are those of `shared/captures/riscv/etrace`, unpacked. They are repeated until there are 100 million
-//! instructions: a trace of its own would be over before the clock has ticked. Repeated accesses have the same
-//! addresses and values as before, which is kinder to the log than a longer run would be; the size is of the first
-//! time.
+//! The traces are those of `shared/captures/riscv/etrace`, unpacked. They are repeated up to 100 million instructions,
+//! since one is over before the clock has ticked. Repeated accesses have the same addresses and values, which favours
+//! the log; so the size is that of the first repetition.
 #![expect(clippy::print_stdout, reason = "it prints figures")]
 
 use std::fs::File;
@@ -21,7 +20,7 @@ use tracewright_hart::log::own::{Reader, Writer};
 use tracewright_hart::{Access, Blocks, Sink};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
-/// What was told, in few large pieces, so that telling it again costs next to nothing.
+/// Reports in few large pieces, so that replaying them costs next to nothing.
 #[derive(Default)]
 struct Run {
     blocks: Vec<(Block, usize, usize)>,
@@ -118,7 +117,7 @@ fn main() {
     }
 }
 
-/// `DRETIRE,DTYPE,DADDR,DSIZE,DATA`
+/// Parses `DRETIRE,DTYPE,DADDR,DSIZE,DATA`.
 fn access(line: &str, kind: AccessKind, size: u8) -> Access {
     let field = |at| u64::from_str_radix(line.split(',').nth(at).unwrap(), 16).unwrap();
     assert_eq!(1 << field(3), size, "{line}");

@@ -38,7 +38,7 @@ pub(crate) fn store<const N: usize, M: Machine>(
     slow_store(core, machine, address, N, value)
 }
 
-/// Loads what will be stored to: it raises what the store would.
+/// Loads a number for a read-modify-write: raises the exceptions that the store would.
 pub(crate) fn load_to_store<const N: usize, M: Machine>(
     core: &mut Core,
     machine: &mut M,
@@ -107,13 +107,13 @@ fn slow_store<M: Machine>(
         if !core.misaligned {
             return Err(Exception { cause: cause::STORE_MISALIGNED, value: address });
         }
-        // All of it or nothing: both ends must be writable.
+        // A store is all or nothing, so both ends must be writable.
         let last = core.address(address.wrapping_add(size as u64 - 1));
         for end in [address, last] {
             if core.tlb.write(end).is_none() {
                 let frame =
                     machine.translate(core, end, 1, Rights::WRITE).map_err(|exception| match exception {
-                        // Devices want to be asked for whole registers.
+                        // Devices accept whole registers only.
                         Exception::DEVICE => Exception { cause: cause::STORE_ACCESS_FAULT, value: address },
                         exception => exception,
                     })?;

@@ -4,29 +4,29 @@ use tracewright_isa::riscv::{Xlen, decode};
 use crate::retired::Retired;
 use crate::sink::{Access, Privilege, Sink, Trap};
 
-/// Makes blocks of single instructions, and gives them to a sink, as the machine that ran them would have.
+/// Makes blocks of single instructions and passes them to a sink, as the machine that ran them would have.
 ///
-/// A block is given when the instruction after it is known: that tells whether a branch was taken. Call
+/// A block is emitted when the instruction after it is known, since that shows whether a branch was taken. Call
 /// [`finish`](Self::finish) for the last.
 ///
-/// Where an instruction does not follow the one before, and no branch or trap explains that, the log leaves something
-/// out; the block before is [`Ended::Cut`].
+/// If an instruction does not follow the previous one and no branch or trap explains that, the log has a gap; the block
+/// before it is [`Ended::Cut`].
 #[derive(Debug)]
 pub struct Blocks<S> {
     sink: S,
     xlen: Xlen,
     run: Option<Run>,
-    /// Told when it is known where execution went on.
+    /// Trap that is emitted once its next address is known.
     trap: Option<Trap>,
     privilege: Option<Privilege>,
-    /// Of the block to come, if the sink wants them.
+    /// Cycles of the current block, if the sink wants them.
     cycles: Vec<u64>,
 }
 
-/// The most instructions of a block of which cycles are told: a log could have any number without a branch.
+/// Maximum number of cycles kept for a block, since a log can have any number of instructions without a branch.
 const MOST_CYCLES: usize = 1 << 20;
 
-/// The block to come.
+/// The current block.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: u64,
@@ -34,12 +34,12 @@ struct Run {
     count: u32,
     last_len: u8,
     class: Class,
-    /// The last instruction's bits.
+    /// Bits of the last instruction.
     bits: u32,
 }
 
 impl<S: Sink> Blocks<S> {
-    /// Gives blocks to `sink`.
+    /// Creates a converter that passes blocks to `sink`.
     pub fn new(xlen: Xlen, sink: S) -> Self {
         Self { sink, xlen, run: None, trap: None, privilege: None, cycles: Vec::new() }
     }
@@ -64,8 +64,8 @@ impl<S: Sink> Blocks<S> {
         }
     }
 
-    /// Gives what is left: the last block, and a trap of which it is not known where execution went on. Whether a
-    /// conditional branch at the very end was taken is not known either, so it is cut.
+    /// Emits the last block and a pending trap. A conditional branch at the very end makes the block [`Ended::Cut`]
+    /// because its outcome is not known.
     pub fn finish(mut self) -> S {
         if let Some(run) = self.run.take() {
             let ended =
@@ -78,7 +78,7 @@ impl<S: Sink> Blocks<S> {
         self.sink
     }
 
-    /// Ends the block if it does not go on with `next`.
+    /// Ends the current block if `next` does not continue it.
     fn end_before(&mut self, next: &Retired) {
         let Some(run) = self.run else { return };
         let goes_on = !run.class.ends_block()
@@ -108,7 +108,7 @@ impl<S: Sink> Blocks<S> {
             Xlen::Rv32 => Isa::Rv32,
             Xlen::Rv64 => Isa::Rv64,
         };
-        // Told of all of them, or of none.
+        // Cycles are emitted for all instructions of the block or for none.
         if S::CYCLES && self.cycles.len() == count as usize {
             self.sink.cycles(&self.cycles);
         }

@@ -1,4 +1,4 @@
-//! Instructions that were decoded before.
+//! Cache of decoded instructions.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use crate::machine::{Exception, Machine, cause};
 use crate::memory::{PAGE, Rights};
 use crate::state::{Core, X0_SINK};
 
-/// An instruction, ready to be executed.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub op: Op,
-    /// Where the result goes: [`X0_SINK`] if to x0.
+    /// Destination register; [`X0_SINK`] instead of x0.
     pub rd: u8,
     pub rs1: u8,
     pub rs2: u8,
@@ -21,42 +21,42 @@ pub(crate) struct Ready {
     pub mode: u8,
     /// Distance from the start of its piece.
     pub at: u16,
-    /// The immediate. Where it is relative to the program counter: the sum.
+    /// Immediate. If it is relative to the program counter, the sum.
     pub imm: i64,
 }
 
-/// Instructions that follow each other in memory, up to one after which something else may follow.
+/// Consecutive instructions up to one that may not continue with the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    /// The block that it is if nothing came before it.
+    /// The block that the piece forms if nothing came before it.
     pub block: Block,
-    /// The first of its instructions.
+    /// Index of its first instruction.
     pub first: u32,
-    /// What follows if its branch is not taken, and if it is; [`NONE`] if that is not known or not always the same.
+    /// Successor pieces if its branch is not taken and if it is; [`NONE`] if unknown or not constant.
     pub links: [u32; 2],
-    /// Whether [`links`](Self::links) may be filled in: its last instruction says itself where it goes.
+    /// Set if [`links`](Self::links) may be filled in, because the last instruction has fixed successors.
     pub links_are_fixed: bool,
 }
 
 /// No piece.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Where all pieces are.
+/// Decoded pieces by address.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     pub pieces: Vec<Piece>,
     pub ready: Vec<Ready>,
-    /// The bits of each.
+    /// Bits of each instruction.
     pub bits: Vec<u32>,
     by_address: HashMap<u64, u32>,
-    /// The same for those that were looked up lately.
+    /// Direct-mapped cache of `by_address` for recent lookups.
     quick: Box<[(u64, u32); QUICK]>,
 }
 
 const QUICK: usize = 1 << 12;
-/// A piece ends after so many instructions at the latest.
+/// Maximum number of instructions in a piece.
 const MOST: usize = 512;
-/// When there are more instructions than this, all are forgotten: bounds memory.
+/// Maximum number of decoded instructions. When it is reached, the cache is emptied, which bounds memory.
 const MOST_READY: usize = 1 << 22;
 
 impl Cache {
@@ -78,15 +78,15 @@ impl Cache {
         self.quick.fill((u64::MAX, NONE));
     }
 
-    /// The piece at `core.pc`.
+    /// Returns the piece at `core.pc`.
     ///
     /// # Errors
-    /// The exception that fetching its first instruction raises.
+    /// Returns the exception that fetching its first instruction raises.
     #[inline]
     pub fn at<M: Machine>(&mut self, core: &mut Core, machine: &mut M) -> Result<u32, Exception> {
         let slot = (core.pc >> 1) as usize % QUICK;
         let (address, id) = self.quick[slot];
-        // An empty slot has an address, too, and execution can come there.
+        // An empty slot also has an address, which execution can reach.
         if address == core.pc && id != NONE {
             return Ok(id);
         }
@@ -107,13 +107,13 @@ impl Cache {
         let start = core.pc;
         let first = self.ready.len();
         let mut pc = start;
-        // The one before the last may tell where that goes.
+        // The instruction before an indirect jump may determine its target.
         let mut previous = None;
         let last = loop {
             let bits = match fetch(core, machine, pc) {
                 Ok(bits) => bits,
                 Err(exception) if pc == start => return Err(exception),
-                // It is raised when execution comes there.
+                // The exception is raised when execution gets there.
                 Err(_) => break None,
             };
             let mut instruction = decode(xlen, bits);
@@ -158,12 +158,12 @@ impl Cache {
     }
 }
 
-/// Whether what follows is not simply the next instruction, or must be decoded anew.
+/// Returns whether an instruction ends a piece: it may not continue with the next, or code must be decoded anew after it.
 fn ends_piece(instruction: &Instruction) -> bool {
     use Op::{Csrrc, Csrrci, Csrrs, Csrrsi, Csrrw, Csrrwi, Ebreak, Ecall, FenceI, Illegal, SfenceVma, Wfi};
     match instruction.op {
         FenceI | SfenceVma | Ecall | Ebreak | Illegal | Wfi => true,
-        // All but those of floating point may change what code means.
+        // All CSRs but the floating-point ones may change how code is decoded.
         Csrrw | Csrrs | Csrrc | Csrrwi | Csrrsi | Csrrci => !matches!(instruction.imm, 1..=3),
         _ => instruction.class().ends_block(),
     }
@@ -173,7 +173,7 @@ fn is_float(op: Op) -> bool {
     (Op::Flw as u8..=Op::FmvDX as u8).contains(&(op as u8))
 }
 
-/// The bits at `pc`; of a compressed instruction, only the low half counts.
+/// Fetches the bits at `pc`. Only the low half of a compressed instruction is meaningful.
 fn fetch<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u32, Exception> {
     if pc & 1 != 0 {
         return Err(Exception { cause: cause::INSTRUCTION_MISALIGNED, value: pc });
@@ -210,13 +210,13 @@ fn ready(instruction: &Instruction, pc: u64, start: u64, is_rv32: bool) -> Ready
         Op::Jal | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => address(),
         _ => imm.into(),
     };
-    // Floating-point results are not integers; their f0 is a register like any other.
+    // Floating-point results go to f registers, where f0 is ordinary.
     let rd = if rd == 0 && !writes_float(op) { X0_SINK as u8 } else { rd };
     let op = if is_rv32 { narrow(op) } else { op };
     Ready { op, rd, rs1, rs2, rs3, mode, at: (pc.wrapping_sub(start)) as u16, imm }
 }
 
-/// Whether the result goes to a floating-point register.
+/// Returns whether the result goes to a floating-point register.
 fn writes_float(op: Op) -> bool {
     use Op::*;
     is_float(op)
@@ -243,7 +243,7 @@ fn writes_float(op: Op) -> bool {
         )
 }
 
-/// RV32 keeps its values sign-extended, as RV64's word instructions do: they do the same.
+/// Replaces RV64 operations by their word forms on RV32, whose values are kept sign-extended.
 fn narrow(op: Op) -> Op {
     match op {
         Op::Add => Op::Addw,

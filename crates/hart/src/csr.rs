@@ -12,7 +12,7 @@ const FFLAGS: u16 = 1;
 const FRM: u16 = 2;
 const FCSR: u16 = 3;
 
-/// Executes a CSR instruction. Returns what goes to its destination.
+/// Executes a CSR instruction. Returns the value for its destination.
 #[inline(never)]
 pub(crate) fn access<M: Machine>(
     core: &mut Core,
@@ -22,15 +22,15 @@ pub(crate) fn access<M: Machine>(
     let &Ready { op, rs1, imm, .. } = instruction;
     let csr = imm as u16;
     let operand = operand(core, instruction);
-    // Setting or clearing with x0 or 0 does not write; reading without a destination has no side effects here.
+    // Setting or clearing with x0 or 0 does not write. Reads have no side effects here.
     let writes = matches!(op, Op::Csrrw | Op::Csrrwi) || rs1 != 0;
-    // The two highest bits say that it is read-only.
+    // The two highest bits mark a read-only CSR.
     if writes && csr >> 10 == 3 {
         return Err(ILLEGAL);
     }
     let old = read(core, machine, csr)?;
     if writes {
-        // What a device says is not to be written back as if the program had said it.
+        // Bits that come from devices must not be written back.
         let own = old & !machine.outside_bits(csr);
         let new = match op {
             Op::Csrrw | Op::Csrrwi => operand,
@@ -49,7 +49,7 @@ fn operand(core: &Core, instruction: &Ready) -> u64 {
     }
 }
 
-/// The access of a CSR instruction that read `value`, before that goes to its destination.
+/// Returns the data access of a CSR instruction that read `value`, before its destination is written.
 pub(crate) fn told(core: &Core, instruction: &Ready, value: u64) -> DataAccess {
     let kind = DataKind::Csr(match instruction.op {
         Op::Csrrw | Op::Csrrwi => CsrOp::Write,
@@ -58,7 +58,7 @@ pub(crate) fn told(core: &Core, instruction: &Ready, value: u64) -> DataAccess {
     });
     let number = instruction.imm as u64 & 0xfff;
     let mask = if core.is_rv32 { u64::from(u32::MAX) } else { u64::MAX };
-    // What cannot be written has no use for an operand.
+    // A read-only CSR has no operand.
     let operand = (number >> 10 != 3).then(|| operand(core, instruction) & mask);
     let size = if core.is_rv32 { 4 } else { 8 };
     DataAccess { kind, size, address: Some(number), value: Some(value & mask), operand, after: false }

@@ -1,4 +1,4 @@
-//! What each instruction does.
+//! Execution of instructions.
 
 use tracewright_core::{AtomicOp, DataAccess, DataKind};
 use tracewright_isa::riscv::{AccessKind, Op};
@@ -9,31 +9,31 @@ use crate::machine::{Exception, Machine, cause};
 use crate::state::Core;
 use crate::{Access, Sink, csr, float, integer};
 
-/// Where execution goes after a piece.
+/// Continuation after a piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     pub pc: u64,
     pub taken: bool,
 }
 
-/// Instructions that follow each other.
+/// Consecutive instructions of a piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
     pub ready: &'a [Ready],
-    /// The bits of each.
+    /// Bits of each instruction.
     pub bits: &'a [u32],
-    /// Address of the first instruction of their piece.
+    /// Address of the first instruction of the piece.
     pub start: u64,
-    /// Address after the last of these.
+    /// Address after the last of these instructions.
     pub end: u64,
-    /// How many of their block were executed before.
+    /// Number of instructions of the block executed before.
     pub done: u32,
 }
 
-/// Executes instructions that follow each other.
+/// Executes consecutive instructions.
 ///
 /// # Errors
-/// The exception, and how many instructions retired before it.
+/// Returns the exception, and how many instructions retired before it.
 #[inline(always)]
 pub(crate) fn execute<M: Machine, S: Sink>(
     core: &mut Core,
@@ -52,7 +52,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
         macro_rules! set {
             ($value:expr) => {{
                 let value: u64 = $value;
-                // The highest is where writes to x0 go.
+                // The highest register takes writes to x0.
                 core.x[usize::from(rd).min(32)] = value;
             }};
         }
@@ -246,7 +246,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
                 return Err((i, with_bits(ILLEGAL, bits, i)));
             }
             Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
-                // Counters count what retired before this instruction.
+                // Counters exclude this instruction and those after it.
                 core.instret += i as u64;
                 let result = csr::access(core, machine, &ready[i]);
                 core.instret -= i as u64;
@@ -308,7 +308,7 @@ pub(crate) fn execute<M: Machine, S: Sink>(
     Ok(next)
 }
 
-/// An illegal instruction; its bits are filled in later.
+/// An illegal instruction exception. The bits are filled in later.
 pub(crate) const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };
 
 #[cold]
@@ -321,7 +321,7 @@ fn with_bits(exception: Exception, bits: &[u32], i: usize) -> Exception {
     }
 }
 
-/// The address after a jump, which ends its piece.
+/// Returns the address after a jump, which ends its piece.
 #[inline(always)]
 fn link(core: &Core, end: u64) -> u64 {
     if core.is_rv32 { end as i32 as i64 as u64 } else { end }
@@ -332,7 +332,7 @@ fn ecall<M: Machine>(machine: &M) -> u64 {
     cause::ECALL_U + machine.privilege() as u64
 }
 
-/// Atomics are never misaligned.
+/// Checks the alignment of an atomic access.
 #[inline(always)]
 fn aligned(address: u64, size: u64) -> Result<(), Exception> {
     if address.is_multiple_of(size) {

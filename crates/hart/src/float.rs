@@ -1,11 +1,11 @@
-//! Floating-point instructions. The arithmetic itself is `tracewright-softfloat`'s.
+//! Floating-point instructions. `tracewright-softfloat` does the arithmetic.
 
 use tracewright_isa::riscv::Op;
 use tracewright_softfloat::{Flags, Rounding, double, single};
 
 use crate::state::Core;
 
-/// The operands of an instruction.
+/// Operands of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operands {
     pub rd: u8,
@@ -17,11 +17,11 @@ pub(crate) struct Operands {
 
 const SIGN32: u32 = 1 << 31;
 const SIGN64: u64 = 1 << 63;
-/// The upper half of a register that holds a single.
+/// Upper half of a NaN-boxed single.
 const BOX: u64 = 0xffff_ffff << 32;
 const NAN32: u32 = 0x7fc0_0000;
 
-/// Executes one; `false` if its rounding mode is none.
+/// Executes an instruction. Returns `false` if its rounding mode is invalid.
 #[inline(never)]
 pub(crate) fn execute(core: &mut Core, op: Op, operands: Operands) -> bool {
     let Operands { rd, rs1, rs2, rs3, mode } = operands;
@@ -74,7 +74,7 @@ pub(crate) fn execute(core: &mut Core, op: Op, operands: Operands) -> bool {
         Op::FcvtSWu => Single(single::from_u32(x as u32, rounding!(), &mut flags)),
         Op::FcvtSL => Single(single::from_i64(x as i64, rounding!(), &mut flags)),
         Op::FcvtSLu => Single(single::from_u64(x, rounding!(), &mut flags)),
-        // Bits are moved, whatever they mean.
+        // Moves the bits unchanged.
         Op::FmvXW => word(a as u32),
         Op::FmvWX => Single(x as u32),
         Op::FaddD => Double(double::add(a, b, rounding!(), &mut flags)),
@@ -105,13 +105,13 @@ pub(crate) fn execute(core: &mut Core, op: Op, operands: Operands) -> bool {
         Op::FcvtDLu => Double(double::from_u64(x, rounding!(), &mut flags)),
         Op::FcvtSD => Single(double::to_single(a, rounding!(), &mut flags)),
         Op::FcvtDS => {
-            // It is exact, and yet its rounding mode must be one.
+            // The result is exact, but the rounding mode must be valid.
             let _ = rounding!();
             Double(single::to_double(sa, &mut flags))
         }
         Op::FmvXD => Integer(a),
         Op::FmvDX => Double(x),
-        // All others are executed elsewhere.
+        // Other operations are executed elsewhere.
         _ => return false,
     };
     let rd = usize::from(rd);
@@ -127,7 +127,7 @@ pub(crate) fn execute(core: &mut Core, op: Op, operands: Operands) -> bool {
     true
 }
 
-/// The single in a register; a NaN if there is none.
+/// Returns the single in a register, or a NaN if it is not NaN-boxed.
 #[inline(always)]
 fn unbox(bits: u64) -> u32 {
     if bits & BOX == BOX { bits as u32 } else { NAN32 }

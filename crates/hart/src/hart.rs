@@ -9,11 +9,11 @@ use crate::machine::{Exception, Machine, Served, Stop};
 use crate::state::Core;
 use crate::{Privilege, Sink, Trap};
 
-/// Instructions after which to look whether somebody asked for a stop.
+/// Number of instructions between checks for a requested stop.
 const LOOK: u64 = 1 << 20;
-/// Exceptions in a row, without an instruction that retires, after which to look.
+/// Number of consecutive exceptions, without a retired instruction, between checks.
 const LOOK_AT_EXCEPTIONS: u64 = 1 << 10;
-/// A program that raises more exceptions in a row never executes anything again. A program may wait a million system calls long.
+/// Maximum number of consecutive exceptions. A program may wait for a million system calls.
 const MOST_EXCEPTIONS: u64 = 2_000_000;
 
 /// A hart in its machine.
@@ -21,26 +21,26 @@ const MOST_EXCEPTIONS: u64 = 2_000_000;
 pub struct Hart<M> {
     /// Registers and memory.
     pub core: Core,
-    /// What surrounds it.
+    /// Environment of the hart.
     pub machine: M,
-    /// What was decoded, by privilege: the same address may be other code, or none.
+    /// Decoded code by privilege, since the same address may have other code or none.
     caches: [Cache; 4],
-    /// Which of them is in use.
+    /// Index of the cache in use.
     space: usize,
-    /// Address of the first instruction of the block that is being executed, and how many of it are done.
+    /// Address of the first instruction of the current block, and how many of its instructions are done.
     started: (u64, u32),
-    /// Length of the last one of those.
+    /// Length of the last of these.
     last_len: u8,
     told_privilege: Option<Privilege>,
     told_context: Option<u64>,
     epoch: u64,
     stop: Arc<AtomicBool>,
-    /// Exceptions in a row, and how many instructions had retired before them.
+    /// Number of consecutive exceptions, and the instructions retired before them.
     fruitless: (u64, u64),
 }
 
 impl<M: Machine> Hart<M> {
-    /// A hart about to execute the instruction at `core.pc`.
+    /// Creates a hart that will execute the instruction at `core.pc`.
     pub fn new(core: Core, machine: M) -> Self {
         let epoch = core.memory.epoch();
         let started = (core.pc, 0);
@@ -59,13 +59,13 @@ impl<M: Machine> Hart<M> {
         }
     }
 
-    /// Stops soon after `flag` becomes true, from whatever thread.
+    /// Makes the hart stop soon after another thread sets `flag`.
     pub fn stop_when(&mut self, flag: Arc<AtomicBool>) {
         self.stop = flag;
     }
 
-    /// Runs until the machine stops, or until `limit` instructions have retired since it was made. Everything that retired is
-    /// told when it returns.
+    /// Runs until the machine stops, or until `limit` instructions have retired since the hart was created. The sink
+    /// has received everything that retired when this returns.
     pub fn run<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.started = (self.core.pc, 0);
         let stop = self.run_on(limit, sink);
@@ -75,7 +75,7 @@ impl<M: Machine> Hart<M> {
 
     fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.tell_context(sink);
-        // The piece to execute, if that is known without looking, and how many of its instructions are done.
+        // The next piece, if it is known without a lookup, and how many of its instructions are done.
         let (mut id, mut from) = (NONE, 0);
         let mut look = self.core.instret;
         loop {
@@ -170,14 +170,14 @@ impl<M: Machine> Hart<M> {
         }
     }
 
-    /// What follows `id`, if that is always the same piece; it is remembered.
+    /// Returns the fixed successor of piece `id`, or [`NONE`]. The result is stored in the piece.
     fn link(&mut self, id: u32, taken: bool) -> u32 {
         let is_fixed = self.caches[self.space].pieces[id as usize].links_are_fixed;
         if self.core.code_changed {
             return NONE;
         }
         let pieces = self.caches[self.space].pieces.len();
-        // An exception is raised when it is looked up again.
+        // The next lookup raises the exception.
         let Ok(next) = self.caches[self.space].at(&mut self.core, &mut self.machine) else { return NONE };
         if is_fixed && self.caches[self.space].pieces.len() >= pieces {
             self.caches[self.space].pieces[id as usize].links[usize::from(taken)] = next;
@@ -185,13 +185,13 @@ impl<M: Machine> Hart<M> {
         next
     }
 
-    /// The address of the instruction with this number, of a piece that stands for `block`.
+    /// Returns the address of the instruction with this index, in a piece that forms `block`.
     #[cold]
     fn address_of(&self, block: &Block, ready: usize) -> u64 {
         self.core.address(block.start.wrapping_add(self.caches[self.space].ready[ready].at.into()))
     }
 
-    /// An exception was raised after `done` instructions of a piece.
+    /// Handles an exception raised after `done` instructions of a piece.
     #[cold]
     fn broken<S: Sink>(
         &mut self,
@@ -206,7 +206,7 @@ impl<M: Machine> Hart<M> {
         self.exception(exception, sink)
     }
 
-    /// So many instructions, none of which ends a block, have retired.
+    /// Retires `count` instructions, none of which ends a block.
     fn retire<S: Sink>(&mut self, first: usize, count: usize, sink: &mut S) {
         let bits = &self.caches[self.space].bits[first..first + count];
         if let Some(last) = bits.last() {
@@ -219,7 +219,7 @@ impl<M: Machine> Hart<M> {
         self.started.1 += count as u32;
     }
 
-    /// Tells what retired of a block that does not come to its end.
+    /// Emits what retired of a block that does not reach its end.
     fn cut<S: Sink>(&mut self, sink: &mut S) {
         let (start, count) = self.started;
         let end = self.core.pc;
@@ -231,7 +231,7 @@ impl<M: Machine> Hart<M> {
         self.started = (end, 0);
     }
 
-    /// The instruction at `core.pc` raised an exception.
+    /// Handles an exception raised by the instruction at `core.pc`.
     #[cold]
     fn exception<S: Sink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
         self.cut(sink);
@@ -241,7 +241,7 @@ impl<M: Machine> Hart<M> {
         let served = match self.machine.exception(&mut self.core, exception) {
             Ok(served) => served == Served::Machine,
             Err(stop) => {
-                // What ended the program is part of what it did.
+                // The trap that ended the program is reported too.
                 if matches!(stop, Stop::Exit { .. }) {
                     sink.trap(&Trap { pc, cause, interrupt: false, value, next: pc, served: true });
                 }
@@ -254,7 +254,7 @@ impl<M: Machine> Hart<M> {
         Ok(())
     }
 
-    /// Limits and requests to stop are looked at when instructions retire: exceptions alone must not go on for ever.
+    /// Checks limits and requests to stop, so that exceptions alone do not continue forever.
     fn check_progress(&mut self) -> Result<(), Stop> {
         let retired = self.core.instret;
         let (count, before) = self.fruitless;
@@ -270,7 +270,7 @@ impl<M: Machine> Hart<M> {
         }
     }
 
-    /// Whether an interrupt was taken.
+    /// Polls the machine. Returns whether an interrupt was taken.
     #[cold]
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Result<bool, Stop> {
         let pc = self.core.pc;
@@ -298,7 +298,7 @@ impl<M: Machine> Hart<M> {
         }
     }
 
-    /// Decoded instructions and places of pages may be wrong now.
+    /// Discards decoded instructions and translations.
     #[cold]
     fn forget(&mut self) {
         self.caches.iter_mut().for_each(Cache::clear);

@@ -1,8 +1,8 @@
-//! Integer instructions that programs use less: apart, so that the others stay together.
+//! Rare integer instructions, kept apart so that the frequent ones stay together.
 
 use tracewright_isa::riscv::Op;
 
-/// What `op` makes of its operands. RV32's values are sign-extended.
+/// Computes the result of `op`. RV32's values are sign-extended.
 #[inline(never)]
 pub(crate) fn compute(op: Op, a: u64, b: u64, imm: u32, is_rv32: bool) -> u64 {
     let (bits, mask) = if is_rv32 { (32, 31) } else { (64, 63) };
@@ -68,7 +68,7 @@ pub(crate) fn compute(op: Op, a: u64, b: u64, imm: u32, is_rv32: bool) -> u64 {
         Op::Binvi => a ^ 1 << imm,
         Op::Bset => a | 1 << shift,
         Op::Bseti => a | 1 << imm,
-        // All others are executed elsewhere.
+        // Other operations are executed elsewhere.
         _ => 0,
     };
     if is_rv32 { word(value as u32) } else { value }

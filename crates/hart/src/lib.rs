@@ -1,9 +1,9 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
 //!
-//! A [`Hart`] executes; a [`Machine`] is what surrounds it: [`linux`], as one program in user mode sees it, or [`bare`], without an
-//! operating system. What is executed goes to a [`Sink`], in blocks; what the sink does not ask for (memory accesses,
-//! instruction bits, cycles) is not computed. [`timing`] adds cycles by a model, [`log`] writes and reads executions, those of other simulators
-//! too.
+//! Input is an ELF file or a log of another simulator; output is a stream of retired blocks for a [`Sink`]. A [`Hart`] executes
+//! in a [`Machine`], its environment: [`linux`] for one user-mode program, or [`bare`] without an operating system. What the sink
+//! does not ask for (memory accesses, instruction bits, cycles) is not computed. [`timing`] adds cycles from a model of a core,
+//! [`Controlled`] keeps only the part that trace control selects, and [`log`] writes and reads executions.
 //!
 //! ```no_run
 //! use tracewright_core::Block;
@@ -28,17 +28,12 @@
 //! # Ok::<(), tracewright_hart::linux::LoadError>(())
 //! ```
 //!
-//! # Files
+//! The crate has no features; [`linux`] needs a Unix host. To trace a program under QEMU instead, use
+//! `tracewright-qemu`; to encode what is executed, use the encoders of a protocol, such as `tracewright-etrace`.
 //!
-//! * `hart` (entry), `cache` (decoded code), `execute` (`integer`, `float`, `csr`), `access`, `tlb`, `memory`, `state`,
-//!   `machine` (the trait that `linux` and `bare` implement), `sink`, `retired`, `blocks`, `control`.
-//! * `bare`: `csrs`, `trap`, `paging`, `pmp`, `clint`, `plic`, `uart`, `htif`, `host_files`, `semihosting`, `rom`,
-//!   `load`.
-//! * `linux`: `elf`, `load`, `stack`, `calls`, `numbers`, `files`, `descriptors`, `names`, `paths`, `host` (the only
-//!   calls on host names), `memory`, `shared`, `time`, `process`, `threads`, `signals`.
-//! * `timing`: `model` (entry), `front`, `predictor`, `targets`, `memory`, `lines`, `decoded`, `stats`, `timed`, and
-//!   the settings: `config`, `presets`, `fields`, `text`.
-//! * `log`: `spike`, `rvfi` (CVA6), `csv`, `qemu`, `detect`; `own` (ours: `FORMAT.md`).
+//! Private modules: `hart` (the execution loop), `cache` (decoded code), `execute`, `integer`, `float`, `access` and
+//! `csr` (instructions), `machine` and `sink` (the traits), `state` and `tlb` (registers, page locations), `retired` and
+//! `blocks` (single instructions to blocks and back), `control` (trace control).
 
 mod access;
 pub mod bare;

@@ -2,13 +2,14 @@ use crate::Privilege;
 use crate::memory::Rights;
 use crate::state::Core;
 
-/// What surrounds a hart: what is where in memory, and what happens on traps.
+/// Environment of a hart: its address space and its traps.
 pub trait Machine {
-    /// Where in the bytes of memory the page of `address` is, if `size` bytes from there on (in the same page) may be used so.
-    /// Called when that is not remembered.
+    /// Returns the index in the bytes of memory of the page of `address`, if `size` bytes at `address` (in the same
+    /// page) may be accessed with `rights`. Called when the TLB does not have it.
     ///
     /// # Errors
-    /// The exception; or [`Exception::DEVICE`] where a device is, which [`load`](Self::load) and [`store`](Self::store) serve.
+    /// Returns the exception, or [`Exception::DEVICE`] for a device, which [`load`](Self::load) and
+    /// [`store`](Self::store) access.
     fn translate(
         &mut self,
         core: &mut Core,
@@ -20,7 +21,7 @@ pub trait Machine {
     /// Loads from a device.
     ///
     /// # Errors
-    /// The exception.
+    /// Returns the exception.
     fn load(&mut self, _core: &mut Core, address: u64, _size: u8) -> Result<u64, Exception> {
         Err(Exception { cause: cause::LOAD_ACCESS_FAULT, value: address })
     }
@@ -28,7 +29,7 @@ pub trait Machine {
     /// Stores to a device.
     ///
     /// # Errors
-    /// The exception.
+    /// Returns the exception.
     fn store(&mut self, _core: &mut Core, address: u64, _size: u8, _value: u64) -> Result<(), Exception> {
         Err(Exception { cause: cause::STORE_ACCESS_FAULT, value: address })
     }
@@ -36,43 +37,43 @@ pub trait Machine {
     /// Reads a CSR other than fflags, frm and fcsr.
     ///
     /// # Errors
-    /// When there is none, or it may not be read.
+    /// Returns the exception if the CSR does not exist or may not be read.
     fn read_csr(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception>;
 
-    /// Writes a CSR likewise.
+    /// Writes a CSR other than fflags, frm and fcsr.
     ///
     /// # Errors
-    /// When there is none, or it may not be written.
+    /// Returns the exception if the CSR does not exist or may not be written.
     fn write_csr(&mut self, core: &mut Core, csr: u16, value: u64) -> Result<(), Exception>;
 
-    /// The bits of a CSR that read as 1 only because of something outside the hart.
+    /// Returns the bits of a CSR that read as 1 only because of something outside the hart.
     fn outside_bits(&self, _csr: u16) -> u64 {
         0
     }
 
-    /// MRET, SRET, WFI or SFENCE.VMA, at `core.pc`. Returns where execution goes on.
+    /// Executes MRET, SRET, WFI or SFENCE.VMA at `core.pc`. Returns the next address.
     ///
     /// # Errors
-    /// When it is not allowed.
+    /// Returns the exception if the instruction is not allowed.
     fn privileged(&mut self, core: &mut Core, op: tracewright_isa::riscv::Op) -> Result<u64, Exception>;
 
-    /// An exception was raised at `core.pc`. Sets `core.pc` to where execution goes on.
+    /// Handles an exception raised at `core.pc`. Sets `core.pc` to the next address.
     ///
     /// # Errors
-    /// Why the machine stops instead.
+    /// Returns why the machine stops instead.
     fn exception(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop>;
 
-    /// Called between blocks when `core.instret` has come to `core.deadline`. Sets the next deadline. Returns the number of
-    /// the interrupt that was taken, if one was; `core.pc` is the handler then.
+    /// Handles events between blocks when `core.instret` has reached `core.deadline`, and sets the next deadline. If an
+    /// interrupt is taken, sets `core.pc` to its handler and returns its number.
     ///
     /// # Errors
-    /// Why the machine stops.
+    /// Returns why the machine stops.
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop>;
 
-    /// The privilege it runs in.
+    /// Returns the current privilege.
     fn privilege(&self) -> Privilege;
 
-    /// The context it runs in; see [`Sink::context`](crate::Sink::context).
+    /// Returns the current context; see [`Sink::context`](crate::Sink::context).
     fn context(&self) -> u64 {
         0
     }
@@ -81,43 +82,43 @@ pub trait Machine {
 /// An exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Its number, see [`cause`].
+    /// Number; see [`cause`].
     pub cause: u64,
-    /// What mtval tells.
+    /// Value of mtval.
     pub value: u64,
 }
 
 impl Exception {
-    /// No exception: the address is a device's.
+    /// No exception: the address belongs to a device.
     pub const DEVICE: Self = Self { cause: u64::MAX, value: 0 };
 }
 
-/// Who served an exception.
+/// Place where an exception was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The machine.
+    /// In the machine itself.
     Machine,
-    /// A trap handler, which runs now.
+    /// In a trap handler, which runs next.
     Handler,
 }
 
-/// Why a machine stopped.
+/// Reason why a machine stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The program ended itself.
+    /// The program exited.
     Exit {
-        /// Its status.
+        /// Exit status.
         status: i32,
     },
-    /// It was told to stop after so many instructions.
+    /// The limit of instructions was reached.
     Limit,
-    /// Somebody asked it to stop; see [`Hart::stop_when`](crate::Hart::stop_when).
+    /// A stop was requested; see [`Hart::stop_when`](crate::Hart::stop_when).
     Asked,
-    /// It cannot go on: why.
+    /// The machine cannot continue, for this reason.
     Fault(String),
 }
 
-/// Numbers of exceptions.
+/// Exception numbers.
 #[expect(missing_docs, reason = "they are named as in the specification")]
 pub mod cause {
     pub const INSTRUCTION_MISALIGNED: u64 = 0;
@@ -135,7 +136,7 @@ pub mod cause {
     pub const LOAD_PAGE_FAULT: u64 = 13;
     pub const STORE_PAGE_FAULT: u64 = 15;
 
-    /// What happened, in words.
+    /// Describes an exception or interrupt.
     pub fn describe(cause: u64, interrupt: bool) -> &'static str {
         match (interrupt, cause) {
             (false, INSTRUCTION_MISALIGNED) => "jump to an odd address",

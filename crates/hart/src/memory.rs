@@ -1,17 +1,17 @@
-//! The memory of a machine.
+//! Memory of a machine.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::BitOr;
 
-/// Bytes in a page.
+/// Page size in bytes.
 pub const PAGE: u64 = 4096;
 
-/// Sparse memory: regions, whose pages take room when they are first touched.
+/// Sparse memory: regions whose pages are allocated when they are first touched.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// By first address.
+    /// Regions by first address.
     regions: BTreeMap<u64, Region>,
-    /// Where in `bytes` each touched page is.
+    /// Index in `bytes` of each touched page.
     frames: HashMap<u64, usize>,
     free: Vec<usize>,
     bytes: Vec<u8>,
@@ -21,37 +21,37 @@ pub struct Memory {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Region {
-    /// Address after the last byte; 0: of the whole address space.
+    /// Address after the last byte; 0 for the end of the address space.
     end: u64,
     rights: Rights,
 }
 
-/// What may be done with memory.
+/// Access rights of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights(pub u8);
 
-/// Memory is not there, or may not be used so.
+/// Error of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is nothing at this address, or this may not be done there.
+    /// There is no memory at this address, or the access is not allowed.
     Access(u64),
-    /// The limit on memory is reached.
+    /// The memory limit is reached.
     Full,
 }
 
 impl Rights {
-    /// Nothing.
+    /// No access.
     pub const NONE: Self = Self(0);
-    /// To read.
+    /// Read.
     pub const READ: Self = Self(1);
-    /// To write.
+    /// Write.
     pub const WRITE: Self = Self(2);
-    /// To execute.
+    /// Execute.
     pub const EXECUTE: Self = Self(4);
-    /// All of them.
+    /// Read, write and execute.
     pub const ALL: Self = Self(7);
 
-    /// Whether it has all of `others`.
+    /// Returns whether all of `others` are included.
     #[inline]
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
@@ -67,7 +67,7 @@ impl BitOr for Rights {
 }
 
 impl Memory {
-    /// Without any region; at most so many bytes of touched pages.
+    /// Creates memory without regions. At most `limit` bytes of pages can be touched.
     pub fn new(limit: usize) -> Self {
         Self {
             regions: BTreeMap::new(),
@@ -79,16 +79,16 @@ impl Memory {
         }
     }
 
-    /// Changes whenever a region does: what was remembered about where pages are is no longer true then.
+    /// Returns a number that changes whenever a region does, which invalidates cached page locations.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Makes `start..start + len`, widened to whole pages, a region of zeros. What was there is gone.
+    /// Makes `start..start + len`, widened to whole pages, a region of zeros. Previous contents are lost.
     pub fn map(&mut self, start: u64, len: u64, rights: Rights) {
         self.unmap(start, len);
         let Some((mut start, mut end)) = pages(start, len) else { return };
-        // Neighbours that may be used in the same way are one.
+        // Neighbours with the same rights are merged.
         if let Some((&before, region)) = self.regions.range(..start).next_back()
             && region.end == start
             && region.rights == rights
@@ -104,8 +104,8 @@ impl Memory {
         self.regions.insert(start, Region { end, rights });
     }
 
-    /// Makes `start..start + len`, widened to whole pages, memory. What is there already keeps its bytes and gains `rights`.
-    /// Takes a step for each region there, however large they are.
+    /// Makes `start..start + len`, widened to whole pages, memory. Existing memory keeps its bytes and gains `rights`.
+    /// The cost depends on the number of regions, not on their size.
     pub fn extend(&mut self, start: u64, len: u64, rights: Rights) {
         let Some((mut at, end)) = pages(start, len) else { return };
         while at < end {
@@ -125,7 +125,7 @@ impl Memory {
         }
     }
 
-    /// The pages of `start..end` that were touched, in order.
+    /// Returns the touched pages of `start..end`, sorted.
     pub fn touched(&self, start: u64, end: u64) -> Vec<u64> {
         let pages = start / PAGE..end.div_ceil(PAGE);
         let mut touched: Vec<_> = if pages.end.saturating_sub(pages.start) < self.frames.len() as u64 {
@@ -137,12 +137,12 @@ impl Memory {
         touched.into_iter().map(|page| page * PAGE).collect()
     }
 
-    /// How many regions there are.
+    /// Returns the number of regions.
     pub fn regions(&self) -> usize {
         self.regions.len()
     }
 
-    /// Takes `start..start + len`, widened to whole pages, away.
+    /// Removes `start..start + len`, widened to whole pages.
     pub fn unmap(&mut self, start: u64, len: u64) {
         let Some((start, end)) = pages(start, len) else { return };
         self.epoch += 1;
@@ -155,7 +155,7 @@ impl Memory {
         self.free_frames(start, end);
     }
 
-    /// Gives back the room of the pages in `start..end`.
+    /// Frees the pages in `start..end`.
     fn free_frames(&mut self, start: u64, end: u64) {
         let is_in = |page: u64| (start / PAGE..end / PAGE).contains(&page);
         if (end - start) / PAGE < self.frames.len() as u64 {
@@ -167,10 +167,10 @@ impl Memory {
         }
     }
 
-    /// Changes what may be done with `start..start + len`, widened to whole pages.
+    /// Changes the rights of `start..start + len`, widened to whole pages.
     ///
     /// # Errors
-    /// When not all of it is memory; nothing is changed then.
+    /// Returns an error and changes nothing if not all of the range is memory.
     pub fn protect(&mut self, start: u64, len: u64, rights: Rights) -> Result<(), Fault> {
         let Some((start, end)) = pages(start, len) else { return Ok(()) };
         self.check_mapped(start, len)?;
@@ -183,10 +183,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether all of `start..start + len` is memory.
+    /// Checks that all of `start..start + len` is memory.
     ///
     /// # Errors
-    /// When it is not.
+    /// Returns an error if it is not.
     pub fn check_mapped(&self, start: u64, len: u64) -> Result<(), Fault> {
         let Some((mut at, end)) = pages(start, len) else { return Ok(()) };
         while at < end {
@@ -195,14 +195,14 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes the bytes of the pages in `start..start + len` zero again; their room is given back.
+    /// Clears and frees the pages in `start..start + len`.
     pub fn discard(&mut self, start: u64, len: u64) {
         let Some((start, end)) = pages(start, len) else { return };
         self.epoch += 1;
         self.free_frames(start, end);
     }
 
-    /// Moves the bytes of the pages in `from..from + len` to `to`, without copying. Regions stay as they are.
+    /// Moves the pages in `from..from + len` to `to` without copying. Regions stay as they are.
     pub fn move_pages(&mut self, from: u64, len: u64, to: u64) {
         let Some((start, end)) = pages(from, len) else { return };
         self.epoch += 1;
@@ -217,12 +217,12 @@ impl Memory {
         }
     }
 
-    /// What may be done at `address`; `None` if there is no memory.
+    /// Returns the rights at `address`; `None` if there is no memory.
     pub fn rights(&self, address: u64) -> Option<Rights> {
         self.region(address).map(|region| region.rights)
     }
 
-    /// The lowest address at or above `from` where `len` bytes are free, in whole pages.
+    /// Returns the lowest address at or above `from` where `len` bytes are free, in whole pages.
     pub fn find_free(&self, from: u64, len: u64) -> Option<u64> {
         let len = len.checked_next_multiple_of(PAGE)?;
         let mut at = self.region(from).map_or(from, |region| region.end);
@@ -235,10 +235,10 @@ impl Memory {
         at.checked_add(len).map(|_| at)
     }
 
-    /// Where in [`bytes`](Self::bytes) the page of `address` is, if all of `rights` may be done there.
+    /// Returns the index in [`bytes`](Self::bytes) of the page of `address`.
     ///
     /// # Errors
-    /// When they may not.
+    /// Returns an error if the page does not have all of `rights`.
     pub fn frame(&mut self, address: u64, rights: Rights) -> Result<usize, Fault> {
         let region = self.region(address).ok_or(Fault::Access(address))?;
         if !region.rights.has(rights) {
@@ -247,43 +247,43 @@ impl Memory {
         self.touch(address)
     }
 
-    /// All touched pages, one after another; see [`frame`](Self::frame).
+    /// Returns all touched pages; see [`frame`](Self::frame).
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same, to write to.
+    /// Returns all touched pages for writing.
     #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Reads `to.len()` bytes from `address` on, as the program could.
+    /// Reads `to.len()` bytes at `address`.
     ///
     /// # Errors
-    /// When the program may not.
+    /// Returns an error if the program could not read them.
     pub fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), Fault> {
         self.each_page(address, to.len(), Rights::READ, |bytes, range| to[range].copy_from_slice(bytes))
     }
 
-    /// Writes `from` to `address` and on, as the program could.
+    /// Writes `from` to `address`.
     ///
     /// # Errors
-    /// When the program may not.
+    /// Returns an error if the program could not write there.
     pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), Fault> {
         self.each_page(address, from.len(), Rights::WRITE, |bytes, range| bytes.copy_from_slice(&from[range]))
     }
 
-    /// Writes `from` to `address` and on, whatever the program may do there: loaders do so.
+    /// Writes `from` to `address` regardless of rights, as loaders do.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// Returns an error if there is no memory.
     pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), Fault> {
         self.each_page(address, from.len(), Rights::NONE, |bytes, range| bytes.copy_from_slice(&from[range]))
     }
 
-    /// Reads a little-endian number of `N` bytes, whatever the program may do there; `None` if there is no memory.
+    /// Reads a little-endian number of `N` bytes regardless of rights. Returns `None` if there is no memory.
     pub fn peek<const N: usize>(&mut self, address: u64) -> Option<[u8; N]> {
         let mut to = [0; N];
         self.each_page(address, N, Rights::NONE, |bytes, range| to[range].copy_from_slice(bytes)).ok()?;
@@ -335,7 +335,7 @@ impl Memory {
         Ok(frame)
     }
 
-    /// Makes a region that contains `at` two: before and from there on.
+    /// Splits the region that contains `at` there.
     fn split(&mut self, at: u64) {
         if let Some((&start, region)) = self.regions.range_mut(..at).next_back()
             && region.end > at
@@ -348,7 +348,8 @@ impl Memory {
     }
 }
 
-/// First address, and address after the last, in whole pages; `None` if there are none or too many.
+/// Returns the first address and the address after the last, widened to whole pages. Returns `None` if the range is
+/// empty or overflows.
 fn pages(start: u64, len: u64) -> Option<(u64, u64)> {
     let end = start.checked_add(len)?.checked_next_multiple_of(PAGE)?;
     let start = start / PAGE * PAGE;

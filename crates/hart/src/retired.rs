@@ -3,56 +3,54 @@ use tracewright_isa::riscv::len;
 
 use crate::sink::{Access, Privilege, Sink, Trap};
 
-/// An instruction that retired, or a trap: what a line of a simulator's log tells, and what people like to read.
+/// A retired instruction or a trap, as a line of a simulator's log describes it.
 ///
-/// Machines tell blocks, which is much faster. [`Retirements`] makes this of what a machine tells,
-/// [`Blocks`](crate::Blocks) makes blocks of this.
+/// Machines emit blocks, which is much faster. [`Retirements`] converts blocks to this, [`Blocks`](crate::Blocks) converts back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retired {
-    /// Its address. With an exception: of the instruction that did not retire; with an interrupt: of the one that
-    /// would have been next.
+    /// Address. For an exception, that of the instruction that did not retire; for an interrupt, that of the next instruction.
     pub pc: u64,
-    /// Its bits, a compressed one's in the low half. 0 with a trap where they are not told.
+    /// Bits; those of a compressed instruction are in the low half. 0 for a trap without bits.
     pub bits: u32,
-    /// Its length in bytes: 2 or 4; 0 where the bits are not told. Without a trap, 0 stands for all
-    /// instructions from here to the end of the block: their code is not known.
+    /// Length in bytes: 2 or 4; 0 for a trap without bits. Without a trap, 0 stands for all instructions from here to
+    /// the end of the block, whose code is not known.
     pub len: u8,
-    /// What it ran in, if that is told.
+    /// Privilege, if known.
     pub privilege: Option<Privilege>,
-    /// Its memory access, if it made one and it is told. `index` is 0.
+    /// Memory access, if there was one and it is known. Its `index` is 0.
     pub access: Option<Access>,
-    /// With a trap, nothing retired: this is where and why.
+    /// Trap. If there is one, nothing retired.
     pub trap: Option<Trap>,
-    /// When it retired, if that is told.
+    /// Cycle of retirement, if known.
     pub cycle: Option<u64>,
 }
 
 impl Retired {
-    /// An instruction of which nothing else is known.
+    /// Creates an instruction without further information.
     pub fn new(pc: u64, bits: u32) -> Self {
         Self { pc, bits, len: len(bits as u16), privilege: None, access: None, trap: None, cycle: None }
     }
 
-    /// A trap; what its instruction was is not known.
+    /// Creates a trap without the instruction's bits.
     pub fn trap(trap: Trap) -> Self {
         Self { pc: trap.pc, bits: 0, len: 0, privilege: None, access: None, trap: Some(trap), cycle: None }
     }
 }
 
-/// Makes single instructions of the blocks of a machine, and gives them to a closure.
+/// Converts the blocks of a machine to single instructions, which are passed to a closure.
 pub struct Retirements<F> {
     take: F,
     code: Option<Code>,
-    /// Instructions whose bits were not known.
+    /// Number of instructions whose bits were not known.
     unknown: u64,
     privilege: Option<Privilege>,
-    // Of the block to come. Kept between blocks, so that nothing is allocated for one.
+    // Data of the current block, kept to avoid allocations.
     bits: Vec<u32>,
     accesses: Vec<Access>,
     cycles: Vec<u64>,
 }
 
-/// The bits at an address.
+/// Returns the bits at an address.
 type Code = Box<dyn FnMut(u64) -> Option<u32>>;
 
 impl<F> std::fmt::Debug for Retirements<F> {
@@ -62,25 +60,25 @@ impl<F> std::fmt::Debug for Retirements<F> {
 }
 
 impl<F: FnMut(&Retired)> Retirements<F> {
-    /// Gives each instruction and each trap to `take`.
+    /// Creates a converter that passes each instruction and trap to `take`.
     pub fn new(take: F) -> Self {
         let (bits, accesses, cycles) = (Vec::new(), Vec::new(), Vec::new());
         Self { take, code: None, unknown: 0, privilege: None, bits, accesses, cycles }
     }
 
-    /// Takes instructions from `code`, which tells the bits at an address, where blocks come without: logs may leave them out.
+    /// Sets `code`, which returns the bits at an address, for blocks without bits: logs may leave them out.
     #[must_use]
     pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
         self.code = Some(Box::new(code));
         self
     }
 
-    /// Returns how many instructions were not told, because nobody knew their bits.
+    /// Returns how many instructions were not reported because their bits are not known.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Takes the bits of a block from the code.
+    /// Sets the bits of a block from `code`.
     fn look_up(&mut self, block: &Block) {
         let Some(code) = &mut self.code else { return };
         let mut pc = block.start;
@@ -107,7 +105,7 @@ impl<F: FnMut(&Retired)> Sink for Retirements<F> {
         for (index, &bits) in self.bits.iter().enumerate() {
             let cycle = self.cycles.get(index).copied();
             let mut retired = Retired { privilege: self.privilege, cycle, ..Retired::new(pc, bits) };
-            // An instruction has one access at most; should there be more, the last counts.
+            // An instruction has at most one access; if there are more, the last counts.
             while let Some(access) = accesses.next_if(|access| access.index as usize <= index) {
                 retired.access = Some(Access { index: 0, ..*access });
             }

@@ -1,56 +1,56 @@
 use tracewright_core::{Block, DataAccess};
 use tracewright_isa::riscv::AccessKind;
 
-/// What takes what a machine executes. What it does not ask for is not computed.
+/// Receives what a machine executes. What a sink does not ask for is not computed.
 ///
-/// For each block, in this order: its accesses and instructions as they come, then their cycles, the block, and the
-/// trap that cut it short, if one did.
+/// The calls for each block come in this order: accesses and instructions as they retire, then their cycles, the block,
+/// and the trap that ended it early, if any.
 pub trait Sink {
-    /// Whether [`access`](Self::access) is to be called.
+    /// Set if [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
-    /// Whether [`data`](Self::data) is to be called.
+    /// Set if [`data`](Self::data) is to be called.
     const DATA: bool = false;
-    /// Whether [`instructions`](Self::instructions) is to be called.
+    /// Set if [`instructions`](Self::instructions) is to be called.
     const INSTRUCTIONS: bool = false;
-    /// Whether [`cycles`](Self::cycles) is of use. Only what times instructions calls it
+    /// Set if [`cycles`](Self::cycles) is used. Only sources with a timing model call it
     /// ([`Timed`](crate::timing::Timed)).
     const CYCLES: bool = false;
 
-    /// A block retired.
+    /// Reports a retired block.
     fn block(&mut self, block: &Block);
 
-    /// An instruction of the block to come accessed memory.
+    /// Reports a memory access by an instruction of the current block.
     fn access(&mut self, _access: &Access) {}
 
-    /// The instruction at `pc`, of the block to come, accessed memory or a CSR, or tried to: with all that data trace tells,
-    /// operands of atomics and failed store-conditionals among it. Logs do not have it.
+    /// Reports a memory or CSR access, or an attempt, by the instruction at `pc` of the current block. It has everything that
+    /// data trace contains, including operands of atomics and failed store-conditionals. Logs do not have it.
     fn data(&mut self, _pc: u64, _access: &DataAccess) {}
 
-    /// The next instructions of the block to come; a compressed one in the low half.
+    /// Reports the bits of the next instructions of the current block. Those of a compressed one are in the low half.
     fn instructions(&mut self, _bits: &[u32]) {}
 
-    /// The cycle in which each instruction of the block to come retired, told just before the block.
+    /// Reports the retirement cycle of each instruction of the current block, just before the block.
     fn cycles(&mut self, _cycles: &[u64]) {}
 
-    /// A trap was taken, or a system call made.
+    /// Reports a trap or a system call.
     fn trap(&mut self, _trap: &Trap) {}
 
-    /// What ran before does not lead to what comes next: something between is not known.
+    /// Reports a gap: what came before does not lead to what comes next.
     fn lost(&mut self) {}
 
-    /// From now on this is the privilege. Also told at the start.
+    /// Reports the privilege from now on. Also called at the start.
     fn privilege(&mut self, _privilege: Privilege) {}
 
-    /// From now on this is the context: the thread under Linux, the address space (satp's ASID) on a bare machine. Also told at the
-    /// start; told again after a trap or a change of privilege if it is another then.
+    /// Reports the context from now on: the thread under Linux, the address space (satp's ASID) on a bare machine. Also
+    /// called at the start, and after a trap or a change of privilege if the context changed.
     fn context(&mut self, _context: u64) {}
 
-    /// Called by a hart about once in a million instructions, between blocks or within one. Who gathers what it writes may write it:
-    /// if the process is killed, the rest is lost.
+    /// Called about once in a million instructions, between blocks or within one. A sink that buffers output may write
+    /// it here, so that little is lost if the process is killed.
     fn checkpoint(&mut self) {}
 }
 
-/// Hands on everything.
+/// Forwards everything.
 impl<S: Sink> Sink for &mut S {
     const ACCESSES: bool = S::ACCESSES;
     const DATA: bool = S::DATA;
@@ -103,40 +103,39 @@ impl<S: Sink> Sink for &mut S {
     }
 }
 
-/// A memory access of an instruction that retired.
+/// Memory access of a retired instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Which instruction of its block, counted from 0.
+    /// Index of the instruction in its block, from 0.
     pub index: u32,
-    /// What kind.
+    /// Kind of access.
     pub kind: AccessKind,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u8,
-    /// Where.
+    /// Address.
     pub address: u64,
-    /// What was loaded (also by an atomic operation), or stored. Not sign-extended.
+    /// Value loaded (also by an atomic operation) or stored, not sign-extended.
     pub value: u64,
 }
 
-/// A trap: the program's flow was broken.
+/// A trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// Where: the instruction that did not retire because of it (an exception), or the one that would have been next (an
-    /// interrupt).
+    /// Address of the instruction that did not retire (exception), or of the one that would have been next (interrupt).
     pub pc: u64,
-    /// The number of the exception or interrupt (mcause without its highest bit).
+    /// Number of the exception or interrupt (mcause without its highest bit).
     pub cause: u64,
-    /// Whether it is an interrupt.
+    /// Set for an interrupt.
     pub interrupt: bool,
-    /// mtval.
+    /// Value of mtval.
     pub value: u64,
-    /// Where execution went on: the trap handler, or, after a system call that the machine itself served, the next instruction.
+    /// Next address: the trap handler or, after a system call handled by the machine, the next instruction.
     pub next: u64,
-    /// Whether the machine itself served it: execution goes on in the same privilege, no handler runs.
+    /// Set if the machine itself handled it: execution continues in the same privilege without a handler.
     pub served: bool,
 }
 
-/// How much a program may do.
+/// Privilege mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Privilege {
@@ -149,7 +148,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// The one that the specification gives this number; 2 is reserved.
+    /// Returns the mode with this encoding; 2 is reserved.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         match bits {
             0 => Some(Self::User),

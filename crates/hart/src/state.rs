@@ -1,44 +1,44 @@
 use crate::memory::Memory;
 use crate::tlb::Tlb;
 
-/// The state of a hart that all machines share.
+/// State of a hart that all machines share.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// Integer registers; [`X0_SINK`] takes what is written to x0. RV32 keeps its values sign-extended.
+    /// Integer registers. [`X0_SINK`] takes writes to x0. RV32 values are kept sign-extended.
     pub x: [u64; 33],
     /// Floating-point registers; singles are NaN-boxed.
     pub f: [u64; 32],
     /// fflags (bits 4:0) and frm (bits 7:5).
     pub fcsr: u8,
-    /// Where execution is.
+    /// Program counter.
     pub pc: u64,
-    /// Instructions retired.
+    /// Number of instructions retired.
     pub instret: u64,
-    /// When [`Machine::poll`](crate::Machine::poll) is called next.
+    /// Value of `instret` at which [`Machine::poll`](crate::Machine::poll) is called next.
     pub deadline: u64,
-    /// The address that LR reserved.
+    /// Address that LR reserved.
     pub reservation: Option<u64>,
-    /// Whether this is RV32.
+    /// Set for RV32.
     pub is_rv32: bool,
-    /// All memory.
+    /// Memory.
     pub memory: Memory,
-    /// Where pages are.
+    /// Page locations.
     pub tlb: Tlb,
-    /// Whether loads and stores need not be aligned.
+    /// Set if loads and stores need not be aligned.
     pub misaligned: bool,
-    /// Whether there are floating-point instructions now. Who changes it sets `code_changed`.
+    /// Set if floating-point instructions are enabled. Set `code_changed` when changing it.
     pub fp_enabled: bool,
-    /// Whether a floating-point register or flag was written.
+    /// Set if a floating-point register or flag was written.
     pub fp_dirty: bool,
-    /// Set by what makes decoded instructions wrong: FENCE.I, a change of address translation or of memory regions.
+    /// Set by what invalidates decoded instructions: FENCE.I, a change of address translation or of memory regions.
     pub code_changed: bool,
 }
 
-/// Where writes to x0 go.
+/// Index of the register that takes writes to x0.
 pub const X0_SINK: usize = 32;
 
 impl Core {
-    /// All registers zero.
+    /// Creates a hart state with all registers zero.
     pub fn new(is_rv32: bool, memory: Memory) -> Self {
         Self {
             x: [0; 33],
@@ -58,7 +58,7 @@ impl Core {
         }
     }
 
-    /// The bits of an address that count.
+    /// Returns the significant bits of an address.
     #[inline(always)]
     pub fn address(&self, address: u64) -> u64 {
         if self.is_rv32 { address & 0xffff_ffff } else { address }

@@ -1,6 +1,6 @@
 use crate::memory::PAGE;
 
-/// Remembers where in the bytes of memory pages are, one table for each kind of access.
+/// Cache of page locations in the bytes of memory, with one table for reads and one for writes.
 #[derive(Clone, Debug)]
 pub struct Tlb {
     read: Table,
@@ -18,46 +18,46 @@ struct Entry {
     frame: usize,
 }
 
-/// No address is in this page.
+/// An entry that matches no address.
 const EMPTY: Entry = Entry { page: u64::MAX, frame: 0 };
 
 impl Tlb {
-    /// Remembers nothing.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self { read: Box::new([EMPTY; SIZE]), write: Box::new([EMPTY; SIZE]), skip: false }
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn flush(&mut self) {
         self.read.fill(EMPTY);
         self.write.fill(EMPTY);
     }
 
-    /// What is added next is not to be remembered: it is not so for all of the page.
+    /// Skips the next addition, which does not hold for all of the page.
     pub fn skip_next(&mut self) {
         self.skip = true;
     }
 
-    /// Where `address` can be read, if that is known.
+    /// Returns where `address` can be read, if known.
     #[inline(always)]
     pub fn read(&self, address: u64) -> Option<usize> {
         find(&self.read, address)
     }
 
-    /// Where it can be written.
+    /// Returns where `address` can be written, if known.
     #[inline(always)]
     pub fn write(&self, address: u64) -> Option<usize> {
         find(&self.write, address)
     }
 
-    /// Remembers that the page of `address` can be read there.
+    /// Adds the location for reads of the page of `address`.
     pub fn add_read(&mut self, address: u64, frame: usize) {
         if !std::mem::take(&mut self.skip) {
             add(&mut self.read, address, frame);
         }
     }
 
-    /// Remembers that the page of `address` can be written there.
+    /// Adds the location for writes of the page of `address`.
     pub fn add_write(&mut self, address: u64, frame: usize) {
         if !std::mem::take(&mut self.skip) {
             add(&mut self.write, address, frame);

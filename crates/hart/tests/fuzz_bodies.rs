@@ -1,10 +1,10 @@
-//! What a fuzzer runs, as plain functions; here each is run on some thousands of random inputs.
+//! Fuzz targets as plain functions. Here each runs on some thousands of random inputs.
 
 use tracewright_hart::timing::{Config, Model};
 use tracewright_testkit::Rng;
 
-/// Any text as a timing configuration: it is refused with a short message, or is one that a model can be made of and
-/// that is written and read the same.
+/// Parses any text as a timing configuration. It is refused with a short message, or is valid for a model and survives
+/// a round trip.
 pub fn timing(data: &[u8]) {
     match Config::parse(&String::from_utf8_lossy(data)) {
         Ok(config) => {

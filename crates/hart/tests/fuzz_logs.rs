@@ -1,4 +1,4 @@
-//! Readers of logs fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Log readers on arbitrary input. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use std::io::{BufRead, BufReader};
 
@@ -9,10 +9,10 @@ use tracewright_hart::{Access, Blocks, Retired, Sink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 
-/// What a reader gave: instructions, and messages of errors.
+/// Results of a reader: instructions, and messages of errors.
 type Given = Vec<Result<Retired, String>>;
 
-/// Everything that a reader gives. It comes to an end: each line gives two things at most.
+/// Collects everything that a reader returns. This ends, since each line gives two records at most.
 macro_rules! all {
     ($reader:expr, $lines:expr) => {{
         let mut reader = $reader;
@@ -30,7 +30,7 @@ macro_rules! all {
 }
 
 fn all_readers<R: BufRead>(xlen: Xlen, lines: usize, input: impl Fn() -> R) -> [Given; 4] {
-    // A program that is there in places, with short and long instructions, ECALL among them.
+    // A program with code in places: short and long instructions, and ECALL.
     let code = |pc: u64| {
         (pc % 7 != 3).then_some(if pc.is_multiple_of(5) {
             0x73
@@ -46,7 +46,7 @@ fn all_readers<R: BufRead>(xlen: Xlen, lines: usize, input: impl Fn() -> R) -> [
     ]
 }
 
-/// Any text as any kind of log: no panic, no end that does not come, and pieces of any size give the same.
+/// Reads any text as any kind of log: no panic, no endless loop, and chunks of any size give the same.
 pub fn logs(data: &[u8]) {
     let Some((&first, text)) = data.split_first() else { return };
     let xlen = if first & 1 == 0 { Xlen::Rv64 } else { Xlen::Rv32 };
@@ -76,8 +76,8 @@ impl Sink for Count {
     }
 }
 
-/// Any bytes as our own log, and as a chunk with a right checksum. The first two bytes say what is in it and how much
-/// of it is codes.
+/// Reads any bytes as our own log, and as a chunk with a right checksum. The first two bytes choose its contents and
+/// how much of it is codes.
 pub fn own_log(data: &[u8]) {
     if let Ok(mut reader) = Reader::new(data) {
         let _ = reader.read(&mut Count::default());
@@ -95,7 +95,7 @@ fn header(contents: u8) -> Vec<u8> {
     [&MAGIC[..], &[VERSION, 64, contents, 0]].concat()
 }
 
-/// A chunk that says that it tells nothing, as FORMAT.md has it.
+/// Makes a chunk whose header counts nothing, as in FORMAT.md.
 fn with_head(codes: usize, chunk: &[u8]) -> Vec<u8> {
     let mut head = [0; 20];
     head[..4].copy_from_slice(&(codes as u32).to_le_bytes());
@@ -173,7 +173,7 @@ fn logs_of_anything() {
     logs(&[&[0][..], &[b' '; 200_000], b"\ncore   0: 0x0 (0x3)\n"].concat());
 }
 
-/// A log with everything in it, of one chunk, without header and end.
+/// Makes a log with everything in it, of one chunk, without header and end.
 fn chunk(rng: &mut Rng) -> (usize, Vec<u8>) {
     let mut writer = Writer::<_, true, true, true>::new(Vec::new(), Xlen::Rv64).unwrap();
     for _ in 0..rng.below(60) {
@@ -199,12 +199,12 @@ fn chunk(rng: &mut Rng) -> (usize, Vec<u8>) {
     (codes, log[24..24 + codes + data].to_vec())
 }
 
-/// The bytes before a chunk that tell [`own_log`] how to take it.
+/// Makes the bytes before a chunk from which [`own_log`] learns how to read it.
 fn chunk_head(rng: &mut Rng, codes: usize, chunk: &[u8]) -> Vec<u8> {
     vec![rng.next_u64() as u8, if chunk.is_empty() { 0 } else { (codes * 255 / chunk.len()) as u8 }]
 }
 
-/// A good chunk as [`own_log`] takes it.
+/// Makes a good chunk for [`own_log`].
 pub fn any_chunk(rng: &mut Rng) -> Vec<u8> {
     let (codes, chunk) = chunk(rng);
     [chunk_head(rng, codes, &chunk), chunk].concat()

@@ -1,4 +1,4 @@
-//! Machines given any program. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! Machines running arbitrary programs. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use std::path::PathBuf;
 
@@ -14,25 +14,25 @@ mod elf;
 use elf::elf;
 
 const RAM: u64 = 0x8000_0000;
-/// Where page tables may be.
+/// Address of page tables.
 const TABLE: u64 = RAM + 0x8000;
-/// How many instructions a program runs.
+/// Maximum number of instructions that a program runs.
 const LIMIT: u64 = 20_000;
 
-/// Checks that what a machine tells fits together, and keeps a sum of it.
+/// Checks that a machine's reports are consistent, and keeps a checksum of them.
 struct Check {
     is_rv32: bool,
     bits: Vec<u32>,
     accesses: Vec<Access>,
     data: Vec<(u64, DataAccess)>,
-    /// Where execution must be now, if what was told says so.
+    /// Address where execution must continue, if known.
     at: Option<u64>,
-    /// A block was cut: a trap must come, or the end.
+    /// Set after a block was cut: a trap or the end must follow.
     cut: bool,
     retired: u64,
     /// Lowest and highest address of code.
     code: (u64, u64),
-    /// Of instructions and traps, and of accesses: these do not depend on where blocks are cut.
+    /// Checksums of instructions and traps, and of accesses. They do not depend on where blocks are cut.
     sums: [u64; 2],
 }
 
@@ -51,7 +51,7 @@ impl Check {
         }
     }
 
-    /// What is told for data trace is what is told of accesses, and what CSR instructions and failed store-conditionals do.
+    /// Checks that data trace reports are those of accesses, CSR instructions and failed store-conditionals.
     fn compare_data(&mut self, pcs: &[u64], block: &Block) {
         let mut accesses = self.accesses.iter();
         let mut next = 0;
@@ -167,8 +167,8 @@ impl Sink for Check {
     }
 }
 
-/// Runs a machine at once, and its twin a few instructions at a time: the same happens. Unless it changes its code (or
-/// the page table before it): without FENCE.I, when that is seen is not told.
+/// Runs a machine at once, and its twin a few instructions at a time; both do the same. Exception: a program that
+/// changes its code (or the page table before it), since without FENCE.I it is not defined when that is seen.
 fn run<M: Machine>(mut make: impl FnMut() -> (Core, M), rng: &mut Rng, code: std::ops::Range<u64>) {
     let mut ends = Vec::new();
     for slices in [false, true] {
@@ -200,14 +200,14 @@ fn run<M: Machine>(mut make: impl FnMut() -> (Core, M), rng: &mut Rng, code: std
     assert_eq!(ends[0], ends[1]);
 }
 
-/// What is in memory there. The bits of a page table that the machine itself sets do not count.
+/// Returns the contents of memory without the page table bits that the machine itself sets.
 fn bytes(core: &mut Core, range: &std::ops::Range<u64>) -> Vec<Option<u64>> {
     let mask = |at: u64| if (TABLE..TABLE + 0x1000).contains(&at) { !0xc0_0000_00c0 } else { u64::MAX };
     let word = |at: u64| core.memory.peek::<8>(at).map(|bytes| u64::from_le_bytes(bytes) & mask(at));
     range.clone().step_by(8).map(word).collect()
 }
 
-/// A value that is near something.
+/// Returns a value near something interesting.
 fn value(rng: &mut Rng) -> u64 {
     let base = *rng.pick(&[
         0,
@@ -239,8 +239,7 @@ fn value(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Any bytes as a program for a bare machine: as an ELF file, or as the code of one. The first eight bytes choose how,
-/// and what is in registers.
+/// Runs any bytes on a bare machine, as an ELF file or as its code. The first eight bytes choose which, and the registers.
 pub fn bare_program(data: &[u8]) {
     let Some((seed, bytes)) = data.split_first_chunk() else { return };
     let seed = u64::from_le_bytes(*seed);
@@ -257,7 +256,7 @@ pub fn bare_program(data: &[u8]) {
         options.external.push((i * 1000 + rng.below(1000), rng.one_in(2)));
     }
     let file = if is_file { bytes.to_vec() } else { elf(is_rv32, RAM, bytes) };
-    // RV32's last page, so that execution can go on at 0.
+    // RV32's last page, so that execution can continue at 0.
     options.more_memory.push((0xffff_f000, 0x1000));
     if !is_file {
         options.entry = Some(if rng.one_in(8) { extreme(&mut rng) } else { RAM });
@@ -287,19 +286,19 @@ pub fn bare_program(data: &[u8]) {
     }
 }
 
-/// An address at an end of something: where counting on overflows, or where markers for nothing may be.
+/// Returns an address at an end of something, where counting overflows or where markers may be.
 fn extreme(rng: &mut Rng) -> u64 {
     let base =
         *rng.pick(&[0, u64::MAX, 0xffff_ffff, 0xffff_f800, 1 << 63, 1 << 38, 1 << 47, RAM + 0x10_0000]);
     if rng.one_in(2) { base } else { base.wrapping_add(rng.below(8)).wrapping_sub(4) }
 }
 
-/// An entry that is often good.
+/// Returns a page table entry that is often good.
 fn page_table_entry(rng: &mut Rng, is_rv32: bool) -> u64 {
     let page = match rng.below(6) {
         0 => rng.next_u64() & 0xfff_ffff_ffff,
         1 | 2 => TABLE >> 12,
-        // Of as many pages as an entry of the highest level.
+        // A large page of the highest level.
         3 => RAM >> 12,
         _ => (RAM >> 12) + rng.below(32),
     };
@@ -310,7 +309,7 @@ fn page_table_entry(rng: &mut Rng, is_rv32: bool) -> u64 {
     if is_rv32 { entry & 0xffff_ffff } else { entry }
 }
 
-/// A register, more often one of few.
+/// Returns a register, more often one of few.
 fn register(rng: &mut Rng) -> u32 {
     if rng.one_in(3) { rng.below(32) as u32 } else { 5 + rng.below(4) as u32 }
 }
@@ -322,7 +321,7 @@ const CSRS: &[u32] = &[
     0xc80, 0xf14,
 ];
 
-/// An instruction, more often one that can do harm.
+/// Returns an instruction, more often one that can do harm.
 fn instruction(rng: &mut Rng) -> u32 {
     let (rd, rs1, rs2) = (register(rng), register(rng), register(rng));
     let imm = rng.below(4096) as u32;
@@ -344,7 +343,7 @@ fn instruction(rng: &mut Rng) -> u32 {
                 | rd << 7
                 | 0x2f
         }
-        // Forwards mostly, and not far.
+        // Mostly forward, and not far.
         11 => (rng.below(16) as u32) << 8 | rs2 << 20 | rs1 << 15 | (rng.below(8) as u32) << 12 | 0x63,
         12 => (rng.below(32) as u32) << 21 | u32::from(rng.one_in(8)) << 31 | rd << 7 | 0x6f,
         13 if rng.one_in(4) => imm << 20 | rs1 << 15 | rd << 7 | 0x67,
@@ -364,7 +363,7 @@ fn instruction(rng: &mut Rng) -> u32 {
     }
 }
 
-/// Code that sets a trap handler, and then does anything.
+/// Makes code that sets a trap handler, and then does anything.
 pub fn code(rng: &mut Rng) -> Vec<u8> {
     // auipc t0, 0; addi t0, t0, 256; csrw mtvec, t0; csrw stvec, t0
     let mut words = vec![0x0000_0297, 0x1002_8293, 0x3052_9073, 0x1052_9073];
@@ -396,7 +395,7 @@ pub fn code(rng: &mut Rng) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// Any bytes as a program for Linux, likewise. It sees an empty folder, and leaves it so.
+/// Runs any bytes as a program for Linux. It sees an empty folder, and must leave it empty.
 #[cfg(unix)]
 pub fn linux_program(data: &[u8]) {
     use tracewright_hart::linux::{self, Linux};
@@ -420,7 +419,7 @@ pub fn linux_program(data: &[u8]) {
         };
         let (mut core, linux) = Linux::load(&path, options)?;
         if !is_file {
-            // The stack is where it is.
+            // The stack pointer stays.
             core.x[3..32].copy_from_slice(&x[3..32]);
         }
         Ok::<_, linux::LoadError>((core, linux))
@@ -434,7 +433,7 @@ pub fn linux_program(data: &[u8]) {
 
 const LINUX: u64 = 0x1_0000;
 
-/// A value that is near something in a program for Linux: its code, its stack, small numbers.
+/// Returns a value near something in a program for Linux: its code, its stack, small numbers.
 fn linux_value(rng: &mut Rng) -> u64 {
     match rng.below(6) {
         0 => rng.sized(64),
@@ -446,7 +445,7 @@ fn linux_value(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Code with many calls: a number, arguments, and ECALL.
+/// Makes code with many calls: a number, arguments, and ECALL.
 pub fn calls(rng: &mut Rng) -> Vec<u8> {
     let mut words: Vec<u32> = Vec::new();
     for _ in 0..1 + rng.below(120) {
@@ -467,10 +466,10 @@ pub fn calls(rng: &mut Rng) -> Vec<u8> {
             words.extend(signals(rng));
         }
         let number = if rng.one_in(30) { rng.below(2048) } else { rng.below(450) } as u32;
-        // Those that end the program are rare enough.
+        // Calls that end the program should be rare.
         let number = if matches!(number, 93 | 94) { 222 } else { number };
         words.extend([number << 20 | 17 << 7 | 0x13, 0x73]);
-        // Keep the result sometimes: mv s2.., a0.
+        // Sometimes keep the result: mv s2.., a0.
         if rng.one_in(2) {
             words.push(10 << 15 | (18 + rng.below(8) as u32) << 7 | 0x13);
         }
@@ -481,7 +480,7 @@ pub fn calls(rng: &mut Rng) -> Vec<u8> {
     words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// Fills the stack from any registers, takes that for a signal's handler or for what a handler returns to, and uses it.
+/// Makes code that fills the stack from any registers, uses it as a signal handler or as a signal frame, and triggers it.
 fn signals(rng: &mut Rng) -> Vec<u32> {
     let li = |register: u32, value: u32| value << 20 | register << 7 | 0x13;
     // addi sp, sp, -2032; li s11, -1
@@ -507,16 +506,16 @@ fn signals(rng: &mut Rng) -> Vec<u32> {
     words
 }
 
-/// How many rounds, and from which seed on: many when it is to run at length.
+/// Returns the seeds to run: few by default, or many for a long run.
 fn rounds(few: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let from = number("FUZZ_FROM").unwrap_or(0);
     from..from + number("FUZZ_ROUNDS").unwrap_or(few)
 }
 
-/// Programs of the repository whose names `of` picks.
+/// Returns the programs of the repository whose names `of` accepts.
 pub fn programs(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
-    // The second one where the fuzz crate includes this file.
+    // The second path is for the fuzz crate, which includes this file.
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut folders = ["../../programs/bin", "../programs/bin"].into_iter().map(|folder| here.join(folder));
     let folder = folders.find(|folder| folder.is_dir()).unwrap();
@@ -526,7 +525,7 @@ pub fn programs(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// Changes a few bytes, most of them in headers, and cuts it sometimes.
+/// Changes a few bytes, most of them in headers, and sometimes cuts the file.
 fn mutate(rng: &mut Rng, file: &mut Vec<u8>) {
     for _ in 0..1 + rng.below(6) {
         let end = if rng.one_in(4) { file.len() as u64 } else { 400 };
@@ -544,15 +543,19 @@ fn mutate(rng: &mut Rng, file: &mut Vec<u8>) {
     }
 }
 
-#[test]
-fn bare_programs_of_anything() {
-    let files = programs(|name| name.starts_with("t") || name.starts_with("s") || name == "machine");
-    for seed in rounds(600) {
+/// Runs a body on damaged `files`, on random bytes, and on what `code` makes.
+fn run_anything(
+    rounds: std::ops::Range<u64>,
+    files: &[Vec<u8>],
+    code: impl Fn(&mut Rng) -> Vec<u8>,
+    body: impl Fn(&[u8]) + std::panic::RefUnwindSafe,
+) {
+    for seed in rounds {
         let mut rng = Rng::new(seed);
         let mut how = rng.next_u64() & !3;
         let bytes = match rng.below(8) {
             0 => {
-                let mut file = rng.pick(&files).clone();
+                let mut file = rng.pick(files).clone();
                 mutate(&mut rng, &mut file);
                 file
             }
@@ -562,13 +565,20 @@ fn bare_programs_of_anything() {
             }
             _ => {
                 how |= 1;
-                if rng.one_in(10) { rng.bytes(2000) } else { code(&mut rng) }
+                code(&mut rng)
             }
         };
         let data = [&how.to_le_bytes()[..], &bytes].concat();
-        let result = std::panic::catch_unwind(|| bare_program(&data));
+        let result = std::panic::catch_unwind(|| body(&data));
         assert!(result.is_ok(), "seed {seed}");
     }
+}
+
+#[test]
+fn bare_programs_of_anything() {
+    let files = programs(|name| name.starts_with("t") || name.starts_with("s") || name == "machine");
+    let code = |rng: &mut Rng| if rng.one_in(10) { rng.bytes(2000) } else { code(rng) };
+    run_anything(rounds(600), &files, code, bare_program);
 }
 
 #[cfg(unix)]
@@ -583,26 +593,5 @@ fn a_jump_that_the_instruction_before_tells() {
 #[test]
 fn linux_programs_of_anything() {
     let files = programs(|name| matches!(name, "args" | "hash" | "atomics"));
-    for seed in rounds(400) {
-        let mut rng = Rng::new(seed);
-        let mut how = rng.next_u64() & !3;
-        let bytes = match rng.below(8) {
-            0 => {
-                let mut file = rng.pick(&files).clone();
-                mutate(&mut rng, &mut file);
-                file
-            }
-            1 => {
-                let len = rng.below(300) as usize;
-                rng.bytes(len)
-            }
-            _ => {
-                how |= 1;
-                calls(&mut rng)
-            }
-        };
-        let data = [&how.to_le_bytes()[..], &bytes].concat();
-        let result = std::panic::catch_unwind(|| linux_program(&data));
-        assert!(result.is_ok(), "seed {seed}");
-    }
+    run_anything(rounds(400), &files, calls, linux_program);
 }

@@ -1,4 +1,4 @@
-//! How fast a retirement log is read: `cargo run --release -p tracewright-qemu --example read_speed -- LOG [ROUNDS]`.
+//! Measures how fast a retirement log is read: `cargo run --release -p tracewright-qemu --example read_speed -- LOG [ROUNDS]`.
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use tracewright_core::Block;
 use tracewright_hart::Sink;
 use tracewright_qemu::read::Log;
 
-/// Counts, so that nothing can be left out.
+/// Counts, so that nothing can be optimised away.
 #[derive(Default)]
 struct Count<const INSTRUCTIONS: bool> {
     blocks: u64,

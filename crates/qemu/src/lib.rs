@@ -1,18 +1,39 @@
-//! What any Linux program executes, recorded under stock QEMU.
+//! Records what a Linux program executes under stock QEMU, and reads the recording.
 //!
-//! * [`plugin`]: a TCG plugin (`libtracewright_qemu.so`), which QEMU loads: it writes the retirement log while a program runs.
-//! * [`mod@format`]: that log, as `book/src/reference/retirement-log.md` tells it: what writer and reader share.
-//! * [`live`]: the log while it is written: what plugin and recorder say to each other.
-//! * [`read`]: the log back into blocks, traps and accesses, thread by thread, from a file or while it is written.
+//! QEMU loads the [`plugin`], which writes a retirement log while the program runs. [`read`] converts the log to blocks,
+//! traps and accesses for a [`Sink`](tracewright_hart::Sink), thread by thread, from a file or while it is written.
 //!
-//! QEMU runs programs of Linux on Linux alone, so `plugin` and `live` exist there only. Logs are read everywhere.
+//! ```no_run
+//! use tracewright_core::Block;
+//! use tracewright_hart::Sink;
+//! use tracewright_qemu::read::Log;
 //!
-//! # Files
+//! /// Counts instructions.
+//! struct Count(u64);
 //!
-//! * `plugin`: `install` (entry), `ffi`, `arguments`, `places`, `translate`, `instruction_set`, `definitions`, `maps`,
-//!   `callbacks` and `thread` (the hot path), `output`, `count_page`, `system_calls`, `state`.
-//! * `live`: `protocol`, `receiver` (entry), `folder`, `connection`, `slots`, `broken`. `read`: `log` (entry),
-//!   `definitions`, `thread`, `node`, `settle`, `code`, `trapping`, `damage`.
+//! impl Sink for Count {
+//!     fn block(&mut self, block: &Block) {
+//!         self.0 += u64::from(block.count);
+//!     }
+//! }
+//!
+//! // qemu-aarch64 -plugin libtracewright_qemu.so,log=program.log program
+//! let mut log = Log::open("program.log".as_ref())?;
+//! for thread in log.threads().collect::<Vec<_>>() {
+//!     let mut count = Count(0);
+//!     log.read(thread, &mut count)?;
+//!     println!("thread {thread}: {} instructions", count.0);
+//! }
+//! # Ok::<(), tracewright_qemu::read::Error>(())
+//! ```
+//!
+//! * [`plugin`]: a TCG plugin (`libtracewright_qemu.so`). It calls C functions of QEMU, and so uses `unsafe`.
+//! * [`mod@format`]: the retirement log (`book/src/reference/retirement-log.md`), shared by writer and reader.
+//! * [`live`]: the log while it is written, and the protocol between plugin and recorder.
+//! * [`read`]: the reader.
+//!
+//! QEMU runs programs of Linux on Linux alone, so `plugin` and `live` exist there only. Logs are read everywhere. To run RISC-V programs without QEMU, deterministically, use
+//! `tracewright-hart`.
 
 pub mod format;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The reader of retirement logs fed with anything. Each body is a plain function, for `cargo test` and for a fuzzer.
+//! The reader of retirement logs on arbitrary input. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use std::io::Cursor;
 
@@ -11,15 +11,15 @@ use tracewright_qemu::format::{
 use tracewright_qemu::read::{Definitions, Log, Thread};
 use tracewright_testkit::Rng;
 
-/// Bytes that a body looks at: one word may stand for thousands of blocks.
+/// Maximum number of bytes that a body reads, since one word may stand for thousands of blocks.
 const MOST: usize = 1 << 12;
 
-/// A sum of all that is told; and whether it can be.
+/// Checksum of all reports, and checks of their consistency.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum<const ALL: bool> {
     sum: u64,
     instructions: u64,
-    /// Instructions of the block to come.
+    /// Instructions of the current block.
     bits: u64,
 }
 
@@ -81,13 +81,13 @@ fn header(first: u8) -> Header {
     }
 }
 
-/// Any bytes as definitions, and as words of a thread: no panic; the long way and the short one tell the same, and so do
-/// words in pieces of any size.
+/// Takes any bytes as definitions and words of a thread: no panic; the slow and the fast path report the same, and so
+/// do words in pieces of any size.
 pub fn words(data: &[u8]) {
     compare(data);
 }
 
-/// The same; says how many instructions were told.
+/// Does the same, and returns the number of instructions reported.
 fn compare(data: &[u8]) -> u64 {
     let Some((&[first, second], data)) = data.split_first_chunk() else { return 0 };
     let data = &data[..data.len().min(MOST)];
@@ -108,7 +108,7 @@ fn compare(data: &[u8]) -> u64 {
     threads[0].finish(&definitions, &mut long);
     threads[1].finish(&definitions, &mut short);
     threads[2].finish(&definitions, &mut pieces);
-    // Whoever does not ask for accesses does not look at them; and they must not be cut, nor is what a 0 hides looked at.
+    // A sink without accesses does not parse them, so they must not be cut; nor is anything after a 0 parsed.
     let is_plain = words.chunks_exact(4).all(|word| word[3] != 0x43 && word != [0; 4]);
     if is_plain {
         assert_eq!(results[0], results[1]);
@@ -121,7 +121,7 @@ fn compare(data: &[u8]) -> u64 {
     short.instructions
 }
 
-/// Any bytes as a log file: no panic, and what is wrong is said in few words.
+/// Takes any bytes as a log file: no panic, and errors are short.
 pub fn log(data: &[u8]) {
     let data = &data[..data.len().min(16 * MOST)];
     let mut log = match Log::new(Cursor::new(data)) {
@@ -136,11 +136,11 @@ pub fn log(data: &[u8]) {
     }
 }
 
-/// Some translations, and words that run them; or anything.
+/// Makes words that run some translations, or anything.
 fn random_words(rng: &mut Rng, count: u32) -> Vec<u8> {
     let mut words = Vec::new();
     for at in 0..rng.below(120) {
-        // Successors must be known before outcomes can tell of them.
+        // Outcomes need known successors.
         let word = match rng.below(if at < 40 { 6 } else { 40 }) {
             0..12 => Word::Translation(rng.below(count.into()) as u32).value(),
             12..36 => OUTCOMES | 2 | rng.below(2) as u32,
@@ -167,7 +167,7 @@ fn random_records(rng: &mut Rng, count: u32) -> Vec<u8> {
     records
 }
 
-/// Translations and words as [`words`] takes them.
+/// Makes translations and words for [`words`].
 pub fn any_words(rng: &mut Rng) -> Vec<u8> {
     let count = 1 + rng.below(8) as u32;
     let records = random_records(rng, count);

@@ -1,4 +1,4 @@
-//! The most bytes a core can make: ETMv4 streams with branch broadcasting and cycle counting on.
+//! ETMv4 streams with branch broadcasting and cycle counting: the most bytes that a core can produce.
 //!
 //! With branch broadcasting every taken branch is an atom and an address; with cycle counting most are followed by a
 //! count. Nearly every packet is a byte or two, and neighbours are of different kinds: the worst case for a reader.
@@ -11,7 +11,7 @@ use tracewright_etm::{Params, Registers};
 use crate::Rng;
 use crate::etm::Generator;
 
-/// The registers of the trace unit that makes the streams here.
+/// Returns the registers of the trace unit of these streams.
 pub fn registers() -> Registers {
     Registers {
         trcconfigr: 1 | 1 << 3 | 1 << 4 | 1 << 11,
@@ -22,15 +22,15 @@ pub fn registers() -> Registers {
     }
 }
 
-/// A program in loops, as programs are: about `len` bytes of trace of a core that runs a nest of loops and calls with
-/// short bodies. Branches and waits repeat in patterns.
+/// Makes about `len` bytes of trace of a core that runs a nest of loops and calls with short bodies. Branches and waits
+/// repeat in patterns, as in programs.
 pub fn program(seed: u64, len: usize) -> Vec<u8> {
     let mut stream = Stream::new(seed);
     let functions: Vec<_> =
         (0..24).map(|i| Function::random(&mut stream.rng, 0x40_0000 + i * 0x1400)).collect();
     let mut round = 0;
     while stream.bytes.len() < len {
-        // A dispatcher that calls a few functions in turn, now and then another.
+        // A dispatcher that calls a few functions in turn, and sometimes another.
         let call = if stream.rng.one_in(20) { stream.rng.below(24) as usize } else { round % 5 };
         functions[call].run(&mut stream, &functions, 0);
         round += 1;
@@ -38,12 +38,12 @@ pub fn program(seed: u64, len: usize) -> Vec<u8> {
     stream.bytes
 }
 
-/// Noise: each branch independent of the one before. No program does this, and no branch predictor, the reader's included,
-/// learns anything from it. About `len` bytes.
+/// Makes about `len` bytes of noise: each branch is independent of the one before. No program does this, and no branch
+/// predictor, the reader's included, learns anything from it.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut stream = Stream::new(seed);
     while stream.bytes.len() < len {
-        // A loop returns to one of the last targets; a call goes near; now and then far.
+        // A loop returns to one of the last targets; a call goes near, sometimes far.
         let state = stream.generator.trace_state();
         let target = match stream.rng.below(16) {
             0..=6 => state.history(stream.rng.below(3) as usize).0,
@@ -85,7 +85,7 @@ impl Stream {
         self.bytes.extend_from_slice(&bytes);
     }
 
-    /// What a trace unit repeats every few kilobytes for readers to start at.
+    /// Emits what a trace unit repeats every few kilobytes for readers to start at.
     fn sync(&mut self, at: u64) {
         self.next_sync = self.bytes.len() + 4096;
         self.time += self.rng.below(5000);
@@ -98,7 +98,7 @@ impl Stream {
         self.say(Packet::Timestamp(Timestamp { value: self.time, bytes, cycles: None }));
     }
 
-    /// Branches not taken, then one taken to `target`; perhaps a cycle count, perhaps events.
+    /// Emits branches not taken, then one taken to `target`; perhaps a cycle count, perhaps events.
     fn branch(&mut self, not_taken: u8, target: u64, cycles: Option<u32>, events: u8) {
         if self.bytes.len() >= self.next_sync {
             self.sync(target);
@@ -120,7 +120,7 @@ impl Stream {
     }
 }
 
-/// A loop: its blocks, and how often it turns.
+/// A loop: its blocks and its trip count.
 struct Function {
     start: u64,
     blocks: Vec<Block>,
@@ -128,14 +128,14 @@ struct Function {
     call: Option<usize>,
 }
 
-/// A stretch of code that ends in a taken branch to the next block.
+/// Code that ends in a taken branch to the next block.
 struct Block {
     target: u64,
-    /// Branches passed on the way.
+    /// Number of branches passed on the way.
     not_taken: u8,
-    /// What it takes, where that is worth a count.
+    /// Cycles, if they are counted.
     cycles: Option<u32>,
-    /// Every so many turns it waits: a cache miss.
+    /// Number of turns after which it waits for a cache miss.
     miss_every: u64,
 }
 

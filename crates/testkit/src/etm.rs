@@ -9,7 +9,7 @@ use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
 
 use crate::Rng;
 
-/// Random register values that a trace unit could have.
+/// Returns random register values that a trace unit could have.
 pub fn registers(rng: &mut Rng) -> Registers {
     let protocol = if rng.one_in(2) { Protocol::Etm4 } else { Protocol::Ete };
     let minor = rng.below(if protocol == Protocol::Etm4 { 7 } else { 4 }) as u32;
@@ -19,7 +19,7 @@ pub fn registers(rng: &mut Rng) -> Registers {
     let cycle_size = rng.below(9) as u32;
     let mut trcconfigr = rng.next_u64() as u32;
     let mut trcidr0 = rng.next_u64() as u32;
-    // Data trace goes with loads and stores as P0 elements.
+    // Data trace implies loads and stores as P0 elements.
     if rng.one_in(2) {
         trcconfigr |= 0b11 << 1 | 1 << 16;
         trcidr0 |= 0b11 << 1 | 0b11 << 3;
@@ -40,28 +40,28 @@ pub fn registers(rng: &mut Rng) -> Registers {
     }
 }
 
-/// Makes random packets, each valid after those before it.
+/// Generator of random packets, each valid after those before it.
 #[derive(Debug)]
 pub struct Generator {
-    /// The random source.
+    /// Random source.
     pub rng: Rng,
-    /// The configuration.
+    /// Configuration.
     pub params: Params,
     emitter: Emitter,
 }
 
 impl Generator {
-    /// A generator for one configuration.
+    /// Creates a generator for one configuration.
     pub fn new(params: Params, rng: Rng) -> Self {
         Self { rng, emitter: Emitter::new(params.clone()), params }
     }
 
-    /// A random packet that can be said now, and its bytes. Everything the configuration has occurs.
+    /// Returns a random packet that is valid now, and its bytes. Everything that the configuration has occurs.
     pub fn packet(&mut self) -> (Packet, PacketBytes) {
         self.packet_if(|_, _| true)
     }
 
-    /// A random packet that can be said now and that `wanted` agrees to, given the compression registers before it.
+    /// Returns a random packet that is valid now and that `wanted` accepts, given the compression registers before it.
     pub fn packet_if(&mut self, wanted: impl Fn(&Packet, &TraceState) -> bool) -> (Packet, PacketBytes) {
         loop {
             let packet = random_packet(&mut self.rng, self.emitter.trace_state());
@@ -74,21 +74,21 @@ impl Generator {
         }
     }
 
-    /// The given packet and its bytes.
+    /// Returns the given packet and its bytes.
     ///
     /// # Panics
-    /// If the packet cannot be said here.
+    /// If the packet is not valid now.
     pub fn say(&mut self, packet: Packet) -> (Packet, PacketBytes) {
         let bytes = self.emitter.emit(&packet).unwrap_or_else(|error| panic!("{packet:?}: {error}"));
         (packet, bytes)
     }
 
-    /// The compression registers.
+    /// Returns the compression registers.
     pub fn trace_state(&self) -> &TraceState {
         self.emitter.trace_state()
     }
 
-    /// A stream that a reader can start at: A-Sync, Trace Info, then `count` random packets.
+    /// Returns a stream that a reader can start at: A-Sync, Trace Info, then `count` random packets.
     pub fn stream(&mut self, count: usize) -> Vec<(Packet, PacketBytes)> {
         let mut stream = vec![self.say(Packet::Async), self.say(Packet::TraceInfo(TraceInfo::default()))];
         stream.extend((0..count).map(|_| self.packet()));
@@ -104,7 +104,7 @@ fn random_packet(rng: &mut Rng, state: &TraceState) -> Packet {
         3 => Packet::TraceInfo(trace_info(rng)),
         4 | 5 => {
             let bytes = 1 + rng.below(9) as u8;
-            // Changing only the bits that the bytes can hold keeps the packet sayable.
+            // Changing only the bits that the bytes can hold keeps the packet valid.
             let bits = if bytes == 9 { 64 } else { 7 * u32::from(bytes) };
             let value = state.timestamp() ^ rng.sized(bits);
             let cycles = rng.one_in(2).then(|| rng.sized(20) as u32);
@@ -184,7 +184,7 @@ fn trace_info(rng: &mut Rng) -> TraceInfo {
     info
 }
 
-/// Any atoms that have a packet.
+/// Returns any atoms that have a packet.
 fn atoms(rng: &mut Rng) -> Atoms {
     loop {
         let count = 1 + rng.below(24) as u8;

@@ -1,5 +1,5 @@
-//! Damage of the kinds that hostile files have: bits flipped, parts cut, doubled and swapped, numbers set to extremes, words of
-//! a text replaced, two files spliced.
+//! Damage of the kinds that hostile files have: flipped bits, parts cut, doubled and swapped, extreme numbers, replaced
+//! words of a text, spliced files.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ const NUMBERS: [u64; 16] = [
     u64::MAX,
 ];
 
-/// Words that readers of text trip over. None of them names a file that exists, or a device.
+/// Words that readers of text trip over. None of them names an existing file or a device.
 pub const WORDS: &[&str] = &[
     "",
     "0",
@@ -66,7 +66,7 @@ pub const WORDS: &[&str] = &[
     "main",
 ];
 
-/// Changes bytes of a binary file in one to six places. `other` is a file to take parts from.
+/// Changes bytes of a binary file in one to six places. Parts may be taken from `other`.
 pub fn damage_bytes(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..1 + rng.below(6) {
         let part = part(rng, bytes.len());
@@ -120,14 +120,14 @@ pub fn damage_text(rng: &mut Rng, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// A place in a file, and some bytes from there on; near the start more often than elsewhere.
+/// Returns a random range of a file, more often near the start.
 fn part(rng: &mut Rng, len: usize) -> Range<usize> {
     let near = if rng.one_in(2) { len.min(256) } else { len };
     let start = rng.below(near as u64 + 1) as usize;
     start..len.min(start + rng.sized(10) as usize)
 }
 
-/// Overwrites a number of one to eight bytes, in either order.
+/// Overwrites a number of one to eight bytes, in either byte order.
 fn set_number(rng: &mut Rng, bytes: &mut [u8], at: usize) {
     let width = 1 << rng.below(4);
     let at = if rng.one_in(2) { at & !(width - 1) } else { at };
@@ -156,7 +156,7 @@ fn splice(rng: &mut Rng, bytes: &mut Vec<u8>, part: Range<usize>, other: &[u8]) 
     drop(bytes.splice(tail, other[from].iter().copied()));
 }
 
-/// Words of a text: letters, digits and what is inside names and numbers.
+/// Returns the words of a text: letters, digits and what occurs inside names and numbers.
 fn words(text: &[u8]) -> Vec<Range<usize>> {
     let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
     let mut words = Vec::new();
@@ -175,7 +175,7 @@ fn words(text: &[u8]) -> Vec<Range<usize>> {
     words
 }
 
-/// Lines of a text, each with its end.
+/// Returns the lines of a text, each with its end.
 fn lines(text: &[u8]) -> Vec<Range<usize>> {
     let mut at = 0;
     text.split_inclusive(|&byte| byte == b'\n')

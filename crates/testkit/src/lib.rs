@@ -1,5 +1,24 @@
-//! What the tests of all crates share: a deterministic random source, generators of valid traces, where the shared
-//! captures are, and programs to run under QEMU.
+//! Helpers of the tests of all crates: a deterministic random source, generators of valid and damaged input, naive twins,
+//! the shared captures, and programs to run under QEMU.
+//!
+//! Everything random depends on the seed of an [`Rng`] only. Not for use outside of tests.
+//!
+//! ```
+//! use tracewright_testkit::{Reader, Rng, Run, program};
+//!
+//! let mut rng = Rng::new(1);
+//! let program = program::generate(&mut rng, 500);
+//! let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+//! assert!(!run.trace().is_empty() && !run.executed.is_empty());
+//! ```
+//!
+//! * [`program`], [`riscv`]: random programs and their execution; [`Run`]: a random execution with its ETMv4 or ETE trace;
+//!   [`traced()`]: what a perfect decoder returns of it.
+//! * [`etm`], [`etrace`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
+//! * [`hostile`]: damage of files; [`control`]: naive trace control; [`lister`]: the output of OpenCSD's lister.
+//! * [`captures()`], [`debian`], [`qemu`]: recordings and programs that tests use if they are available.
+//!
+//! The crate has no features.
 
 pub mod broadcast;
 mod captures;

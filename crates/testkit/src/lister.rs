@@ -1,12 +1,12 @@
-//! The elements that OpenCSD's lister prints (`trc_pkt_lister -decode`, Debian's 1.3.3), as our elements.
+//! Elements from the output of OpenCSD's lister (`trc_pkt_lister -decode`, Debian's 1.3.3).
 //!
-//! [`elements`] reads its text. Where it tells an execution differently though not wrongly, [`as_listed`] turns what was
-//! executed into its way:
+//! [`elements`] parses its text. Where the lister describes an execution differently though not wrongly, [`as_listed`]
+//! converts what was executed to its form:
 //!
-//! * Waits end a range only where they are P0 instructions (TRCIDR2.WFXMODE).
-//! * An unknown cycle count is 0; so is a timestamp's that has none, where cycle counting is on.
-//! * Contexts are told again at each synchronisation point; here only changes count.
-//! * The end of the trace is told once for all sources.
+//! * Waits end a range only if they are P0 instructions (TRCIDR2.WFXMODE).
+//! * An unknown cycle count is 0; so is that of a timestamp without one, if cycle counting is on.
+//! * Contexts are repeated at each synchronisation point; here only changes count.
+//! * The end of the trace is reported once for all sources.
 
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security,
@@ -19,15 +19,15 @@ use crate::traced::{traced, without_repeated_contexts};
 /// An element line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its index: about where in the raw trace it comes from.
+    /// Index: approximate position in the raw trace.
     pub index: u64,
-    /// The source.
+    /// Source.
     pub id: u8,
-    /// The element; as text where it is none of ours.
+    /// The element, or its text if we have no such element.
     pub element: Result<Element, String>,
 }
 
-/// The element lines of a listing.
+/// Returns the element lines of a listing.
 pub fn lines(text: &str) -> impl Iterator<Item = Listed> {
     text.lines().filter_map(|line| {
         let (head, element) = line.split_once("OCSD_GEN_TRC_ELEM_")?;
@@ -40,11 +40,11 @@ pub fn lines(text: &str) -> impl Iterator<Item = Listed> {
     })
 }
 
-/// The elements of one source, without contexts that are what they were, and without what comes before the first
+/// Returns the elements of one source, without repeated contexts, and without what comes before the first
 /// synchronisation point and after the end.
 ///
 /// # Errors
-/// The first line that stands for none of our elements.
+/// Returns the text of the first line that is none of our elements.
 pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
     let of_source: Result<Vec<_>, _> =
         lines(text).filter(|line| line.id == id).map(|line| line.element).collect();
@@ -54,17 +54,17 @@ pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
     ))
 }
 
-/// What it lists of an execution, when a trace unit with these registers has traced it.
+/// Converts an execution to what the lister shows of it, when a trace unit with these registers has traced it.
 ///
 /// # Panics
-/// If the registers are no trace unit's.
+/// If the registers are invalid.
 pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Element>) -> Vec<Element> {
     let params = Params::new(registers).unwrap_or_else(|error| panic!("{error}"));
     let newer = params.is_ete() || params.version() >= (4, 3);
     let waits_are_p0 = newer && field(registers.trcidr2, 31, 31) == 1;
     let cycle_counts = field(registers.trcconfigr, 4, 4) == 1;
     let mut listed: Vec<Element> = Vec::new();
-    // A block that ended in a wait, told with the next.
+    // A block that ended in a wait, reported with the next.
     let mut open: Option<Block> = None;
     for element in traced(registers, executed) {
         let element = match (element, open.take()) {
@@ -74,7 +74,7 @@ pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Eleme
                 Element::Block(Block { start: before.start, count, ..block })
             }
             (other, before) => {
-                // Told because an exception says that it ran; nothing is said of its end.
+                // Reported because an exception says that it ran; its end is not known.
                 let cut = |before| Block { class: Class::NEXT, ended: Ended::Cut, ..before };
                 listed.extend(before.map(cut).map(Element::Block));
                 other
@@ -93,7 +93,7 @@ pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Eleme
     listed
 }
 
-/// The element of a text that follows `OCSD_GEN_TRC_ELEM_`.
+/// Parses the text that follows `OCSD_GEN_TRC_ELEM_`.
 fn element_of(text: &str) -> Option<Element> {
     let (name, rest) = text.split_once('(')?;
     let rest = rest.strip_suffix(')')?;
@@ -143,7 +143,7 @@ fn element_of(text: &str) -> Option<Element> {
     })
 }
 
-/// `exec range=0x400000:[0x40000c] num_i(3) last_sz(4) (ISA=A64) N BR   <cond>`
+/// Parses `exec range=0x400000:[0x40000c] num_i(3) last_sz(4) (ISA=A64) N BR   <cond>`.
 fn range(text: &str) -> Option<Block> {
     let (_, last) = text.rsplit_once("(ISA=")?;
     let (_, last) = last.split_once(')')?;
@@ -180,7 +180,7 @@ fn range(text: &str) -> Option<Block> {
     })
 }
 
-/// `(ISA=A64) EL0N; 64-bit; VMID=0x3; CTXTID=0x1000; `
+/// Parses `(ISA=A64) EL0N; 64-bit; VMID=0x3; CTXTID=0x1000; `.
 fn context(text: &str) -> Option<(Context, Isa)> {
     let (_, rest) = text.split_once(") ")?;
     let level = after(rest, "EL")?;

@@ -1,57 +1,57 @@
-//! Makes recordings as Linux perf and simpleperf write them (`perf.data`), right or wrong.
+//! Makes recordings as Linux perf and simpleperf write them (`perf.data`), valid or not.
 
-/// Who a record is about.
+/// Origin of a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Who {
     /// Process.
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// When.
+    /// Time.
     pub time: u64,
-    /// On which CPU.
+    /// CPU.
     pub cpu: u32,
 }
 
-/// A process's main thread, at a time, on CPU 0.
+/// Returns a process's main thread, at a time, on CPU 0.
 pub fn who(pid: u32, time: u64) -> Who {
     Who { pid, tid: pid, time, cpu: 0 }
 }
 
-/// A recording in the making.
+/// A recording under construction.
 #[derive(Clone, Debug)]
 pub struct Recording {
     records: Vec<Record>,
     features: Vec<(u32, Vec<u8>)>,
     index: Index,
-    /// Bytes of an event.
+    /// Size of an event in bytes.
     attr: usize,
 }
 
-/// How trace is indexed (feature 18).
+/// Index of the trace (feature 18).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Index {
-    /// As Linux perf does it: a count, then pairs.
+    /// Linux perf: a count, then pairs.
     #[default]
     Counted,
-    /// As simpleperf does it: pairs only.
+    /// simpleperf: pairs only.
     Pairs,
-    /// Not at all.
+    /// No index.
     None,
 }
 
-/// How a recording is written.
+/// Form of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A file.
+    /// File.
     File,
-    /// To a pipe: events and features are records.
+    /// Pipe: events and features are records.
     Pipe,
-    /// Records of the kernel compressed, as Linux perf does it (`-z`).
+    /// Kernel records compressed, as by Linux perf (`-z`).
     Compressed,
-    /// The same with records that say how long they are.
+    /// Like `Compressed`, with records that have their length.
     Compressed2,
-    /// Trace as well, as simpleperf does it.
+    /// Trace compressed as well, as by simpleperf.
     CompressedTrace,
 }
 
@@ -66,7 +66,7 @@ struct Record {
 
 /// Bits of `sample_type`: IP, TID, TIME, ID, CPU, IDENTIFIER.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 16;
-/// The ID of its only event.
+/// ID of the only event.
 const ID: u64 = 7;
 const AUXTRACE: u32 = 71;
 
@@ -77,31 +77,31 @@ impl Default for Recording {
 }
 
 impl Recording {
-    /// One of which nothing is known yet.
+    /// Creates an empty recording.
     pub fn new() -> Self {
         Self { records: Vec::new(), features: Vec::new(), index: Index::default(), attr: 128 }
     }
 
-    /// How many bytes its event has: newer kernels have more to say.
+    /// Sets the size of the event: newer kernels have more fields.
     pub fn event_size(&mut self, bytes: usize) -> &mut Self {
         self.attr = bytes;
         self
     }
 
-    /// How its trace is indexed.
+    /// Sets the index of the trace.
     pub fn index(&mut self, index: Index) -> &mut Self {
         self.index = index;
         self
     }
 
-    /// A feature.
+    /// Adds a feature.
     pub fn feature(&mut self, number: u32, bytes: Vec<u8>) -> &mut Self {
         self.features.push((number, bytes));
         self.features.sort();
         self
     }
 
-    /// Any record; those of the kernel (types below 64) get the fields that say who it is about.
+    /// Adds any record. Kernel records (types below 64) get the fields of `who`.
     pub fn record(&mut self, kind: u32, misc: u16, mut body: Vec<u8>, who: Who) -> &mut Self {
         if kind < 64 {
             body.extend([who.pid, who.tid].map(u32::to_le_bytes).concat());
@@ -113,12 +113,12 @@ impl Recording {
         self
     }
 
-    /// A file is mapped, executable.
+    /// Adds an executable mapping of a file.
     pub fn mmap2(&mut self, who: Who, start: u64, len: u64, offset: u64, path: &str) -> &mut Self {
         self.mmap2_as(who, start, len, offset, path, [0; 24], 0)
     }
 
-    /// The same, with a build ID.
+    /// Adds an executable mapping of a file with a build ID.
     pub fn mmap2_id(
         &mut self,
         who: Who,
@@ -153,7 +153,7 @@ impl Recording {
         self.record(10, misc | 2, body, who)
     }
 
-    /// The kernel, or a module of it (MMAP).
+    /// Adds a mapping of the kernel or of a module (MMAP).
     pub fn kernel_mmap(&mut self, start: u64, len: u64, offset: u64, path: &str) -> &mut Self {
         let mut body = [u32::MAX, 0].map(u32::to_le_bytes).concat();
         body.extend([start, len, offset].map(u64::to_le_bytes).concat());
@@ -161,43 +161,43 @@ impl Recording {
         self.record(1, 1, body, Who::default())
     }
 
-    /// A process is called something; `exec`: since it runs another program.
+    /// Adds a process name. `exec` means that the process runs another program.
     pub fn comm(&mut self, who: Who, name: &str, exec: bool) -> &mut Self {
         let mut body = [who.pid, who.tid].map(u32::to_le_bytes).concat();
         body.extend(padded(name));
         self.record(3, u16::from(exec) << 13, body, who)
     }
 
-    /// `who` comes into being.
+    /// Adds the creation of `who`.
     pub fn fork(&mut self, who: Who, parent: u32) -> &mut Self {
         let mut body = [who.pid, parent, who.tid, parent].map(u32::to_le_bytes).concat();
         body.extend(who.time.to_le_bytes());
         self.record(7, 0, body, who)
     }
 
-    /// `who` ends.
+    /// Adds the end of `who`.
     pub fn exit(&mut self, who: Who) -> &mut Self {
         let mut body = [who.pid, who.pid, who.tid, who.tid].map(u32::to_le_bytes).concat();
         body.extend(who.time.to_le_bytes());
         self.record(4, 0, body, who)
     }
 
-    /// `who` runs where tracing begins.
+    /// Adds that `who` runs when tracing begins.
     pub fn itrace_start(&mut self, who: Who) -> &mut Self {
         self.record(12, 0, [who.pid, who.tid].map(u32::to_le_bytes).concat(), who)
     }
 
-    /// The kernel wrote trace.
+    /// Adds a record of trace that the kernel wrote.
     pub fn aux(&mut self, who: Who, offset: u64, size: u64, flags: u64) -> &mut Self {
         self.record(11, 0, [offset, size, flags].map(u64::to_le_bytes).concat(), who)
     }
 
-    /// A CPU has a trace ID.
+    /// Adds the trace ID of a CPU.
     pub fn hardware_id(&mut self, who: Who, word: u64) -> &mut Self {
         self.record(21, 0, word.to_le_bytes().to_vec(), who)
     }
 
-    /// Describes trace units: version, and the words of each.
+    /// Describes trace units: the version, and the words of each.
     pub fn units(&mut self, version: u64, units: &[Vec<u64>]) -> &mut Self {
         let mut body = [3_u32, 0].map(u32::to_le_bytes).concat();
         let head = [version, 8 << 32 | units.len() as u64, 0];
@@ -205,12 +205,12 @@ impl Recording {
         self.record(70, 0, body, Who::default())
     }
 
-    /// Trace, from an offset of a CPU's buffer on.
+    /// Adds trace at an offset of a CPU's buffer.
     pub fn trace(&mut self, cpu: u32, offset: u64, bytes: &[u8]) -> &mut Self {
         self.trace_of(cpu, 0, offset, bytes)
     }
 
-    /// The same of a thread's buffer.
+    /// Adds trace at an offset of a thread's buffer.
     pub fn thread_trace(&mut self, tid: u32, offset: u64, bytes: &[u8]) -> &mut Self {
         self.trace_of(u32::MAX, tid, offset, bytes)
     }
@@ -222,7 +222,7 @@ impl Recording {
         self
     }
 
-    /// The machine (feature 6), such as `aarch64`.
+    /// Sets the machine (feature 6), such as `aarch64`.
     pub fn machine(&mut self, name: &str) -> &mut Self {
         let mut feature = 64_u32.to_le_bytes().to_vec();
         feature.extend(name.as_bytes());
@@ -230,7 +230,7 @@ impl Recording {
         self.feature(6, feature)
     }
 
-    /// Files with their build IDs (feature 2).
+    /// Adds files with their build IDs (feature 2).
     pub fn build_ids(&mut self, files: &[(&str, &[u8])]) -> &mut Self {
         let mut feature = Vec::new();
         for (path, id) in files {
@@ -245,7 +245,7 @@ impl Recording {
         self.feature(2, feature)
     }
 
-    /// All of it.
+    /// Writes the recording.
     pub fn write(&self, form: Form) -> Vec<u8> {
         if form == Form::Pipe {
             return self.pipe();
@@ -284,7 +284,7 @@ impl Recording {
         file
     }
 
-    /// The records, and where those of trace are.
+    /// Returns the records, and the offsets of those of trace.
     fn data(&self, form: Form) -> (Vec<u8>, Vec<u64>) {
         let (mut data, mut traces, mut packed) = (Vec::new(), Vec::new(), Zstd::default());
         for record in &self.records {
@@ -339,7 +339,7 @@ impl Recording {
     }
 }
 
-/// The words of an ETMv4 of a CPU, as version 1 describes it.
+/// Returns the words of a CPU's ETMv4, as version 1 describes it.
 pub fn etm4(cpu: u64, config: u64, id: u64) -> Vec<u64> {
     vec![0x4040_4040_4040_4040, cpu, 7, config, id, 0x2800_0ea1, 0x4100_f403, 0x488, 0, 0xcc]
 }
@@ -360,7 +360,7 @@ fn padded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A record as it is in a file.
+/// Encodes a record.
 fn bytes(record: &Record) -> Vec<u8> {
     let Record { kind, misc, body, payload } = record;
     let mut bytes = kind.to_le_bytes().to_vec();
@@ -370,18 +370,18 @@ fn bytes(record: &Record) -> Vec<u8> {
     bytes
 }
 
-/// A zstd stream that compresses nothing and, as perf's, never ends.
+/// A zstd stream that compresses nothing and, like perf's, never ends.
 #[derive(Default)]
 struct Zstd {
     begun: bool,
 }
 
 impl Zstd {
-    /// The next block.
+    /// Encodes the next block.
     fn block(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut block = Vec::new();
         if !std::mem::replace(&mut self.begun, true) {
-            // Its header: a window of 512 KiB.
+            // The header: a window of 512 KiB.
             block.extend([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x48]);
         }
         for part in bytes.chunks(1 << 17) {

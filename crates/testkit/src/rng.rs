@@ -1,14 +1,14 @@
-/// A small deterministic random source (SplitMix64): the same seed gives the same test forever.
+/// A small deterministic random source (SplitMix64). The same seed gives the same test forever.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A source that depends on nothing but `seed`.
+    /// Creates a source that depends only on `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     ///
     /// # Panics
     /// If `bound` is zero.
@@ -25,12 +25,12 @@ impl Rng {
         self.next_u64() % bound
     }
 
-    /// True once in `n` times on average.
+    /// Returns true once in `n` times on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of `items`.
+    /// Returns one of `items`.
     ///
     /// # Panics
     /// If `items` is empty.
@@ -38,12 +38,12 @@ impl Rng {
         &items[self.below(items.len() as u64) as usize]
     }
 
-    /// `len` random bytes.
+    /// Returns `len` random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.next_u64() as u8).collect()
     }
 
-    /// A number whose size in bits is itself random, so that small, medium and huge values all occur.
+    /// Returns a number whose size in bits is itself random, so that small, medium and huge values all occur.
     pub fn sized(&mut self, max_bits: u32) -> u64 {
         let bits = self.below(u64::from(max_bits) + 1) as u32;
         if bits == 0 { 0 } else { self.next_u64() >> (64 - bits) }

@@ -9,45 +9,45 @@ use tracewright_etm::{Params, Protocol, Registers};
 use crate::Rng;
 use crate::program::{Executor, Happenings, Program};
 
-/// A random execution under a random trace unit: what happened, and what the trace unit wrote.
+/// A random execution under a random trace unit, and its trace.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The trace unit.
+    /// Registers of the trace unit.
     pub registers: Registers,
-    /// How it was encoded.
+    /// Options of the encoder.
     pub options: Options,
-    /// What happened; ends with [`Element::End`]. See [`traced`](crate::traced) and
-    /// [`lister::as_listed`](crate::lister::as_listed) for what comes back.
+    /// The execution; ends with [`Element::End`]. See [`traced`](crate::traced) and
+    /// [`lister::as_listed`](crate::lister::as_listed) for what decoders return.
     pub executed: Vec<Element>,
-    /// What the trace unit wrote.
+    /// The trace.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` the trace begins that must be kept: if not 0, what was before is not in `executed`. It can be
-    /// dropped, as when a buffer was overwritten.
+    /// Offset in `bytes` of the trace that must be kept. If it is not 0, what was before is not in `executed` and can
+    /// be dropped, as if a buffer was overwritten.
     pub start: usize,
 }
 
-/// Who is to read a [`Run`].
+/// Intended reader of a [`Run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// One who reads everything.
+    /// A reader without limits.
     Any,
     /// OpenCSD 1.3.3, which has its limits:
     ///
-    /// * It does not commit with cycle counts (TRCIDR0.COMMOPT = 0): what only they commit is missing where trace ends. So
-    ///   there are no overflows then, and the end is not compared (see [`Run::cycle_counts_commit`]). No source addresses
-    ///   either, since at the end of trace it does not count them among what is not committed.
-    /// * It empties the return stack where it reads Trace Info, not where that comes in the order of commits. So all
-    ///   is committed there, and where that cannot be done, as above, no Trace Info comes.
-    /// * It takes elements that the first Trace Info says are not committed (SPEC) for ones that it will see. So reading starts
-    ///   only where there are none.
+    /// * It does not commit with cycle counts (TRCIDR0.COMMOPT = 0): what only they commit is missing where trace ends. So there are
+    ///   no overflows then, and the end is not compared (see [`Run::cycle_counts_commit`]). There are no source addresses either,
+    ///   since at the end of trace it does not count them among what is not committed.
+    /// * It empties the return stack where it reads Trace Info, not where that comes in the order of commits. So everything is
+    ///   committed there, and where that is impossible, as above, no Trace Info comes.
+    /// * It takes elements that the first Trace Info declares uncommitted (SPEC) for ones that it will see. So reading starts only
+    ///   where there are none.
     OpenCsd133,
 }
 
 impl Run {
-    /// A run of `program` with several thousand instructions at most. `id` is the source's ID.
+    /// Runs `program` for several thousand instructions at most. `id` is the source's ID.
     ///
     /// # Panics
-    /// If the encoder cannot say what happened, or not in packets.
+    /// If the encoder cannot encode the execution.
     pub fn random(rng: &mut Rng, program: &Program, id: u8, reader: Reader) -> Self {
         let registers = registers(rng, id);
         let opencsd = reader == Reader::OpenCsd133;
@@ -94,17 +94,17 @@ impl Run {
         run
     }
 
-    /// Whether cycle counts commit, and that matters.
+    /// Returns whether cycle counts commit, and that matters.
     pub fn cycle_counts_commit(&self) -> bool {
         cycle_counts_commit(&self.registers)
     }
 
-    /// What is left of the trace.
+    /// Returns the trace that must be kept.
     pub fn trace(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// The kinds of packets that occur.
+    /// Returns the kinds of packets that occur.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         self.packets().into_iter().map(|(_, packet)| packet.kind()).collect()
     }
@@ -122,19 +122,19 @@ impl Run {
         packets
     }
 
-    /// Where the synchronisation points are.
+    /// Returns the offsets of the synchronisation points.
     fn syncs(&self) -> Vec<usize> {
         self.packets().iter().filter(|(_, packet)| *packet == Packet::Async).map(|&(at, _)| at).collect()
     }
 
-    /// Reading starts at a synchronisation point. `starts`: the position at each element.
+    /// Moves the start to a synchronisation point. `starts` has the offset of each element.
     fn start_at(&mut self, sync: usize, starts: &[usize]) {
         let first = starts.partition_point(|&start| start <= sync) - 1;
         let context = self.executed[..first].iter().rfind(|element| matches!(element, Element::Context(..)));
         // After Trace On the context comes anyway.
         let context = context.copied().filter(|_| matches!(self.executed[first], Element::Block(_)));
         self.executed = context.into_iter().chain(self.executed[first..].iter().copied()).collect();
-        // That there was an overflow came before.
+        // The overflow was reported before.
         if let Element::TraceOn(reason) = &mut self.executed[0] {
             *reason = TraceOn::Normal;
         }
@@ -146,7 +146,7 @@ fn cycle_counts_commit(registers: &Registers) -> bool {
     registers.trcidr8 > 0 && registers.trcconfigr & 1 << 4 != 0 && registers.trcidr0 & 1 << 29 == 0
 }
 
-/// Random registers of a trace unit whose instruction trace can be decoded: no data trace, no conditional instructions.
+/// Returns random registers of a trace unit whose instruction trace can be decoded: no data trace, no conditional instructions.
 fn registers(rng: &mut Rng, id: u8) -> Registers {
     let protocol = if rng.one_in(4) { Protocol::Ete } else { Protocol::Etm4 };
     let minor = rng.below(if protocol == Protocol::Etm4 { 7 } else { 3 }) as u32;

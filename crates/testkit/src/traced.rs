@@ -1,11 +1,10 @@
 use tracewright_core::{Context, Element};
 use tracewright_etm::{Protocol, Registers, field};
 
-/// What the best decoder gives back of an execution, when a trace unit with these registers has traced it.
+/// Returns what a perfect decoder returns of an execution, when a trace unit with these registers has traced it.
 ///
-/// Cycle counts, timestamps and IDs that are not switched on are gone; so is a context that is what it was, whoever
-/// told it again. In an ETE that marks what its timestamps refer to (TRCIDR0.TSMARK), a timestamp before the first mark
-/// refers to nothing, and is gone.
+/// Cycle counts, timestamps and IDs that are not enabled are removed, and so are repeated contexts. In an ETE that marks what its
+/// timestamps refer to (TRCIDR0.TSMARK), a timestamp before the first mark refers to nothing and is removed.
 pub fn traced(registers: &Registers, elements: impl IntoIterator<Item = Element>) -> Vec<Element> {
     let on = |bit| field(registers.trcconfigr, bit, bit) == 1;
     let context_ids = on(6) && field(registers.trcidr2, 9, 5) != 0;
@@ -33,7 +32,7 @@ pub fn traced(registers: &Registers, elements: impl IntoIterator<Item = Element>
     without_repeated_contexts(filtered)
 }
 
-/// Leaves out contexts that are what they were.
+/// Removes repeated contexts.
 pub fn without_repeated_contexts(elements: impl Iterator<Item = Element>) -> Vec<Element> {
     let mut last = None;
     let news = |element: &Element| match element {

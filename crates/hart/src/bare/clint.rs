@@ -1,4 +1,4 @@
-//! The timer, and the software interrupt.
+//! Timer and software interrupt.
 
 use std::ops::Range;
 
@@ -19,44 +19,44 @@ const MSIP: u64 = 1 << 3;
 const MTIP: u64 = 1 << 7;
 
 impl Clint {
-    /// Where it is.
+    /// Address range.
     pub const RANGE: Range<u64> = 0x0200_0000..0x020c_0000;
 
-    /// At time 0; the timer is set to 0 too, so it has come.
+    /// Creates a CLINT at time 0. The timer is also set to 0, so that it is pending.
     pub fn new() -> Self {
         Self { time: 0, compare: 0, software: false, timer: true }
     }
 
-    /// The time.
+    /// Returns the time.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&mut self, ticks: u64) {
         self.time = self.time.wrapping_add(ticks);
         self.timer = self.time >= self.compare;
     }
 
-    /// Which interrupts are pending, as bits of mip.
+    /// Returns the pending interrupts as bits of mip.
     pub fn pending(&self) -> u64 {
         (u64::from(self.software) * MSIP) | (u64::from(self.timer) * MTIP)
     }
 
-    /// Reads; `None` if nothing can be read so.
+    /// Reads a register. Returns `None` for an invalid access.
     pub fn load(&self, address: u64, size: u8) -> Option<u64> {
         let (register, at) = match address {
             SOFTWARE..0x0200_0008 => (u64::from(self.software), address - SOFTWARE),
             COMPARE..0x0200_4008 => (self.compare, address - COMPARE),
             TIME..0x0200_c000 => (self.time, address - TIME),
-            // Other harts' registers.
+            // Registers of other harts.
             _ if Self::RANGE.contains(&address) => (0, 0),
             _ => return None,
         };
         (at + u64::from(size) <= 8).then(|| register >> (8 * at) & mask(size))
     }
 
-    /// Writes likewise.
+    /// Writes a register. Returns `None` for an invalid access.
     pub fn store(&mut self, address: u64, size: u8, value: u64) -> Option<()> {
         let (mut software, at) = (u64::from(self.software), address % 8);
         if at + u64::from(size) > 8 {

@@ -1,10 +1,10 @@
-//! Where goes what a program prints.
+//! Output of the program.
 
 use std::io::{self, Write};
 
 use crate::machine::Stop;
 
-/// Takes all; a program has no way to learn that its serial port failed, so the machine stops instead.
+/// Output of the program. Since a program cannot learn that its serial port failed, the machine stops on an error.
 pub(super) struct Console {
     out: Box<dyn Write + Send>,
     error: Option<io::Error>,
@@ -15,7 +15,7 @@ impl Console {
         Self { out, error: None }
     }
 
-    /// What the host did, unless something could not be printed. Before the end, all must be.
+    /// Replaces the result of the host by a stop if printing failed. Flushes the output before the end.
     pub fn check(&mut self, result: Result<(), Stop>) -> Result<(), Stop> {
         if result.is_err() {
             let _ = self.flush();

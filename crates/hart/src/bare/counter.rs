@@ -3,23 +3,23 @@
 /// A counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counter {
-    /// While it counts: its value minus what has retired. While it is stopped: its value.
+    /// While it counts: its value minus the number of retired instructions. While it is stopped: its value.
     offset: u64,
     pub stopped: bool,
 }
 
 impl Counter {
-    /// Its value when so many instructions have retired.
+    /// Returns the value when `retired` instructions have retired.
     pub fn value(&self, retired: u64) -> u64 {
         if self.stopped { self.offset } else { self.offset.wrapping_add(retired) }
     }
 
-    /// Sets it.
+    /// Sets the value.
     pub fn set(&mut self, value: u64, retired: u64) {
         self.offset = if self.stopped { value } else { value.wrapping_sub(retired) };
     }
 
-    /// Stops it, or lets it count on.
+    /// Stops or restarts the counter.
     pub fn stop(&mut self, stopped: bool, retired: u64) {
         let value = self.value(retired);
         self.stopped = stopped;

@@ -1,4 +1,4 @@
-//! The privileged registers.
+//! Privileged registers.
 
 use crate::Privilege;
 use crate::execute::ILLEGAL;
@@ -10,7 +10,7 @@ use super::Options;
 use super::counter::Counter;
 use super::pmp::Pmp;
 
-/// All of them, and the privilege.
+/// Privileged registers, and the current privilege.
 #[derive(Clone, Debug)]
 pub(super) struct Csrs {
     pub privilege: Privilege,
@@ -18,17 +18,17 @@ pub(super) struct Csrs {
     pub mstatus: u64,
     misa: u64,
     pub medeleg: u64,
-    /// Which exceptions can be delegated.
+    /// Exceptions that can be delegated.
     delegable: u64,
     pub mideleg: u64,
     mie: u64,
-    /// What software set pending.
+    /// Interrupts set pending by software.
     mip: u64,
-    /// What devices set pending.
+    /// Interrupts set pending by devices.
     pub pending: u64,
-    /// The external line, as bits of mip.
+    /// External interrupt line, as bits of mip.
     pub external: u64,
-    /// The time, for who reads it.
+    /// Time, for reads.
     pub time: u64,
     pub mtvec: u64,
     pub stvec: u64,
@@ -73,7 +73,7 @@ const S_INTERRUPTS: u64 = 0x222;
 const M_INTERRUPTS: u64 = 0x888;
 const SEIP: u64 = 1 << 9;
 const MEIP: u64 = 1 << 11;
-/// What may be delegated: all but ECALL from M mode.
+/// Exceptions that may be delegated: all but ECALL from M mode.
 const EXCEPTIONS: u64 = 0xb3ff;
 
 impl Csrs {
@@ -116,7 +116,7 @@ impl Csrs {
         }
     }
 
-    /// The privilege that an access is made with.
+    /// Returns the effective privilege of an access.
     pub fn privilege_for(&self, rights: Rights) -> Privilege {
         if rights != Rights::EXECUTE && self.mstatus & MPRV != 0 {
             return privilege(self.mstatus >> 11 & 3);
@@ -124,7 +124,7 @@ impl Csrs {
         self.privilege
     }
 
-    /// How many levels the page table has, and where it is; `None` if addresses are physical.
+    /// Returns the number of page table levels and the table's address; `None` if addresses are physical.
     pub fn page_table(&self) -> Option<(u32, u64)> {
         if self.is_rv32 {
             return (self.satp >> 31 & 1 == 1).then_some((2, (self.satp & 0x3f_ffff) * PAGE));
@@ -138,27 +138,27 @@ impl Csrs {
         }
     }
 
-    /// The address space's number.
+    /// Returns the address space number.
     pub fn asid(&self) -> u64 {
         if self.is_rv32 { self.satp >> 22 & 0x1ff } else { self.satp >> 44 & 0xffff }
     }
 
-    /// Which interrupts are pending.
+    /// Returns the pending interrupts.
     pub fn mip(&self) -> u64 {
         self.mip | self.pending
     }
 
-    /// The interrupts that are pending because of devices, and not because software said so.
+    /// Returns the interrupts that are pending because of devices only, not of software.
     pub fn only_outside(&self) -> u64 {
         self.pending & !self.mip
     }
 
-    /// Sets the external line.
+    /// Sets the external interrupt line.
     pub fn set_external(&mut self, level: bool) {
         self.external = if level { MEIP | SEIP } else { 0 };
     }
 
-    /// The interrupt to take now: its number.
+    /// Returns the number of the interrupt to take now.
     pub fn interrupt(&self) -> Option<u64> {
         let pending = self.mip() & self.mie;
         let m_enabled = self.privilege < Privilege::Machine || self.mstatus & MIE != 0;
@@ -171,25 +171,25 @@ impl Csrs {
         [11, 3, 7, 9, 1, 5].into_iter().find(|number| enabled >> number & 1 == 1)
     }
 
-    /// Whether SFENCE.VMA is allowed.
+    /// Checks whether SFENCE.VMA is allowed.
     pub fn may_fence(&self) -> Result<(), Exception> {
         let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TVM != 0;
         if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
     }
 
-    /// Whether WFI is allowed.
+    /// Checks whether WFI is allowed.
     pub fn may_wait(&self) -> Result<(), Exception> {
         let trapped = self.privilege < Privilege::Machine && self.mstatus & TW != 0;
         if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
     }
 
-    /// Whether SRET is allowed.
+    /// Checks whether SRET is allowed.
     pub fn may_return_to_user(&self) -> Result<(), Exception> {
         let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TSR != 0;
         if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
     }
 
-    /// mstatus, with what it tells of others: FS dirty, and SD, the sum of it.
+    /// Returns mstatus with its derived bits: FS dirty, and SD.
     fn status(&self, core: &Core) -> u64 {
         let fs = if core.fp_dirty && self.mstatus & FS != 0 { FS } else { self.mstatus & FS };
         let status = self.mstatus & !FS | fs;
@@ -206,7 +206,7 @@ impl Csrs {
 
     fn set_status(&mut self, core: &mut Core, value: u64, writable: u64) {
         let mut value = self.mstatus & !writable | value & writable & MSTATUS_WRITABLE;
-        // There is no privilege 2.
+        // Privilege 2 does not exist.
         if value & MPP == 2 << 11 {
             value = value & !MPP | self.mstatus & MPP;
         }
@@ -222,7 +222,7 @@ impl Csrs {
         self.mstatus = value;
     }
 
-    /// Whether a counter may be read from here.
+    /// Checks whether a counter may be read.
     fn counter(&self, bit: u16) -> Result<(), Exception> {
         let bit = 1 << bit;
         let ok = match self.privilege {
@@ -234,7 +234,7 @@ impl Csrs {
     }
 
     pub fn read(&mut self, core: &mut Core, csr: u16) -> Result<u64, Exception> {
-        // Bits 9:8 say who may use it.
+        // Bits 9:8 give the required privilege.
         if (self.privilege as u16) < csr >> 8 & 3 {
             return Err(ILLEGAL);
         }
@@ -265,7 +265,7 @@ impl Csrs {
             0x30a => self.menvcfg,
             0x310 | 0x31a if self.is_rv32 => 0,
             0x320 => u64::from(self.cycle.stopped) | u64::from(self.instret.stopped) << 2,
-            // Events that nobody counts.
+            // Event counters, which count nothing.
             0x323..=0x33f | 0xb03..=0xb1f => 0,
             0xb83..=0xb9f if self.is_rv32 => 0,
             0x340 => self.mscratch,
@@ -301,7 +301,7 @@ impl Csrs {
         Ok(configs.fold(0, |all, &config| all << 8 | u64::from(config)))
     }
 
-    /// The first region whose configuration a register holds, and how many it holds.
+    /// Returns the first region in a configuration register, and the number of regions in it.
     fn pmp_regions_of(&self, register: u16) -> Result<(usize, usize), Exception> {
         let first = usize::from(register) * 4;
         match self.is_rv32 {
@@ -333,7 +333,7 @@ impl Csrs {
                 self.set_satp(core, value);
             }
             0x300 => self.set_status(core, value, MSTATUS_WRITABLE),
-            // The extensions are as they are.
+            // The extensions cannot be changed.
             0x301 => {}
             0x302 => self.medeleg = value & self.delegable,
             0x303 => self.mideleg = value & S_INTERRUPTS,
@@ -368,7 +368,7 @@ impl Csrs {
             }
             0x7a0 => self.tselect = 0,
             0x7a1..=0x7a3 => {}
-            // What is written is what the next instruction counts from.
+            // The written value is what the next instruction counts from.
             0xb00 | 0xb02 | 0xb80 | 0xb82 if self.is_rv32 || csr < 0xb80 => {
                 let counter = if csr & 2 == 0 { &mut self.cycle } else { &mut self.instret };
                 let old = counter.value(core.instret);
@@ -394,7 +394,7 @@ impl Csrs {
     }
 }
 
-/// Of the modes of a trap vector, two are known.
+/// Restricts a trap vector to the two known modes.
 fn vector(value: u64) -> u64 {
     value & !2
 }

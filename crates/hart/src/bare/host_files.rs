@@ -1,4 +1,4 @@
-//! The files of the host that a program may read: those below one folder.
+//! Files of the host that a program may read: those below one folder.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,17 +14,17 @@ use crate::linux::paths::{Place, Tree};
 #[derive(Debug)]
 pub(super) struct HostFiles {
     tree: Tree,
-    /// The folder's paths on the host: as it was given, and without links.
+    /// Paths of the folder on the host: as given, and with links resolved.
     folders: [PathBuf; 2],
-    /// Where relative paths start.
+    /// Base of relative paths.
     here: PathBuf,
 }
 
 impl HostFiles {
-    /// Those below `folder`.
+    /// Allows the files below `folder`.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// Returns an error if the folder cannot be opened.
     pub fn below(folder: &Path) -> io::Result<Self> {
         let (here, whole) = (std::env::current_dir()?, folder.canonicalize()?);
         let tree = Tree::of_folder(&whole)?;
@@ -32,7 +32,7 @@ impl HostFiles {
         Ok(Self { tree, folders, here })
     }
 
-    /// Opens a plain file. A path means what it means on the host; a relative one is looked for in the folder, too.
+    /// Opens a regular file. A path means what it means on the host; a relative path is also searched in the folder.
     pub fn open(&self, path: &[u8]) -> Option<File> {
         let path = Path::new(OsStr::from_bytes(path));
         let whole = normal(&self.here.join(path));
@@ -48,7 +48,7 @@ impl HostFiles {
     }
 }
 
-/// An absolute path without `.` and `..`, by its text alone.
+/// Returns an absolute path without `.` and `..`, without looking at the file system.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! The host: what programs say by writing to `tohost`.
+//! Host interface (HTIF): commands that programs write to `tohost`.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -14,22 +14,22 @@ use super::host_files::HostFiles;
 pub(super) struct Htif {
     tohost: Option<u64>,
     fromhost: Option<u64>,
-    /// What waits until the program has taken the last answer.
+    /// Answers that wait until the program has taken the last one.
     answers: Vec<u64>,
     arguments: Vec<String>,
-    /// The files of the host that the program may read.
+    /// Files of the host that the program may read.
     host_files: Option<HostFiles>,
     files: Vec<Option<File>>,
-    /// The first file that the program asked for, if it may read none.
+    /// First file that the program asked for, if it may read none.
     refused: Option<String>,
 }
 
-/// Bits of a command that say whom it is for.
+/// Bits of a command that select the device.
 const DEVICE: u64 = 0xffff << 48;
-/// A program whose answers are not taken may not pile them up.
+/// Maximum number of answers that wait.
 const MOST_ANSWERS: usize = 1024;
 const MOST_FILES: usize = 256;
-/// The most bytes one call moves.
+/// Maximum number of bytes that one call moves.
 const MOST_BYTES: u64 = 1 << 24;
 
 const ENOENT: u64 = -2i64 as u64;
@@ -46,22 +46,22 @@ impl Htif {
         Self { tohost, fromhost, answers, arguments, host_files, files, refused: None }
     }
 
-    /// The first file that the program asked for and was refused, because it may read none.
+    /// Returns the first file that the program was refused because it may read none.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Whether an address is in the page of `tohost`.
+    /// Returns whether an address is in the page of `tohost`.
     pub fn shares_page(&self, address: u64) -> bool {
         self.tohost.is_some_and(|tohost| tohost / PAGE == address / PAGE)
     }
 
-    /// Whether who writes there says something.
+    /// Returns whether a write to an address is a command.
     pub fn is_called_by(&self, address: u64) -> bool {
         self.tohost.is_some_and(|tohost| address.wrapping_sub(tohost) < 8)
     }
 
-    /// Looks whether the program said something.
+    /// Handles the program's command, if there is one.
     pub fn look(&mut self, core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
         let Some(tohost) = self.tohost else { return Ok(()) };
         let command = core.memory.peek::<8>(tohost).map_or(0, u64::from_le_bytes);
@@ -88,17 +88,17 @@ impl Htif {
                     self.answers.push(command & DEVICE | 1);
                 }
             }
-            // The console.
+            // Console output.
             (1, 1) => {
                 let _ = out.write_all(&[payload as u8]);
             }
-            // Nobody types.
+            // There is no console input.
             _ => {}
         }
         Ok(())
     }
 
-    /// A system call: its number and arguments are at `at`, its result goes there.
+    /// Handles a system call, whose number and arguments are at `at`. Its result goes there.
     fn call(&mut self, at: u64, core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
         let memory = &mut core.memory;
         let mut words = [0; 8];
@@ -119,7 +119,7 @@ impl Htif {
             56 => self.open(memory, b, c, d),
             // exit
             93 => return Err(Stop::Exit { status: a as i32 }),
-            // Of the proxy kernel's own: what it is called with.
+            // The proxy kernel's own call for the arguments.
             2011 => self.main_variables(memory, a, b),
             _ => ENOSYS,
         };
@@ -138,7 +138,7 @@ impl Htif {
             return ENOENT;
         };
         let Some(file) = host_files.open(&path) else { return ENOENT };
-        // The first three are the console.
+        // The first three descriptors are the console.
         while self.files.len() < 3 {
             self.files.push(None);
         }
@@ -187,7 +187,7 @@ impl Htif {
         if memory.load(to, &bytes[..count]).is_err() { EFAULT } else { count as u64 }
     }
 
-    /// Writes what the proxy kernel takes for a file's status.
+    /// Writes a file's status in the proxy kernel's layout.
     fn stat(&self, memory: &mut Memory, number: u64, to: u64) -> u64 {
         let (mode, size) = match self.file(number).map(File::metadata) {
             Some(Ok(metadata)) => (0o100_444u32, metadata.len()),
@@ -203,7 +203,7 @@ impl Htif {
         if memory.load(to, &status).is_err() { EFAULT } else { 0 }
     }
 
-    /// Writes how many arguments there are, where each is, a zero, the environment's zero, and the arguments themselves.
+    /// Writes the number of arguments, their addresses, a zero, the environment's zero, and the arguments.
     fn main_variables(&self, memory: &mut Memory, to: u64, limit: u64) -> u64 {
         let mut at = to.wrapping_add(8 * (self.arguments.len() as u64 + 3));
         let mut words = vec![self.arguments.len() as u64];
@@ -241,7 +241,7 @@ fn bytes(memory: &mut Memory, from: u64, len: u64) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Asks for a file, as a program does: its number, or the error.
+    /// Opens a file as a program does. Returns its number or the error.
     fn open(htif: &mut Htif, memory: &mut Memory, path: &str) -> i64 {
         memory.write(0x1000, path.as_bytes()).unwrap();
         htif.open(memory, 0x1000, path.len() as u64, 0) as i64

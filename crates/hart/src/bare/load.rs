@@ -1,4 +1,4 @@
-//! Programs into memory.
+//! Loads programs into memory.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) struct Loaded {
     pub fromhost: Option<u64>,
 }
 
-/// Why a file cannot be loaded.
+/// Error of loading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 
@@ -29,10 +29,10 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Memory around segments that are not at 0x8000_0000: for stacks and heaps that no segment tells of.
+/// Memory added around segments that are not at 0x8000_0000, for stacks and heaps without a segment.
 const AROUND: u64 = 16 << 20;
 const RAM: u64 = 0x8000_0000;
-/// The most bytes of program headers, as in Linux.
+/// Maximum size of program headers in bytes, as in Linux.
 pub(crate) const MOST_HEADERS: usize = 1 << 16;
 
 pub(super) fn load(bytes: &[u8], options: &Options) -> Result<Loaded, LoadError> {
@@ -42,8 +42,8 @@ pub(super) fn load(bytes: &[u8], options: &Options) -> Result<Loaded, LoadError>
     }
 }
 
-/// Whether a program is made for a bare machine: it talks to a host by `tohost`, it is RV32, or it is loaded where memory
-/// is here.
+/// Returns whether a program is made for a bare machine: it has `tohost`, it is RV32, or it is linked to the memory of
+/// this machine.
 pub fn is_for_it(bytes: &[u8]) -> bool {
     if bytes.get(4) == Some(&1) {
         return true;
@@ -57,7 +57,7 @@ pub fn is_for_it(bytes: &[u8]) -> bool {
         && (at_ram || symbols(header, little, bytes).is_ok_and(|[tohost, _]| tohost.is_some()))
 }
 
-/// The addresses of `tohost` and `fromhost`. Names are compared where they are: a file can have many that never end.
+/// Returns the addresses of `tohost` and `fromhost`. Names are compared in place, since a file can have many that never end.
 fn symbols<H: FileHeader<Endian = Endianness>>(
     header: &H,
     endian: Endianness,
@@ -110,11 +110,11 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
             regions.push((start / AROUND * AROUND, end.saturating_add(AROUND)));
         }
     }
-    // Later regions must not wipe out earlier ones' bytes: all are mapped before anything is loaded.
+    // All regions are mapped before anything is loaded, so that none clears the bytes of another.
     for (start, end) in regions {
         memory.map(start, end - start, Rights::ALL);
     }
-    // A program that is there itself starts without one.
+    // A program at the ROM's address starts without the ROM.
     let has_rom = !wanted.clone().any(|segment| {
         let (start, len): (u64, u64) = (segment.p_paddr(endian).into(), segment.p_memsz(endian).into());
         start < rom::START + rom::SIZE && start.saturating_add(len) > rom::START

@@ -1,7 +1,7 @@
-//! A bare machine: a hart with M, S and U mode, memory, a timer, and a host that listens.
+//! A bare machine: a hart with M, S and U mode, memory, a timer, and a host interface.
 //!
-//! It behaves as Spike does where the architecture leaves it open, so that retirements can be compared: time passes, and
-//! the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
+//! Where the architecture leaves a choice it behaves like Spike, so that retirements can be compared: time advances,
+//! and the host looks at `tohost`, every [`QUANTUM`] instructions and after each trap.
 
 mod clint;
 mod console;
@@ -42,37 +42,37 @@ use self::uart::Uart;
 pub(crate) use self::load::MOST_HEADERS;
 pub use self::load::{LoadError, is_for_it};
 
-/// Instructions after which time passes and the host looks.
+/// Number of instructions after which time advances and the host looks.
 pub const QUANTUM: u64 = 5000;
-/// Ticks of the timer in a quantum.
+/// Timer ticks in a quantum.
 const TICKS: u64 = 50;
 
-/// What a bare machine is made of.
+/// Configuration of a bare machine.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of memory from 0x8000_0000 on.
+    /// Size in bytes of the memory at 0x8000_0000.
     pub memory: u64,
-    /// More memory: address and size of each.
+    /// Additional memory: addresses and sizes.
     pub more_memory: Vec<(u64, u64)>,
-    /// The most bytes that may be touched.
+    /// Maximum number of bytes that may be touched.
     pub limit: usize,
-    /// How many regions physical memory protection has: 0 to 16.
+    /// Number of regions of physical memory protection: 0 to 16.
     pub pmp_regions: u8,
-    /// Whether loads and stores need not be aligned.
+    /// Set if loads and stores need not be aligned.
     pub misaligned: bool,
-    /// Whether jumps to odd addresses, which there are none of with compressed instructions, can be delegated to S mode. The proxy
-    /// kernel wants that; Spike does not have it.
+    /// Set if misaligned-jump exceptions, which cannot occur with compressed instructions, can be delegated to S mode.
+    /// The proxy kernel needs this; Spike does not have it.
     pub delegates_misaligned_jumps: bool,
-    /// Where to begin instead of the ROM that jumps to the program's entry point.
+    /// Start address, instead of the ROM that jumps to the program's entry point.
     pub entry: Option<u64>,
-    /// When the external interrupt line changes: instructions retired, and its new level; in order.
+    /// Changes of the external interrupt line, sorted: instructions retired and new level.
     pub external: Vec<(u64, bool)>,
-    /// The host answers as soon as the program has written to `tohost`, not only after each [`QUANTUM`]: what a program executes while it
-    /// waits for its end is a loop that no trace can count. Spike does not do that.
+    /// Set if the host answers as soon as the program has written to `tohost`, not only after each [`QUANTUM`].
+    /// Otherwise a program that waits for its end executes a loop of arbitrary length. Spike does not do this.
     pub host_is_quick: bool,
-    /// What the program is called with, its own name first: asked for by programs that run under a proxy kernel.
+    /// Arguments of the program, its name first. Programs under a proxy kernel ask for them.
     pub arguments: Vec<String>,
-    /// The folder whose files the program may read, by asking the host (HTIF). `None`: it may read none.
+    /// Folder whose files the program may read through the host (HTIF). `None` if it may read none.
     pub host_files: Option<PathBuf>,
 }
 
@@ -102,13 +102,13 @@ pub struct Bare {
     uart: Uart,
     htif: Htif,
     host_is_quick: bool,
-    /// The program has written to `tohost`, or is about to.
+    /// Set if the program has written to `tohost`, or is about to.
     host_is_called: bool,
     external: Vec<(u64, bool)>,
-    /// When the quantum ends.
+    /// Value of `instret` at which the quantum ends.
     quantum_end: u64,
     limit: usize,
-    /// The limit on memory was reached.
+    /// Set if the memory limit was reached.
     is_full: bool,
     out: Console,
 }
@@ -120,10 +120,11 @@ impl std::fmt::Debug for Bare {
 }
 
 impl Bare {
-    /// A machine with the program in `elf` in its memory, and the hart's state at reset. What the program prints goes to `out`.
+    /// Creates a machine with the program `elf` in its memory, and the hart's state at reset. Output of the program
+    /// goes to `out`.
     ///
     /// # Errors
-    /// When `elf` is none, or none for this machine.
+    /// Returns an error if `elf` is not an ELF file for this machine.
     pub fn new(elf: &[u8], options: &Options, out: Box<dyn Write + Send>) -> Result<(Core, Self), LoadError> {
         let loaded = load::load(elf, options)?;
         let mut core = loaded.core;
@@ -158,7 +159,7 @@ impl Bare {
         Ok((core, machine))
     }
 
-    /// What the program's user should know of.
+    /// Returns warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         let refused = |path| {
             format!(
@@ -169,12 +170,12 @@ impl Bare {
         self.htif.refused().map(refused).into_iter().collect()
     }
 
-    /// The next thing to look at may be now.
+    /// Requests a poll at the next block.
     fn look(&self, core: &mut Core) {
         core.deadline = core.instret;
     }
 
-    /// Time passes; the host looks.
+    /// Advances time and lets the host look.
     fn end_quantum(&mut self, core: &mut Core) -> Result<(), Stop> {
         self.clint.advance(TICKS);
         self.quantum_end = core.instret + QUANTUM;
@@ -195,19 +196,19 @@ impl Machine for Bare {
         let fault = Exception { cause: access_fault(rights), value: address };
         let privilege = self.csrs.privilege_for(rights);
         if [Clint::RANGE, Plic::RANGE, Uart::RANGE].iter().any(|device| device.contains(&physical)) {
-            // Its size is a matter of the access.
+            // A device is checked for the size of the access only, not for a whole page.
             let allowed = self.csrs.pmp.allows(physical, size.into(), rights, privilege);
             return Err(if rights == Rights::EXECUTE || !allowed { fault } else { Exception::DEVICE });
         }
         if !self.csrs.pmp.allows(physical / PAGE * PAGE, PAGE, rights, privilege) {
-            // Some of the page may be: each access asks.
+            // Only part of the page may be allowed, so each access must be checked.
             if !self.csrs.pmp.allows(physical, size.into(), rights, privilege) {
                 return Err(fault);
             }
             core.tlb.skip_next();
         }
         if self.host_is_quick && rights == Rights::WRITE && self.htif.shares_page(physical) {
-            // Each store asks.
+            // Each store must be checked.
             core.tlb.skip_next();
             if self.htif.is_called_by(physical) {
                 self.host_is_called = true;
@@ -276,7 +277,7 @@ impl Machine for Bare {
             }
             Op::Wfi => {
                 self.csrs.may_wait()?;
-                // Nothing happens until time passes, so it passes at once.
+                // Nothing happens until time advances, so it advances at once.
                 self.quantum_end = core.instret;
                 Ok(next)
             }
@@ -291,7 +292,7 @@ impl Machine for Bare {
             return Ok(Served::Machine);
         }
         if self.is_full {
-            // Nothing the program did is wrong, so no handler of its own could put that right.
+            // The program did nothing wrong that a handler of its own could correct.
             let limit = self.limit >> 20;
             return Err(Stop::Fault(format!(
                 "the program needs more than the {limit} MiB of memory it may use; see --memory"
@@ -343,7 +344,7 @@ fn access_fault(rights: Rights) -> u64 {
     }
 }
 
-/// Standard output, for [`Bare::new`].
+/// Returns standard output, for [`Bare::new`].
 pub fn standard_output() -> Box<dyn Write + Send> {
     Box::new(io::stdout())
 }

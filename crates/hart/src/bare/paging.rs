@@ -12,12 +12,12 @@ const READ: u64 = 1 << 1;
 const WRITE: u64 = 1 << 2;
 const EXECUTE: u64 = 1 << 3;
 const USER: u64 = 1 << 4;
-/// For supervisors: nobody gave them a meaning here, so they must be zero.
+/// Bits without a defined meaning, which must be zero.
 const RESERVED: u64 = 0x3ff << 54;
 const ACCESSED: u64 = 1 << 6;
 const DIRTY: u64 = 1 << 7;
 
-/// The physical address of `address`.
+/// Translates `address` to a physical address.
 pub(super) fn translate(
     csrs: &Csrs,
     core: &mut Core,
@@ -31,7 +31,7 @@ pub(super) fn translate(
     let fault = Exception { cause: page_fault(rights), value: address };
     let (entry_size, index_bits) = if core.is_rv32 { (4, 10) } else { (8, 9) };
     let width = 12 + index_bits * levels;
-    // The bits above must all be equal.
+    // The upper bits must all be equal.
     if !core.is_rv32 && (address as i64) << (64 - width) >> (64 - width) != address as i64 {
         return Err(fault);
     }
@@ -41,7 +41,7 @@ pub(super) fn translate(
         let index = address >> shift & ((1 << index_bits) - 1);
         let at = table + index * entry_size;
         let access_fault = Exception { cause: super::access_fault(rights), value: address };
-        // Tables are read as S mode would read them, whoever the access is for.
+        // Page tables are read with S mode rights, whatever the access.
         if !csrs.pmp.allows(at, entry_size, Rights::READ, Privilege::Supervisor) {
             return Err(access_fault);
         }
@@ -55,7 +55,7 @@ pub(super) fn translate(
             return Err(fault);
         }
         if entry & (READ | EXECUTE) == 0 {
-            // Of the table below; reserved too.
+            // Reserved in pointers to tables.
             if entry & (USER | ACCESSED | DIRTY) != 0 {
                 return Err(fault);
             }

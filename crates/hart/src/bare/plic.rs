@@ -1,4 +1,4 @@
-//! The interrupt controller. Nothing is connected to it: what programs write, they read back.
+//! Interrupt controller without any sources. Programs read back what they write.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,20 +6,20 @@ use std::ops::Range;
 /// A PLIC for one hart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plic {
-    /// By offset: those that were written.
+    /// Registers that were written, by offset.
     registers: HashMap<u64, u32>,
 }
 
-/// Of the registers, so many are kept: programs write few.
+/// Maximum number of registers kept; programs write few.
 const MOST: usize = 4096;
-/// Threshold and claim of the first context.
+/// Claim register of the first context.
 const CLAIM: u64 = 0x20_0004;
 
 impl Plic {
-    /// Where it is.
+    /// Address range.
     pub const RANGE: Range<u64> = 0x0c00_0000..0x0d00_0000;
 
-    /// Reads; `None` if nothing can be read so.
+    /// Reads a register. Returns `None` for an invalid access.
     pub fn load(&self, address: u64, size: u8) -> Option<u64> {
         let offset = address - Self::RANGE.start;
         let word = |at: u64| if is_claim(at) { 0 } else { self.registers.get(&at).copied().unwrap_or(0) };
@@ -32,7 +32,7 @@ impl Plic {
         }
     }
 
-    /// Writes likewise.
+    /// Writes a register. Returns `None` for an invalid access.
     pub fn store(&mut self, address: u64, size: u8, value: u64) -> Option<()> {
         let offset = address - Self::RANGE.start;
         match size {
@@ -51,7 +51,7 @@ impl Plic {
     }
 }
 
-/// Whether a read there asks for an interrupt: there is none.
+/// Returns whether a read there claims an interrupt, of which there is none.
 fn is_claim(offset: u64) -> bool {
     offset >= CLAIM && offset % 0x1000 == CLAIM % 0x1000
 }

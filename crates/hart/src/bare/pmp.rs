@@ -3,7 +3,7 @@
 use crate::Privilege;
 use crate::memory::Rights;
 
-/// Its registers.
+/// Registers of physical memory protection.
 #[derive(Clone, Debug)]
 pub(super) struct Pmp {
     pub config: [u8; 16],
@@ -18,7 +18,7 @@ impl Pmp {
         Self { config: [0; 16], address: [0; 16], regions: regions.min(16) }
     }
 
-    /// Whether `size` bytes from `address` on may be used so.
+    /// Returns whether `size` bytes at `address` may be accessed.
     pub fn allows(&self, address: u64, size: u64, rights: Rights, privilege: Privilege) -> bool {
         let last = address.wrapping_add(size - 1);
         for region in 0..usize::from(self.regions) {
@@ -26,7 +26,7 @@ impl Pmp {
             if last < start || address > end {
                 continue;
             }
-            // The first region with any of the bytes decides; it must have all of them.
+            // The first region with any of the bytes decides; it must contain all of them.
             if address < start || last > end {
                 return false;
             }
@@ -37,7 +37,7 @@ impl Pmp {
         privilege == Privilege::Machine || self.regions == 0
     }
 
-    /// First and last byte of a region; `None` if it is off.
+    /// Returns the first and last byte of a region; `None` if it is off.
     fn bounds(&self, region: usize) -> Option<(u64, u64)> {
         let address = self.address[region];
         match self.config[region] >> 3 & 3 {
@@ -59,7 +59,7 @@ impl Pmp {
     /// Writes the configuration of one region, unless it is locked.
     pub fn set_config(&mut self, region: usize, value: u8) {
         if region < self.regions.into() && self.config[region] & LOCKED == 0 {
-            // To write without reading is reserved.
+            // Write without read is reserved.
             let value = if value & 3 == 2 { value & !2 } else { value };
             self.config[region] = value & 0x9f;
         }

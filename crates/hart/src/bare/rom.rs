@@ -1,11 +1,11 @@
-//! What a hart finds at reset: a few instructions that jump to the program, and a description of the machine.
+//! Boot ROM: a few instructions that jump to the program, and a description of the machine.
 
-/// Where execution begins.
+/// Reset address.
 pub(super) const START: u64 = 0x1000;
-/// Bytes kept for it.
+/// Size in bytes.
 pub(super) const SIZE: u64 = 0x1000;
 
-/// The bytes from [`START`] on.
+/// Returns the bytes at [`START`].
 pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Vec<u8> {
     let load = if is_rv32 { 0x0182_a283 } else { 0x0182_b283 };
     // auipc t0, 0; addi a1, t0, 32; csrr a0, mhartid; ld t0, 24(t0); jr t0
@@ -16,7 +16,7 @@ pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Ve
     bytes
 }
 
-/// A flattened device tree.
+/// Returns a flattened device tree.
 fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
     let mut tree = Tree::default();
     let (isa, mmu) = if is_rv32 { ("rv32imafdc", "riscv,sv32") } else { ("rv64imafdc", "riscv,sv57") };
@@ -92,7 +92,7 @@ fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
     tree.finish()
 }
 
-/// A device tree that is being written.
+/// A device tree under construction.
 #[derive(Default)]
 struct Tree {
     structure: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Semihosting: the host serves an EBREAK between two instructions that do nothing.
+//! Semihosting: the host handles an EBREAK between two special no-ops.
 
 use std::io::Write;
 
@@ -14,19 +14,19 @@ const SYS_WRITE0: u64 = 0x04;
 const SYS_WRITE: u64 = 0x05;
 const SYS_EXIT: u64 = 0x18;
 const SYS_EXIT_EXTENDED: u64 = 0x20;
-/// The program ended itself.
+/// Reason code of a regular exit.
 const APPLICATION_EXIT: u64 = 0x20026;
-/// The longest text written at once.
+/// Maximum length of text written at once.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Whether the EBREAK at `core.pc` is one. (Paging is off when a program without a kernel does so.)
+/// Returns whether the EBREAK at `core.pc` is a semihosting call. (Paging is off in programs without a kernel.)
 pub(super) fn is_call(core: &mut Core) -> bool {
     let pc = core.pc;
     let mut word = |at: u64| core.memory.peek::<4>(at).map(u32::from_le_bytes);
     word(pc.wrapping_sub(4)) == Some(BEFORE) && word(pc.wrapping_add(4)) == Some(AFTER)
 }
 
-/// Serves it.
+/// Handles a semihosting call.
 pub(super) fn serve(core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
     let (number, argument) = (core.x[10], core.address(core.x[11]));
     let size = if core.is_rv32 { 4 } else { 8 };
@@ -42,7 +42,7 @@ pub(super) fn serve(core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
         status: if reason == APPLICATION_EXIT { code as i32 } else { 1 },
     };
     let result = match number {
-        // RV32 has the reason in the register, RV64 in memory, with a code.
+        // RV32 passes the reason in the register, RV64 in memory with a code.
         SYS_EXIT if size == 4 => return Err(status(core.x[11] & 0xffff_ffff, 0)),
         SYS_EXIT | SYS_EXIT_EXTENDED => return Err(status(word(0), word(1))),
         SYS_WRITEC => {

@@ -1,4 +1,4 @@
-//! Into traps and back.
+//! Trap entry and return.
 
 use crate::Privilege;
 use crate::execute::ILLEGAL;
@@ -20,10 +20,10 @@ impl Csrs {
         let offset = if interrupt && vector & 1 == 1 { 4 * cause } else { 0 };
         let handler = core.address((vector & !3).wrapping_add(offset));
         let to = if to_s { Privilege::Supervisor } else { Privilege::Machine };
-        // From below, the same address may be another one, or one that is only forbidden there.
+        // From a lower privilege, the same address may be other code, or forbidden only there.
         let again = handler == core.pc && self.privilege == to && !interrupt;
         if again || vector == 0 {
-            // The handler itself traps, or there is none: this would go on for ever.
+            // The handler itself traps, or there is none: this would repeat forever.
             return Err(Stop::Fault(format!(
                 "{} at {:#x} (value {value:#x}), and {}",
                 describe(cause, interrupt),
@@ -47,7 +47,7 @@ impl Csrs {
         Ok(())
     }
 
-    /// MRET: returns where to.
+    /// Executes MRET. Returns the next address.
     pub fn mret(&mut self, core: &mut Core) -> Result<u64, Exception> {
         if self.privilege != Privilege::Machine {
             return Err(ILLEGAL);
@@ -62,7 +62,7 @@ impl Csrs {
         Ok(core.address(self.mepc))
     }
 
-    /// SRET: returns where to.
+    /// Executes SRET. Returns the next address.
     pub fn sret(&mut self, core: &mut Core) -> Result<u64, Exception> {
         self.may_return_to_user()?;
         let to = if self.mstatus & SPP != 0 { Privilege::Supervisor } else { Privilege::User };
@@ -73,7 +73,7 @@ impl Csrs {
     }
 
     fn go(&mut self, core: &mut Core, to: Privilege) {
-        // MPRV and the user bit of pages make the same address another one.
+        // MPRV and the user bit of pages change the meaning of addresses.
         core.tlb.flush();
         self.privilege = to;
     }

@@ -1,4 +1,4 @@
-//! A serial port, as far as programs print with it.
+//! Serial port, as far as programs print with it.
 
 use std::io::Write;
 use std::ops::Range;
@@ -11,13 +11,13 @@ pub(super) struct Uart {
 
 const LINE_CONTROL: u64 = 3;
 const LINE_STATUS: u64 = 5;
-/// Of the line control: the first two registers are the divisor of the rate.
+/// Line control bit: the first two registers are the baud rate divisor.
 const DIVISOR: u8 = 0x80;
-/// Of the line status: ready to send, and done with it.
+/// Line status: ready to send, and all sent.
 const EMPTY: u64 = 0x60;
 
 impl Uart {
-    /// Where it is.
+    /// Address range.
     pub const RANGE: Range<u64> = 0x1000_0000..0x1000_0100;
 
     /// Reads a register.
@@ -29,7 +29,7 @@ impl Uart {
         }
     }
 
-    /// Writes a register; what is sent is printed.
+    /// Writes a register. Prints what is sent.
     pub fn store(&mut self, address: u64, value: u64, out: &mut dyn Write) {
         match address - Self::RANGE.start {
             0 if self.line_control & DIVISOR == 0 => drop(out.write_all(&[value as u8])),

@@ -8,23 +8,23 @@ use super::Events;
 use super::told::{Part, Told, behind};
 use crate::{Access, Privilege, Sink, Trap};
 
-/// Hands on only what qualifies to another sink, and tells it that something is missing ([`Sink::lost`]) where that ends.
+/// Passes on to another sink only what qualifies, and reports a gap ([`Sink::lost`]) where that ends.
 ///
-/// What qualifies is decided for each instruction, so a block may be handed on in parts; and for each trap, as if its handler
-/// ran already at the address where it was taken. Privilege and context are always handed on.
+/// Each instruction is decided separately, so that a block may be passed on in parts. A trap is decided as if its
+/// handler already ran at the address where it was taken. Privilege and context are always passed on.
 pub struct Controlled<S> {
-    /// What takes what qualifies.
+    /// Sink for what qualifies.
     pub inner: S,
     control: Control,
     events: Events,
     told: Told,
-    /// The bits of instructions that nobody tells.
+    /// Source of instruction bits for executions without them.
     code: Option<Code>,
-    /// Where the last thing that was handed on leads to what comes next.
+    /// Set while what was passed on leads to what comes next.
     is_telling: bool,
-    /// The cycle of the last instruction, if somebody tells cycles; else each instruction takes one.
+    /// Cycle of the last instruction, if known. Otherwise each instruction takes one cycle.
     cycle: Option<u64>,
-    /// The thread has a number of its own; else it is the context.
+    /// Set if the thread has a number of its own. Otherwise the context is the thread.
     has_thread: bool,
     isa: Isa,
     left_out: u64,
@@ -32,7 +32,7 @@ pub struct Controlled<S> {
 
 type Code = Box<dyn FnMut(u64) -> Option<u32> + Send>;
 
-/// The most instructions of a block of which anything is kept: a log could have any number without a branch.
+/// Maximum number of instructions of a block that are kept, since a log can have any number without a branch.
 const MOST: usize = 1 << 22;
 
 impl<S> fmt::Debug for Controlled<S> {
@@ -42,7 +42,7 @@ impl<S> fmt::Debug for Controlled<S> {
 }
 
 impl<S: Sink> Controlled<S> {
-    /// Hands on to `inner` what qualifies.
+    /// Creates a sink that passes on to `inner` what qualifies.
     pub fn new(control: Control, inner: S) -> Self {
         Self {
             inner,
@@ -58,20 +58,20 @@ impl<S: Sink> Controlled<S> {
         }
     }
 
-    /// With events from outside.
+    /// Adds events from outside.
     pub fn with_events(mut self, events: Events) -> Self {
         self.events = events;
         self
     }
 
-    /// Of the thread with this number; otherwise the context is the thread.
+    /// Sets the thread number. Otherwise the context is the thread.
     pub fn with_thread(mut self, thread: u64) -> Self {
         self.control.thread(thread);
         self.has_thread = true;
         self
     }
 
-    /// With the bits at each address, for executions that do not tell instructions: it has to be known where they begin.
+    /// Sets the source of instruction bits, for executions without them: their lengths must be known.
     pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + Send + 'static) -> Self {
         self.code = Some(Box::new(code));
         self
@@ -87,30 +87,30 @@ impl<S: Sink> Controlled<S> {
         )
     }
 
-    /// What was decided so far.
+    /// Returns the control with its state.
     pub const fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Events that did not happen yet.
+    /// Returns the events that are still to come.
     pub const fn events(&self) -> &Events {
         &self.events
     }
 
-    /// Instructions that were left out though they may qualify. Only a part of their block does, and nobody knows where in it
-    /// they begin; or it is a branch of T32 in an IT block that does not qualify as a whole.
+    /// Returns the number of instructions that were left out though they may qualify: only a part of their block does
+    /// and its start is not known, or it ends in a T32 branch in an IT block that does not qualify as a whole.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Nothing more qualifies for now.
+    /// Ends a qualifying stretch.
     fn off(&mut self) {
         if std::mem::take(&mut self.is_telling) {
             self.inner.lost();
         }
     }
 
-    /// The cycle of an instruction of the block to come, by its place there and its number.
+    /// Returns the cycle of an instruction of the current block.
     #[inline]
     fn cycle_of(&self, index: u32, number: u64) -> u64 {
         match self.told.cycles.get(index as usize) {
@@ -119,13 +119,13 @@ impl<S: Sink> Controlled<S> {
         }
     }
 
-    /// Decides of stretches of the block, and hands on what qualifies.
+    /// Decides which parts of the block qualify, and passes them on.
     #[inline(never)]
     fn parts(&mut self, block: &Block) {
         let last = self.control.seen() + u64::from(block.count) - 1;
         let last_cycle = self.cycle_of(block.count - 1, last);
         let (mut index, mut pc, mut last_len) = (0, block.start, 0);
-        // The number of the first instruction that is to be handed on, and its address.
+        // Index and address of the first instruction to pass on.
         let mut run: Option<(u32, u64)> = None;
         while index < block.count {
             let number = self.control.seen();
@@ -163,7 +163,7 @@ impl<S: Sink> Controlled<S> {
                 }
             }
             if index == from {
-                // Nobody knows where the next instruction is, and so which of them qualify.
+                // The address of the next instruction is not known, so neither is which of them qualify.
                 let rest = block.count - index;
                 self.left_out += u64::from(rest);
                 if let Some((first, start)) = run.take().filter(|(first, _)| *first < index) {
@@ -204,7 +204,7 @@ impl<S: Sink> Controlled<S> {
         self.is_telling = true;
     }
 
-    /// What comes after the block.
+    /// Decides what follows the block.
     #[inline]
     fn leave(&mut self, block: &Block) {
         if let Some(&cycle) = self.told.cycles.last() {
@@ -217,7 +217,7 @@ impl<S: Sink> Controlled<S> {
         self.isa = block.isa;
     }
 
-    /// Whether a system call goes on neither behind its instruction nor with it again: it returns from a signal's handler.
+    /// Returns whether a system call continues neither after its instruction nor with it again: it returns from a signal handler.
     fn is_sigreturn(&self, trap: &Trap) -> bool {
         let behind = if self.isa.is_arm() { trap.pc } else { trap.pc.wrapping_add(4) };
         trap.served

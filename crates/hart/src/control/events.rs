@@ -1,4 +1,4 @@
-/// When an event happens, which comes from outside.
+/// Time of an external event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// Before this instruction; the first is 0.
@@ -7,21 +7,21 @@ pub enum Moment {
     Cycle(u64),
 }
 
-/// Events that happen, each once or more, and those of them that are still to come.
+/// External events that are still to come. An event may happen several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// By instruction, and by cycle: the last comes first. With the number of the event.
+    /// Events by instruction, in descending order, with their numbers. Those by cycle follow.
     by_instruction: Vec<(u64, u8)>,
     by_cycle: Vec<(u64, u8)>,
 }
 
 impl Events {
-    /// None yet.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { by_instruction: Vec::new(), by_cycle: Vec::new() }
     }
 
-    /// Adds that the event with this number, 0 to 63, happens.
+    /// Adds an occurrence of an event, 0 to 63.
     pub fn add(&mut self, event: u8, moment: Moment) {
         let (all, at) = match moment {
             Moment::Instruction(at) => (&mut self.by_instruction, at),
@@ -31,19 +31,19 @@ impl Events {
         all.insert(place, (at, event));
     }
 
-    /// Whether none is still to come.
+    /// Returns whether no event is still to come.
     pub const fn is_over(&self) -> bool {
         self.by_instruction.is_empty() && self.by_cycle.is_empty()
     }
 
-    /// Whether one happens up to this instruction, which is in this cycle.
+    /// Returns whether an event happens up to this instruction in this cycle.
     #[inline]
     pub(super) fn is_due(&self, instruction: u64, cycle: u64) -> bool {
         self.by_instruction.last().is_some_and(|(at, _)| *at <= instruction)
             || self.by_cycle.last().is_some_and(|(at, _)| *at <= cycle)
     }
 
-    /// Those that happened up to this instruction, a bit each. They do not happen again.
+    /// Removes and returns the events up to this instruction, one bit each.
     pub(super) fn take(&mut self, instruction: u64, cycle: u64) -> u64 {
         let mut happened = 0;
         for (all, now) in [(&mut self.by_instruction, instruction), (&mut self.by_cycle, cycle)] {

@@ -1,4 +1,4 @@
-//! Trace control at work: a sink that hands on only what qualifies.
+//! Trace control: a sink that passes on only what qualifies.
 
 mod controlled;
 mod events;

@@ -3,7 +3,7 @@ use tracewright_isa::{ItState, riscv, t32};
 
 use crate::{Access, Sink};
 
-/// What was told of the block to come. As large as the longest block; nothing is allocated after that.
+/// Reports for the current block. Buffers grow to the longest block; nothing is allocated after that.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     pub bits: Vec<u32>,
@@ -12,7 +12,7 @@ pub(super) struct Told {
     pub cycles: Vec<u64>,
 }
 
-/// Some instructions of a block: the number of the first and its address, and of the one behind the last.
+/// Part of a block: index and address of the first instruction, and of the one after the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub first: u32,
@@ -30,7 +30,7 @@ impl Told {
         self.cycles.clear();
     }
 
-    /// Hands on all of it, and the block.
+    /// Passes on everything, then the block.
     #[inline]
     pub fn all<S: Sink>(&self, block: &Block, sink: &mut S) {
         if S::INSTRUCTIONS && !self.bits.is_empty() {
@@ -48,7 +48,7 @@ impl Told {
         sink.block(block);
     }
 
-    /// Hands on a part of the block.
+    /// Passes on a part of the block.
     pub fn part<S: Sink>(&self, block: &Block, part: Part, sink: &mut S) {
         let Part { first, start, behind, end, last_len } = part;
         let range = first as usize..behind as usize;
@@ -77,20 +77,20 @@ impl Told {
         let is_end = behind == block.count;
         let (class, ended) = match (is_end, block.class.flow) {
             (false, _) => (Class::NEXT, Ended::Cut),
-            // Half a pair is none.
+            // Half a pair is an ordinary indirect branch.
             (true, Flow::Pair) if count == 1 => (Class { flow: Flow::Indirect, ..block.class }, block.ended),
             (true, _) => (block.class, block.ended),
         };
         sink.block(&Block { start, end, count, isa: block.isa, last_len, class, ended });
     }
 
-    /// Whether a part that begins with this instruction ends in a branch of T32 that is conditional only by an IT instruction
-    /// before the part: who reads the part alone takes it for unconditional.
+    /// Returns whether a part that begins with this instruction ends in a T32 branch that is conditional only by an IT
+    /// instruction before the part. Read alone, the part would look unconditional.
     pub fn lacks_it(&self, block: &Block, first: u32) -> bool {
         if block.isa != Isa::T32 || !block.class.is_branch() || !block.class.conditional {
             return false;
         }
-        // An IT block has four instructions at most, and a branch is its last.
+        // An IT block has at most four instructions, and a branch is its last.
         let before = block.count.saturating_sub(5).min(first) as usize..first as usize;
         let is_it = |bits: &u32| bits & 0xffff_ff00 == 0xbf00 && bits & 0xf != 0;
         let Some(&bits) = self.bits.get(block.count as usize - 1) else { return false };
@@ -99,7 +99,7 @@ impl Told {
         self.bits.get(before).is_some_and(|bits| bits.iter().any(is_it)) && !alone.class.conditional
     }
 
-    /// The length of an instruction of the block, if that is known. `code` tells the bits at an address.
+    /// Returns the length of an instruction of the block, if known. `code` returns the bits at an address.
     pub fn len(
         &self,
         block: &Block,
@@ -125,7 +125,7 @@ impl Told {
     }
 }
 
-/// The address `len` bytes on.
+/// Returns the address `len` bytes further on.
 pub(super) fn behind(isa: Isa, pc: u64, len: u8) -> u64 {
     let address = pc.wrapping_add(len.into());
     match isa {

@@ -1,4 +1,4 @@
-//! Which call does what.
+//! Dispatch of system calls.
 
 use super::Linux;
 use super::errno::{Answer, Errno, Failure};
@@ -9,7 +9,7 @@ use crate::memory::PAGE;
 use crate::{Core, Stop};
 
 impl Linux {
-    /// An ECALL at `core.pc`: the call's number is in a7, its arguments in a0 to a5, its answer goes to a0.
+    /// Handles an ECALL at `core.pc`. The call's number is in a7, its arguments in a0 to a5; its result goes to a0.
     pub(super) fn call(&mut self, core: &mut Core) -> Result<(), Stop> {
         let mut arguments = [0; 6];
         arguments.copy_from_slice(&core.x[10..16]);
@@ -43,7 +43,7 @@ impl Linux {
     pub(super) fn dispatch(&mut self, core: &mut Core, number: u64, arguments: [u64; 6]) -> Answer {
         let [a, b, c, d, e, _] = arguments;
         let fd = a as i32;
-        // RV32 passes 64 bits in two registers, and gives mmap pages.
+        // RV32 passes 64 bits in two registers, and gives mmap offsets in pages.
         let wide = |low: u64, high: u64| if core.is_rv32 { low | high << 32 } else { low };
         match number {
             // Descriptors.
@@ -90,7 +90,7 @@ impl Linux {
             FCHOWN => Ok(self.must_be_writable(fd).map(|()| 0)?),
             GETDENTS64 => self.getdents64(core, fd, b, c),
             SENDFILE => self.sendfile(core, fd, b as i32, c, d),
-            // Programs copy themselves when this does not.
+            // Programs copy by themselves if this fails.
             COPY_FILE_RANGE => Err(Errno::EXDEV.into()),
             FSYNC | FDATASYNC | SYNC_FILE_RANGE | FLOCK | FADVISE64 | READAHEAD | SYNCFS => {
                 Ok(self.descriptors.get(fd).map(|_| 0)?)
@@ -168,7 +168,7 @@ impl Linux {
             SET_ROBUST_LIST | SETPRIORITY | SCHED_SETAFFINITY | PERSONALITY => Ok(0),
             SCHED_YIELD if self.threads.are_many() => Err(Failure::Wait(Wait::until(0))),
             SCHED_YIELD => Ok(0),
-            // getpriority answers 20 less the priority.
+            // The call returns 20 minus the priority.
             GETPRIORITY => Ok(20),
             FUTEX | FUTEX_TIME64 => self.futex(core, arguments),
             SCHED_GETAFFINITY => self.sched_getaffinity(core, b, c),
@@ -181,7 +181,7 @@ impl Linux {
             SETRLIMIT => Ok(0),
             GETRANDOM => self.getrandom(core, a, b),
             PRCTL => self.prctl(core, a, b),
-            // Programs do without; they need not be told of.
+            // Programs do without these, so that no warning is needed.
             RSEQ | RISCV_HWPROBE | CLONE3 | LANDLOCK_CREATE_RULESET => Err(Errno::ENOSYS.into()),
             CLONE => self.clone_thread(core, arguments),
             EXECVE | EXECVEAT => self.execve(),

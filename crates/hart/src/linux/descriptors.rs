@@ -10,10 +10,10 @@ use super::errno::Errno;
 use super::paths::Folder;
 use super::random::Random;
 
-/// As many as a program may have open, unless it asks for more: as many as Linux gives.
+/// Maximum number of open descriptors: Linux's default.
 const MOST: i32 = 1024;
 
-/// Standard input, output and error of the program.
+/// Standard input, output and error of a program.
 pub struct Streams {
     /// Standard input.
     pub input: Box<dyn Read + Send>,
@@ -21,12 +21,12 @@ pub struct Streams {
     pub output: Box<dyn Write + Send>,
     /// Standard error.
     pub error: Box<dyn Write + Send>,
-    /// Which of the three, in this order, are to look like terminals. Programs then write each line as it comes.
+    /// For input, output and error: whether it looks like a terminal. Programs then write each line at once.
     pub terminals: [bool; 3],
 }
 
 impl Streams {
-    /// Those of this process.
+    /// Uses the streams of this process.
     pub fn inherit() -> Self {
         use io::IsTerminal;
         let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
@@ -34,7 +34,7 @@ impl Streams {
         Self { input: Box::new(input), output: Box::new(output), error: Box::new(error), terminals }
     }
 
-    /// Nothing to read; what is written is lost.
+    /// Uses empty input, and discards output.
     pub fn none() -> Self {
         Self {
             input: Box::new(io::empty()),
@@ -51,14 +51,14 @@ impl std::fmt::Debug for Streams {
     }
 }
 
-/// What a descriptor leads to.
+/// Target of a descriptor.
 #[derive(Debug)]
 pub enum Open {
-    /// Standard input (0), output (1) or error (2), whatever its number is now.
+    /// Standard input (0), output (1) or error (2), whatever its current number.
     Stream(u8),
-    /// A file of the host. Descriptors that are duplicates share it, and their place in it.
+    /// File of the host. Duplicate descriptors share it and its position.
     File(Arc<File>),
-    /// A folder.
+    /// Folder.
     Folder(OpenFolder),
     /// `/dev/null`.
     Null,
@@ -66,47 +66,47 @@ pub enum Open {
     Zero,
     /// `/dev/urandom`.
     Random,
-    /// An end of the pipe of this number.
+    /// One end of a pipe.
     Pipe {
-        /// Which.
+        /// Number of the pipe.
         number: usize,
-        /// The end that is written to.
+        /// Set for the end that is written to.
         writes: bool,
     },
 }
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Clone, Debug)]
 pub struct OpenFolder {
-    /// Which.
+    /// The folder.
     pub folder: Folder,
-    /// Names, numbers and kinds of what is in it; filled when first asked for.
+    /// Names, numbers and kinds of its entries, filled on first use.
     pub entries: Option<Arc<[Entry]>>,
-    /// How many of them were told.
+    /// Number of entries already returned.
     pub told: usize,
 }
 
-/// Something in a folder.
+/// An entry of a folder.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub name: Vec<u8>,
     pub inode: u64,
-    /// As in `d_type`.
+    /// Value of `d_type`.
     pub kind: u8,
 }
 
 /// A descriptor.
 #[derive(Debug)]
 pub struct Descriptor {
-    /// What it leads to.
+    /// Target.
     pub open: Open,
-    /// Where that was on the host when it was opened, if it has a path.
+    /// Path on the host when it was opened, if any.
     pub host: Option<PathBuf>,
-    /// Whether the program may change what it leads to by the descriptor: its permissions, its times.
+    /// Set if the program may change the permissions and times of the file through the descriptor.
     pub writable: bool,
     /// O_RDONLY and so on, O_APPEND.
     pub flags: u64,
-    /// Only remembered: no program is executed by another.
+    /// Stored only, since exec is not supported.
     pub close_on_exec: bool,
 }
 
@@ -119,7 +119,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// The three streams.
+    /// Creates the three streams.
     pub fn new(streams: Streams) -> Self {
         let stream = |number: u8| Descriptor {
             open: Open::Stream(number),
@@ -132,22 +132,22 @@ impl Descriptors {
         Self { table, pipes: Vec::new(), streams }
     }
 
-    /// A descriptor.
+    /// Returns a descriptor.
     pub fn get(&mut self, fd: i32) -> Result<&mut Descriptor, Errno> {
         self.table.get_mut(&fd).ok_or(Errno::EBADF)
     }
 
-    /// Where a descriptor's file is on the host.
+    /// Returns the path of a descriptor's file on the host.
     pub fn path(&mut self, fd: i32) -> Result<PathBuf, Errno> {
         self.get(fd)?.host.clone().ok_or(Errno::EBADF)
     }
 
-    /// The numbers in use.
+    /// Returns the numbers in use.
     pub fn numbers(&self) -> Vec<i32> {
         self.table.keys().copied().collect()
     }
 
-    /// Adds one, with the lowest free number from `from` on.
+    /// Adds a descriptor with the lowest free number from `from` on.
     pub fn add(&mut self, descriptor: Descriptor, from: i32) -> Result<u64, Errno> {
         let number =
             (from.max(0)..MOST).find(|number| !self.table.contains_key(number)).ok_or(Errno::EMFILE)?;
@@ -155,18 +155,18 @@ impl Descriptors {
         Ok(number as u64)
     }
 
-    /// Closes one.
+    /// Closes a descriptor.
     pub fn close(&mut self, fd: i32) -> Result<(), Errno> {
         self.table.remove(&fd).map(drop).ok_or(Errno::EBADF)
     }
 
-    /// Another descriptor for the same thing, with the lowest free number from `from` on.
+    /// Duplicates a descriptor with the lowest free number from `from` on.
     pub fn duplicate(&mut self, fd: i32, from: i32, close_on_exec: bool) -> Result<u64, Errno> {
         let copy = self.copy(fd, close_on_exec)?;
         self.add(copy, from)
     }
 
-    /// Makes `to` lead to what `fd` does.
+    /// Makes `to` refer to what `fd` refers to.
     pub fn replace(&mut self, fd: i32, to: i32, close_on_exec: bool) -> Result<u64, Errno> {
         let copy = self.copy(fd, close_on_exec)?;
         if !(0..MOST).contains(&to) {
@@ -191,15 +191,15 @@ impl Descriptors {
         Ok(Descriptor { open, host, writable, flags, close_on_exec })
     }
 
-    /// How many pipes there is room for.
+    /// Returns the number of pipe slots.
     #[cfg(test)]
     pub fn pipes(&self) -> usize {
         self.pipes.len()
     }
 
-    /// Makes a pipe: its number.
+    /// Creates a pipe and returns its number.
     pub fn pipe(&mut self) -> usize {
-        // One that nobody has any more, if there is one.
+        // Reuse a pipe that has no descriptors any more, if there is one.
         let unused =
             (0..self.pipes.len()).find(|&pipe| !self.is_open(pipe, true) && !self.is_open(pipe, false));
         match unused {
@@ -214,7 +214,7 @@ impl Descriptors {
         }
     }
 
-    /// Reads at the descriptor's place.
+    /// Reads at the descriptor's position.
     pub fn read(&mut self, fd: i32, to: &mut [u8], random: &mut Random) -> Result<usize, Errno> {
         let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
         if descriptor.flags & 3 == 1 {
@@ -236,13 +236,13 @@ impl Descriptors {
             Open::Pipe { number, .. } => *number,
         };
         if self.pipes[number].is_empty() && self.is_open(number, true) {
-            // Whoever could write is the one who waits.
+            // The only possible writer is the one that waits.
             return Err(Errno::EAGAIN);
         }
         Ok(self.pipes[number].read(to)?)
     }
 
-    /// Writes at the descriptor's place.
+    /// Writes at the descriptor's position.
     pub fn write(&mut self, fd: i32, bytes: &[u8]) -> Result<usize, Errno> {
         let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
         if descriptor.flags & 3 == 0 {
@@ -259,7 +259,7 @@ impl Descriptors {
             Open::Folder(_) => Err(Errno::EBADF),
             Open::Null | Open::Zero | Open::Random => Ok(bytes.len()),
             &mut Open::Pipe { number, .. } => {
-                /// What a pipe of Linux holds.
+                /// Capacity of a pipe in Linux.
                 const ROOM: usize = 1 << 16;
                 if !self.is_open(number, false) {
                     return Err(Errno::EPIPE);
@@ -281,7 +281,7 @@ impl Descriptors {
     }
 }
 
-/// The host's signals are not the program's.
+/// Repeats a call of the host that a signal interrupted: the host's signals are not the program's.
 fn retry<T>(mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match work() {

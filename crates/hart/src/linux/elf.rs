@@ -1,4 +1,4 @@
-//! Programs in ELF files: what is to be in memory.
+//! ELF files of programs.
 
 use std::fmt;
 
@@ -9,47 +9,47 @@ use object::{Endianness, FileKind};
 use crate::bare::MOST_HEADERS;
 use crate::memory::Rights;
 
-/// What an ELF file begins with.
+/// First bytes of an ELF file.
 pub(super) const MAGIC: &[u8] = b"\x7fELF";
 
 /// A RISC-V program, or its dynamic linker.
 #[derive(Debug)]
 pub struct Elf<'a> {
-    /// RV32.
+    /// Set for RV32.
     pub is_rv32: bool,
-    /// It can be anywhere: PIE, or a shared library.
+    /// Set if it can be loaded anywhere: a PIE or a shared library.
     pub is_relocatable: bool,
-    /// Where it starts.
+    /// Entry point.
     pub entry: u64,
-    /// What is to be loaded.
+    /// Segments to load.
     pub segments: Vec<Segment<'a>>,
-    /// The dynamic linker it asks for.
+    /// Path of the dynamic linker it asks for.
     pub interpreter: Option<&'a [u8]>,
-    /// Where its program headers are in memory, the size of one, and how many.
+    /// Program headers: address in memory, size of one, and number.
     pub headers: (u64, u64, u64),
-    /// It asks for a stack that can be executed.
+    /// Set if it asks for an executable stack.
     pub executable_stack: bool,
 }
 
-/// A part to load.
+/// A segment to load.
 #[derive(Debug)]
 pub struct Segment<'a> {
-    /// Where.
+    /// Address.
     pub address: u64,
-    /// Its size; what `bytes` does not give is zero.
+    /// Size. Bytes beyond `bytes` are zero.
     pub size: u64,
-    /// What it starts with.
+    /// Contents at its start.
     pub bytes: &'a [u8],
-    /// Where in the file that is.
+    /// Offset of these in the file.
     pub offset: u64,
-    /// What may be done with it.
+    /// Rights.
     pub rights: Rights,
 }
 
-/// Why a file cannot be run.
+/// Reason why an ELF file cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ElfError {
-    /// It is something else: what, and what to do.
+    /// It is for something else: what, and what to do.
     Foreign(String),
     /// It is damaged: how.
     Damaged(String),
@@ -174,7 +174,7 @@ fn segment<'a, H: FileHeader<Endian = Endianness>>(
     }
     let flags = program.p_flags(endian);
     let right = |flag, rights| if flags & flag != elf::ProgramFlags(0) { rights } else { Rights::NONE };
-    // Hardware that writes can read.
+    // Writable memory is readable, as in the hardware.
     let rights = right(elf::PF_R, Rights::READ)
         | right(elf::PF_W, Rights::READ | Rights::WRITE)
         | right(elf::PF_X, Rights::READ | Rights::EXECUTE);

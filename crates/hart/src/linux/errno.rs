@@ -1,4 +1,4 @@
-//! How calls fail.
+//! Failures of system calls.
 
 use std::io;
 
@@ -6,25 +6,25 @@ use super::threads::Wait;
 use crate::Stop;
 use crate::memory::Fault;
 
-/// Why a call failed: what the program gets, negated, in a0.
+/// Error number of a call, which the program gets negated in a0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
-/// What a call answers.
+/// Result of a call.
 pub type Answer = Result<u64, Failure>;
 
-/// Why a call gives no number.
+/// Reason why a call has no result.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It failed; the program is told.
+    /// The call failed with an error for the program.
     Errno(Errno),
-    /// It did not return: the program ended.
+    /// The program ended.
     Stop(Stop),
-    /// It did not return: registers are set already, as by rt_sigreturn.
+    /// Registers are already set, as by rt_sigreturn.
     Resumed,
-    /// The thread waits; another one runs.
+    /// The thread waits, and another one runs.
     Wait(Wait),
-    /// The same call is to be made again, after other threads ran.
+    /// The call is to be repeated after other threads ran.
     Again,
 }
 
@@ -84,7 +84,7 @@ impl From<rustix::io::Errno> for Errno {
 
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Self {
-        // Linux's own numbers are RISC-V's too; the numbers of other hosts are not.
+        // Linux uses the same numbers on RISC-V; other hosts do not.
         if let (true, Some(number)) = (cfg!(target_os = "linux"), error.raw_os_error()) {
             return Self(number);
         }

@@ -1,4 +1,4 @@
-//! Attempts of a program to leave its root. Each one is made with calls alone, as a program makes them.
+//! Tests in which a program tries to leave its root with system calls.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -15,7 +15,7 @@ const O_DIRECTORY: u64 = 0o20_0000;
 const ENOENT: i64 = -2;
 const EROFS: i64 = -30;
 
-/// A program in a writable root, and a folder beside that root with files the program must not reach.
+/// A program in a writable root, and a folder beside that root with files that it must not reach.
 struct Guest {
     scratch: Scratch,
     core: Core,
@@ -41,7 +41,7 @@ impl Guest {
         self.scratch.0.join("root")
     }
 
-    /// Writes a path to memory: up to eight fit side by side.
+    /// Writes a path to memory, where eight slots are available.
     fn text(&mut self, slot: u64, text: impl AsRef<Path>) -> u64 {
         let at = self.core.x[2] - 0x8000 + slot * 512;
         let mut bytes = text.as_ref().as_os_str().as_encoded_bytes().to_vec();
@@ -69,7 +69,7 @@ impl Guest {
         self.call(numbers::SYMLINKAT, &[target, CWD, at])
     }
 
-    /// Puts a link that leads outside where the folder `/a` was, which becomes `/a2`.
+    /// Renames the folder `/a` to `/a2` and puts a link to the outside in its place.
     fn swap(&mut self) {
         assert_eq!(self.rename("/a", "/a2"), 0);
         let outside = self.outside();
@@ -84,7 +84,7 @@ impl Guest {
         bytes
     }
 
-    /// Tries every call that takes a name, from the folder `folder`: none may find what is outside.
+    /// Tries every call that takes a name, from the folder `folder`. None may find what is outside.
     fn try_all(&mut self, folder: u64) {
         let before = state(&self.outside());
         for name in ["secret", "link", "inner"] {
@@ -125,7 +125,7 @@ impl Guest {
     }
 }
 
-/// Names, sizes, modes, links and times of all that is in a folder.
+/// Describes names, sizes, modes, links and times of everything in a folder.
 fn state(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -151,7 +151,7 @@ fn a_folder_is_the_same_after_a_link_took_its_name() {
     assert!(guest.root().join("a2/etc/made").exists());
     assert!(guest.root().join("a2/etc/folder-made").exists());
 
-    // What fstat and getdents64 say is of the old folder, too.
+    // fstat and getdents64 also see the old folder.
     let to = guest.text(2, "");
     assert_eq!(guest.call(numbers::FSTAT, &[folder as u64, to]), 0);
     let inode = u64::from_le_bytes(guest.core.memory.peek(to + 8).unwrap());
@@ -162,7 +162,7 @@ fn a_folder_is_the_same_after_a_link_took_its_name() {
     let listed = String::from_utf8_lossy(&listed);
     assert!(listed.contains("made") && !listed.contains("secret"), "{listed}");
 
-    // So is the folder above, and changes by descriptor reach the old folder.
+    // So does the folder above, and changes by descriptor reach the old folder.
     assert_eq!(guest.open(folder as u64, "../../secret", 0), ENOENT);
     assert!(guest.open(folder as u64, "../up", O_CREAT_WRITE) >= 0);
     assert!(guest.root().join("a2/up").exists());
@@ -182,7 +182,7 @@ fn the_working_folder_is_the_same_after_a_link_took_its_name() {
     guest.try_all(CWD);
     assert!(guest.root().join("a2/etc/made").exists());
 
-    // Likewise by fchdir.
+    // The same by fchdir.
     let mut guest = Guest::new("escape-fchdir");
     let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
     guest.swap();
@@ -231,7 +231,7 @@ fn links_of_all_kinds_stay_inside() {
             assert!(made == ENOENT || made == EROFS, "{path} by {target:?}: {made}");
         }
     }
-    // A link to a descriptor is that descriptor, whatever the host has under this number.
+    // A link to a descriptor is that descriptor, whatever the host has under its number.
     assert_eq!(guest.link("/proc/self/fd/77", "/number"), 0);
     assert_eq!(guest.open(CWD, "/number", 0), -9);
     assert_eq!(state(&guest.outside()), before);
@@ -253,11 +253,11 @@ fn the_program_is_found_again_by_its_folder() {
     let fd = guest.open(CWD, "/proc/self/exe", 0);
     assert!(fd >= 0);
     assert_eq!(guest.read(fd)[..4], *b"\x7fELF");
-    // Files that were mapped and are no longer there are not looked for by name.
+    // Files that were mapped and are gone are not searched by name.
     assert!(guest.linux.mapped().iter().all(|mapped| !mapped.path.starts_with(guest.root().join("bin"))));
 }
 
-/// A thread of the host puts a folder and a link to the outside in turns where the program looks.
+/// A thread of the host alternates a folder and a link to the outside where the program looks.
 #[test]
 fn nothing_outside_is_found_while_the_host_swaps_names() {
     let mut guest = Guest::new("escape-race");
@@ -304,7 +304,7 @@ fn nothing_outside_is_found_while_the_host_swaps_names() {
     assert_eq!(state(&outside), before, "the program changed what is outside");
 }
 
-/// What Linux makes is not the host's: nothing is put in its place.
+/// Files that Linux provides are not the host's and cannot be replaced.
 #[test]
 fn folders_that_linux_makes_cannot_be_replaced() {
     let mut guest = Guest::new("escape-made");
@@ -320,7 +320,7 @@ fn folders_that_linux_makes_cannot_be_replaced() {
     assert_eq!(state(&guest.root()), before);
 }
 
-/// Each folder on the way to a descriptor is kept once, and paths do not grow without end.
+/// Each folder on the way to a descriptor is kept once, and paths do not grow without bound.
 #[test]
 fn folders_within_folders_take_little_memory() {
     const ENAMETOOLONG: i64 = -36;
@@ -339,7 +339,7 @@ fn folders_within_folders_take_little_memory() {
     assert!((10..20).contains(&depth), "{depth}");
 }
 
-/// A file offset near the end, and more bytes than one call moves.
+/// Tests a file offset near the maximum, and more bytes than one call moves.
 #[test]
 fn extreme_lengths_and_offsets() {
     let mut guest = Guest::new("escape-lengths");

@@ -1,4 +1,4 @@
-//! Calls on descriptors.
+//! System calls on descriptors.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -11,9 +11,9 @@ use super::errno::{Answer, Errno, Failure};
 use super::{guest, stat};
 use crate::Core;
 
-/// Bytes that go between the host and the program at once.
+/// Number of bytes copied between the host and the program at once.
 const CHUNK: usize = 1 << 16;
-/// As many bytes as Linux moves in one call.
+/// Maximum number of bytes that Linux moves in one call.
 const MOST: u64 = 0x7fff_f000;
 
 pub(super) const O_ACCMODE: u64 = 3;
@@ -22,7 +22,7 @@ const O_NONBLOCK: u64 = 0o4000;
 pub(super) const O_CLOEXEC: u64 = 0o200_0000;
 
 impl Linux {
-    /// read, or pread64 with an offset.
+    /// Implements `read`, and `pread64` with an offset.
     pub(super) fn read(
         &mut self,
         core: &mut Core,
@@ -50,7 +50,7 @@ impl Linux {
             };
             guest::put(core, to.wrapping_add(done), &bytes[..count])?;
             done += count as u64;
-            // A stream gives what there is; it would wait for more.
+            // A stream returns what is available instead of waiting for more.
             if count < want
                 || done == len
                 || !matches!(self.descriptors.get(fd)?.open, Open::File(_) | Open::Zero)
@@ -76,7 +76,7 @@ impl Linux {
         }
     }
 
-    /// write, or pwrite64 with an offset.
+    /// Implements `write`, and `pwrite64` with an offset.
     pub(super) fn write(
         &mut self,
         core: &mut Core,
@@ -126,7 +126,7 @@ impl Linux {
         }
     }
 
-    /// readv, writev, preadv and pwritev: `one` with each part, as long as all of it was moved.
+    /// Implements `readv`, `writev`, `preadv` and `pwritev`: calls `one` for each part until one is moved incompletely.
     pub(super) fn vectored(
         &mut self,
         core: &mut Core,
@@ -155,7 +155,7 @@ impl Linux {
         Ok(done)
     }
 
-    /// lseek.
+    /// Implements `lseek`.
     pub(super) fn lseek(&mut self, fd: i32, offset: u64, whence: u64) -> Answer {
         let offset = offset as i64;
         match &mut self.descriptors.get(fd)?.open {
@@ -182,7 +182,7 @@ impl Linux {
         }
     }
 
-    /// ftruncate.
+    /// Implements `ftruncate`.
     pub(super) fn ftruncate(&mut self, fd: i32, len: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         let Open::File(file) = &descriptor.open else { return Err(Errno::EINVAL.into()) };
@@ -193,7 +193,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// fallocate, without any of its modes: makes the file long enough.
+    /// Implements `fallocate` without modes: extends the file.
     pub(super) fn fallocate(&mut self, fd: i32, mode: u64, offset: u64, len: u64) -> Answer {
         if mode != 0 {
             return Err(Errno::EOPNOTSUPP.into());
@@ -206,7 +206,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// fchmod.
+    /// Implements `fchmod`.
     pub(super) fn fchmod(&mut self, fd: i32, mode: u64) -> Answer {
         self.must_be_writable(fd)?;
         match &self.descriptors.get(fd)?.open {
@@ -217,12 +217,12 @@ impl Linux {
         Ok(0)
     }
 
-    /// EROFS for a file in a folder that may not be changed.
+    /// Returns EROFS for a file in a read-only folder.
     pub(super) fn must_be_writable(&mut self, fd: i32) -> Result<(), Errno> {
         if self.descriptors.get(fd)?.writable { Ok(()) } else { Err(Errno::EROFS) }
     }
 
-    /// fcntl.
+    /// Implements `fcntl`.
     pub(super) fn fcntl(&mut self, core: &mut Core, fd: i32, command: u64, argument: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         match command {
@@ -246,7 +246,7 @@ impl Linux {
                 guest::put(core, argument, &2_u16.to_le_bytes())?;
                 Ok(0)
             }
-            // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: nobody else is there.
+            // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: there is no other process.
             6 | 7 | 37 | 38 => Ok(0),
             // F_GETPIPE_SZ
             1032 => Ok(1 << 16),
@@ -254,7 +254,7 @@ impl Linux {
         }
     }
 
-    /// ioctl.
+    /// Implements `ioctl`.
     pub(super) fn ioctl(&mut self, core: &mut Core, fd: i32, request: u64, argument: u64) -> Answer {
         let terminals = self.descriptors.streams.terminals;
         let descriptor = self.descriptors.get(fd)?;
@@ -263,7 +263,7 @@ impl Linux {
             _ => false,
         };
         match request {
-            // TCGETS: a terminal as it is after login.
+            // TCGETS: a terminal as after login.
             0x5401 if is_terminal => {
                 let mut settings = [0; 36];
                 for (at, flags) in [0x500, 0x5, 0xbf, 0x8a3b_u32].into_iter().enumerate() {
@@ -295,7 +295,7 @@ impl Linux {
         }
     }
 
-    /// pipe2.
+    /// Implements `pipe2`.
     pub(super) fn pipe2(&mut self, core: &mut Core, to: u64, flags: u64) -> Answer {
         let number = self.descriptors.pipe();
         let end = |writes: bool| Descriptor {
@@ -311,7 +311,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// close_range.
+    /// Implements `close_range`.
     pub(super) fn close_range(&mut self, first: u64, last: u64, flags: u64) -> Answer {
         let range = first as u32..=last as u32;
         for fd in self.descriptors.numbers().into_iter().filter(|&fd| range.contains(&(fd as u32))) {
@@ -325,7 +325,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// getdents64.
+    /// Implements `getdents64`.
     pub(super) fn getdents64(&mut self, core: &mut Core, fd: i32, to: u64, len: u64) -> Answer {
         let Open::Folder(folder) = &mut self.descriptors.get(fd)?.open else {
             return Err(Errno::ENOTDIR.into());
@@ -354,7 +354,7 @@ impl Linux {
         Ok(bytes.len() as u64)
     }
 
-    /// sendfile: copies between descriptors.
+    /// Implements `sendfile`: copies between descriptors.
     pub(super) fn sendfile(
         &mut self,
         core: &mut Core,
@@ -385,7 +385,7 @@ impl Linux {
         Ok(done)
     }
 
-    /// ppoll: everything is ready at once, as files are.
+    /// Implements `ppoll`: everything is always ready, as files are.
     pub(super) fn ppoll(&mut self, core: &mut Core, array: u64, count: u64) -> Answer {
         if count > 1024 {
             return Err(Errno::EINVAL.into());
@@ -395,7 +395,7 @@ impl Linux {
             let at = array.wrapping_add(index * 8);
             let [a, b, c, d, events, high, ..] = guest::get::<8>(core, at)?;
             let fd = i32::from_le_bytes([a, b, c, d]);
-            // POLLIN, POLLOUT and their kin; POLLNVAL.
+            // POLLIN, POLLOUT and related bits; POLLNVAL.
             let is_open = self.descriptors.get(fd).is_ok();
             let got = match fd {
                 ..0 => 0,
@@ -408,7 +408,7 @@ impl Linux {
         Ok(ready)
     }
 
-    /// pselect6: likewise; what is asked for reading and writing stays set, what may have failed has not.
+    /// Implements `pselect6`: everything is ready for reading and writing, and nothing has failed.
     pub(super) fn pselect6(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [count, read, write, failed, ..] = arguments;
         if count > 1024 {
@@ -418,7 +418,7 @@ impl Linux {
         for at in [read, write, failed].into_iter().filter(|&at| at != 0) {
             for byte in 0..count.div_ceil(8) {
                 let [mut bits] = guest::get::<1>(core, at.wrapping_add(byte))?;
-                // Beyond the last one are the rest of a byte, and zeros.
+                // The rest of a byte after the last descriptor, and zeros.
                 let left = count - byte * 8;
                 bits &= if left < 8 { (1 << left) - 1 } else { 0xff };
                 if at == failed {
@@ -431,14 +431,14 @@ impl Linux {
         Ok(ready)
     }
 
-    /// fstat.
+    /// Implements `fstat`.
     pub(super) fn fstat(&mut self, core: &mut Core, fd: i32, to: u64) -> Answer {
         let stat = self.stat_of(fd)?;
         guest::put(core, to, &stat.to_bytes(core.is_rv32))?;
         Ok(0)
     }
 
-    /// What fstat tells.
+    /// Returns the status of a descriptor's file.
     pub(super) fn stat_of(&mut self, fd: i32) -> Result<stat::Stat, Errno> {
         let terminals = self.descriptors.streams.terminals;
         Ok(match &self.descriptors.get(fd)?.open {
@@ -453,7 +453,7 @@ impl Linux {
     }
 }
 
-/// What is in a folder, by name; read when it is first asked for.
+/// Returns the entries of a folder sorted by name, which are read on first use.
 fn entries(open: &mut OpenFolder) -> Result<&[Entry], Errno> {
     if open.entries.is_none() {
         open.entries = Some(open.folder.dir()?.entries()?.into());

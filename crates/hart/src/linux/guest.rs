@@ -1,13 +1,13 @@
-//! The program's memory, as calls read and write it.
+//! Access of system calls to the program's memory.
 
 use super::errno::Errno;
 use crate::Core;
 use crate::memory::PAGE;
 
-/// The longest path, with its end.
+/// Maximum length of a path, including the final zero.
 pub const PATH_MAX: usize = 4096;
 
-/// Bytes in a `long` and in a pointer.
+/// Returns the size of a `long` and of a pointer in bytes.
 pub fn word_size(core: &Core) -> u64 {
     if core.is_rv32 { 4 } else { 8 }
 }
@@ -41,11 +41,11 @@ pub fn put_words(core: &mut Core, address: u64, words: &[u64]) -> Result<(), Err
     put(core, address, &bytes)
 }
 
-/// Reads a path: bytes up to a zero.
+/// Reads a string up to a zero, of at most [`PATH_MAX`] bytes.
 pub fn string(core: &mut Core, address: u64) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::new();
     while bytes.len() < PATH_MAX {
-        // Not beyond the page: the next one may not be there.
+        // Not beyond the page, since the next one may not exist.
         let at = core.address(address.wrapping_add(bytes.len() as u64));
         let mut part = vec![0; (PAGE - at % PAGE) as usize];
         core.memory.read(at, &mut part)?;
@@ -60,7 +60,7 @@ pub fn string(core: &mut Core, address: u64) -> Result<Vec<u8>, Errno> {
 
 /// Reads an array of addresses and lengths, as readv has it.
 pub fn vectors(core: &mut Core, address: u64, count: u64) -> Result<Vec<(u64, u64)>, Errno> {
-    /// As many as Linux takes.
+    /// Maximum number in Linux.
     const MOST: u64 = 1024;
     if count > MOST {
         return Err(Errno::EINVAL);

@@ -1,7 +1,7 @@
-//! The host's files, by descriptors.
+//! Access to the host's files by descriptor.
 //!
-//! Every call here takes a folder that is open and one name in it, and follows no link. A folder of the host is reached
-//! from the root of a mount, one name at a time, so that no path leads out, whatever is renamed in the meantime.
+//! Every function takes an open folder and one name in it, and follows no link. A folder of the host is reached from
+//! the root of a mount one name at a time, so that no path leads out, even if names change in the meantime.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -19,37 +19,37 @@ use super::descriptors::Entry;
 use super::errno::Errno;
 use super::stat::Stat;
 
-/// Descriptors of the host that programs leave free: the recording needs some at its end.
+/// Number of host descriptors that programs leave free, since the recording needs some at its end.
 const RESERVED: u64 = 64;
-/// The most descriptors of the host, however many it allows: each has a path that is kept.
+/// Maximum number of host descriptors, since each has a path that is kept.
 const MOST_DESCRIPTORS: u64 = 1 << 14;
-/// How often a name is looked at again that something else took in the meantime.
+/// Maximum number of retries for a name that changes in the meantime.
 const MOST_TRIES: u32 = 64;
 
-/// A folder of the host, open. Its descriptor is only a place to start from: it needs no right to read.
+/// An open folder of the host. Its descriptor is only a starting point and needs no right to read.
 #[derive(Debug)]
 pub struct Dir(OwnedFd);
 
-/// What a name in a folder stands for.
+/// Target of a name in a folder.
 #[derive(Debug)]
 pub enum Named {
     /// Nothing.
     Missing,
     /// A folder.
     Folder(Dir, Stat),
-    /// A symbolic link, its target, and what is known of the link itself.
+    /// Symbolic link: its target and its own status.
     Link(OsString, Stat),
-    /// A file, a device, a pipe or a socket.
+    /// File, device, pipe or socket.
     Other(Stat),
 }
 
 impl Dir {
-    /// Opens a folder by a path that the user gave; its links are followed.
+    /// Opens a folder by a path from the user, following links.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         Ok(Self(fs::open(path, folder_flags(), Mode::empty())?))
     }
 
-    /// Returns what `name` stands for.
+    /// Returns what `name` refers to.
     pub fn named(&self, name: &OsStr) -> Result<Named, Errno> {
         for _ in 0..MOST_TRIES {
             let Some(stat) = self.stat(name)? else { return Ok(Named::Missing) };
@@ -59,7 +59,7 @@ impl Dir {
                 _ => return Ok(Named::Other(stat)),
             };
             match named {
-                // Something else has taken its place.
+                // The name changed in the meantime.
                 Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EINVAL) => {}
                 other => return other,
             }
@@ -77,7 +77,7 @@ impl Dir {
         Ok(OsString::from_vec(fs::readlinkat(&self.0, name, Vec::new())?.into_bytes()))
     }
 
-    /// Returns what is known of `name` itself, `None` if it is not there.
+    /// Returns the status of `name` itself, or `None` if it does not exist.
     pub fn stat(&self, name: &OsStr) -> Result<Option<Stat>, Errno> {
         match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Stat::of(&stat))),
@@ -86,9 +86,9 @@ impl Dir {
         }
     }
 
-    /// Opens a plain file, or makes one with `OFlags::CREATE`. Devices and pipes of the host are not the program's: EACCES.
+    /// Opens a regular file, or creates one with `OFlags::CREATE`. Returns EACCES for devices and pipes of the host.
     pub fn file(&self, name: &OsStr, flags: OFlags, mode: u32) -> Result<File, Errno> {
-        // NONBLOCK: a pipe that took the file's place does not make the tool wait.
+        // NONBLOCK: a pipe that replaced the file must not block the tool.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(keep(fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode & 0o777))?)?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(Errno::EACCES) }
@@ -125,7 +125,7 @@ impl Dir {
         Ok(fs::symlinkat(target, &self.0, name)?)
     }
 
-    /// Removes a name, of a folder if `is_folder`.
+    /// Removes a name. It must be a folder if `is_folder` is set, and else must not.
     pub fn remove(&self, name: &OsStr, is_folder: bool) -> Result<(), Errno> {
         let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         Ok(fs::unlinkat(&self.0, name, flags)?)
@@ -137,7 +137,7 @@ impl Dir {
         Ok(fs::renameat_with(&self.0, name, &to.0, to_name, flags)?)
     }
 
-    /// Gives the file `name` another name.
+    /// Creates another name for a file.
     pub fn link(&self, name: &OsStr, to: &Self, to_name: &OsStr) -> Result<(), Errno> {
         Ok(fs::linkat(&self.0, name, &to.0, to_name, AtFlags::empty())?)
     }
@@ -149,7 +149,7 @@ impl Dir {
         if Stat::of(&fs::fstat(&fd)?).kind() == FileType::Symlink {
             return Err(Errno::EOPNOTSUPP);
         }
-        // Linux changes what a descriptor like this leads to by this name only.
+        // With this kind of descriptor, Linux changes permissions only by this name.
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         Ok(std::fs::set_permissions(path, Permissions::from_mode(mode & 0o777))?)
     }
@@ -164,8 +164,8 @@ fn folder_flags() -> OFlags {
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Refuses a descriptor if fewer than [`RESERVED`] are left for the tool, or if a program has too many. The host hands out the lowest
-/// free number, so a high number means that many are in use.
+/// Refuses a descriptor if fewer than [`RESERVED`] are left for the tool, or if a program has too many. The host
+/// assigns the lowest free number, so a high number means that many are in use.
 fn keep(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     static MOST: LazyLock<u64> = LazyLock::new(|| {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -174,7 +174,7 @@ fn keep(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() as u64 >= *MOST { Err(Errno::EMFILE) } else { Ok(fd) }
 }
 
-/// `d_type`.
+/// Returns the `d_type` of a file type.
 fn entry_kind(kind: FileType) -> u8 {
     match kind {
         FileType::Fifo => 1,

@@ -1,4 +1,4 @@
-//! Puts a program into memory, ready to start.
+//! Loads a program into memory.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -20,25 +20,25 @@ use super::{Mapped, Options};
 use crate::Core;
 use crate::memory::{Fault, Memory, PAGE};
 
-/// Why a program was not loaded.
+/// Error of loading a program.
 #[derive(Debug)]
 pub struct LoadError {
-    /// Which file.
+    /// File that was not loaded.
     pub path: PathBuf,
-    /// Why.
+    /// Reason.
     pub why: Why,
 }
 
-/// Why a file was not loaded.
+/// Reason why a file was not loaded.
 #[derive(Debug)]
 pub enum Why {
     /// It cannot be read.
     Read(io::Error),
-    /// It is nothing that can be run.
+    /// It cannot be run.
     Elf(ElfError),
-    /// The dynamic linker it asks for is not there.
+    /// The dynamic linker it asks for does not exist.
     NoLinker(PathBuf),
-    /// It does not fit: how.
+    /// It does not fit into memory, for this reason.
     Place(String),
 }
 
@@ -61,14 +61,14 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// What was loaded.
+/// A loaded program.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Ready to run.
+    /// Hart, ready to run.
     pub core: Core,
-    /// What is where in memory.
+    /// Memory layout.
     pub layout: Layout,
-    /// What came from files.
+    /// Memory filled from files.
     pub mapped: Vec<Mapped>,
 }
 
@@ -112,24 +112,24 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
         entry,
         linker_base,
         executable: elf.executable_stack,
-        // As it was asked for; its own folder, which may be anywhere, is nothing that a run should depend on.
+        // The name as given. A run should not depend on the folder of the program.
         name: options.arguments.first().map_or_else(|| tree.seen(path), PathBuf::from),
     };
     stack::build(&mut core, &layout, &start, options, random).map_err(|how| failed(path, Why::Place(how)))?;
     Ok(Loaded { core, layout, mapped })
 }
 
-/// The most that is read of a program file.
+/// Maximum size of a program file.
 const MOST: u64 = 4 << 30;
 
-/// Reads a program of the host; also returns what tells its file from all others.
+/// Reads a program of the host. Also returns the identity of its file.
 fn read(path: &Path) -> io::Result<(Vec<u8>, (u64, u64))> {
-    // NONBLOCK: a pipe is refused, not waited for.
+    // NONBLOCK: a pipe is refused without waiting.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     read_program(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Reads a file of the tree likewise.
+/// Reads a file of the tree. Also returns its identity.
 fn read_found(found: &Found) -> io::Result<(Vec<u8>, (u64, u64))> {
     match found.open(OFlags::RDONLY) {
         Ok(file) => read_program(file),
@@ -140,7 +140,7 @@ fn read_found(found: &Found) -> io::Result<(Vec<u8>, (u64, u64))> {
     }
 }
 
-/// Reads all of an ELF file, and of others only what shows that they are none.
+/// Reads an ELF file completely, and other files only as far as needed to refuse them.
 fn read_program(mut file: File) -> io::Result<(Vec<u8>, (u64, u64))> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -163,13 +163,13 @@ fn not_plain() -> io::Error {
     io::Error::other("not a plain file")
 }
 
-/// Returns what tells the file at `path` of the host from all others.
+/// Returns the identity (device and number) of a file of the host.
 pub(super) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let metadata = fs::metadata(path)?;
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Puts the segments of `elf` into memory; returns the address after the last.
+/// Loads the segments of `elf` into memory. Returns the address after the last.
 fn place(
     core: &mut Core,
     layout: &Layout,
@@ -190,7 +190,7 @@ fn place(
                 segment.address, segment.size
             )));
         };
-        // Two segments can share a page: both are to be there.
+        // Two segments can share a page, which must hold both.
         core.memory.extend(start, segment.size, segment.rights);
         core.memory.load(start, segment.bytes).map_err(full)?;
         mapped.push(Mapped {

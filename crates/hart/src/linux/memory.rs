@@ -1,4 +1,4 @@
-//! brk, mmap and their like.
+//! `brk`, `mmap` and related system calls.
 
 use std::fs::File;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use super::{Linux, Mapped};
 use crate::Core;
 use crate::memory::{PAGE, Rights};
 
-/// As many regions as Linux gives a program (vm.max_map_count).
+/// Maximum number of regions: Linux's default (vm.max_map_count).
 const MOST_REGIONS: usize = 65_530;
-/// Bytes of stack. All of it is mapped; pages take room when they are touched.
+/// Size of the stack in bytes. All of it is mapped; pages are allocated when touched.
 pub const STACK_SIZE: u64 = 8 << 20;
 
 const MAP_SHARED: u64 = 0x01;
@@ -28,25 +28,25 @@ const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
 const MADV_DONTNEED: u64 = 4;
 
-/// What is where in a program's memory.
+/// Memory layout of a program.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Where a program that can be anywhere is.
+    /// Base address of a relocatable program.
     pub program: u64,
-    /// From here on upwards the program gets mappings.
+    /// Lowest address of mappings.
     pub mappings: u64,
-    /// The first address after the stack.
+    /// Address after the stack.
     pub stack_top: u64,
-    /// Where the heap starts, and where it ends.
+    /// Start and end of the heap.
     pub heap: Range<u64>,
-    /// Ranges that had code at some time: a change in one makes decoded instructions wrong.
+    /// Ranges that have had code. A change in one invalidates decoded instructions.
     code: Vec<Range<u64>>,
     /// Pages whose bytes came from files.
     of_files: Vec<Range<u64>>,
 }
 
 impl Layout {
-    /// Addresses as in Sv39, or the lower three quarters of what RV32 has.
+    /// Chooses addresses as in Sv39, or in the lower three quarters of RV32's address space.
     pub fn new(is_rv32: bool) -> Self {
         let (program, mappings, stack_top) = if is_rv32 {
             (0x2000_0000, 0x6000_0000, 0xbfff_e000)
@@ -56,12 +56,12 @@ impl Layout {
         Self { program, mappings, stack_top, heap: 0..0, code: Vec::new(), of_files: Vec::new() }
     }
 
-    /// The lowest address of the stack.
+    /// Returns the lowest address of the stack.
     pub fn stack_bottom(&self) -> u64 {
         self.stack_top - STACK_SIZE
     }
 
-    /// The page of code that signal handlers return to.
+    /// Returns the page of code that signal handlers return to.
     pub fn trampoline(&self) -> u64 {
         self.stack_top
     }
@@ -72,14 +72,14 @@ impl Layout {
         self.heap = start..start;
     }
 
-    /// Whether `start..start + len` can be the program's, and is whole pages.
+    /// Returns whether `start..start + len` is in the program's address space and consists of whole pages.
     fn allows(&self, start: u64, len: u64) -> bool {
         start.is_multiple_of(PAGE) && start.checked_add(len).is_some_and(|end| end <= self.stack_top)
     }
 }
 
 impl Linux {
-    /// brk: moves the end of the heap; tells where it is.
+    /// Implements `brk`: moves the end of the heap and returns it.
     pub(super) fn brk(&mut self, core: &mut Core, to: u64) -> Answer {
         let Range { start, end } = self.layout.heap;
         if to < start || to > self.layout.stack_bottom() {
@@ -98,7 +98,7 @@ impl Linux {
         Ok(to)
     }
 
-    /// mmap. `offset` is in bytes.
+    /// Implements `mmap`. `offset` is in bytes.
     pub(super) fn mmap(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [hint, len, protection, flags, fd, offset] = arguments;
         let rights = rights(protection);
@@ -147,7 +147,7 @@ impl Linux {
         Ok(address)
     }
 
-    /// The file of a descriptor to map; none for `/dev/zero`.
+    /// Returns the file of a descriptor to map; `None` for `/dev/zero`.
     fn source(&mut self, fd: i32) -> Result<Option<Arc<File>>, Errno> {
         match &self.descriptors.get(fd)?.open {
             Open::File(file) => Ok(Some(Arc::clone(file))),
@@ -179,7 +179,7 @@ impl Linux {
         if at + len <= self.layout.stack_bottom() { Ok(at) } else { Err(Errno::ENOMEM) }
     }
 
-    /// munmap.
+    /// Implements `munmap`.
     pub(super) fn munmap(&mut self, core: &mut Core, start: u64, len: u64) -> Answer {
         if len == 0 || !self.layout.allows(start, len) {
             return Err(Errno::EINVAL.into());
@@ -188,7 +188,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// mprotect.
+    /// Implements `mprotect`.
     pub(super) fn mprotect(&mut self, core: &mut Core, start: u64, len: u64, protection: u64) -> Answer {
         if !start.is_multiple_of(PAGE) {
             return Err(Errno::EINVAL.into());
@@ -203,7 +203,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// mremap.
+    /// Implements `mremap`.
     pub(super) fn mremap(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [old, old_len, new_len, flags, to, _] = arguments;
         let (Some(old_len), Some(new_len)) =
@@ -232,7 +232,7 @@ impl Linux {
             self.map(core, old + old_len, more, rights);
             return Ok(old);
         }
-        // What is shared stays where it is: nobody was seen to move it.
+        // Shared memory is not moved.
         if flags & MREMAP_MAYMOVE == 0 || self.is_shared(&(old..old + old_len)) {
             return Err(if is_fixed { Errno::EINVAL } else { Errno::ENOMEM }.into());
         }
@@ -247,14 +247,14 @@ impl Linux {
         Ok(new)
     }
 
-    /// madvise: only what changes memory does anything.
+    /// Implements `madvise`, as far as it changes memory.
     pub(super) fn madvise(&mut self, core: &mut Core, start: u64, len: u64, advice: u64) -> Answer {
         if !self.layout.allows(start, len) {
             return Err(Errno::EINVAL.into());
         }
         if advice == MADV_DONTNEED && len > 0 {
             let len = len.next_multiple_of(PAGE);
-            // What comes from files keeps its bytes: they would be read again.
+            // Pages of files keep their bytes, since they would be read again.
             let of_file = |pages: &Range<u64>| pages.start < start + len && start < pages.end;
             if !self.layout.of_files.iter().any(of_file) {
                 self.changes(core, start, len);
@@ -264,7 +264,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// Maps zeros, over whatever is there.
+    /// Maps zeros over whatever is there.
     fn map(&mut self, core: &mut Core, start: u64, len: u64, rights: Rights) {
         self.unmap(core, start, len);
         core.memory.map(start, len, rights);
@@ -280,7 +280,7 @@ impl Linux {
         take_away(&mut self.layout.code, &(start..end));
     }
 
-    /// What the hart remembers of a range is wrong from now on.
+    /// Invalidates what the hart has cached of a range.
     fn changes(&mut self, core: &mut Core, start: u64, len: u64) {
         core.tlb.flush();
         let end = start.saturating_add(len);
@@ -295,7 +295,7 @@ impl Linux {
         }
     }
 
-    /// Notes what the loader put there.
+    /// Notes the code that the loader mapped.
     pub(super) fn note_loaded_code(&mut self) {
         let code = self.mapped.iter().filter(|mapped| mapped.rights.has(Rights::EXECUTE));
         let pages = |mapped: &Mapped| {
@@ -306,7 +306,7 @@ impl Linux {
     }
 }
 
-/// What is in `ranges` but not in `gone` stays.
+/// Removes `gone` from `ranges`.
 fn take_away(ranges: &mut Vec<Range<u64>>, gone: &Range<u64>) {
     for i in (0..ranges.len()).rev() {
         let range = ranges[i].clone();
@@ -319,10 +319,10 @@ fn take_away(ranges: &mut Vec<Range<u64>>, gone: &Range<u64>) {
     }
 }
 
-/// What PROT_READ and so on say.
+/// Converts PROT_READ and so on.
 fn rights(protection: u64) -> Rights {
     let mut rights = Rights((protection & 7) as u8);
-    // As RISC-V has it: there is no writing or executing alone.
+    // RISC-V pages cannot be writable or executable without being readable.
     if rights != Rights::NONE {
         rights = rights | Rights::READ;
     }

@@ -1,7 +1,7 @@
-//! Linux, as one program in user mode sees it: its memory, its files, and the calls it makes.
+//! User-mode Linux for one program: its memory, its files, and its system calls.
 //!
-//! The same program with the same files and arguments does the same each time: clocks count instructions, random
-//! numbers come from a seed, folders are listed in order.
+//! Runs are deterministic for the same program, files and arguments: clocks count instructions, random numbers come
+//! from a seed, folders are listed in order.
 
 mod calls;
 mod descriptors;
@@ -52,8 +52,8 @@ use signals::Signals;
 use threads::Threads;
 use time::Clock;
 
-/// Returns where `program`, a path inside `root`, is on the host. Links lead where they lead for a program that has this root.
-/// `None` if there is no such file.
+/// Returns where `program`, a path inside `root`, is on the host. Links are resolved inside the root. Returns `None` if
+/// there is no such file.
 pub fn program_in(root: &Path, program: &Path) -> Option<PathBuf> {
     let mount = Mount { at: "/".into(), host: root.canonicalize().ok()?, writable: false };
     let tree = Tree::new(vec![mount], PathBuf::new()).ok()?;
@@ -63,28 +63,28 @@ pub fn program_in(root: &Path, program: &Path) -> Option<PathBuf> {
     }
 }
 
-/// How a program is to run.
+/// Options of a run.
 #[derive(Debug)]
 pub struct Options {
-    /// Its arguments, its own name first.
+    /// Arguments, the program's name first.
     pub arguments: Vec<OsString>,
-    /// Its environment: `NAME=value`.
+    /// Environment: `NAME=value`.
     pub environment: Vec<OsString>,
-    /// The folder that is `/` for it. `None`: it sees the host's files, without `/dev`, `/proc` and `/sys`.
+    /// Folder that is `/` for the program. If `None`, it sees the host's files without `/dev`, `/proc` and `/sys`.
     pub root: Option<PathBuf>,
-    /// Whether it may change files below `/`.
+    /// Set if the program may change files below `/`.
     pub writable: bool,
-    /// More folders of the host that it sees.
+    /// Additional folders of the host that the program sees.
     pub mounts: Vec<Mount>,
-    /// The folder it starts in. `None`: `/` with a root, else the one of this process.
+    /// Working directory. If `None`, `/` with a root, else that of this process.
     pub folder: Option<PathBuf>,
-    /// As many bytes of memory as it may use.
+    /// Maximum memory in bytes.
     pub memory: usize,
-    /// What its random numbers come from.
+    /// Seed of random numbers.
     pub seed: u64,
-    /// Whether it sees the host's clocks.
+    /// Set if the program sees the host's clocks.
     pub host_clock: bool,
-    /// Its standard input, output and error.
+    /// Standard input, output and error.
     pub streams: Streams,
 }
 
@@ -105,28 +105,28 @@ impl Default for Options {
     }
 }
 
-/// A part of a file that was put into memory.
+/// Part of a file that was loaded or mapped into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
-    /// Where.
+    /// Address in memory.
     pub address: u64,
-    /// Bytes from the file.
+    /// Number of bytes from the file.
     pub len: u64,
-    /// The file, on the host.
+    /// Path of the file on the host.
     pub path: PathBuf,
-    /// Where in it.
+    /// Offset in the file.
     pub offset: u64,
-    /// What may be done with the memory.
+    /// Rights of the memory.
     pub rights: Rights,
-    /// Which file it was: its device and number.
+    /// Identity of the file: device and number.
     identity: (u64, u64),
 }
 
-/// Linux around a program.
+/// Linux for one program.
 #[derive(Debug)]
 pub struct Linux {
     tree: Tree,
-    /// Where relative paths start.
+    /// Working directory.
     folder: Folder,
     descriptors: Descriptors,
     layout: Layout,
@@ -139,16 +139,16 @@ pub struct Linux {
     umask: u64,
     thread_name: Vec<u8>,
     memory_limit: usize,
-    /// The memory limit was reached.
+    /// Set if the memory limit was reached.
     is_full: bool,
     warnings: Vec<String>,
 }
 
 impl Linux {
-    /// Loads the program in the host's file `path`: a hart that is ready to start, and Linux around it.
+    /// Loads the program at `path` of the host. Returns a hart that is ready to start and its environment.
     ///
     /// # Errors
-    /// When it cannot be read or is not such a program.
+    /// Returns an error if the file cannot be read or is no RISC-V program.
     pub fn load(path: &Path, options: Options) -> Result<(Core, Self), LoadError> {
         let failed = |error| LoadError { path: path.to_path_buf(), why: Why::Read(error) };
         let (given, path) = (path, path.canonicalize().map_err(failed)?);
@@ -197,32 +197,32 @@ impl Linux {
         Ok((loaded.core, linux))
     }
 
-    /// What the program's user should know of: calls that are not there, a signal that ended it. Each once.
+    /// Returns warnings for the user, each once: unsupported calls, a signal that ended the program.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What was put into memory from files, in that order, also what is gone again. Where another file has taken the name of
-    /// one since, that one is left out: its path can be read.
+    /// Returns what was mapped from files, in order, including mappings that are gone. A file is left out if its path
+    /// now names another one, so that all paths can be read.
     pub fn mapped(&self) -> Vec<Mapped> {
         let is_still_there = |mapped: &&Mapped| load::identity(&mapped.path).ok() == Some(mapped.identity);
         self.mapped.iter().filter(is_still_there).cloned().collect()
     }
 
-    /// Where the program sees itself.
+    /// Returns the path under which the program sees itself.
     fn program_path(&self) -> PathBuf {
         self.tree.seen(self.tree.program())
     }
 
     fn warn(&mut self, warning: String) {
-        /// A program can make any number of calls that are not there.
+        /// Maximum number of warnings, since a program can make any number of unsupported calls.
         const MOST: usize = 100;
         if self.warnings.len() < MOST && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// An exception that is no call: its signal's handler, if there is one, or the end.
+    /// Delivers the signal of an exception that is no call, or ends the program.
     fn fault(&mut self, core: &mut Core, exception: Exception) -> Result<Served, Stop> {
         let (pc, value) = (core.pc, exception.value);
         if self.is_full {
@@ -266,7 +266,7 @@ impl Linux {
         Err(Stop::Fault(text))
     }
 
-    /// The bits of an instruction, as text.
+    /// Formats the bits of an instruction.
     fn bits(&self, core: &mut Core, pc: u64) -> String {
         let low = core.memory.peek::<2>(pc).map(u16::from_le_bytes);
         let high = core.memory.peek::<2>(pc.wrapping_add(2)).map(u16::from_le_bytes);
@@ -305,9 +305,9 @@ impl Machine for Linux {
         const CYCLE: u16 = 0xc00;
         const TIME: u16 = 0xc01;
         const INSTRET: u16 = 0xc02;
-        /// The clock that TIME counts: 10 MHz, as in QEMU's machine.
+        /// Nanoseconds per tick of TIME: 10 MHz, as in QEMU's machine.
         const TICK: u64 = 100;
-        /// RV32 has the upper halves apart.
+        /// Distance to the upper half of a counter on RV32.
         const HIGH: u16 = 0x80;
         let value = match csr & !HIGH {
             CYCLE | INSTRET => core.instret,
@@ -343,7 +343,7 @@ impl Machine for Linux {
     }
 
     fn poll(&mut self, core: &mut Core) -> Result<Option<u64>, Stop> {
-        /// The supervisor's timer: it ends the turn of a thread. Nothing else comes from outside.
+        /// Supervisor timer interrupt, which ends the time slice of a thread. There are no other interrupts.
         const TIMER: u64 = 5;
         Ok(self.next_turn(core)?.then_some(TIMER))
     }

@@ -1,4 +1,4 @@
-//! Calls on paths.
+//! System calls on paths.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +21,7 @@ const AT_REMOVEDIR: u64 = 0x200;
 const AT_SYMLINK_FOLLOW: u64 = 0x400;
 const AT_EMPTY_PATH: u64 = 0x1000;
 
-/// In a second.
+/// Nanoseconds in a second.
 const NANOSECONDS: u64 = 1_000_000_000;
 
 const O_CREAT: u64 = 0o100;
@@ -33,7 +33,7 @@ const O_PATH: u64 = 0o1000_0000;
 const O_TMPFILE: u64 = 0o2000_0000;
 
 impl Linux {
-    /// What a path of the program leads to.
+    /// Returns what a path of the program refers to.
     fn place(&mut self, core: &mut Core, folder: u64, path: u64, follow: bool) -> Result<Place, Errno> {
         let path = guest::string(core, path)?;
         self.place_of(folder as i32, &path, follow)
@@ -51,7 +51,8 @@ impl Linux {
         self.tree.find(from, path, follow)
     }
 
-    /// A place that is to be changed. EROFS where that is not allowed, as Linux has it: after what does not exist.
+    /// Returns a place that is to be changed. Returns EROFS if that is not allowed but, as in Linux, ENOENT first if it
+    /// does not exist.
     fn changeable(&mut self, core: &mut Core, folder: u64, path: u64, must: Must) -> Result<Found, Errno> {
         let Place::Host(found) = self.place(core, folder, path, must == Must::ExistFollowed)? else {
             return Err(Errno::EACCES);
@@ -60,13 +61,13 @@ impl Linux {
             (None, Must::Exist | Must::ExistFollowed) => Err(Errno::ENOENT),
             (Some(_), Must::NotExist) => Err(Errno::EEXIST),
             _ if !found.writable => Err(Errno::EROFS),
-            // EBUSY: the folder of a mount is not the program's to remove or rename, nor are those above it.
+            // EBUSY: the program cannot remove or rename the folder of a mount, nor those above it.
             _ if must != Must::ExistFollowed && self.tree.leads_to_mount(&found.names) => Err(Errno(16)),
             _ => Ok(*found),
         }
     }
 
-    /// openat.
+    /// Implements `openat`.
     pub(super) fn openat(
         &mut self,
         core: &mut Core,
@@ -127,7 +128,7 @@ impl Linux {
         })
     }
 
-    /// newfstatat.
+    /// Implements `newfstatat`.
     pub(super) fn newfstatat(
         &mut self,
         core: &mut Core,
@@ -141,14 +142,14 @@ impl Linux {
         Ok(0)
     }
 
-    /// statx.
+    /// Implements `statx`.
     pub(super) fn statx(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64, to: u64) -> Answer {
         let stat = self.stat_at(core, folder, path, flags)?;
         guest::put(core, to, &stat.to_statx())?;
         Ok(0)
     }
 
-    /// faccessat and faccessat2.
+    /// Implements `faccessat` and `faccessat2`.
     pub(super) fn faccessat(
         &mut self,
         core: &mut Core,
@@ -174,7 +175,7 @@ impl Linux {
         if refused { Err(Errno::EACCES.into()) } else { Ok(0) }
     }
 
-    /// readlinkat.
+    /// Implements `readlinkat`.
     pub(super) fn readlinkat(
         &mut self,
         core: &mut Core,
@@ -197,21 +198,21 @@ impl Linux {
         Ok(target.len() as u64)
     }
 
-    /// unlinkat.
+    /// Implements `unlinkat`.
     pub(super) fn unlinkat(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::Exist)?;
         found.dir()?.remove(&found.name, flags & AT_REMOVEDIR != 0)?;
         Ok(0)
     }
 
-    /// mkdirat.
+    /// Implements `mkdirat`.
     pub(super) fn mkdirat(&mut self, core: &mut Core, folder: u64, path: u64, mode: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::NotExist)?;
         found.dir()?.make_folder(&found.name, (mode & !self.umask) as u32)?;
         Ok(0)
     }
 
-    /// renameat2.
+    /// Implements `renameat2`.
     pub(super) fn renameat2(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         const RENAME_NOREPLACE: u64 = 1;
         let [from_folder, from, to_folder, to, flags, _] = arguments;
@@ -226,7 +227,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// linkat.
+    /// Implements `linkat`.
     pub(super) fn linkat(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [from_folder, from, to_folder, to, flags, _] = arguments;
         let must = if flags & AT_SYMLINK_FOLLOW != 0 { Must::ExistFollowed } else { Must::Exist };
@@ -236,7 +237,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// symlinkat. Where the link leads is looked up when it is used, from the program's root.
+    /// Implements `symlinkat`. The target is resolved from the program's root when the link is used.
     pub(super) fn symlinkat(&mut self, core: &mut Core, target: u64, folder: u64, path: u64) -> Answer {
         let target = guest::string(core, target)?;
         let found = self.changeable(core, folder, path, Must::NotExist)?;
@@ -244,21 +245,21 @@ impl Linux {
         Ok(0)
     }
 
-    /// fchmodat.
+    /// Implements `fchmodat`.
     pub(super) fn fchmodat(&mut self, core: &mut Core, folder: u64, path: u64, mode: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::ExistFollowed)?;
         found.dir()?.set_mode(&found.name, mode as u32)?;
         Ok(0)
     }
 
-    /// fchownat: files stay whose they are.
+    /// Implements `fchownat`: owners do not change.
     pub(super) fn fchownat(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64) -> Answer {
         let must = if flags & AT_SYMLINK_NOFOLLOW != 0 { Must::Exist } else { Must::ExistFollowed };
         self.changeable(core, folder, path, must)?;
         Ok(0)
     }
 
-    /// utimensat, also of a descriptor.
+    /// Implements `utimensat`, also for a descriptor.
     pub(super) fn utimensat(
         &mut self,
         core: &mut Core,
@@ -298,7 +299,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// truncate.
+    /// Implements `truncate`.
     pub(super) fn truncate(&mut self, core: &mut Core, path: u64, len: u64) -> Answer {
         let found = self.changeable(core, AT_FDCWD as u64, path, Must::ExistFollowed)?;
         if len > i64::MAX as u64 {
@@ -308,7 +309,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// chdir.
+    /// Implements `chdir`.
     pub(super) fn chdir(&mut self, core: &mut Core, path: u64) -> Answer {
         let Place::Host(found) = self.place(core, AT_FDCWD as u64, path, true)? else {
             return Err(Errno::ENOTDIR.into());
@@ -318,14 +319,14 @@ impl Linux {
         Ok(0)
     }
 
-    /// fchdir.
+    /// Implements `fchdir`.
     pub(super) fn fchdir(&mut self, fd: i32) -> Answer {
         let Open::Folder(open) = &self.descriptors.get(fd)?.open else { return Err(Errno::ENOTDIR.into()) };
         self.folder = open.folder.clone();
         Ok(0)
     }
 
-    /// getcwd.
+    /// Implements `getcwd`.
     pub(super) fn getcwd(&mut self, core: &mut Core, to: u64, len: u64) -> Answer {
         let mut path = paths::text(&self.folder.names()).into_os_string().into_encoded_bytes();
         path.push(0);
@@ -336,7 +337,7 @@ impl Linux {
         Ok(path.len() as u64)
     }
 
-    /// statfs of anything there is: the numbers are nobody's.
+    /// Implements `statfs` for any existing path. The numbers are made up.
     pub(super) fn statfs(&mut self, core: &mut Core, path: u64, to: u64) -> Answer {
         if let Place::Host(found) = self.place(core, AT_FDCWD as u64, path, true)? {
             found.stat()?;
@@ -344,7 +345,7 @@ impl Linux {
         self.put_statfs(core, to)
     }
 
-    /// What statfs and fstatfs tell: an ext2 file system of 4 GiB, half of it free.
+    /// Writes the result of `statfs` and `fstatfs`: an ext2 file system of 4 GiB, half of it free.
     pub(super) fn put_statfs(&mut self, core: &mut Core, to: u64) -> Answer {
         let (blocks, name_len) = (1 << 20, 255);
         let words = [
@@ -369,11 +370,11 @@ impl Linux {
     }
 }
 
-/// What a path that is to be changed must lead to.
+/// Requirement on a path that is to be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Must {
     Exist,
-    /// Behind a link.
+    /// The target of a link.
     ExistFollowed,
     NotExist,
     Either,
@@ -396,7 +397,7 @@ fn open(found: &Found, flags: u64, mode: u64) -> Result<Open, Errno> {
         if !found.writable {
             return Err(Errno::EROFS);
         }
-        // EXCL: what has come there meanwhile is not opened.
+        // EXCL: something that was created there in the meantime is not opened.
         host |= OFlags::CREATE | OFlags::EXCL;
         if flags & O_APPEND != 0 {
             host |= OFlags::APPEND;

@@ -1,8 +1,8 @@
 //! Numbers and names of the system calls of Linux on RISC-V, from its `unistd.h`.
 //!
-//! RV32 has the same numbers; what carries times there are the calls from 403 to 423.
+//! RV32 has the same numbers; its calls with times are 403 to 423.
 
-/// A constant for each call, and [`name`], from one list.
+/// Defines a constant for each call, and [`name`], from one list.
 macro_rules! calls {
     ($($name:ident = $number:literal,)*) => {
         $(pub const $name: u64 = $number;)*
@@ -11,7 +11,7 @@ macro_rules! calls {
     };
 }
 
-/// What `unistd.h` calls a call, without `__NR_`.
+/// Returns the name of a call in `unistd.h`, without `__NR_`.
 pub fn name(number: u64) -> Option<String> {
     let at = NAMES.binary_search_by_key(&number, |&(number, _)| number).ok()?;
     Some(NAMES[at].1.to_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! Where the files of a program are: every path is looked up here, name by name, so that none leads out.
+//! Path lookup: every path of the program is resolved here, name by name, so that none leads out of its root.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -15,84 +15,84 @@ use super::guest;
 use super::host::{Dir, Named};
 use super::stat::Stat;
 
-/// As many symbolic links as Linux follows in one path.
+/// Maximum number of symbolic links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
 /// A folder of the host that the program sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where the program sees it: an absolute path.
+    /// Absolute path for the program.
     pub at: PathBuf,
-    /// Where it is.
+    /// Path on the host.
     pub host: PathBuf,
-    /// Whether the program may change what is in it.
+    /// Set if the program may change what is in it.
     pub writable: bool,
 }
 
-/// The tree of files that a program sees.
+/// The file tree that a program sees.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The longest paths first, each with its folder.
+    /// Mounts with their folders, the longest paths first.
     mounts: Vec<(Names, Mount, Arc<Dir>)>,
-    /// What `/proc/self/exe` leads to, and the folder it is in.
+    /// Target of `/proc/self/exe` on the host.
     program: PathBuf,
     program_folder: Option<Arc<Dir>>,
-    /// Whether `/dev`, `/proc` and `/sys` are Linux's.
+    /// Set if `/dev`, `/proc` and `/sys` are provided by Linux.
     is_linux: bool,
 }
 
-/// A path without links, from the root on.
+/// A path without links, from the root.
 pub type Names = Vec<OsString>;
 
-/// A folder that the program sees, with those it was reached through. It stays the same folder when its names change.
+/// A folder that the program sees, with the folders it was reached through. It stays the same folder if names change.
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: Arc<Level>,
-    /// From the root on.
+    /// Folders from the root.
     below: Vec<Arc<Level>>,
 }
 
-/// One of the folders of a path.
+/// One folder of a path.
 #[derive(Clone, Debug)]
 struct Level {
     name: OsString,
-    /// `None` for a folder that the host does not have: it leads to a mount, or Linux makes what is in it.
+    /// Folder of the host. `None` if the host has none because the path leads to a mount or Linux provides the contents.
     dir: Option<Arc<Dir>>,
-    /// Where it was on the host when it was found.
+    /// Path on the host when it was found.
     path: PathBuf,
     writable: bool,
 }
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug)]
 pub enum Place {
     /// Something of the host, or nothing yet.
     Host(Box<Found>),
-    /// One of the few files that Linux itself makes.
+    /// A file that Linux provides.
     Special(Special),
 }
 
 /// A place in the host's file system: a folder and a name in it.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is for the program.
+    /// Path for the program.
     pub names: Names,
-    /// Where it is on the host, for captures and messages. The program can put something else there: see [`dir`](Self::dir).
+    /// Path on the host, for captures and messages. The program can replace what is there; use [`dir`](Self::dir) instead.
     pub path: PathBuf,
     dir: Option<Arc<Dir>>,
-    /// Its name in that folder; `.` for the folder itself.
+    /// Name in that folder; `.` for the folder itself.
     pub name: OsString,
-    /// What it is; `None` if it is not there (its folder is).
+    /// Status; `None` if it does not exist (its folder does).
     pub stat: Option<Stat>,
     /// The folder that it is, if it is one.
     pub folder: Option<Folder>,
-    /// Whether the program may change it.
+    /// Set if the program may change it.
     pub writable: bool,
-    /// The path ended in `/`: only a folder will do.
+    /// Set if the path ended in `/`, so that it must be a folder.
     pub is_folder: bool,
 }
 
-/// Files that Linux makes.
+/// Files that Linux provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// `/dev/null`.
@@ -101,9 +101,9 @@ pub enum Special {
     Zero,
     /// `/dev/random` and `/dev/urandom`.
     Random,
-    /// `/dev/tty`: there is none.
+    /// `/dev/tty`, which cannot be opened.
     Terminal,
-    /// `/dev/stdin`, `/dev/fd/3` and the like: a descriptor's file.
+    /// `/dev/stdin`, `/dev/fd/3` and similar: the file of a descriptor.
     Descriptor(i32),
     /// `/proc/self/exe`, not followed.
     Program,
@@ -114,7 +114,7 @@ impl Folder {
         self.below.last().unwrap_or(&self.root)
     }
 
-    /// Returns where it is for the program.
+    /// Returns the path for the program.
     pub fn names(&self) -> Names {
         self.below.iter().map(|level| level.name.clone()).collect()
     }
@@ -122,7 +122,7 @@ impl Folder {
     /// Returns the host's folder.
     ///
     /// # Errors
-    /// ENOENT if the host has none.
+    /// Returns ENOENT if the host has none.
     pub fn dir(&self) -> Result<&Dir, Errno> {
         self.here().dir.as_deref().ok_or(Errno::ENOENT)
     }
@@ -135,23 +135,23 @@ impl Folder {
 }
 
 impl Found {
-    /// Returns the host's folder in which [`name`](Self::name) is.
+    /// Returns the host's folder that contains [`name`](Self::name).
     ///
     /// # Errors
-    /// EROFS if the host has none: nothing can be made there.
+    /// Returns EROFS if the host has none, so that nothing can be created there.
     pub fn dir(&self) -> Result<&Dir, Errno> {
         self.dir.as_deref().ok_or(Errno::EROFS)
     }
 
-    /// Returns what it is.
+    /// Returns the status.
     ///
     /// # Errors
-    /// ENOENT if it is not there.
+    /// Returns ENOENT if it does not exist.
     pub fn stat(&self) -> Result<&Stat, Errno> {
         self.stat.as_ref().ok_or(Errno::ENOENT)
     }
 
-    /// Opens it as a plain file. EACCES for devices and pipes of the host: they are not the program's.
+    /// Opens it as a regular file. Returns EACCES for devices and pipes of the host.
     pub fn open(&self, flags: OFlags) -> Result<File, Errno> {
         if self.stat()?.kind() != FileType::RegularFile {
             return Err(Errno::EACCES);
@@ -160,7 +160,7 @@ impl Found {
     }
 }
 
-/// What a name in a folder of the tree is.
+/// Result of looking up a name in a folder of the tree.
 enum Look {
     Missing,
     Folder(Level, Stat),
@@ -172,10 +172,10 @@ enum Look {
 }
 
 impl Tree {
-    /// The tree of these mounts; the one at `/` is to be among them. `program` is where the program is on the host.
+    /// Creates a tree of these mounts, one of which must be at `/`. `program` is the path of the program on the host.
     ///
     /// # Errors
-    /// The folder of a mount that cannot be opened, and why.
+    /// Returns the folder of a mount that cannot be opened, and why.
     pub fn new(mounts: Vec<Mount>, program: PathBuf) -> Result<Self, (PathBuf, io::Error)> {
         let mut open = Vec::new();
         for mount in mounts {
@@ -187,22 +187,22 @@ impl Tree {
         Ok(Self { mounts: open, program, program_folder, is_linux: true })
     }
 
-    /// The tree of a folder's files, read-only, without any that Linux makes.
+    /// Creates a read-only tree of a folder's files, without files that Linux provides.
     ///
     /// # Errors
-    /// When the folder cannot be opened.
+    /// Returns an error if the folder cannot be opened.
     pub fn of_folder(host: &Path) -> io::Result<Self> {
         let mount = Mount { at: "/".into(), host: host.to_path_buf(), writable: false };
         let tree = Self::new(vec![mount], PathBuf::new()).map_err(|(_, error)| error)?;
         Ok(Self { is_linux: false, ..tree })
     }
 
-    /// Where the program is on the host.
+    /// Returns the path of the program on the host.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Where the program sees a file of the host: the path it would open. The host's own path if it sees it nowhere.
+    /// Returns the path under which the program sees a file of the host, or else the host's own path.
     pub fn seen(&self, host: &Path) -> PathBuf {
         let inside = |(names, mount, _): &(Names, Mount, _)| {
             let rest = host.strip_prefix(&mount.host).ok()?;
@@ -217,7 +217,7 @@ impl Tree {
         Folder { root: Arc::new(root), below: Vec::new() }
     }
 
-    /// The folder of the mount at `names`.
+    /// Returns the folder of the mount at `names`.
     fn mount(&self, names: &[OsString]) -> Option<Level> {
         let (_, mount, dir) = self.mounts.iter().find(|(at, ..)| at == names)?;
         let name = names.last().cloned().unwrap_or_default();
@@ -225,7 +225,7 @@ impl Tree {
         Some(Level { name, dir, path, writable: mount.writable })
     }
 
-    /// What `path` leads to from the folder `from`. A link at its end is followed if `follow`.
+    /// Resolves `path` from the folder `from`. A link at its end is followed if `follow` is set.
     pub fn find(&self, from: &Folder, path: &[u8], follow: bool) -> Result<Place, Errno> {
         if path.is_empty() {
             return Err(Errno::ENOENT);
@@ -274,7 +274,7 @@ impl Tree {
                 Look::Folder(level, stat) => (Some(here.with(level)), Some(stat)),
             };
             let mut found = found_in(&here, name, stat);
-            // The folder of a mount is not the one that the host has there, and one that Linux makes is not the host's at all.
+            // The folder of a mount hides the host's, and folders that Linux provides are not the host's.
             if let Some(folder) = &folder
                 && (found.stat.is_none() || self.is_mount(&found.names))
             {
@@ -285,7 +285,7 @@ impl Tree {
         Ok(Place::Host(Box::new(Found { is_folder: true, ..found_itself(&here)? })))
     }
 
-    /// What `name` is in `here`.
+    /// Returns what `name` is in `here`.
     fn look(&self, here: &Folder, name: &OsStr) -> Result<Look, Errno> {
         let mut names = here.names();
         names.push(name.to_owned());
@@ -306,7 +306,7 @@ impl Tree {
             Named::Folder(dir, stat) => {
                 let Level { path, writable, .. } = here.here();
                 let (name, dir, path) = (name.to_owned(), Some(Arc::new(dir)), path.join(name));
-                // A program may make folders within folders without end. Here paths are kept.
+                // A program can nest folders without end, but paths are kept here.
                 if path.as_os_str().len() >= guest::PATH_MAX {
                     return Err(Errno::ENAMETOOLONG);
                 }
@@ -317,7 +317,7 @@ impl Tree {
         })
     }
 
-    /// Whether a mount starts here, or below.
+    /// Returns whether a mount is here or below.
     pub fn leads_to_mount(&self, names: &[OsString]) -> bool {
         self.mounts.iter().any(|(at, ..)| at.starts_with(names))
     }
@@ -339,12 +339,12 @@ impl Tree {
     }
 }
 
-/// A folder that the host does not have.
+/// Creates a folder that the host does not have.
 fn made(name: OsString) -> Level {
     Level { name, dir: None, path: PathBuf::new(), writable: false }
 }
 
-/// The place of `name` in a folder.
+/// Returns the place of `name` in a folder.
 fn found_in(folder: &Folder, name: OsString, stat: Option<Stat>) -> Found {
     let Level { dir, path, writable, .. } = folder.here();
     let mut names = folder.names();
@@ -354,7 +354,7 @@ fn found_in(folder: &Folder, name: OsString, stat: Option<Stat>) -> Found {
     Found { names, path, dir, name, stat, folder: None, writable, is_folder: false }
 }
 
-/// The place of a folder, by itself.
+/// Returns the place of a folder itself.
 fn found_itself(folder: &Folder) -> Result<Found, Errno> {
     let Level { dir, path, writable, .. } = folder.here();
     let name = OsString::from(".");
@@ -363,20 +363,20 @@ fn found_itself(folder: &Folder) -> Result<Found, Errno> {
     Ok(Found { names, path, dir, name, stat, folder: Some(folder.clone()), writable, is_folder: true })
 }
 
-/// A path's text.
+/// Joins names to a path.
 pub fn text(names: &[OsString]) -> PathBuf {
     let mut path = PathBuf::from("/");
     path.extend(names);
     path
 }
 
-/// The names in a path, `..` among them.
+/// Splits a path into names, including `..`.
 pub fn names(path: &OsStr) -> Names {
     let parts = path.as_bytes().split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
     parts.map(|name| OsString::from_vec(name.to_vec())).collect()
 }
 
-/// Whether Linux makes what is here. The host's own `/proc` would show, and give, the machine that runs the program.
+/// Returns whether Linux provides what is here. The host's own `/proc` would expose the machine that runs the program.
 fn is_made(here: &[OsString]) -> bool {
     here.first().is_some_and(|first| first == "dev" || first == "proc" || first == "sys")
 }

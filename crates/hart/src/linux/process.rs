@@ -1,19 +1,19 @@
-//! Calls on the process and the system.
+//! System calls on the process and the system.
 
 use super::errno::{Answer, Errno};
 use super::{Linux, guest};
 use crate::Core;
 use crate::memory::PAGE;
 
-/// Who runs the program.
+/// User ID of the program.
 pub const USER: u64 = 1000;
-/// And in which group.
+/// Group ID of the program.
 pub const GROUP: u64 = 1000;
-/// The number of the process, and of its first thread.
+/// Process ID, and thread ID of the first thread.
 pub const PROCESS: u64 = 1000;
 
 impl Linux {
-    /// uname: six fields of 65 bytes.
+    /// Implements `uname`: six fields of 65 bytes.
     pub(super) fn uname(&mut self, core: &mut Core, to: u64) -> Answer {
         let machine = if core.is_rv32 { "riscv32" } else { "riscv64" };
         let fields = ["Linux", "tracewright", "6.12.0", "#1 tracewright", machine, "(none)"];
@@ -25,7 +25,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// sysinfo.
+    /// Implements `sysinfo`.
     pub(super) fn sysinfo(&mut self, core: &mut Core, to: u64) -> Answer {
         let up = self.clock.monotonic(core) / 1_000_000_000;
         let total = self.memory_limit as u64;
@@ -41,7 +41,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// prlimit64: limits can be read; those that are set are forgotten.
+    /// Implements `prlimit64`: limits can be read; new limits are ignored.
     pub(super) fn prlimit64(&mut self, core: &mut Core, resource: u64, to: u64) -> Answer {
         const INFINITE: u64 = u64::MAX;
         let (now, most) = match resource {
@@ -60,7 +60,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// getrandom.
+    /// Implements `getrandom`.
     pub(super) fn getrandom(&mut self, core: &mut Core, to: u64, len: u64) -> Answer {
         let mut bytes = vec![0; len.min(1 << 16) as usize];
         self.random.fill(&mut bytes);
@@ -68,7 +68,7 @@ impl Linux {
         Ok(bytes.len() as u64)
     }
 
-    /// sched_getaffinity: one processor.
+    /// Implements `sched_getaffinity`: there is one processor.
     pub(super) fn sched_getaffinity(&mut self, core: &mut Core, len: u64, to: u64) -> Answer {
         let size = guest::word_size(core);
         if len < size {
@@ -78,7 +78,7 @@ impl Linux {
         Ok(size)
     }
 
-    /// getcpu: the only one.
+    /// Implements `getcpu`: there is one processor.
     pub(super) fn getcpu(&mut self, core: &mut Core, cpu: u64, node: u64) -> Answer {
         for to in [cpu, node] {
             if to != 0 {
@@ -88,7 +88,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// getresuid and getresgid.
+    /// Implements `getresuid` and `getresgid`.
     pub(super) fn three_numbers(&mut self, core: &mut Core, to: [u64; 3], number: u64) -> Answer {
         for to in to {
             guest::put(core, to, &(number as u32).to_le_bytes())?;
@@ -96,7 +96,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// prctl: a name for the thread, and little else.
+    /// Implements `prctl`: the thread's name, and little else.
     pub(super) fn prctl(&mut self, core: &mut Core, operation: u64, argument: u64) -> Answer {
         match operation {
             // PR_SET_NAME, PR_GET_NAME
@@ -118,22 +118,22 @@ impl Linux {
         }
     }
 
-    /// execve.
+    /// Implements `execve`.
     pub(super) fn execve(&mut self) -> Answer {
         self.warn("the program tried to run another program: there is only one here; refused".into());
         Err(Errno::ENOSYS.into())
     }
 
-    /// socket.
+    /// Implements `socket`.
     pub(super) fn socket(&mut self, domain: u64) -> Answer {
-        // AF_UNIX: the C library asks a daemon for names, and does without.
+        // AF_UNIX: the C library asks a daemon for names, and does without it.
         if domain != 1 {
             self.warn("the program tried to use a network: there is none here; refused".into());
         }
         Err(Errno::EAFNOSUPPORT.into())
     }
 
-    /// mincore: all of it is in memory.
+    /// Implements `mincore`: everything is in memory.
     pub(super) fn mincore(&mut self, core: &mut Core, start: u64, len: u64, to: u64) -> Answer {
         let pages = len.min(1 << 30).div_ceil(PAGE);
         for page in 0..pages {

@@ -1,11 +1,11 @@
-//! Random bytes, the same each time.
+//! Deterministic random bytes.
 
 /// SplitMix64: a counter and a mixer. Nothing secret depends on it.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;

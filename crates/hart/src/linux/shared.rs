@@ -1,7 +1,7 @@
-//! Files that are written to through memory.
+//! Files mapped shared and writable.
 //!
-//! Memory is a copy; it goes back to the file when somebody could tell: before the file is read or mapped, when the
-//! mapping is taken away or synchronised, and at the end.
+//! Memory is a copy. It is written to the file when the difference could be seen: before the file is read or mapped,
+//! when the mapping is removed or synchronised, and at the end.
 
 use std::fs::File;
 use std::ops::Range;
@@ -13,22 +13,22 @@ use super::errno::Errno;
 use crate::Core;
 use crate::memory::PAGE;
 
-/// A mapping with MAP_SHARED that may be written to.
+/// A writable mapping with MAP_SHARED.
 #[derive(Debug)]
 pub struct Shared {
-    /// Where it is, in whole pages.
+    /// Address range, in whole pages.
     pub pages: Range<u64>,
-    /// Its file.
+    /// The file.
     pub file: Arc<File>,
-    /// Where in the file it starts.
+    /// Offset of the mapping in the file.
     pub offset: u64,
 }
 
 impl Linux {
-    /// Writes what is in `range` of such mappings to their files.
+    /// Writes the shared mappings in `range` to their files.
     pub(super) fn write_back(&mut self, core: &mut Core, range: &Range<u64>) -> Result<(), Errno> {
         for Shared { pages, file, offset } in &self.shared {
-            // A file does not grow by this.
+            // This does not extend a file.
             let file_len = file.metadata()?.len();
             let in_file = pages.start.saturating_add(file_len.saturating_sub(*offset));
             let end = pages.end.min(range.end).min(in_file);
@@ -42,12 +42,12 @@ impl Linux {
         Ok(())
     }
 
-    /// Writes all of them.
+    /// Writes all shared mappings to their files.
     pub(super) fn write_back_all(&mut self, core: &mut Core) -> Result<(), Errno> {
         if self.shared.is_empty() { Ok(()) } else { self.write_back(core, &(0..u64::MAX)) }
     }
 
-    /// Writes those in `range`, which is about to be taken away.
+    /// Writes and removes the shared mappings in `range`.
     pub(super) fn end_shared(&mut self, core: &mut Core, range: &Range<u64>) {
         if !self.is_shared(range) {
             return;
@@ -70,7 +70,7 @@ impl Linux {
         self.shared = left;
     }
 
-    /// Whether such a mapping is in `range`.
+    /// Returns whether a shared mapping is in `range`.
     pub(super) fn is_shared(&self, range: &Range<u64>) -> bool {
         self.shared.iter().any(|shared| shared.pages.start < range.end && range.start < shared.pages.end)
     }

@@ -1,11 +1,11 @@
-//! Signals that a program sends itself, and those its faults raise.
+//! Signals that a program sends to itself, and those of its faults.
 
 use super::errno::{Answer, Errno, Failure};
 use super::process::PROCESS;
 use super::{Linux, guest};
 use crate::{Core, Stop};
 
-/// How many there are.
+/// Number of signals.
 const COUNT: usize = 64;
 const SIGKILL: u32 = 9;
 const SIGSTOP: u32 = 19;
@@ -13,37 +13,37 @@ const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: u64 = 0x8000_0000;
 const SA_ONSTACK: u64 = 0x0800_0000;
 
-/// Sizes and places in the frame that Linux puts on the stack of a handler: `siginfo`, then `ucontext`.
+/// Sizes and offsets in the frame that Linux puts on a handler's stack: `siginfo`, then `ucontext`.
 const INFO_SIZE: u64 = 128;
 const MASK_AT: u64 = INFO_SIZE + 40;
 const REGISTERS_AT: u64 = INFO_SIZE + 176;
 const FLOATS_AT: u64 = REGISTERS_AT + 32 * 8;
 const FRAME_SIZE: u64 = FLOATS_AT + 528;
 
-/// What the program said about signals.
+/// Signal state of a program.
 #[derive(Clone, Debug)]
 pub struct Signals {
     actions: [Action; COUNT + 1],
-    /// Those for whichever thread allows them.
+    /// Pending signals for any thread.
     pending: u64,
-    /// What the thread that runs said.
+    /// State of the running thread.
     pub thread: PerThread,
 }
 
-/// What each thread has of its own.
+/// Signal state of a thread.
 #[derive(Clone, Debug)]
 pub struct PerThread {
-    /// Bit n - 1: signal n waits until it is allowed.
+    /// Blocked signals; bit n - 1 is signal n.
     blocked: u64,
-    /// Those that wait.
+    /// Pending signals.
     pub pending: u64,
-    /// The stack for handlers: where, flags, size.
+    /// Alternate stack: address, flags, size.
     stack: [u64; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Action {
-    /// 0: what is usual; 1: nothing; else the handler.
+    /// 0: default; 1: ignore; else the handler.
     handler: u64,
     flags: u64,
     mask: u64,
@@ -60,12 +60,12 @@ impl Default for Signals {
 }
 
 impl Signals {
-    /// What a thread that was made by the one that runs starts with.
+    /// Returns the initial state of a thread that the running one creates.
     pub fn for_new_thread(&self) -> PerThread {
         PerThread { blocked: self.thread.blocked, pending: 0, stack: NO_STACK }
     }
 
-    /// Whether a handler would take this signal now.
+    /// Returns whether a handler would take this signal now.
     pub fn is_handled(&self, signal: u32) -> bool {
         self.actions[signal as usize].handler > 1 && self.thread.blocked & bit(signal) == 0
     }
@@ -75,7 +75,7 @@ fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
 
-/// What a signal is called.
+/// Returns the name of a signal.
 pub fn name(signal: u32) -> &'static str {
     const NAMES: [&str; 32] = [
         "none",
@@ -115,7 +115,7 @@ pub fn name(signal: u32) -> &'static str {
 }
 
 impl Linux {
-    /// rt_sigaction.
+    /// Implements `rt_sigaction`.
     pub(super) fn rt_sigaction(&mut self, core: &mut Core, signal: u64, new: u64, old: u64) -> Answer {
         if !(1..=COUNT as u64).contains(&signal) {
             return Err(Errno::EINVAL.into());
@@ -142,7 +142,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// rt_sigprocmask.
+    /// Implements `rt_sigprocmask`.
     pub(super) fn rt_sigprocmask(&mut self, core: &mut Core, how: u64, new: u64, old: u64) -> Answer {
         let now = self.signals.thread.blocked;
         if new != 0 {
@@ -161,13 +161,13 @@ impl Linux {
         Ok(0)
     }
 
-    /// rt_sigpending.
+    /// Implements `rt_sigpending`.
     pub(super) fn rt_sigpending(&mut self, core: &mut Core, to: u64) -> Answer {
         guest::put(core, to, &(self.signals.pending | self.signals.thread.pending).to_le_bytes())?;
         Ok(0)
     }
 
-    /// sigaltstack.
+    /// Implements `sigaltstack`.
     pub(super) fn sigaltstack(&mut self, core: &mut Core, new: u64, old: u64) -> Answer {
         let size = guest::word_size(core);
         let now = self.signals.thread.stack;
@@ -186,7 +186,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// tkill and tgkill: to one thread.
+    /// Implements `tkill` and `tgkill`.
     pub(super) fn tkill(&mut self, thread: u64, signal: u64) -> Answer {
         let bit = match signal {
             0 => 0,
@@ -201,7 +201,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// kill: only itself is there.
+    /// Implements `kill`: the only process is this one.
     pub(super) fn kill(&mut self, target: u64, signal: u64) -> Answer {
         if !matches!(target as i32, 0 | -1) && target as i32 as i64 != PROCESS as i64 {
             return Err(Errno::ESRCH.into());
@@ -214,12 +214,12 @@ impl Linux {
         Ok(0)
     }
 
-    /// The program wrote to a pipe that nobody reads: SIGPIPE.
+    /// Raises SIGPIPE because the program wrote to a pipe without readers.
     pub(super) fn reader_has_gone(&mut self) {
         self.signals.thread.pending |= bit(13);
     }
 
-    /// After a call: delivers what is pending and not blocked.
+    /// Delivers pending signals that are not blocked. Called after a system call.
     pub(super) fn deliver_pending(&mut self, core: &mut Core) -> Result<(), Stop> {
         loop {
             let pending = (self.signals.pending | self.signals.thread.pending) & !self.signals.thread.blocked;
@@ -231,7 +231,7 @@ impl Linux {
             self.signals.thread.pending &= !bit(signal);
             match self.signals.actions[signal as usize].handler {
                 1 => {}
-                // What is usual with SIGCHLD, SIGCONT, SIGURG and SIGWINCH is nothing.
+                // The default for SIGCHLD, SIGCONT, SIGURG and SIGWINCH is to ignore them.
                 0 if matches!(signal, 17 | 18 | 23 | 28) => {}
                 0 => {
                     self.warn(format!("the program ended itself by signal {signal} ({})", name(signal)));
@@ -246,7 +246,7 @@ impl Linux {
         }
     }
 
-    /// Starts a handler: what it interrupted goes onto the stack, as Linux lays it out.
+    /// Starts a handler: saves the interrupted state on the stack in Linux's layout.
     pub(super) fn enter_handler(
         &mut self,
         core: &mut Core,
@@ -307,7 +307,7 @@ impl Linux {
         Ok(())
     }
 
-    /// rt_sigreturn: goes on where the handler came between.
+    /// Implements `rt_sigreturn`: resumes what the handler interrupted.
     pub(super) fn rt_sigreturn(&mut self, core: &mut Core) -> Answer {
         let frame = core.x[2];
         let mut bytes = vec![0; FRAME_SIZE as usize];

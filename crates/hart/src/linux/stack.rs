@@ -1,4 +1,4 @@
-//! The stack as a program finds it at its start: arguments, environment, and what the kernel tells besides.
+//! The stack of a program at its start: arguments, environment, and the auxiliary vector.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,29 +10,29 @@ use super::random::Random;
 use crate::Core;
 use crate::memory::{PAGE, Rights};
 
-/// What the program is told about itself.
+/// Information about the program that goes onto its stack.
 #[derive(Debug)]
 pub struct Start {
-    /// Its program headers: where, the size of one, how many.
+    /// Program headers: address, size of one, number.
     pub headers: (u64, u64, u64),
-    /// Where it starts, after the dynamic linker.
+    /// Entry point, after the dynamic linker.
     pub entry: u64,
-    /// Where the dynamic linker is; 0: there is none.
+    /// Base address of the dynamic linker; 0 if there is none.
     pub linker_base: u64,
-    /// Whether the stack is to be executable.
+    /// Set if the stack is executable.
     pub executable: bool,
-    /// The file.
+    /// Name of the program.
     pub name: PathBuf,
 }
 
-/// The extensions of the machine, a bit for each letter: IMAFDC.
+/// Extensions of the machine, one bit for each letter: IMAFDC.
 const HARDWARE: u64 = bit(b'I') | bit(b'M') | bit(b'A') | bit(b'F') | bit(b'D') | bit(b'C');
 
 const fn bit(letter: u8) -> u64 {
     1 << (letter - b'A')
 }
 
-/// The names of entries in the auxiliary vector.
+/// Entry types of the auxiliary vector.
 mod at {
     pub const NULL: u64 = 0;
     pub const PHDR: u64 = 3;
@@ -63,7 +63,7 @@ pub fn build(
 ) -> Result<(), String> {
     let rights = if start.executable { Rights::ALL } else { Rights::READ | Rights::WRITE };
     core.memory.map(layout.stack_bottom(), STACK_SIZE, rights);
-    // The page of code that signal handlers return to: li a7, 139 (rt_sigreturn); ecall.
+    // The page that signal handlers return to: li a7, 139 (rt_sigreturn); ecall.
     core.memory.map(layout.trampoline(), PAGE, Rights::READ | Rights::EXECUTE);
     let code = [0x93, 0x08, 0xb0, 0x08, 0x73, 0, 0, 0];
 
@@ -107,7 +107,7 @@ pub fn build(
     let word = super::guest::word_size(core);
     let strings_at = strings.at();
     let pointer = strings_at.checked_sub(words.len() as u64 * word).map_or(0, |at| at & !15);
-    // As Linux: a quarter of the stack at most.
+    // As in Linux, at most a quarter of the stack.
     if pointer < layout.stack_top - STACK_SIZE / 4 {
         return Err("its arguments and environment do not fit on its stack".into());
     }
@@ -125,7 +125,7 @@ pub fn build(
 
 /// Strings, the last one lowest.
 struct Strings {
-    /// Backwards.
+    /// Bytes in reverse order.
     bytes: Vec<u8>,
     top: u64,
 }

@@ -1,4 +1,4 @@
-//! What files are, in the forms programs get.
+//! File status in the forms that programs get.
 
 use std::fs::File;
 
@@ -6,7 +6,7 @@ use rustix::fs::{self, FileType};
 
 use super::errno::Errno;
 
-/// What stat and statx tell.
+/// Status that `stat` and `statx` return.
 #[derive(Clone, Debug, Default)]
 pub struct Stat {
     dev: u64,
@@ -28,7 +28,7 @@ const S_IFCHR: u32 = 0o020_000;
 const BLOCK_SIZE: u32 = 4096;
 
 impl Stat {
-    /// Of a file of the host.
+    /// Converts the status of a file of the host.
     pub fn of(stat: &fs::Stat) -> Self {
         Self {
             dev: stat.st_dev,
@@ -48,43 +48,43 @@ impl Stat {
         }
     }
 
-    /// Of an open file of the host.
+    /// Returns the status of an open file of the host.
     pub fn of_file(file: &File) -> Result<Self, Errno> {
         Ok(Self::of(&fs::fstat(file)?))
     }
 
-    /// File, folder, link or something else.
+    /// Returns the file type.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
     }
 
-    /// Whether any of these permissions is given.
+    /// Returns whether any of these permissions is given.
     pub fn has_mode(&self, bits: u32) -> bool {
         self.mode & bits != 0
     }
 
-    /// Device and number: what tells a file from all others.
+    /// Returns device and number, which identify a file.
     pub fn identity(&self) -> (u64, u64) {
         (self.dev, self.inode)
     }
 
-    /// Of a pipe.
+    /// Returns the status of a pipe.
     pub fn pipe() -> Self {
         Self { dev: 2, inode: 1, mode: S_IFIFO | 0o600, links: 1, ..Self::default() }
     }
 
-    /// Of a character device.
+    /// Returns the status of a character device.
     pub fn character(major: u32, minor: u32) -> Self {
         let inode = u64::from(major << 8 | minor);
         Self { dev: 3, inode, mode: S_IFCHR | 0o666, links: 1, device: (major, minor), ..Self::default() }
     }
 
-    /// Of a symbolic link to something as long as this.
+    /// Returns the status of a symbolic link with a target of this length.
     pub fn link(len: usize) -> Self {
         Self { dev: 3, inode: 2, mode: 0o120_777, links: 1, size: len as u64, ..Self::default() }
     }
 
-    /// As fstat and newfstatat give it: `struct stat`, and `struct stat64` of RV32.
+    /// Encodes the result of `fstat` and `newfstatat`: `struct stat`, or RV32's `struct stat64`.
     pub fn to_bytes(&self, is_rv32: bool) -> Vec<u8> {
         let mut to = Vec::new();
         let device = u64::from(self.device.0) << 8 | u64::from(self.device.1);
@@ -112,9 +112,9 @@ impl Stat {
         to
     }
 
-    /// As statx gives it.
+    /// Encodes the result of `statx`.
     pub fn to_statx(&self) -> Vec<u8> {
-        /// All but the time of birth, which few hosts tell.
+        /// All but the time of birth, which few hosts have.
         const MASK: u32 = 0x7ff;
         let mut to = Vec::new();
         let time = |(seconds, nanoseconds): (i64, u32)| {

@@ -1,4 +1,4 @@
-//! Calls without a program: a core, a tree of files, and the calls made by hand.
+//! Tests of system calls without a program: a core, a tree of files, and calls made by hand.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use super::paths::{Mount, Place, Special, Tree};
 use super::*;
 use crate::memory::PAGE;
 
-/// A folder that is removed in the end.
+/// A folder that is removed at the end.
 pub(super) struct Scratch(pub PathBuf);
 
 impl Scratch {
@@ -30,7 +30,7 @@ impl Drop for Scratch {
 
 const CODE: u64 = 0x10000;
 
-/// An ELF file with one segment: its header, and code that is an ECALL.
+/// Makes an ELF file with one segment: its header, and an ECALL as code.
 fn elf(is_rv32: bool, kind: u16, machine: u16) -> Vec<u8> {
     let size = if is_rv32 { 4 } else { 8 };
     let base = if kind == 3 { 0 } else { CODE };
@@ -68,7 +68,7 @@ fn elf(is_rv32: bool, kind: u16, machine: u16) -> Vec<u8> {
 
 const RISCV: u16 = 243;
 
-/// A program for RV64 that can be loaded.
+/// Makes a loadable program for RV64.
 pub(super) fn elf_file() -> Vec<u8> {
     elf(false, 2, RISCV)
 }
@@ -83,7 +83,7 @@ pub(super) fn start(scratch: &Scratch, writable: bool) -> (Core, Linux) {
     Linux::load(&program, options).unwrap()
 }
 
-/// Makes a call: what a0 is then.
+/// Makes a call. Returns a0.
 pub(super) fn call(core: &mut Core, linux: &mut Linux, number: u64, arguments: &[u64]) -> i64 {
     core.x[10..10 + arguments.len()].copy_from_slice(arguments);
     core.x[17] = number;
@@ -94,7 +94,7 @@ pub(super) fn call(core: &mut Core, linux: &mut Linux, number: u64, arguments: &
     core.x[10] as i64
 }
 
-/// Puts a path where calls can read it.
+/// Writes a path where calls can read it.
 fn path(core: &mut Core, text: &str) -> u64 {
     let at = core.x[2] - 0x8000;
     core.memory.write(at, text.as_bytes()).unwrap();
@@ -124,7 +124,7 @@ fn loads_what_is_a_program() {
             assert_eq!(core.pc, base + if is_rv32 { 52 + 32 } else { 64 + 56 });
             assert_eq!(core.memory.peek::<4>(core.pc), Some([0x73, 0, 0, 0]));
             assert_eq!(core.memory.rights(core.pc), Some(Rights::READ | Rights::EXECUTE));
-            // Zeros after what the file gives, then the heap.
+            // Zeros after the file's bytes, then the heap.
             assert_eq!(core.memory.peek::<4>(base + 0x1000), Some([0; 4]));
             assert_eq!(linux.layout.heap, base + 0x2000..base + 0x2000);
             // argc, argv, envp.
@@ -156,7 +156,7 @@ fn says_what_cannot_be_loaded() {
     assert!(load_error(b"").contains("empty"));
     assert!(load_error(b"#!/bin/sh\necho").contains("script for /bin/sh"));
     assert!(load_error(b"some text").contains("not ELF"));
-    // Wherever it is cut, and whatever a byte is, it is an error or a program: never a panic.
+    // A cut or changed file gives an error or a program, never a panic.
     for len in 4..good.len() {
         assert!(load_error(&good[..len]).contains("damaged"), "{len}: {}", load_error(&good[..len]));
     }
@@ -186,7 +186,7 @@ fn the_heap_grows_and_shrinks() {
     assert!(core.memory.read(first as u64 + 5000, &mut [0]).is_err());
     assert_eq!(brk(core, first + 5000), first + 5000);
     assert_eq!(core.memory.peek(first as u64 + 4999), Some([0]));
-    // What cannot be changes nothing.
+    // An impossible request changes nothing.
     assert_eq!(brk(core, 1), first + 5000);
     assert_eq!(brk(core, i64::MAX), first + 5000);
 }
@@ -211,18 +211,18 @@ fn mappings_are_where_they_should_be() {
     assert_eq!(call(core, linux, numbers::MMAP, &[a + 1, PAGE, 1, ANONYMOUS | FIXED, none, 0]), -22);
     assert_eq!(core.memory.rights(a), Some(Rights::READ));
     assert_eq!(core.memory.peek(a + PAGE), Some([1, 2, 3]));
-    // Outside of what a program may have.
+    // Outside of the program's address space.
     assert_eq!(call(core, linux, numbers::MMAP, &[1 << 50, PAGE, 1, ANONYMOUS | FIXED, none, 0]), -12);
     assert_eq!(call(core, linux, numbers::MMAP, &[0, 1 << 60, 1, ANONYMOUS, none, 0]), -12);
     assert_eq!(call(core, linux, numbers::MMAP, &[0, u64::MAX, 1, ANONYMOUS, none, 0]), -12);
-    // A hint is taken where it is free.
+    // A hint is followed where it is free.
     let hint = a + (1 << 30);
     assert_eq!(call(core, linux, numbers::MMAP, &[hint, PAGE, 1, ANONYMOUS, none, 0]), hint as i64);
 
     assert_eq!(call(core, linux, numbers::MPROTECT, &[a, PAGE, 0]), 0);
     assert!(core.memory.read(a, &mut [0]).is_err());
     assert_eq!(call(core, linux, numbers::MPROTECT, &[b, 2 * PAGE, 1]), -12);
-    // Moved, as its neighbour is in the way.
+    // Moved, because its neighbour is in the way.
     let moved = call(core, linux, numbers::MREMAP, &[a + PAGE, PAGE, 4 * PAGE, 1]) as u64;
     assert_ne!(moved, a + PAGE);
     assert_eq!(core.memory.peek(moved), Some([1, 2, 3]));
@@ -232,7 +232,7 @@ fn mappings_are_where_they_should_be() {
     assert_eq!(call(core, linux, numbers::MUNMAP, &[moved, PAGE]), 0);
     assert_eq!(call(core, linux, numbers::MUNMAP, &[moved + 1, PAGE]), -22);
     assert_eq!(core.memory.rights(moved), None);
-    // What had code is decoded anew, what had none is not.
+    // A range that had code is decoded anew, others are not.
     core.code_changed = false;
     assert_eq!(call(core, linux, numbers::MUNMAP, &[b, PAGE]), 0);
     assert!(!core.code_changed);
@@ -256,7 +256,7 @@ fn files_are_mapped() {
     assert_eq!(core.memory.peek(tail + 903), Some([9, 0]));
     assert_eq!(linux.mapped().last().map(|mapped| (mapped.len, mapped.offset)), Some((904, 4096)));
 
-    // Shared: what is written reaches the file, and only what is in it.
+    // Shared: writes reach the file, but do not extend it.
     let file = || fs::read(scratch.0.join("root/file")).unwrap();
     let shared = call(core, linux, numbers::MMAP, &[0, 3 * 4096, 3, 1, fd, 0]) as u64;
     core.memory.write(shared + 10, &[1]).unwrap();
@@ -340,7 +340,7 @@ fn no_path_leads_out() {
     assert_eq!(host(&tree, "round"), Err(Errno::ELOOP));
     assert_eq!(host(&tree, ""), Err(Errno::ENOENT));
 
-    // Mounts, and which may be written to.
+    // Mounts, and which of them are writable.
     assert_eq!(host(&tree, "/mnt/other/file"), Ok(scratch.0.join("other/file")));
     assert_eq!(host(&tree, "/mnt/other/deep/../../../file"), Ok(root.join("file")));
     let is_writable = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
@@ -351,7 +351,7 @@ fn no_path_leads_out() {
     assert!(!is_writable("/mnt") && !is_writable("/file"));
     assert_eq!(tree.seen(&scratch.0.join("other/file")), Path::new("/mnt/other/file"));
 
-    // What Linux makes; and nothing else of /proc, whatever the host has there.
+    // Files that Linux provides, and nothing else of /proc, whatever the host has there.
     assert_eq!(host(&tree, "/proc/self/exe"), Ok(scratch.0.join("secret")));
     assert_eq!(host(&tree, "exe"), Ok(scratch.0.join("secret")));
     let special = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
@@ -409,7 +409,7 @@ fn a_link_that_was_made_leads_nowhere_else() {
     core.memory.write(name + 100, b"link\0").unwrap();
     assert_eq!(call(core, linux, numbers::SYMLINKAT, &[name, here, name + 100]), 0);
     assert_eq!(call(core, linux, numbers::OPENAT, &[here, name + 100, 0, 0]), -2);
-    // Written through, it makes a file inside.
+    // Writing through the link creates a file inside.
     assert_eq!(call(core, linux, numbers::OPENAT, &[here, name + 100, 0o101, 0o644]), 3);
     assert_eq!(fs::read(scratch.0.join("secret")).unwrap(), b"x");
     assert!(scratch.0.join("root/secret").exists());
@@ -438,7 +438,7 @@ fn no_call_panics() {
         [0, 1, 2, 3, 8, 4096, name, u64::MAX, -100_i64 as u64, 1 << 31, 1 << 40, 1 << 63, CODE, 0o101];
     for round in 0..50_000 {
         let number = random.next() % 470;
-        // What ends the program.
+        // Calls that end the program.
         if matches!(
             number,
             numbers::EXIT | numbers::EXIT_GROUP | numbers::KILL | numbers::TKILL | numbers::TGKILL
@@ -504,7 +504,7 @@ fn what_a_program_gives_back_is_used_again() {
         most = most.max(linux.descriptors.pipes());
     }
     assert_eq!(most, 1);
-    // Neighbours are one region; alternating rights come to the limit of Linux.
+    // Neighbours are one region; alternating rights reach the limit of Linux.
     let before = core.memory.regions();
     for _ in 0..1000 {
         assert!(call(&mut core, &mut linux, 222, &[0, 4096, 3, 0x22, u64::MAX, 0]) > 0);

@@ -1,7 +1,7 @@
-//! Threads: one at a time, in turn.
+//! Threads, which run one at a time.
 //!
-//! There is one hart. A thread runs until it waits, ends, yields, or its time is over; which is next, and when, depends
-//! on nothing but the program.
+//! There is one hart. A thread runs until it waits, ends, yields, or its time slice is over. The schedule depends on
+//! nothing but the program.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use super::process::PROCESS;
 use super::{Linux, guest};
 use crate::{Core, Stop};
 
-/// Instructions that a thread may execute in a row while others could run.
+/// Number of instructions in a time slice.
 const SLICE: u64 = 100_000;
-/// As many as there may be.
+/// Maximum number of threads.
 const MOST: usize = 1024;
 
 const CLONE_VM: u64 = 0x100;
@@ -22,23 +22,23 @@ const CLONE_PARENT_SETTID: u64 = 0x10_0000;
 const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 
-/// The threads of a program.
+/// Threads of a program.
 #[derive(Debug)]
 pub struct Threads {
-    /// The one that runs.
+    /// The running thread.
     running: Identity,
-    /// The others, in the order of their turns.
+    /// Other threads, in the order of their turns.
     others: VecDeque<Thread>,
-    /// The number of the last one made.
+    /// Number of the last thread created.
     last: u64,
-    /// Calls in a row that could do nothing yet.
+    /// Consecutive calls that could not proceed.
     pub tries: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Identity {
     number: u64,
-    /// Where a zero is to be written when it ends; 0: nowhere.
+    /// Address to clear when the thread ends; 0 for none.
     clear: u64,
 }
 
@@ -54,21 +54,21 @@ struct Thread {
     wait: Option<Wait>,
 }
 
-/// What a thread waits for.
+/// Conditions that end a thread's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// To be woken at this address, and by one of these bits; 0: by nobody.
+    /// Address and bits of a futex; 0 for none.
     pub futex: (u64, u32),
-    /// Until the monotonic clock tells this.
+    /// Time of the monotonic clock at which the wait ends.
     pub deadline: Option<u64>,
-    /// What the call answers when that comes first.
+    /// Result of the call if the deadline comes first.
     pub expired: i64,
-    /// What it answers when a signal comes first.
+    /// Result of the call if a signal comes first.
     pub interrupted: i64,
 }
 
 impl Wait {
-    /// Until then, for nothing else.
+    /// Waits until `deadline` only.
     pub fn until(deadline: u64) -> Self {
         Self { futex: (0, 0), deadline: Some(deadline), expired: 0, interrupted: INTERRUPTED }
     }
@@ -88,19 +88,19 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// The number of the one that runs.
+    /// Returns the number of the running thread.
     pub fn number(&self) -> u64 {
         self.running.number
     }
 
-    /// Whether there are others.
+    /// Returns whether there are several threads.
     pub fn are_many(&self) -> bool {
         !self.others.is_empty()
     }
 }
 
 impl Linux {
-    /// clone, of a thread: what shares less is another process.
+    /// Implements `clone` for threads. A clone that shares less would be another process.
     pub(super) fn clone_thread(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [flags, stack, parent, tls, child, _] = arguments;
         if flags & (CLONE_VM | CLONE_THREAD) != CLONE_VM | CLONE_THREAD {
@@ -134,13 +134,13 @@ impl Linux {
         Ok(number)
     }
 
-    /// set_tid_address.
+    /// Implements `set_tid_address`.
     pub(super) fn set_tid_address(&mut self, address: u64) -> Answer {
         self.threads.running.clear = address;
         Ok(self.threads.running.number)
     }
 
-    /// exit: of this thread; of the program if it is the last.
+    /// Implements `exit`: ends this thread, or the program if it is the last.
     pub(super) fn exit(&mut self, core: &mut Core, status: u64) -> Answer {
         if !self.threads.are_many() {
             return Err(Stop::Exit { status: i32::from(status as u8) }.into());
@@ -153,7 +153,7 @@ impl Linux {
         Err(Failure::Resumed)
     }
 
-    /// futex.
+    /// Implements `futex`.
     pub(super) fn futex(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         const REALTIME: u64 = 0x100;
         let [address, operation, value, timeout, second, third] = arguments;
@@ -186,7 +186,7 @@ impl Linux {
             // FUTEX_WAKE, FUTEX_WAKE_BITSET
             1 => Ok(self.wake(address, value, u32::MAX)),
             10 => Ok(self.wake(address, value, third as u32)),
-            // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE: the number to move is where the timeout would be.
+            // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE: the number to move is in place of the timeout.
             kind @ (3 | 4) => {
                 if kind == 4 && u32::from_le_bytes(guest::get(core, address)?) != third as u32 {
                     return Err(Errno::EAGAIN.into());
@@ -204,7 +204,7 @@ impl Linux {
         }
     }
 
-    /// Wakes up to `count` of those that wait at `address`; returns how many.
+    /// Wakes up to `count` threads that wait at `address`. Returns how many.
     fn wake(&mut self, address: u64, count: u64, bits: u32) -> u64 {
         let is_it = |wait: Wait| wait.futex.0 == address && wait.futex.1 & bits != 0;
         let waiting = self.threads.others.iter_mut().filter(|thread| thread.wait.is_some_and(is_it));
@@ -216,17 +216,17 @@ impl Linux {
         woken
     }
 
-    /// The thread that runs waits, or lets others run (`None`). Its call has its answer already.
+    /// Lets the running thread wait, or lets others run (`None`). The result of its call is already set.
     pub(super) fn switch(&mut self, core: &mut Core, wait: Option<Wait>) -> Result<(), Stop> {
         let now = self.save(core, wait);
         self.threads.others.push_back(now);
         self.resume_next(core)
     }
 
-    /// The thread that runs cannot do its call yet (it reads from an empty pipe, say): it makes it again in a while.
+    /// Repeats the call of the running thread later, since it cannot proceed yet (it reads from an empty pipe, for example).
     pub(super) fn try_again_later(&mut self, core: &mut Core) -> Result<(), Stop> {
         const WHILE: u64 = 1_000_000;
-        /// Nobody else does anything, either.
+        /// Number of attempts after which all threads are considered stuck.
         const ENOUGH: u64 = 1_000_000;
         self.threads.tries += 1;
         if self.threads.tries > ENOUGH {
@@ -235,12 +235,12 @@ impl Linux {
             ));
         }
         let wait = Wait::until(self.clock.monotonic(core).saturating_add(WHILE));
-        // The answer's place has the first argument still.
+        // The result register still has the first argument.
         let argument = core.x[10] as i64;
         self.switch(core, Some(Wait { expired: argument, interrupted: argument, ..wait }))
     }
 
-    /// The time of the thread that runs is over. Whether another runs now.
+    /// Ends the time slice of the running thread. Returns whether another one runs now.
     pub(super) fn next_turn(&mut self, core: &mut Core) -> Result<bool, Stop> {
         if !self.threads.are_many() {
             core.deadline = u64::MAX;
@@ -256,7 +256,7 @@ impl Linux {
         Ok(true)
     }
 
-    /// Sends a signal to a thread that does not run. Whether there is such a thread.
+    /// Sends a signal to a thread that does not run. Returns whether there is such a thread.
     pub(super) fn signal_thread(&mut self, number: u64, bit: u64) -> bool {
         let Some(thread) = self.threads.others.iter_mut().find(|thread| thread.identity.number == number)
         else {
@@ -283,7 +283,7 @@ impl Linux {
         }
     }
 
-    /// Wakes those whose time has come.
+    /// Wakes the threads whose deadline has passed.
     fn expire(&mut self, core: &Core) {
         let now = self.clock.monotonic(core);
         for thread in &mut self.threads.others {
@@ -314,7 +314,7 @@ impl Linux {
                 )));
             };
             let now = self.clock.monotonic(core);
-            // Where clocks end, nothing comes after.
+            // Nothing comes after the end of the clock.
             if first == u64::MAX {
                 return Err(Stop::Fault("the program waits for ever".into()));
             }
@@ -323,7 +323,7 @@ impl Linux {
         self.threads.running = thread.identity;
         self.signals.thread = thread.signals;
         (core.x, core.f, core.fcsr, core.pc) = (thread.x, thread.f, thread.fcsr, thread.pc);
-        // Another thread may have stored there.
+        // Another thread may have stored to the reserved address.
         core.reservation = None;
         core.fp_dirty = true;
         if self.threads.are_many() {

@@ -1,4 +1,4 @@
-//! Clocks, and waiting.
+//! Clocks and sleeping.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -7,28 +7,29 @@ use super::threads::Wait;
 use super::{Linux, guest};
 use crate::Core;
 
-/// When programs run, if not today: 2025-01-01 00:00:00 UTC, in nanoseconds.
+/// Start time of programs: 2025-01-01 00:00:00 UTC, in nanoseconds.
 const EPOCH: u64 = 1_735_689_600_000_000_000;
-/// Since the machine was started, at the start of the program.
+/// Uptime at the start of the program, in nanoseconds.
 const UP: u64 = 1_000_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The clocks of a program.
+/// Clocks of a program.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// The host's; otherwise an instruction takes a nanosecond, and waiting takes no time but passes.
+    /// Start on the host's clock, if that is used. Otherwise an instruction takes a nanosecond, and sleeping only
+    /// advances the clock.
     host: Option<Instant>,
     slept: u64,
 }
 
 impl Clock {
-    /// The host's clocks, or those that are the same each time.
+    /// Creates clocks that follow the host's, or deterministic ones.
     pub fn new(host: bool) -> Self {
         Self { host: host.then(Instant::now), slept: 0 }
     }
 
-    /// Nanoseconds since 1970.
+    /// Returns the nanoseconds since 1970.
     pub fn realtime(&self, core: &Core) -> u64 {
         match self.host {
             Some(_) => SystemTime::now()
@@ -38,7 +39,7 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since the machine was started.
+    /// Returns the nanoseconds since the machine was started.
     pub fn monotonic(&self, core: &Core) -> u64 {
         let since = match self.host {
             Some(start) => start.elapsed().as_nanos() as u64,
@@ -47,7 +48,7 @@ impl Clock {
         since.saturating_add(UP)
     }
 
-    /// Nanoseconds that the program itself took.
+    /// Returns the nanoseconds that the program itself took.
     pub fn spent(&self, core: &Core) -> u64 {
         match self.host {
             Some(start) => start.elapsed().as_nanos() as u64,
@@ -59,7 +60,7 @@ impl Clock {
         core.instret.saturating_add(self.slept)
     }
 
-    /// Waits.
+    /// Sleeps.
     pub fn sleep(&mut self, nanoseconds: u64) {
         if self.host.is_some() {
             std::thread::sleep(Duration::from_nanos(nanoseconds));
@@ -78,20 +79,20 @@ impl Linux {
             1 | 4 | 6 | 7 | 9 => self.clock.monotonic(core),
             // CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID
             2 | 3 => self.clock.spent(core),
-            // The processor time of a process or thread, by number: there is only this one.
+            // The processor time of a process or thread by number: there is only this one.
             _ if (clock as i32) < 0 => self.clock.spent(core),
             _ => return Err(Errno::EINVAL),
         })
     }
 
-    /// clock_gettime.
+    /// Implements `clock_gettime`.
     pub(super) fn clock_gettime(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         let time = self.clock(core, clock)?;
         guest::put(core, to, &pair(time / SECOND, time % SECOND))?;
         Ok(0)
     }
 
-    /// clock_getres.
+    /// Implements `clock_getres`.
     pub(super) fn clock_getres(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         self.clock(core, clock)?;
         if to != 0 {
@@ -100,7 +101,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// gettimeofday.
+    /// Implements `gettimeofday`.
     pub(super) fn gettimeofday(&mut self, core: &mut Core, to: u64, zone: u64) -> Answer {
         let time = self.clock.realtime(core);
         if to != 0 {
@@ -112,7 +113,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// nanosleep, and clock_nanosleep with a clock and flags.
+    /// Implements `nanosleep`, and `clock_nanosleep` with a clock and flags.
     pub(super) fn nanosleep(&mut self, core: &mut Core, clock: u64, flags: u64, time: u64) -> Answer {
         const TIMER_ABSTIME: u64 = 1;
         let mut time = guest::timespec(core, time)?;
@@ -127,7 +128,7 @@ impl Linux {
         Ok(0)
     }
 
-    /// times: in hundredths of a second.
+    /// Implements `times`, in hundredths of a second.
     pub(super) fn times(&mut self, core: &mut Core, to: u64) -> Answer {
         const TICK: u64 = SECOND / 100;
         if to != 0 {
@@ -137,7 +138,7 @@ impl Linux {
         Ok(self.clock.monotonic(core) / TICK)
     }
 
-    /// getrusage: the time spent; nothing else is counted.
+    /// Implements `getrusage`: only time is counted.
     pub(super) fn getrusage(&mut self, core: &mut Core, who: u64, to: u64) -> Answer {
         let spent = if who as i32 == -1 { 0 } else { self.clock.spent(core) };
         let mut words = [0; 18];
@@ -148,7 +149,7 @@ impl Linux {
     }
 }
 
-/// Two numbers of 64 bits, as a timespec has them, on RV32 too.
+/// Encodes two 64-bit numbers, as in a timespec, also on RV32.
 fn pair(seconds: u64, rest: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&seconds.to_le_bytes());

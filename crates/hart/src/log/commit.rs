@@ -1,4 +1,4 @@
-//! The lines that Spike's log and those in its style share, and how they become one instruction each.
+//! Lines that Spike's log and logs in its style share, and how they are joined to one record for each instruction.
 
 use tracewright_core::Flow;
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
@@ -7,20 +7,20 @@ use super::LogError;
 use super::lines::Scan;
 use crate::{Access, Privilege, Retired, Trap, cause};
 
-/// What a line tells.
+/// Content of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// An instruction is about to run.
+    /// An instruction that is about to run.
     Listed(Retired),
-    /// An instruction retired.
+    /// An instruction that retired.
     Committed(Retired),
-    /// A trap was taken.
+    /// A trap.
     Trap(Trap),
-    /// What mtval is after the trap before.
+    /// Value of mtval after the preceding trap.
     TrapValue(u64),
 }
 
-/// `0xADDRESS (0xBITS)`, which all lines about instructions have.
+/// Parses `0xADDRESS (0xBITS)`, which all lines about instructions have.
 pub(super) fn place(scan: &mut Scan<'_>, xlen: Xlen, line: u64) -> Result<Retired, LogError> {
     let expected = "an address and an instruction: 0x... (0x...)";
     let before = scan.0;
@@ -34,17 +34,17 @@ pub(super) fn place(scan: &mut Scan<'_>, xlen: Xlen, line: u64) -> Result<Retire
         Some((pc, bits))
     })();
     let (pc, bits) = place.ok_or_else(|| LogError::line(line, expected, before))?;
-    // Some tell what follows a compressed instruction too.
+    // Some logs include the bits after a compressed instruction.
     let bits = if bits & 3 == 3 { bits } else { bits & 0xffff };
     Ok(Retired::new(address(xlen, pc), bits))
 }
 
-/// Old Spikes sign-extend addresses of RV32.
+/// Undoes the sign extension of RV32 addresses by old versions of Spike.
 pub(super) fn address(xlen: Xlen, address: u64) -> u64 {
     if xlen == Xlen::Rv32 { address & 0xffff_ffff } else { address }
 }
 
-/// `PRIVILEGE 0xADDRESS (0xBITS) EFFECTS`. `untold` counts accesses of instructions that are not known.
+/// Parses `PRIVILEGE 0xADDRESS (0xBITS) EFFECTS`. `untold` counts accesses of unknown instructions.
 pub(super) fn committed(
     scan: &mut Scan<'_>,
     xlen: Xlen,
@@ -64,7 +64,7 @@ pub(super) fn committed(
     Ok(Retired { privilege: Some(privilege), access, ..retired })
 }
 
-/// What an instruction wrote and where it read.
+/// Registers and memory that an instruction wrote or read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Effects {
     written: Option<u64>,
@@ -73,8 +73,8 @@ struct Effects {
 }
 
 impl Effects {
-    /// `x5  0x1`, `x 5 0x1`, `f5 0x1`, `mem 0x10` (a load), `mem 0x10 0x1` (a store), in any number and order.
-    /// Others, of CSRs and vectors, are passed over.
+    /// Parses `x5  0x1`, `x 5 0x1`, `f5 0x1`, `mem 0x10` (a load), `mem 0x10 0x1` (a store), in any number and order.
+    /// Effects on CSRs and vectors are skipped.
     fn read(scan: &mut Scan<'_>, line: u64) -> Result<Self, LogError> {
         let mut effects = Self::default();
         while !scan.0.is_empty() {
@@ -100,7 +100,7 @@ impl Effects {
         Ok(effects)
     }
 
-    /// The access that they are; sizes are the instruction's. What was loaded is known if it was written to a
+    /// Returns the memory access. Its size is that of the instruction. A loaded value is known if it was written to a
     /// register.
     fn access(&self, xlen: Xlen, bits: u32) -> Option<Access> {
         let (kind, size) = decode(xlen, bits).access()?;
@@ -116,17 +116,17 @@ impl Effects {
     }
 }
 
-/// Joins lines about the same instruction: a listed one may be committed in the next line, or did not retire because
-/// of the trap that comes next. So everything is given one step late.
+/// Joins lines about the same instruction. A listed one may be committed in the next line, or did not retire because of
+/// the next trap. So records are emitted one step late.
 #[derive(Debug, Default)]
 pub(super) struct Join {
     pending: Option<Retired>,
-    /// The pending one is listed, and may yet be committed.
+    /// Set if the pending record is listed and may yet be committed.
     is_listed: bool,
 }
 
 impl Join {
-    /// Takes what the next line tells; gives what is certain now.
+    /// Takes the content of the next line. Returns a record that is now complete.
     pub fn take(&mut self, event: Event) -> Option<Retired> {
         match event {
             Event::Listed(listed) => self.replace(listed, true),
@@ -141,7 +141,7 @@ impl Join {
                 _ => self.replace(committed, false),
             },
             Event::Trap(trap) => {
-                // Spike lists an instruction after it was fetched, and interrupts are taken between instructions.
+                // Spike lists an instruction after fetching it, and interrupts are taken between instructions.
                 let is_before = trap.interrupt
                     || matches!(trap.cause, cause::INSTRUCTION_ACCESS_FAULT | cause::INSTRUCTION_PAGE_FAULT);
                 match &mut self.pending {
@@ -162,13 +162,13 @@ impl Join {
         }
     }
 
-    /// The last one, at the end.
+    /// Returns the last record.
     pub fn finish(&mut self) -> Option<Retired> {
         self.is_listed = false;
         self.pending.take()
     }
 
-    /// Where execution goes on after the last instruction if nothing happens; 0 if that is not known.
+    /// Returns the address after the last instruction; 0 if unknown.
     pub fn next(&self, xlen: Xlen) -> u64 {
         let Some(last) = self.pending.filter(|last| last.trap.is_none()) else { return 0 };
         let instruction = decode(xlen, last.bits);

@@ -1,9 +1,9 @@
-//! The retirement traces in CSV that the E-Trace reference models are fed with.
+//! Retirement traces in CSV, the input of the E-Trace reference models.
 //!
-//! The first line is `VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT`, each further one an instruction
-//! or a trap; numbers are hexadecimal without `0x`. Where EXCEPTION is 1, the instruction did not retire: after an
-//! interrupt it comes again, with other bits even, since those of a line with INTERRUPT are a placeholder. Where
-//! EXCEPTION is 0, what ECAUSE and TVAL say is left over from before. Lines with VALID 0 tell nothing.
+//! The first line is `VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT`, each further one an instruction or
+//! a trap. Numbers are hexadecimal without `0x`. If EXCEPTION is 1, the instruction did not retire. After an interrupt
+//! it comes again, possibly with other bits, since those of a line with INTERRUPT are a placeholder. If EXCEPTION is 0,
+//! ECAUSE and TVAL are stale. Lines with VALID 0 are ignored.
 
 use std::io::BufRead;
 
@@ -14,7 +14,7 @@ use crate::{Privilege, Retired, Trap};
 /// The first line.
 pub(super) const HEADER: &str = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT";
 
-/// Reads such a trace.
+/// Reader of such a trace.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -22,20 +22,20 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         Self { lines: Lines::new(input), skipped: 0 }
     }
 
-    /// How many lines told nothing: empty ones, and those with VALID 0.
+    /// Returns the number of ignored lines: empty ones, and those with VALID 0.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The next instruction or trap; `None` at the end.
+    /// Returns the next instruction or trap; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read or a line is not as it should be. The next call goes on with the next line.
+    /// Returns an error if the file cannot be read or a line is malformed. The next call continues with the next line.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
     pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
         while self.lines.advance()? {
@@ -84,7 +84,7 @@ fn row(number: u64, line: &[u8]) -> Result<Option<Retired>, LogError> {
     }
     let mut retired = Retired { privilege: Some(privilege), ..Retired::new(pc, bits) };
     if is_trap || interrupt {
-        // The highest bit of mcause says that it is an interrupt, in RV32 bit 31.
+        // The highest bit of mcause (bit 31 in RV32) marks an interrupt.
         let cause = if interrupt { cause & 0x7fff_ffff } else { cause };
         retired.trap = Some(Trap { pc, cause, interrupt, value, next: 0, served: false });
         if interrupt {

@@ -1,33 +1,33 @@
 use super::lines::Scan;
 use super::{csv, own, spike};
 
-/// A kind of log.
+/// Kind of log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Our own: [`own::Reader`].
+    /// Own format: [`own::Reader`].
     Own,
-    /// Spike's: [`spike::Reader`].
+    /// Spike: [`spike::Reader`].
     Spike,
-    /// CVA6's and such: [`rvfi::Reader`](super::rvfi::Reader).
+    /// CVA6 and similar: [`rvfi::Reader`](super::rvfi::Reader).
     Rvfi,
-    /// [`csv::Reader`].
+    /// CSV: [`csv::Reader`].
     Csv,
-    /// QEMU's: [`qemu::Reader`](super::qemu::Reader).
+    /// QEMU: [`qemu::Reader`](super::qemu::Reader).
     Qemu,
-    /// That of tracewright's plugin for QEMU, which the crate `tracewright-qemu` reads.
+    /// Log of tracewright's QEMU plugin, which the crate `tracewright-qemu` reads.
     Retirement,
 }
 
-/// How a retirement log begins.
+/// First bytes of a retirement log.
 const RETIREMENT: &[u8] = b"twretire";
 
-/// How many lines [`detect`] looks at: logs often begin with what the simulator has to say.
+/// Number of lines that [`detect`] examines. Logs often begin with messages of the simulator.
 const LINES: usize = 200;
 
-/// Guesses what kind of log begins with these bytes; some kilobytes are enough. `None` if it looks like none.
+/// Guesses the kind of a log from its first bytes; some kilobytes are enough. Returns `None` if it looks like none.
 ///
-/// Spike's and CVA6's logs share a style: it is CVA6's if something is there that Spike never writes. A commit
-/// without its core is both old Spikes' and CVA6's; both readers read it.
+/// Spike's and CVA6's logs have a common style. It is CVA6's if something occurs that Spike never writes. A commit
+/// without its core occurs in old Spike logs and in CVA6's; both readers accept it.
 pub fn detect(start: &[u8]) -> Option<Kind> {
     if start.starts_with(own::MAGIC) {
         return Some(Kind::Own);
@@ -55,7 +55,7 @@ pub fn detect(start: &[u8]) -> Option<Kind> {
     guess
 }
 
-/// What CVA6's tracers write and Spike does not.
+/// Returns whether CVA6's tracers, but not Spike, write such a line.
 fn is_rvfi(line: &[u8]) -> bool {
     let has = |what: &[u8]| line.windows(what.len()).any(|window| window == what);
     let mut scan = Scan(line.trim_ascii_start());

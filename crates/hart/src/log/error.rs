@@ -1,45 +1,45 @@
 use std::{error, fmt, io};
 
-/// Why a log cannot be read further.
+/// Error of reading a log.
 #[derive(Debug)]
 pub enum LogError {
     /// The file could not be read.
     Io {
-        /// In which line, counted from 1.
+        /// Line number, from 1.
         line: u64,
-        /// Why.
+        /// Cause.
         error: io::Error,
     },
-    /// A line is not as it should be.
+    /// A line is malformed.
     Line {
-        /// Which, counted from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What should have been there.
+        /// Expected text.
         expected: &'static str,
-        /// What was there instead: the rest of the line, or its beginning if it is long.
+        /// Text found: the rest of the line, cut if it is long.
         found: String,
     },
-    /// A line is longer than any line of such a log.
+    /// A line is too long.
     TooLong {
-        /// Which, counted from 1.
+        /// Line number, from 1.
         line: u64,
-        /// How many bytes are the most.
+        /// Maximum length in bytes.
         limit: usize,
     },
-    /// The log tells only where the instruction was, and the program has none there.
+    /// The log has only the address of the instruction, and the program has no code there.
     NoCode {
-        /// In which line, counted from 1.
+        /// Line number, from 1.
         line: u64,
-        /// The address.
+        /// Address.
         pc: u64,
     },
 }
 
-/// How much of a line an error shows.
+/// Maximum length of the text shown in an error.
 const SHOWN: usize = 60;
 
 impl LogError {
-    /// For a line whose `rest` is not as expected.
+    /// Creates an error for a line whose `rest` is not as expected.
     pub(super) fn line(line: u64, expected: &'static str, rest: &[u8]) -> Self {
         let mut found = String::from_utf8_lossy(&rest[..rest.len().min(SHOWN)]).into_owned();
         if rest.len() > SHOWN {

@@ -1,10 +1,10 @@
-//! Lines of bounded length, and what is in them.
+//! Lines of bounded length, and their parser.
 
 use std::io::{self, BufRead};
 
 use super::LogError;
 
-/// The longest line: Spike's of a vector instruction has a few thousand bytes.
+/// Maximum length of a line. Spike's lines of vector instructions have a few thousand bytes.
 pub(super) const LONGEST: usize = 1 << 16;
 
 /// Lines of a file, one at a time, in one buffer.
@@ -13,7 +13,7 @@ pub(super) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
     number: u64,
-    /// The line is too long, its rest is not read yet.
+    /// Set if the rest of a line that is too long is not read yet.
     is_inside: bool,
 }
 
@@ -22,17 +22,17 @@ impl<R: BufRead> Lines<R> {
         Self { input, buffer: Vec::new(), number: 0, is_inside: false }
     }
 
-    /// The number of the last line that was read, counted from 1.
+    /// Returns the number of the last line, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The last line that was read.
+    /// Returns the last line.
     pub fn line(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Reads the next line, without what ends it. `false` at the end.
+    /// Reads the next line without its end. Returns `false` at the end of the file.
     pub fn advance(&mut self) -> Result<bool, LogError> {
         self.buffer.clear();
         self.number += 1;
@@ -68,7 +68,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Takes a line apart from its beginning. What does not match is left where it is.
+/// Parser of a line. What does not match is left in place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scan<'a>(pub &'a [u8]);
 
@@ -78,14 +78,14 @@ impl<'a> Scan<'a> {
         self.0 = &self.0[count..];
     }
 
-    /// Takes `text` if it is next.
+    /// Consumes `text` if it is next.
     pub fn eat(&mut self, text: &str) -> bool {
         let rest = self.0.strip_prefix(text.as_bytes());
         self.0 = rest.unwrap_or(self.0);
         rest.is_some()
     }
 
-    /// Takes a decimal number.
+    /// Parses a decimal number.
     pub fn decimal(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -98,7 +98,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Takes hexadecimal digits.
+    /// Parses hexadecimal digits.
     pub fn digits(&mut self) -> Option<u64> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let value = hexadecimal(&self.0[..count])?;
@@ -106,7 +106,7 @@ impl<'a> Scan<'a> {
         Some(value)
     }
 
-    /// Takes `0x` and hexadecimal digits.
+    /// Parses `0x` and hexadecimal digits.
     pub fn hex(&mut self) -> Option<u64> {
         let mut rest = *self;
         if !rest.eat("0x") {
@@ -117,7 +117,7 @@ impl<'a> Scan<'a> {
         Some(value)
     }
 
-    /// Takes what is up to the next space or the end, and the spaces after it.
+    /// Returns the text up to the next space or the end, and consumes the spaces after it.
     pub fn word(&mut self) -> &'a [u8] {
         let len = self.0.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
         let (word, rest) = self.0.split_at(len);
@@ -127,7 +127,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// At most 64 bits of hexadecimal digits; more digits if they are zeros in front.
+/// Parses at most 64 bits of hexadecimal digits; leading zeros may exceed that.
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for &digit in digits {

@@ -1,4 +1,4 @@
-//! QEMU's log of what it executes, which tells addresses; the program tells the instructions.
+//! QEMU's execution log, which has addresses only. The instructions come from the program.
 //!
 //! ```text
 //! qemu-riscv64 -singlestep -d exec,nochain -D LOG PROGRAM           up to 8.0
@@ -8,13 +8,13 @@
 //! Trace 0: 0x7f827c000100 [0000000000000000/0000000000010144/00207600/00000201] _start
 //! ```
 //!
-//! The numbers in brackets are a base that RISC-V does not use, the address, flags, and how the block was compiled,
-//! of which the lowest nine bits say of how many instructions: it must be 1.
+//! The numbers in brackets are a base that RISC-V does not use, the address, flags, and compile flags, whose lowest
+//! nine bits are the number of instructions: it must be 1.
 //!
-//! A block that QEMU stopped before (`Stopped execution of TB chain before ...`) did not run, and is told again when
-//! it does. ECALL is told as a system call that the machine served, as [`Trap::served`] has it; the log of a whole
-//! system shows its handler next. Where an instruction raised an exception, QEMU does not say so with these options:
-//! it looks as if it had retired. Other lines are skipped and counted.
+//! A block that QEMU stopped before (`Stopped execution of TB chain before ...`) did not run, and is logged again when
+//! it does. ECALL is reported as a system call handled by the machine, as in [`Trap::served`]; the log of a whole
+//! system shows its handler next. With these options QEMU does not log exceptions: an instruction that raised one looks
+//! as if it had retired. Other lines are skipped and counted.
 
 use std::io::BufRead;
 
@@ -25,48 +25,48 @@ use super::commit::address;
 use super::lines::{Lines, Scan};
 use crate::{Retired, Trap, cause};
 
-/// Reads such a log, of one CPU.
+/// Reader of such a log, for one CPU.
 #[derive(Debug)]
 pub struct Reader<R, F> {
     lines: Lines<R>,
     xlen: Xlen,
     code: F,
     cpu: Option<u64>,
-    /// Not given yet: QEMU may not have run it.
+    /// Instruction that is held back because QEMU may not have run it.
     pending: Option<Retired>,
     skipped: u64,
     of_others: u64,
 }
 
 impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
-    /// Reads from `input` what the first CPU in it did. `code` tells the four bytes at an address, or the two of a
+    /// Creates a reader of the first CPU in `input`. `code` returns the four bytes at an address, or the two of a
     /// compressed instruction.
     pub fn new(xlen: Xlen, input: R, code: F) -> Self {
         Self { lines: Lines::new(input), xlen, code, cpu: None, pending: None, skipped: 0, of_others: 0 }
     }
 
-    /// Reads what this CPU did instead.
+    /// Selects another CPU.
     #[must_use]
     pub fn with_cpu(mut self, cpu: u64) -> Self {
         self.cpu = Some(cpu);
         self
     }
 
-    /// How many lines told nothing about instructions.
+    /// Returns the number of lines that are not about instructions.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// How many lines were about other CPUs.
+    /// Returns the number of lines about other CPUs.
     pub fn of_others(&self) -> u64 {
         self.of_others
     }
 
-    /// The next instruction or trap; `None` at the end.
+    /// Returns the next instruction or trap; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, a line is not as it should be, or the program has no instruction where QEMU had
-    /// one. The next call goes on with the next line.
+    /// Returns an error if the file cannot be read, a line is malformed, or the program has no instruction at an
+    /// address. The next call continues with the next line.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
     pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
         while self.lines.advance()? {
@@ -109,7 +109,7 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
     }
 }
 
-/// `CPU: 0xHOST [BASE/ADDRESS/FLAGS/COMPILED] SYMBOL`: CPU and address.
+/// Parses `CPU: 0xHOST [BASE/ADDRESS/FLAGS/COMPILED] SYMBOL`. Returns CPU and address.
 fn trace(mut scan: Scan<'_>, line: u64) -> Result<(u64, u64), LogError> {
     let before = scan.0;
     let fields = (|| {
@@ -122,7 +122,7 @@ fn trace(mut scan: Scan<'_>, line: u64) -> Result<(u64, u64), LogError> {
         let pc = scan.digits()?;
         scan.eat("/").then_some(())?;
         scan.digits()?;
-        // Old ones have no fourth.
+        // Old versions have no fourth.
         let compiled = if scan.eat("/") { Some(scan.digits()?) } else { None };
         scan.eat("]").then_some((cpu, pc, compiled))
     })();
@@ -135,7 +135,7 @@ fn trace(mut scan: Scan<'_>, line: u64) -> Result<(u64, u64), LogError> {
     Ok((cpu, pc))
 }
 
-/// `0xHOST [ADDRESS] SYMBOL`: the address.
+/// Parses `0xHOST [ADDRESS] SYMBOL`. Returns the address.
 fn stopped(mut scan: Scan<'_>, line: u64) -> Result<u64, LogError> {
     let before = scan.0;
     let pc = (|| {

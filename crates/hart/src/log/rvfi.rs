@@ -1,7 +1,7 @@
-//! Logs of processor simulations: what CVA6's two tracers write, and others in their style.
+//! Logs of processor simulations: those of CVA6's two tracers, and others in their style.
 //!
-//! The tracer at its RISC-V formal interface (`trace_rvfi_hart_00.dasm`, and the `.log` that is made of it) writes
-//! two lines for an instruction, in Spike's style:
+//! The tracer at the RISC-V formal interface (`trace_rvfi_hart_00.dasm`, and the `.log` made of it) writes two lines
+//! for an instruction, in Spike's style:
 //!
 //! ```text
 //! core   0: 0x0000000080000000 (0x00000297) DASM(00000297)
@@ -12,7 +12,7 @@
 //! core   INTERRUPT 0: 0x0000000080000100 (0x00000013) DASM(00000013)       the first of an interrupt's handler
 //! ```
 //!
-//! The one at its commit stage (`trace_hart_0.dasm`, `trace_hart_0.log`) writes one, with the cycle and without
+//! The tracer at the commit stage (`trace_hart_0.dasm`, `trace_hart_0.log`) writes one line, with the cycle but without
 //! effects:
 //!
 //! ```text
@@ -21,8 +21,8 @@
 //! Exception Cause:     5, DASM(00000000) PC=0000000080000008
 //! ```
 //!
-//! Instead of `DASM(...)` there may be any text: `spike-dasm` puts the instruction there. Of an interrupt, the first
-//! style tells neither which it was ([`UNTOLD`]) nor, after a branch, where (0). Values of traps are told by neither.
+//! `DASM(...)` may be replaced by any text: `spike-dasm` puts the disassembly there. For an interrupt, the first style
+//! has neither its cause ([`UNTOLD`]) nor, after a branch, its address (0). Neither style has the values of traps.
 
 use std::io::BufRead;
 
@@ -34,42 +34,42 @@ use super::lines::{Lines, Scan};
 use super::spike;
 use crate::{Privilege, Retired, Trap, cause};
 
-/// The cause of an interrupt of which it is not told.
+/// Cause of an interrupt whose cause is not in the log.
 pub const UNTOLD: u64 = u64::MAX;
 
-/// Reads such a log. There is one for each hart.
+/// Reader of such a log, which is about one hart.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
     xlen: Xlen,
     join: Join,
-    /// An instruction that comes after the interrupt told last.
+    /// Instruction after the interrupt that was reported last.
     after_interrupt: Option<Retired>,
     skipped: u64,
     untold: u64,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input`.
+    /// Creates a reader of `input`.
     pub fn new(xlen: Xlen, input: R) -> Self {
         let (lines, join) = (Lines::new(input), Join::default());
         Self { lines, xlen, join, after_interrupt: None, skipped: 0, untold: 0 }
     }
 
-    /// How many lines told nothing about instructions.
+    /// Returns the number of lines that are not about instructions.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// How many accesses were left out, since the instruction is not known.
+    /// Returns the number of accesses left out because the instruction is not known.
     pub fn untold_accesses(&self) -> u64 {
         self.untold
     }
 
-    /// The next instruction or trap; `None` at the end.
+    /// Returns the next instruction or trap; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read or a line is not as it should be. The next call goes on with the next line.
+    /// Returns an error if the file cannot be read or a line is malformed. The next call continues with the next line.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
     pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
         if let Some(listed) = self.after_interrupt.take()
@@ -143,7 +143,7 @@ impl<R: BufRead> Reader<R> {
         Ok(None)
     }
 
-    /// What comes after `core   0:`.
+    /// Parses what follows `core   0:`.
     fn listed(&self, mut scan: Scan<'_>) -> Result<Retired, LogError> {
         scan.spaces();
         let mut listed = commit::place(&mut scan, self.xlen, self.lines.number())?;
@@ -154,7 +154,7 @@ impl<R: BufRead> Reader<R> {
         Ok(listed)
     }
 
-    /// `CYCLE 0xADDRESS MODE (0xBITS)`.
+    /// Parses `CYCLE 0xADDRESS MODE (0xBITS)`.
     fn cycle(&self, mut scan: Scan<'_>) -> Result<Retired, LogError> {
         let before = scan.0;
         let number = self.lines.number();
@@ -177,7 +177,7 @@ impl<R: BufRead> Reader<R> {
         Ok(Retired { privilege, cycle: Some(cycle), ..Retired::new(commit::address(self.xlen, pc), bits) })
     }
 
-    /// What comes after `Exception Cause:`.
+    /// Parses what follows `Exception Cause:`.
     fn cause(&self, mut scan: Scan<'_>) -> Result<Trap, LogError> {
         let number = self.lines.number();
         scan.spaces();
@@ -198,7 +198,7 @@ fn exception(cause: u64, pc: u64) -> Trap {
     Trap { pc, cause, interrupt: false, value: 0, next: 0, served: false }
 }
 
-/// Whether a line is of the commit stage: after the address comes a letter.
+/// Returns whether a line is of the commit stage: a letter follows the address.
 fn is_cycle(mut scan: Scan<'_>) -> bool {
     let Some(_) = scan.decimal() else { return false };
     scan.spaces();
@@ -211,7 +211,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).rposition(|window| window == what)
 }
 
-/// Exceptions as CVA6's tracer calls them.
+/// Exception names of CVA6's tracer.
 #[rustfmt::skip]
 const NAMES: &[(u64, &str)] = &[
     (0, "INSTR_ADDR_MISALIGNED"),

@@ -12,12 +12,11 @@
 //! core   0: >>>>  main
 //! ```
 //!
-//! `-l` lists an instruction before it runs, `--log-commits` tells what it did afterwards. Exceptions are told with
-//! `-l` only: without it, an instruction that did not retire is just not there. Privilege and accesses are told by
-//! `--log-commits` only. Of what was loaded to x0, and of all but the first access of an instruction, the value is
-//! not told or not kept.
+//! `-l` lists an instruction before it runs, `--log-commits` writes its effects afterwards. Exceptions are logged with
+//! `-l` only: without it, an instruction that did not retire is missing. Privilege and accesses are logged with
+//! `--log-commits` only. The value loaded to x0 is not logged, and only the first access of an instruction is kept.
 //!
-//! The symbols that `-l` shows and whatever else a program prints between the lines are skipped and counted.
+//! Symbols that `-l` shows, and output of the program between the lines, are skipped and counted.
 
 use std::io::BufRead;
 
@@ -28,13 +27,13 @@ use super::commit::{self, Event, Join};
 use super::lines::{Lines, Scan};
 use crate::{Retired, Trap};
 
-/// Reads such a log, of one hart.
+/// Reader of such a log, for one hart.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
     xlen: Xlen,
     core: Option<u64>,
-    /// What the last line was about: lines of old Spikes do not tell.
+    /// Core of the last line, since lines of old versions do not have it.
     last_core: u64,
     join: Join,
     skipped: u64,
@@ -43,7 +42,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from `input` what the first core in it did.
+    /// Creates a reader of the first core in `input`.
     pub fn new(xlen: Xlen, input: R) -> Self {
         Self {
             lines: Lines::new(input),
@@ -57,32 +56,32 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads what this core did instead.
+    /// Selects another core.
     #[must_use]
     pub fn with_core(mut self, core: u64) -> Self {
         self.core = Some(core);
         self
     }
 
-    /// How many lines told nothing about instructions.
+    /// Returns the number of lines that are not about instructions.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// How many lines were about other cores.
+    /// Returns the number of lines about other cores.
     pub fn of_others(&self) -> u64 {
         self.of_others
     }
 
-    /// How many accesses were left out, since the instruction is not known: those of vector instructions.
+    /// Returns the number of accesses left out because the instruction is not known: those of vector instructions.
     pub fn untold_accesses(&self) -> u64 {
         self.untold
     }
 
-    /// The next instruction or trap; `None` at the end.
+    /// Returns the next instruction or trap; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read or a line is not as it should be. The next call goes on with the next line.
+    /// Returns an error if the file cannot be read or a line is malformed. The next call continues with the next line.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
     pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
         while self.lines.advance()? {
@@ -99,7 +98,7 @@ impl<R: BufRead> Reader<R> {
         let number = self.lines.number();
         let mut scan = Scan(self.lines.line());
         let Some(core) = core(&mut scan) else {
-            // Either a commit without its core, or not ours.
+            // A commit without its core, or no line of Spike's.
             if !matches!(self.lines.line(), [b'0'..=b'3', b' ', b'0', b'x', ..]) {
                 self.skipped += 1;
                 return Ok(None);
@@ -137,7 +136,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// `core   0:`; `None` if that is not what the line begins with.
+/// Parses `core   0:`. Returns `None` if the line begins otherwise.
 pub(super) fn core(scan: &mut Scan<'_>) -> Option<u64> {
     let mut rest = *scan;
     rest.eat("core").then_some(())?;
@@ -148,7 +147,7 @@ pub(super) fn core(scan: &mut Scan<'_>) -> Option<u64> {
     Some(core)
 }
 
-/// `NAME, epc 0xADDRESS`.
+/// Parses `NAME, epc 0xADDRESS`.
 fn trap(scan: &mut Scan<'_>, xlen: Xlen, line: u64) -> Result<Trap, LogError> {
     let before = scan.0;
     let name = before.split(|&byte| byte == b',').next().unwrap_or_default();
@@ -173,7 +172,7 @@ fn trap(scan: &mut Scan<'_>, xlen: Xlen, line: u64) -> Result<Trap, LogError> {
     Ok(Trap { pc: commit::address(xlen, pc), cause, interrupt, value: 0, next: 0, served: false })
 }
 
-/// Exceptions as Spike calls them, now and before.
+/// Exception names of Spike, current and old.
 #[rustfmt::skip]
 const NAMES: &[(u64, &[&str])] = &[
     (0, &["trap_instruction_address_misaligned", "trap_misaligned_fetch"]),

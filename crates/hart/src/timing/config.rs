@@ -1,60 +1,60 @@
-/// The processor that is modelled. [`Default`] is [`rocket_like`](Self::rocket_like).
+/// Parameters of the modelled processor. [`Default`] is [`rocket_like`](Self::rocket_like).
 ///
-/// Every field is bounded (see [`check`](Self::check) and the table that [`to_text`](Self::to_text) writes), so no
-/// configuration makes a model that takes more than a few megabytes.
+/// Every field is bounded (see [`check`](Self::check) and the table that [`to_text`](Self::to_text) writes), so that no
+/// model takes more than a few megabytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Instructions that can begin to execute in a cycle: 1 to 4.
+    /// Maximum number of instructions that begin to execute in a cycle: 1 to 4.
     pub issue_width: u32,
-    /// Instructions that can retire in a cycle: 1 to 4.
+    /// Maximum number of instructions that retire in a cycle: 1 to 4.
     pub retire_width: u32,
-    /// When an instruction can retire.
+    /// Condition for retirement.
     pub retire: Retire,
-    /// Stages between execution and retirement: an instruction that takes this many cycles longer than an addition
-    /// retires no later than one.
+    /// Number of stages between execution and retirement. An instruction that takes up to this many cycles longer than
+    /// an addition retires no later than one.
     pub hidden_latency: u32,
-    /// Instructions that may have begun and not retired.
+    /// Maximum number of instructions that have begun and not retired.
     pub window: u32,
-    /// Bytes fetched in a cycle, aligned to as many. A power of two.
+    /// Number of aligned bytes fetched in a cycle. A power of two.
     pub fetch_bytes: u32,
-    /// Instructions the front end may be ahead.
+    /// Maximum number of instructions that the front end is ahead.
     pub fetch_queue: u32,
 
-    /// What foretells conditional branches.
+    /// Predictor of conditional branches.
     pub predictor: Predictor,
-    /// Two-bit counters of the predictor. A power of two.
+    /// Number of two-bit counters of the predictor. A power of two.
     pub predictor_entries: u32,
-    /// Bits of history of [`Predictor::Gshare`].
+    /// Number of history bits of [`Predictor::Gshare`].
     pub predictor_history: u32,
-    /// Entries of the branch target buffer, direct-mapped. A power of two; 0: there is none.
+    /// Number of entries of the direct-mapped branch target buffer. A power of two, or 0 for none.
     pub btb_entries: u32,
-    /// Entries of the return-address stack; 0: there is none.
+    /// Number of entries of the return address stack; 0 for none.
     pub return_stack: u32,
-    /// Cycles lost when a branch goes elsewhere than predicted.
+    /// Cycles lost when a branch is mispredicted.
     pub mispredict_penalty: u32,
-    /// Cycles lost when a branch is taken as predicted but its target was not in the target buffer.
+    /// Cycles lost when a branch is taken as predicted but its target was not in the branch target buffer.
     pub redirect_penalty: u32,
 
-    /// The instruction cache.
+    /// Instruction cache.
     pub icache: CacheConfig,
-    /// The data cache: write-back, write-allocate.
+    /// Data cache: write-back, write-allocate.
     pub dcache: CacheConfig,
-    /// Data-cache misses of loads that can be under way at once. 0: the cache blocks, not even hits get by a miss.
+    /// Maximum number of concurrent data cache misses of loads. If 0, the cache blocks: not even hits pass a miss.
     pub outstanding_misses: u32,
-    /// Stores that wait to be written to the data cache.
+    /// Number of entries of the store buffer.
     pub store_buffer: u32,
 
     /// Cycles between a load that hits and an instruction that uses its result, beyond those of an addition.
     pub load_use: u32,
-    /// Cycles an atomic operation takes beyond those of a load; it keeps the memory port so long.
+    /// Cycles of an atomic operation beyond those of a load. It occupies the memory port for this time.
     pub atomic: u32,
-    /// Cycles to a product.
+    /// Cycles of a multiplication.
     pub multiply: u32,
-    /// Whether a product can be begun each cycle.
+    /// Set if a multiplication can begin each cycle.
     pub multiply_pipelined: bool,
-    /// Cycles of a division of full registers; the divider does one at a time.
+    /// Cycles of a division of full registers. The divider does one at a time.
     pub divide: u32,
-    /// Cycles of a division of 32-bit words in RV64 (DIVW and its kin).
+    /// Cycles of a division of 32-bit words in RV64 (DIVW and similar).
     pub divide_word: u32,
     /// Cycles of a floating-point addition or subtraction.
     pub float_add: u32,
@@ -62,7 +62,7 @@ pub struct Config {
     pub float_multiply: u32,
     /// Cycles of a fused multiply-add.
     pub float_fused: u32,
-    /// Cycles of a double-precision division; one at a time, also with roots.
+    /// Cycles of a double-precision division. Divisions and square roots run one at a time.
     pub float_divide: u32,
     /// Cycles of a single-precision division.
     pub float_divide_single: u32,
@@ -72,37 +72,37 @@ pub struct Config {
     pub float_sqrt_single: u32,
     /// Cycles of conversions, comparisons, minimum, maximum, sign injection, classification and moves.
     pub float_convert: u32,
-    /// Cycles a CSR access or fence has the pipeline to itself.
+    /// Cycles for which a CSR access or fence has the pipeline to itself.
     pub csr: u32,
-    /// Cycles lost at a trap's entry.
+    /// Cycles lost at trap entry.
     pub trap_entry: u32,
 }
 
-/// A cache.
+/// Parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Bytes; 0: there is none, and memory is so close that every access hits. Size / (ways * line) is a power of two.
+    /// Size in bytes. If 0, there is no cache and every access hits. Size / (ways * line) is a power of two.
     pub size: u32,
-    /// Lines in a set.
+    /// Number of lines in a set.
     pub ways: u32,
-    /// Bytes of a line. A power of two.
+    /// Size of a line in bytes. A power of two.
     pub line: u32,
-    /// Cycles of a hit. The first is part of the pipeline and costs nothing more.
+    /// Cycles of a hit. The first is part of the pipeline and free.
     pub hit: u32,
-    /// Cycles a miss takes beyond a hit.
+    /// Cycles of a miss beyond a hit.
     pub miss: u32,
 }
 
-/// When an instruction can retire.
+/// Condition for retirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retire {
-    /// When it can no longer trap; what uses its result waits (Rocket).
+    /// Retires when it can no longer trap; users of its result wait (Rocket).
     Early,
-    /// When it has its result (CVA6).
+    /// Retires when it has its result (CVA6).
     Complete,
 }
 
-/// What foretells conditional branches.
+/// Predictor of conditional branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predictor {
     /// Backward taken, forward not taken.

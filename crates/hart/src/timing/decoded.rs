@@ -1,4 +1,4 @@
-//! What the model asks of an instruction, and a table of what was asked before.
+//! Decoded instructions for the model, and a cache of them.
 
 use tracewright_isa::riscv::{self, AccessKind, IType, Instruction, Op, Xlen};
 
@@ -9,44 +9,44 @@ use super::{Config, Reason};
 pub(super) struct Decoded {
     bits: u32,
     pub kind: Kind,
-    /// Which unit executes it.
+    /// Unit that executes it.
     pub unit: Unit,
-    /// What its users wait for.
+    /// Stall reason of the users of its result.
     pub reason: Reason,
     /// Length in bytes.
     pub len: u8,
-    /// Registers, floating-point ones from 32 on; 0 where there is none, which is always ready.
+    /// Source registers; floating-point ones are 32 and above. 0 for none, which is always ready.
     pub sources: [u8; 3],
-    /// [`NOWHERE`] where there is none.
+    /// Destination register, or [`NOWHERE`].
     pub destination: u8,
     /// Cycles to the result.
     pub latency: u16,
-    /// Cycles for which the unit can begin nothing else.
+    /// Cycles for which the unit cannot begin another instruction.
     pub busy: u16,
     /// Offset of a direct branch.
     pub offset: i32,
 }
 
-/// What is special about it.
+/// Kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing.
+    /// Nothing special.
     Plain,
     Load,
     Store,
     /// An atomic operation or SC: reads and writes, and waits for earlier stores.
     Atomic,
-    /// CSR access, or a privileged instruction that has the pipeline to itself.
+    /// A CSR access or privileged instruction, which has the pipeline to itself.
     System,
-    /// Also waits for memory.
+    /// Like `System`, and waits for memory.
     Fence,
-    /// Also forgets what was fetched.
+    /// Like `Fence`, and discards what was fetched.
     FenceI,
     /// A branch, by its type in E-Trace.
     Branch(IType),
 }
 
-/// What executes instructions. Those of [`Unit::Alu`] never wait for it.
+/// Execution unit. [`Unit::Alu`] is always available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Unit {
@@ -60,14 +60,13 @@ pub(super) enum Unit {
     System,
 }
 
-/// Units.
+/// Number of units.
 pub(super) const UNITS: usize = 8;
 
 /// A register that nothing reads.
 pub(super) const NOWHERE: u8 = 64;
 
-/// Which registers are floating-point ones: destination, then sources; a digit is 0 for none, 1 for integer, 2 for
-/// floating point.
+/// Returns the kinds of the destination and of the sources: 0 for none, 1 for integer, 2 for floating point.
 const fn registers(op: Op) -> [u8; 4] {
     use Op::*;
     match op {
@@ -82,13 +81,13 @@ const fn registers(op: Op) -> [u8; 4] {
         FeqS | FltS | FleS | FeqD | FltD | FleD => [1, 2, 2, 0],
         FcvtSW | FcvtSWu | FcvtSL | FcvtSLu | FmvWX => [2, 1, 0, 0],
         FcvtDW | FcvtDWu | FcvtDL | FcvtDLu | FmvDX => [2, 1, 0, 0],
-        // Their first source is a number.
+        // Their first source is an immediate.
         Csrrwi | Csrrsi | Csrrci => [1, 0, 0, 0],
         _ => [1, 1, 1, 0],
     }
 }
 
-/// The unit, the cycles to the result and why one waits for it. Loads and atomics are told apart before.
+/// Returns the unit, the latency, and the stall reason. Loads and atomics are handled before.
 const fn unit(op: Op, config: &Config) -> (Unit, u32, Reason) {
     use Op::*;
     use Reason::{Float as Floating, MultiplyDivide};
@@ -153,13 +152,13 @@ pub(super) fn decode(xlen: Xlen, bits: u32, config: &Config) -> Decoded {
         (_, Unit::Multiply) if !config.multiply_pipelined => latency,
         _ => 1,
     };
-    // A checked configuration has no latency that does not fit.
+    // All latencies of a checked configuration fit.
     let (latency, busy) = (latency as u16, busy as u16);
     Decoded { bits, kind, unit, reason, len, sources, destination, latency, busy, offset: imm }
 }
 
-/// Instructions decoded lately. By their bits and not by their address: so code may change, or lie at the same
-/// address in several spaces, and the few encodings that programs are made of share entries.
+/// Cache of decoded instructions, keyed by bits rather than address. So code may change, or differ between address
+/// spaces, and the few encodings that programs consist of share entries.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     entries: Box<[Decoded; 1 << BITS]>,
@@ -169,23 +168,23 @@ pub(super) struct Table {
 const BITS: u32 = 13;
 
 impl Table {
-    /// A table of nothing but zeros, decoded.
+    /// Creates a table filled with the decoded instruction 0.
     pub fn new(config: &Config) -> Self {
         let nothing = decode(Xlen::Rv64, 0, config);
         let entries = vec![nothing; 1 << BITS].into_boxed_slice().try_into();
         Self { entries: entries.expect("as long as it was made"), xlen: Xlen::Rv64 }
     }
 
-    /// From now on, instructions are of this width.
+    /// Sets the register width.
     #[inline]
     pub fn set_xlen(&mut self, xlen: Xlen, config: &Config) {
         if self.xlen != xlen {
-            // What a new table is full of, zeros, is illegal in both.
+            // The instruction 0 that fills a new table is illegal in both widths.
             *self = Self { xlen, ..Self::new(config) };
         }
     }
 
-    /// The instruction of these bits.
+    /// Returns the decoded instruction of these bits.
     #[inline(always)]
     pub fn get(&mut self, bits: u32, config: &Config) -> Decoded {
         let entry = &mut self.entries[(bits.wrapping_mul(0x9e37_79b1) >> (32 - BITS)) as usize];
@@ -204,18 +203,18 @@ mod tests {
 
     use super::*;
 
-    /// The disassembler knows which registers are floating-point ones by tables of its own.
+    /// Compares with the disassembler, which has its own tables of floating-point registers.
     #[test]
     fn registers_are_those_of_the_disassembler() {
         let mut rng = Rng::new(6);
         let mut seen = HashSet::new();
         for _ in 0..400_000 {
-            // The opcodes of floating point, and any.
+            // Floating-point opcodes, and any.
             let opcodes =
                 [0x07, 0x27, 0x43, 0x47, 0x4b, 0x4f, 0x53, 0x53, 0x53, rng.next_u64() as u32 & 0x7f];
             let mut bits = rng.next_u64() as u32 & !0x7f | rng.pick(&opcodes);
             if rng.one_in(2) {
-                // Single or double, and a second source that tells what to convert.
+                // Single or double, and a second source that selects the conversion.
                 bits &= !(0b10 << 25 | 0b11100 << 20);
             }
             let found = riscv::decode(Xlen::Rv64, bits);

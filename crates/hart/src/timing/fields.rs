@@ -1,33 +1,33 @@
-//! The names, bounds and meanings of a configuration's fields: one table for reading, writing and checking.
+//! Names, bounds and meanings of configuration fields: one table for reading, writing and checking.
 
 use super::Config;
 use super::config::{Predictor, Retire};
 
-/// A field.
+/// A configuration field.
 pub(super) struct Field {
     pub name: &'static str,
-    /// In a few words, for who edits the file.
+    /// Short description for people who edit the file.
     pub about: &'static str,
     pub values: Values,
     pub get: fn(&Config) -> u32,
-    /// Takes only what `values` allows.
+    /// Sets the field to a value that `values` allows.
     pub set: fn(&mut Config, u32),
 }
 
-/// What a field can be.
+/// Allowed values of a field.
 pub(super) enum Values {
-    /// From, to.
+    /// A number from, to.
     Number(u32, u32),
     /// A power of two from, to.
     Power(u32, u32),
-    /// A power of two up to so much, or 0.
+    /// A power of two up to this, or 0.
     PowerOrNone(u32),
-    /// One of these words; its number is the value.
+    /// One of these words; its index is the value.
     Words(&'static [&'static str]),
 }
 
 impl Values {
-    /// Whether `value` is one of them.
+    /// Returns whether `value` is allowed.
     pub fn allow(&self, value: u32) -> bool {
         match *self {
             Self::Number(from, to) => (from..=to).contains(&value),
@@ -38,7 +38,7 @@ impl Values {
     }
 }
 
-/// In words, as "1 to 4".
+/// Describes the values in words, such as "1 to 4".
 impl std::fmt::Display for Values {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -76,10 +76,10 @@ macro_rules! word {
 
 use Values::{Number, Power, PowerOrNone, Words};
 
-/// No latency is longer.
+/// Upper bound of latencies.
 const LONGEST: u32 = 10_000;
 
-/// All fields, in the order in which they are written.
+/// All fields in the order in which they are written.
 pub(super) const FIELDS: &[Field] = &[
     number!("issue_width", issue_width, Number(1, 4), "instructions begun a cycle"),
     number!("retire_width", retire_width, Number(1, 4), "instructions retired a cycle"),

@@ -1,4 +1,4 @@
-//! The front end: what is fetched when, and where it is thought to go on.
+//! Front end: fetch and branch prediction.
 
 use tracewright_isa::riscv::IType;
 
@@ -8,20 +8,20 @@ use super::reason::When;
 use super::targets::{ReturnStack, TargetBuffer};
 use super::{Config, Reason, Stats};
 
-/// Fetches instructions, a group of aligned bytes a cycle.
+/// Fetches instructions, one group of aligned bytes in each cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
     icache: Lines,
-    /// The group fetched last; [`NONE`] when the next instruction needs a new fetch wherever it is.
+    /// Last fetched group. [`NONE`] if the next instruction needs a new fetch in any case.
     group: u64,
     group_mask: u64,
-    /// The line that group is in.
+    /// Cache line of that group.
     line: u64,
-    /// The first cycle in which what was fetched last can begin.
+    /// First cycle in which the last fetched instructions can begin.
     at: u64,
-    /// No new fetch is earlier than that.
+    /// Earliest time of a new fetch.
     pub redirect: When,
-    /// When the last miss was over.
+    /// Cycle in which the last miss was over.
     pub missed: u64,
     directions: Directions,
     targets: TargetBuffer,
@@ -29,34 +29,34 @@ pub(super) struct Front {
     pending: Option<Pending>,
 }
 
-/// An indirect branch of which it is not known yet where it went: the next block tells.
+/// An indirect branch whose target is known only with the next block.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     pc: u64,
     predicted: Option<u64>,
     is_return: bool,
-    /// When the branch began.
+    /// Cycle in which the branch began.
     issue: u64,
 }
 
-/// No group or line has this address or number.
+/// Value that no group or line has.
 const NONE: u64 = u64::MAX;
 
-/// A branch that retired.
+/// A retired branch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
     pub itype: IType,
     pub pc: u64,
-    /// The address after it.
+    /// Address after the branch.
     pub end: u64,
     pub offset: i32,
     pub taken: bool,
-    /// When it began.
+    /// Cycle in which the branch began.
     pub issue: u64,
 }
 
 impl Front {
-    /// An empty one, of a configuration that was checked.
+    /// Creates an empty front end for a checked configuration.
     pub fn new(config: &Config) -> Self {
         Self {
             icache: Lines::new(&config.icache),
@@ -73,7 +73,8 @@ impl Front {
         }
     }
 
-    /// Fetches an instruction: the first cycle in which it can begin. The queue has room for it from cycle `room` on.
+    /// Fetches an instruction. Returns the first cycle in which it can begin. The queue has room for it from cycle
+    /// `room` on.
     #[inline(always)]
     pub fn fetch(&mut self, pc: u64, len: u8, room: u64, config: &Config, stats: &mut Stats) -> u64 {
         for address in [pc, pc.wrapping_add(u64::from(len) - 1)] {
@@ -102,7 +103,7 @@ impl Front {
         self.line = line;
     }
 
-    /// The next instruction can begin `penalty` cycles later than right after `cycle`; it takes a new fetch.
+    /// Lets the next instruction begin `penalty` cycles later than right after `cycle`, with a new fetch.
     #[inline]
     pub fn restart(&mut self, cycle: u64, penalty: u32, reason: Reason, config: &Config) {
         let refill = u64::from(penalty) + u64::from(config.icache.hit - 1);
@@ -110,14 +111,14 @@ impl Front {
         self.group = NONE;
     }
 
-    /// Forgets the instruction cache.
+    /// Empties the instruction cache.
     #[cold]
     pub fn clear(&mut self) {
         self.icache.clear();
         (self.group, self.line) = (NONE, NONE);
     }
 
-    /// A branch retired: learns from it, and waits where it was not foreseen.
+    /// Trains the predictor with a retired branch, and delays the next fetch if it was mispredicted.
     #[inline]
     pub fn branch(&mut self, branch: &Branch, config: &Config, stats: &mut Stats) {
         let &Branch { itype, pc, end, offset, taken, issue } = branch;
@@ -151,19 +152,19 @@ impl Front {
         }
     }
 
-    /// A branch whose target the instruction tells was taken, as foreseen.
+    /// Handles a direct branch that was taken as predicted.
     #[inline]
     fn direct(&mut self, pc: u64, offset: i32, config: &Config, stats: &mut Stats) {
         self.group = NONE;
         if self.targets.get(pc).is_none() {
             stats.redirects += 1;
             self.targets.set(pc, pc.wrapping_add(offset as u64));
-            // Found by decoding, so counted from the fetch: a front end that is ahead hides it.
+            // The target is found by decoding, so the penalty counts from the fetch: a front end that is ahead hides it.
             self.restart(self.at, config.redirect_penalty, Reason::Redirect, config);
         }
     }
 
-    /// Execution went on at `pc`: now it is known whether the last indirect branch was foreseen.
+    /// Resolves the last indirect branch: execution continued at `pc`.
     #[inline]
     pub fn resolve(&mut self, pc: u64, config: &Config, stats: &mut Stats) {
         let Some(pending) = self.pending.take() else { return };

@@ -1,11 +1,11 @@
-//! Which lines a cache holds.
+//! Lines that a cache holds.
 
 use super::config::CacheConfig;
 
-/// A set-associative cache with least-recently-used replacement. It knows lines, not bytes.
+/// A set-associative cache with least-recently-used replacement. It tracks lines, not bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
-    /// For each set its lines, the last used first: the line's number times two, plus one when it was written to.
+    /// Lines of each set, the last used first: twice the line's number, plus one if it is dirty.
     lines: Vec<u64>,
     ways: usize,
     /// Number of sets minus one.
@@ -14,19 +14,19 @@ pub(super) struct Lines {
     shift: u32,
 }
 
-/// What an access found.
+/// Result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub hit: bool,
-    /// Whether a line that was written to had to go.
+    /// Set if a dirty line was evicted.
     pub write_back: bool,
 }
 
-/// No line has this number, since lines have at least 16 bytes.
+/// Value that no line has, since lines have at least 16 bytes.
 const NONE: u64 = u64::MAX;
 
 impl Lines {
-    /// An empty cache, of a configuration that was checked.
+    /// Creates an empty cache for a checked configuration.
     pub fn new(config: &CacheConfig) -> Self {
         let ways = config.ways as usize;
         let count = (config.size / config.line) as usize;
@@ -34,18 +34,18 @@ impl Lines {
         Self { lines: vec![NONE; count], ways, mask, shift: config.line.trailing_zeros() }
     }
 
-    /// The number of the line `address` is in.
+    /// Returns the number of the line of `address`.
     #[inline(always)]
     pub fn line(&self, address: u64) -> u64 {
         address >> self.shift
     }
 
-    /// Uses a line; if it is not there, it comes.
+    /// Accesses a line, and loads it if it is missing.
     #[inline(always)]
     pub fn access(&mut self, line: u64, write: bool) -> Found {
         const HIT: Found = Found { hit: true, write_back: false };
         let first = (line & self.mask) as usize * self.ways;
-        // Without a cache, everything is as close as one.
+        // Without a cache, every access hits.
         let Some(set) = self.lines.get_mut(first..first + self.ways) else { return HIT };
         let entry = line << 1;
         if set[0] & !1 == entry {
@@ -55,13 +55,13 @@ impl Lines {
         other_ways(set, entry, write)
     }
 
-    /// Forgets everything. What was written to is taken to be in memory.
+    /// Empties the cache. Dirty lines are assumed to be in memory.
     pub fn clear(&mut self) {
         self.lines.fill(NONE);
     }
 }
 
-/// The rest of an access: not the line of the set that was used last.
+/// Completes an access that does not hit the most recently used line.
 fn other_ways(set: &mut [u64], entry: u64, write: bool) -> Found {
     let way = set.iter().position(|&line| line & !1 == entry);
     let at = way.unwrap_or(set.len() - 1);
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// The same as plainly as can be: a queue for each set, the last used at the front.
+    /// A naive cache: a queue for each set, the last used at the front.
     #[derive(Default)]
     struct Twin(HashMap<u64, VecDeque<(u64, bool)>>);
 
@@ -131,7 +131,7 @@ mod tests {
         // One set of two ways.
         let mut cache = Lines::new(&CacheConfig { size: 32, ways: 2, line: 16, hit: 1, miss: 1 });
         let hits: Vec<bool> = [1, 2, 1, 3, 1, 2].map(|line| cache.access(line, false).hit).to_vec();
-        // 3 throws out 2, since 1 was used later.
+        // 3 evicts 2, since 1 was used later.
         assert_eq!(hits, [false, false, true, false, true, false]);
     }
 

@@ -1,37 +1,37 @@
-//! Data memory: the cache, misses under way, and the store buffer.
+//! Data memory: the cache, outstanding misses, and the store buffer.
 
 use super::lines::Lines;
 use super::reason::When;
 use super::{CacheStats, Config, Reason};
 use crate::Access;
 
-/// The data side.
+/// Data memory.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     dcache: Lines,
-    /// The last misses of loads: line, and when it arrives. Number `n` is at `n % 8`.
+    /// Last misses of loads: line and arrival. Number `n` is at `n % 8`.
     misses: [(u64, u64); 8],
     missed: usize,
-    /// When the last of those arrives.
+    /// Arrival of the last of these.
     pub arrived: u64,
-    /// When the last stores leave the buffer. Number `n` is at `n % 64`.
+    /// Cycles in which the last stores leave the buffer. Number `n` is at `n % 64`.
     stores: [u64; 64],
     stored: usize,
-    /// When the last store leaves the buffer.
+    /// Cycle in which the last store leaves the buffer.
     pub drained: u64,
 }
 
-/// What a load or atomic takes.
+/// Timing of a load or atomic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    /// When the result is there.
+    /// Time of the result.
     pub ready: When,
-    /// Until when the port is taken beyond its usual time; 0 if it is not.
+    /// Cycle up to which the port is occupied beyond its usual time; 0 if it is not.
     pub port: u64,
 }
 
 impl Memory {
-    /// An empty one, of a configuration that was checked.
+    /// Creates empty memory for a checked configuration.
     pub fn new(config: &Config) -> Self {
         Self {
             dcache: Lines::new(&config.dcache),
@@ -44,7 +44,7 @@ impl Memory {
         }
     }
 
-    /// Uses the lines of an access; `each` is told each and whether it was there.
+    /// Accesses the lines of an access. Calls `each` with each line and whether it hit.
     #[inline(always)]
     fn touch(
         &mut self,
@@ -54,7 +54,7 @@ impl Memory {
         mut each: impl FnMut(&mut Self, u64, bool),
     ) {
         let first = self.dcache.line(access.address);
-        // One that goes round the end of the address space counts as in one line.
+        // An access that wraps around the address space counts as in one line.
         let last = access.address.saturating_add(u64::from(access.size).saturating_sub(1));
         for line in first..=self.dcache.line(last) {
             let found = self.dcache.access(line, write);
@@ -65,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// A load that begins in cycle `issue` and takes `latency` cycles when it hits.
+    /// Executes a load that begins in cycle `issue` and takes `latency` cycles if it hits.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -97,7 +97,7 @@ impl Memory {
         taken
     }
 
-    /// A load did not find its line: when that arrives.
+    /// Handles a miss of a load. Returns when the line arrives.
     fn miss(&mut self, line: u64, issue: u64, config: &Config) -> u64 {
         let before = match config.outstanding_misses as usize {
             0 => 0,
@@ -110,13 +110,13 @@ impl Memory {
         arrives
     }
 
-    /// From when on the buffer has room for a store.
+    /// Returns the cycle from which the buffer has room for a store.
     #[inline(always)]
     pub fn room(&self, config: &Config) -> u64 {
         self.stores[self.stored.wrapping_sub(config.store_buffer as usize) % 64]
     }
 
-    /// A store that begins in cycle `issue`.
+    /// Executes a store that begins in cycle `issue`.
     #[inline(always)]
     pub fn store(&mut self, issue: u64, accesses: &[Access], config: &Config, stats: &mut CacheStats) {
         let mut cycles = 1;
@@ -130,8 +130,8 @@ impl Memory {
         self.stored = self.stored.wrapping_add(1);
     }
 
-    /// An atomic operation that begins in cycle `issue` and takes `latency` cycles when it hits. The port waits for a
-    /// miss.
+    /// Executes an atomic operation that begins in cycle `issue` and takes `latency` cycles if it hits. The port waits
+    /// for a miss.
     pub fn atomic(
         &mut self,
         issue: u64,

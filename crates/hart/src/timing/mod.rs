@@ -1,9 +1,8 @@
-//! A timing model: in which cycle each instruction retired.
+//! A timing model: the cycle in which each instruction retires.
 //!
-//! The machine executes; this says how long a processor might have taken. **It is a model**, of no real product: it
-//! exists so that cycle-accurate tracing, the sizing of trace buffers and views of stalls have input that behaves as
-//! a pipeline does: bursts of retirements, bubbles after loads and branches, long pauses at misses. Do not take its
-//! cycles for a processor's.
+//! The hart executes; the model estimates how long a processor would have taken. **It is a model** of no real product. It exists
+//! so that cycle-accurate tracing, the sizing of trace buffers and stall views have input that behaves like a pipeline: bursts of
+//! retirements, bubbles after loads and branches, long pauses at misses. Do not take its cycles for those of a processor.
 //!
 //! # What is modelled
 //!
@@ -27,24 +26,23 @@
 //! * Branches: static (backward taken), bimodal or gshare directions; a direct-mapped target buffer; a return-address
 //!   stack after the specification's hints (x1 and x5 are link registers). Returns are known as such when they are
 //!   fetched. An indirect branch without a prediction counts as predicted wrong. MRET and SRET cost as much.
-//! * Caches: set-associative, least recently used, filled on a miss also by stores; lines written to are written
-//!   back, which is counted and takes no time. Misses of loads overlap up to `outstanding_misses`; a load of a line
-//!   that is on its way waits for it. Stores are done in the background, one at a time.
+//! * Caches: set-associative, least recently used, allocated also by stores. Dirty lines are written back, which is
+//!   counted but takes no time. Misses of loads overlap up to `outstanding_misses`; a load of a line that is on its way
+//!   waits for it. Stores complete in the background, one at a time.
 //! * FENCE waits for memory; FENCE.I and SFENCE.VMA also empty the instruction cache and fetch anew.
 //!
-//! # What is not
+//! # What is not modelled
 //!
 //! * No memory consistency, no other harts, no coherence; no TLB, no page walks; no prefetching; no second-level
 //!   cache, no DRAM: a miss always takes the same time. Devices are cached like memory.
-//! * Nothing is executed that did not retire: a wrong path fetches nothing and touches no cache. Predictors learn at
-//!   once.
+//! * Only what retired is executed: a wrong path fetches nothing and touches no cache. Predictors learn at once.
 //! * The model sees addresses, not operands: a division takes the same time for all numbers (no early out; only DIVW
-//!   and its kin differ), as do floating-point operations.
-//! * A load of what a store in the buffer brings does not wait. No fusion of instructions. WFI takes a cycle; how long
-//!   a hart slept is not known.
-//! * A system call that the machine itself serves costs a trap's entry and nothing else.
+//!   and similar differ), as do floating-point operations.
+//! * A load does not wait for a store in the buffer to the same address. Instructions are not fused. WFI takes a cycle;
+//!   how long a hart slept is not known.
+//! * A system call that the machine itself handles costs a trap entry and nothing else.
 //!
-//! # By hand
+//! # Example by hand
 //!
 //! ```text
 //!                          fetched  operands  begins, retires
@@ -57,8 +55,7 @@
 //! ```
 //!
 //! Nine cycles: 5 in which something retired, 1 [`Reason::LoadUse`], 3 [`Reason::Mispredict`]. Each cycle is counted
-//! once: it is one in which something retired, or it is put down to what the next instruction to retire was waiting
-//! for then.
+//! once: either something retired in it, or it is attributed to what the next instruction to retire was waiting for.
 //!
 //! # Use
 //!

@@ -9,7 +9,7 @@ use super::reason::When;
 use super::{Config, ConfigError, Reason, Stats};
 use crate::{Access, Trap};
 
-/// The timing of one processor: see the [module](super).
+/// Timing of one processor; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Model {
     config: Config,
@@ -17,28 +17,28 @@ pub struct Model {
     table: Table,
     front: Front,
     memory: Memory,
-    /// When each register is ready. As many as a `u8` can number, so that no index is too high.
+    /// Time at which each register is ready. It has an entry for each `u8`, so that no index is out of bounds.
     ready: Box<[When; 256]>,
-    /// When each unit can begin something.
+    /// Time at which each unit can begin an instruction.
     free: [When; UNITS],
-    /// Nothing begins earlier: a CSR access or fence goes before.
+    /// Earliest time of the next instruction, after a CSR access or fence.
     floor: When,
-    /// When the last instructions began, and the first cycle after they retired. Number `n` is at `n % 64`.
+    /// Cycle in which each of the last instructions began. Number `n` is at `n % 64`. The first cycle after each retired follows.
     issued: [u64; 64],
     left: [u64; 64],
-    /// When the last instruction began, and how many did in that cycle.
+    /// Cycle in which the last instruction began, and the number that began in it.
     issue: (u64, u32),
-    /// When the last instruction retired, and how many did in that cycle.
+    /// Cycle in which the last instruction retired, and the number that retired in it.
     retire: (u64, u32),
-    /// How much later than its retirement an instruction can have its result: `u64::MAX` if any time.
+    /// Cycles that a result may come after retirement; `u64::MAX` for any number.
     hidden: u64,
 }
 
 impl Model {
-    /// A processor that has not begun; its caches and tables are empty.
+    /// Creates a processor in its initial state with empty caches and tables.
     ///
     /// # Errors
-    /// A field of the configuration is out of bounds.
+    /// Returns an error if a field of the configuration is out of bounds.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -61,24 +61,24 @@ impl Model {
         })
     }
 
-    /// What it models.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What it has counted so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The cycle in which the last instruction retired. The first cycle is 1.
+    /// Returns the cycle in which the last instruction retired. The first cycle is 1.
     pub fn cycle(&self) -> u64 {
         self.retire.0
     }
 
-    /// A block retired: appends to `cycles` the cycle of each instruction, none lower than the one before.
+    /// Retires a block: appends to `cycles` the cycle of each instruction, in ascending order.
     ///
-    /// `bits` are its instructions, a compressed one in the low half; `accesses` what they accessed, in order.
+    /// `bits` are its instructions, compressed ones in the low half; `accesses` are their accesses, in order.
     pub fn block(&mut self, block: &Block, bits: &[u32], accesses: &[Access], cycles: &mut Vec<u64>) {
         self.front.resolve(block.start, &self.config, &mut self.stats);
         self.table.set_xlen(if block.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 }, &self.config);
@@ -94,7 +94,7 @@ impl Model {
         }
     }
 
-    /// One instruction. Gives the address after it, and the accesses that are not its.
+    /// Retires one instruction. Returns the address after it, and the remaining accesses.
     #[inline(always)]
     fn step<'a>(
         &mut self,
@@ -109,7 +109,7 @@ impl Model {
         let decoded = self.table.get(bits, config);
         let number = stats.instructions as usize;
 
-        // When can it begin?
+        // Cycle in which it can begin.
         let room = self.issued[number.wrapping_sub(config.fetch_queue as usize) % 64];
         let fetched = front.fetch(pc, decoded.len, room, config, stats);
         let [a, b, c] = decoded.sources.map(|source| self.ready[usize::from(source)]);
@@ -138,7 +138,7 @@ impl Model {
         self.issue = (issue, if issue == before { in_cycle + 1 } else { 1 });
         self.issued[number % 64] = issue;
 
-        // When does it have its result, and what does it keep?
+        // Cycle of its result, and what it occupies.
         let latency = u64::from(decoded.latency);
         let mut ready = When::new(issue + latency, decoded.reason);
         let busy = if decoded.busy > 1 { decoded.reason } else { Reason::Structural };
@@ -167,7 +167,7 @@ impl Model {
         self.free[decoded.unit as usize % UNITS] = free;
         self.ready[usize::from(decoded.destination)] = ready;
 
-        // When does it retire?
+        // Cycle in which it retires.
         let (last, retired) = self.retire;
         let complete = ready.cycle().saturating_sub(self.hidden);
         let earliest = issue.max(complete);
@@ -208,8 +208,7 @@ impl Model {
         (end, rest)
     }
 
-    /// A trap was taken, or a system call made, after what has retired. Whatever comes next is later by the
-    /// configured cost.
+    /// Handles a trap or system call after what has retired. What comes next is delayed by the configured cost.
     pub fn trap(&mut self, trap: &Trap) {
         self.front.resolve(trap.pc, &self.config, &mut self.stats);
         self.stats.traps += 1;
@@ -217,9 +216,9 @@ impl Model {
     }
 }
 
-/// Puts down `stalls` cycles, in which nothing retired, to what the next instruction to retire waited for: it could
-/// have begun at `before`, then each of `waits` in turn held it back until its cycle. Its last waits are those that
-/// fall into the cycles after the instruction before it retired.
+/// Attributes `stalls` cycles, in which nothing retired, to what the next instruction to retire waited for. It could
+/// have begun at `before`; then each of `waits` in turn held it back until its cycle. Its last waits are those that
+/// fall into the cycles after the previous instruction retired.
 #[inline(never)]
 fn put_down(stalls: u64, before: u64, waits: &[When; 9], counts: &mut [u64; Reason::COUNT]) {
     let mut held = [0; 9];

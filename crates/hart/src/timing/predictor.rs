@@ -1,23 +1,22 @@
-//! Whether a conditional branch will be taken.
+//! Direction prediction of conditional branches.
 
 use super::Config;
 use super::config::Predictor;
 
-/// A predictor of directions. It learns the moment it is asked: what hardware that learns later gets wrong in short
-/// loops is not modelled.
+/// A direction predictor. It learns at once: the errors of hardware that learns later, in short loops, are not modelled.
 #[derive(Clone, Debug)]
 pub(super) struct Directions {
     kind: Predictor,
-    /// Two-bit counters; 2 and 3 say taken. At first 1.
+    /// Two-bit counters; 2 and 3 predict taken. Initially 1.
     counters: Box<[u8]>,
-    /// The last branches, the latest in bit 0.
+    /// Outcomes of the last branches, the latest in bit 0.
     history: u64,
-    /// As many ones as are remembered.
+    /// Mask of the history bits.
     history_mask: u64,
 }
 
 impl Directions {
-    /// Nothing learnt yet; of a configuration that was checked.
+    /// Creates an untrained predictor for a checked configuration.
     pub fn new(config: &Config) -> Self {
         let bits = if config.predictor == Predictor::Gshare { config.predictor_history } else { 0 };
         Self {
@@ -28,13 +27,13 @@ impl Directions {
         }
     }
 
-    /// Whether the branch at `pc` was predicted taken; then learns that it was `taken`.
+    /// Returns whether the branch at `pc` was predicted taken, then learns its outcome.
     #[inline]
     pub fn branch(&mut self, pc: u64, backward: bool, taken: bool) -> bool {
         if self.kind == Predictor::Static {
             return backward;
         }
-        // Instructions lie at even addresses. Without history this is the bimodal predictor.
+        // Instructions are at even addresses. Without history this is the bimodal predictor.
         let index = (pc >> 1 ^ self.history) as usize & (self.counters.len() - 1);
         let counter = &mut self.counters[index];
         let predicted = *counter >= 2;
@@ -52,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// Counters by number, history as a list.
+    /// Naive predictor: counters by number, history as a list.
     struct Twin {
         counters: HashMap<u64, i32>,
         history: Vec<bool>,

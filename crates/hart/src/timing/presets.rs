@@ -1,13 +1,13 @@
-//! Processors by name. The figures are rounded from what is public about such processors; none is a claim about a
-//! product.
+//! Predefined configurations. The figures are rounded from public information about such processors; none is a claim
+//! about a product.
 
 use super::Config;
 use super::config::{CacheConfig, Predictor, Retire};
 
-/// A preset's name, and what makes it.
+/// Name and constructor of a preset.
 pub(super) type Preset = (&'static str, fn() -> Config);
 
-/// All presets by name; `default` is one more name for the first.
+/// All presets by name. `default` is another name of the first.
 pub(super) const PRESETS: &[Preset] = &[
     ("default", Config::rocket_like),
     ("rocket_like", Config::rocket_like),
@@ -17,17 +17,17 @@ pub(super) const PRESETS: &[Preset] = &[
 ];
 
 impl Config {
-    /// The preset of this name.
+    /// Returns the preset with this name.
     pub fn preset(name: &str) -> Option<Self> {
         PRESETS.iter().find(|preset| preset.0 == name).map(|preset| preset.1())
     }
 
-    /// Names of the presets.
+    /// Iterates over the names of the presets.
     pub fn preset_names() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|preset| preset.0)
     }
 
-    /// Five stages, one instruction a cycle, retiring early; gshare; 16 KiB caches. In the manner of Rocket.
+    /// Creates a configuration like Rocket: five stages, one instruction per cycle, early retirement, gshare, 16 KiB caches.
     pub fn rocket_like() -> Self {
         let cache = CacheConfig { size: 16 << 10, ways: 4, line: 64, hit: 1, miss: 20 };
         Self {
@@ -68,8 +68,8 @@ impl Config {
         }
     }
 
-    /// Six stages, issues one and retires up to two a cycle, in order when complete; bimodal; short lines. In the
-    /// manner of CVA6.
+    /// Creates a configuration like CVA6: six stages, issues one and retires up to two per cycle, in order when
+    /// complete; bimodal prediction; short lines.
     pub fn cva6_like() -> Self {
         Self {
             retire_width: 2,
@@ -103,7 +103,8 @@ impl Config {
         }
     }
 
-    /// Eight stages, two instructions a cycle; a large gshare; 32 KiB caches. For traces with two retirements a cycle.
+    /// Creates a dual-issue configuration: eight stages, a large gshare, 32 KiB caches. For traces with two retirements
+    /// per cycle.
     pub fn dual_issue() -> Self {
         let cache = CacheConfig { size: 32 << 10, ways: 8, line: 64, hit: 1, miss: 25 };
         Self {
@@ -134,7 +135,7 @@ impl Config {
         }
     }
 
-    /// Three stages, static prediction, no caches: a microcontroller with its memory beside it.
+    /// Creates a microcontroller: three stages, static prediction, no caches, memory beside the core.
     pub fn tiny() -> Self {
         let none = CacheConfig { size: 0, ways: 1, line: 16, hit: 1, miss: 0 };
         Self {

@@ -1,12 +1,12 @@
 use std::fmt;
 
-/// Why no instruction retired in a cycle: what the next one to retire was waiting for.
+/// Reason why no instruction retired in a cycle: what the next one to retire was waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reason {
-    /// The instruction cache had to get a line.
+    /// The instruction cache fetched a line.
     InstructionMiss,
-    /// The data cache had to get a line.
+    /// The data cache fetched a line.
     DataMiss,
     /// The result of a load or atomic that hit the cache.
     LoadUse,
@@ -16,11 +16,11 @@ pub enum Reason {
     Float,
     /// A branch went elsewhere than predicted.
     Mispredict,
-    /// A branch went where it should, but its target was not in the target buffer and was found only by decoding it.
+    /// A branch was predicted correctly, but its target was not in the target buffer and was found by decoding.
     Redirect,
-    /// The front end delivers too few bytes a cycle.
+    /// The front end delivers too few bytes per cycle.
     Fetch,
-    /// A unit, port or scoreboard entry was taken.
+    /// A unit, port or scoreboard entry was occupied.
     Structural,
     /// The store buffer was full, or had to be empty.
     StoreBuffer,
@@ -31,10 +31,10 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// All, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Self; 12] = [
         Self::InstructionMiss,
         Self::DataMiss,
@@ -50,7 +50,7 @@ impl Reason {
         Self::Trap,
     ];
 
-    /// A short name, for people.
+    /// Returns a short name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InstructionMiss => "instruction cache miss",
@@ -75,7 +75,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A cycle and why it is not earlier, in one word: the later of two is their maximum, and brings its reason along.
+/// A cycle and the reason why it is not earlier, in one word. The later of two is their maximum and keeps its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct When(u64);
 
@@ -83,7 +83,7 @@ impl When {
     /// The beginning of time.
     pub const START: Self = Self(0);
 
-    /// `cycle`, because of `reason`. Cycles have 60 bits, which no run comes near.
+    /// Combines a cycle and a reason. Cycles have 60 bits, which no run exhausts.
     #[inline(always)]
     pub const fn new(cycle: u64, reason: Reason) -> Self {
         Self(cycle << 4 | reason as u64)

@@ -2,29 +2,29 @@ use std::fmt;
 
 use super::Reason;
 
-/// What the model has counted.
+/// Counts of the model.
 ///
-/// `busy + stalls.iter().sum() == cycles`: each cycle is one in which something retired, or is put down to the reason
+/// `busy + stalls.iter().sum() == cycles`: in each cycle something retired, or the cycle is attributed to the reason
 /// why nothing did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Cycles up to the last retirement.
     pub cycles: u64,
-    /// Instructions that retired.
+    /// Instructions retired.
     pub instructions: u64,
     /// Cycles in which at least one instruction retired.
     pub busy: u64,
-    /// Cycles in which none did, by [`Reason`] (its number is the index).
+    /// Cycles in which none did, indexed by the number of the [`Reason`].
     pub stalls: [u64; Reason::COUNT],
-    /// The instruction cache; an access is an aligned fetch.
+    /// Instruction cache; an access is an aligned fetch.
     pub icache: CacheStats,
-    /// The data cache; an access is a line touched by an instruction.
+    /// Data cache; an access is a line touched by an instruction.
     pub dcache: CacheStats,
-    /// Conditional branches: wrong is the direction.
+    /// Conditional branches; `wrong` counts directions.
     pub branches: BranchStats,
-    /// Jumps and calls to an address in a register, without returns.
+    /// Indirect jumps and calls, without returns.
     pub indirect: BranchStats,
-    /// Returns, also co-routine swaps.
+    /// Returns, also coroutine swaps.
     pub returns: BranchStats,
     /// Branches taken as predicted whose target was not in the target buffer.
     pub redirects: u64,
@@ -32,41 +32,35 @@ pub struct Stats {
     pub traps: u64,
 }
 
-/// What a cache did.
+/// Counts of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Accesses that found their line.
+    /// Hits.
     pub hits: u64,
-    /// Accesses that did not.
+    /// Misses.
     pub misses: u64,
-    /// Lines written to memory to make room.
+    /// Dirty lines evicted to memory.
     pub write_backs: u64,
 }
 
-/// How well branches were predicted.
+/// Counts of branch predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchStats {
-    /// How many.
+    /// Number of branches.
     pub count: u64,
-    /// How many went elsewhere than predicted.
+    /// Number of mispredicted branches.
     pub wrong: u64,
 }
 
 impl Stats {
-    /// Cycles for each instruction; 0 before the first.
+    /// Returns the cycles per instruction; 0 before the first.
     pub fn cpi(&self) -> f64 {
         ratio(self.cycles, self.instructions)
     }
 
-    /// Cycles in which nothing retired, for this reason.
+    /// Returns the cycles in which nothing retired for this reason.
     pub fn stall(&self, reason: Reason) -> u64 {
         self.stalls[reason as usize]
-    }
-
-    /// Which part of all branches whose way had to be guessed was guessed wrong, 0 to 1.
-    pub fn mispredict_rate(&self) -> f64 {
-        let kinds = [self.branches, self.indirect, self.returns];
-        ratio(kinds.iter().map(|kind| kind.wrong).sum(), kinds.iter().map(|kind| kind.count).sum())
     }
 }
 
@@ -74,7 +68,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A table of at most 80 columns; lines that would only say 0 are left out.
+/// Formats a table of at most 80 columns. Lines with nothing but 0 are left out.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |f: &mut fmt::Formatter<'_>, name: &str, count: u64, whole: u64| {

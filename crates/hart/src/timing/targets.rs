@@ -1,26 +1,26 @@
-//! Where branches will go: the branch target buffer and the return-address stack.
+//! Target prediction: the branch target buffer and the return address stack.
 
-/// A direct-mapped branch target buffer. Its entries know the whole address, so none is taken for another's.
+/// A direct-mapped branch target buffer. Entries have the whole address, so that none is mistaken for another.
 #[derive(Clone, Debug)]
 pub(super) struct TargetBuffer(Box<[(u64, u64)]>);
 
-/// No instruction is at an odd address.
+/// Value that no instruction address has, since it is odd.
 const NONE: u64 = u64::MAX;
 
 impl TargetBuffer {
-    /// An empty one; `entries` is a power of two or 0.
+    /// Creates an empty buffer; `entries` is a power of two or 0.
     pub fn new(entries: u32) -> Self {
         Self(vec![(NONE, 0); entries as usize].into())
     }
 
-    /// Where the branch at `pc` went when it was last taken.
+    /// Returns the target of the branch at `pc` when it was last taken.
     #[inline]
     pub fn get(&self, pc: u64) -> Option<u64> {
         let &(at, target) = self.0.get((pc >> 1) as usize & self.0.len().wrapping_sub(1))?;
         (at == pc).then_some(target)
     }
 
-    /// The branch at `pc` went to `target`.
+    /// Sets the target of the branch at `pc`.
     #[inline]
     pub fn set(&mut self, pc: u64, target: u64) {
         let index = (pc >> 1) as usize & self.0.len().wrapping_sub(1);
@@ -30,7 +30,7 @@ impl TargetBuffer {
     }
 }
 
-/// A return-address stack. When it is full, the oldest address is lost.
+/// A return address stack. When it is full, the oldest address is lost.
 #[derive(Clone, Debug)]
 pub(super) struct ReturnStack {
     addresses: Box<[u64]>,
@@ -39,12 +39,12 @@ pub(super) struct ReturnStack {
 }
 
 impl ReturnStack {
-    /// An empty one.
+    /// Creates an empty stack.
     pub fn new(depth: u32) -> Self {
         Self { addresses: vec![0; depth as usize].into(), top: 0, count: 0 }
     }
 
-    /// A call will return to `address`.
+    /// Pushes the return address of a call.
     pub fn push(&mut self, address: u64) {
         let depth = self.addresses.len();
         if depth == 0 {
@@ -55,7 +55,7 @@ impl ReturnStack {
         self.count = (self.count + 1).min(depth);
     }
 
-    /// Where a return will go.
+    /// Pops the predicted target of a return.
     pub fn pop(&mut self) -> Option<u64> {
         self.count = self.count.checked_sub(1)?;
         let address = self.addresses[self.top];

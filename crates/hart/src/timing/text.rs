@@ -1,4 +1,4 @@
-//! Configurations as text.
+//! Text form of configurations.
 
 use std::fmt::{self, Write};
 
@@ -7,46 +7,46 @@ use super::config::CacheConfig;
 use super::fields::{FIELDS, Values};
 use super::presets::PRESETS;
 
-/// Why there is no such configuration.
+/// Error of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The line of the text, from 1; 0 where it is about no single line.
+    /// Line of the text, from 1; 0 if it is about no single line.
     pub line: u32,
-    /// What is wrong.
+    /// The problem.
     pub problem: ConfigProblem,
 }
 
-/// What is wrong with a configuration.
+/// Problem of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigProblem {
-    /// Not `name = value`.
+    /// The line is not `name = value`.
     NoValue,
-    /// There is no such field; `nearest` is the known one most like it.
+    /// There is no such field.
     UnknownName {
-        /// As written, cut to 40 characters.
+        /// Name as written, cut to 40 characters.
         name: String,
-        /// A known one.
+        /// The most similar known name.
         nearest: &'static str,
     },
     /// There is no such preset.
     UnknownPreset {
-        /// As written, cut to 40 characters.
+        /// Name as written, cut to 40 characters.
         name: String,
     },
-    /// `preset` comes after other fields, which it would undo.
+    /// `preset` comes after other fields, which it would override.
     PresetNotFirst,
     /// A field is given twice.
     Twice {
-        /// Which.
+        /// Name of the field.
         name: &'static str,
     },
-    /// A value that the field cannot have.
+    /// The field cannot have this value.
     BadValue {
-        /// The field.
+        /// Name of the field.
         name: &'static str,
-        /// As written, cut to 40 characters.
+        /// Value as written, cut to 40 characters.
         value: String,
-        /// What it can be, in words.
+        /// Description of allowed values.
         allowed: String,
     },
     /// The number of sets of a cache is not a power of two.
@@ -86,11 +86,11 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads what [`to_text`](Self::to_text) writes: lines `name = value`, `#` begins a comment, numbers may end in `K`
-    /// or `M`. `preset = NAME` may come first; what is not given is as in the preset, or as in [`Default`].
+    /// Parses what [`to_text`](Self::to_text) writes: lines `name = value`; `#` begins a comment; numbers may end in
+    /// `K` or `M`. `preset = NAME` may come first. Missing fields are as in the preset, or as in [`Default`].
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line.
+    /// Returns the first problem, with its line.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let mut config = Self::default();
         let mut given = [false; FIELDS.len()];
@@ -137,10 +137,10 @@ impl Config {
         Ok(())
     }
 
-    /// Whether all fields are within their bounds; what [`parse`](Self::parse) gives is.
+    /// Checks that all fields are within their bounds, as they are after [`parse`](Self::parse).
     ///
     /// # Errors
-    /// The first that is not.
+    /// Returns the first field that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
         let error = |problem| Err(ConfigError { line: 0, problem });
         for field in FIELDS {
@@ -161,7 +161,7 @@ impl Config {
         Ok(())
     }
 
-    /// All fields with their meanings, to be edited and [read again](Self::parse).
+    /// Formats all fields with their meanings, to be edited and [parsed](Self::parse) again.
     pub fn to_text(&self) -> String {
         let mut text =
             String::from("# Timing model of a processor. `preset = NAME` may come first; NAME is one of:\n");
@@ -180,7 +180,7 @@ impl Config {
     }
 }
 
-/// A field's value as written.
+/// Parses the value of a field.
 fn read(values: &Values, text: &str) -> Option<u32> {
     if let Values::Words(words) = values {
         return words.iter().position(|&word| word == text).map(|i| i as u32);
@@ -196,19 +196,19 @@ fn read(values: &Values, text: &str) -> Option<u32> {
     digits.parse::<u32>().ok()?.checked_mul(unit)
 }
 
-/// Its first 40 characters: an error is for people, and a file may be anything.
+/// Returns the first 40 characters, since an error is for people and a file may be anything.
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The known name that takes the fewest edits to come to.
+/// Returns the known name with the smallest edit distance.
 fn nearest(name: &str) -> &'static str {
     let name = shortened(name);
     let names = FIELDS.iter().map(|field| field.name).chain(["preset"]);
     names.min_by_key(|known| distance(known, &name)).unwrap_or("preset")
 }
 
-/// How many characters must be put in, taken out or replaced (Levenshtein's distance).
+/// Returns the Levenshtein distance of two strings.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

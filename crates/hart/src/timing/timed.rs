@@ -3,22 +3,22 @@ use tracewright_core::{Block, DataAccess};
 use super::Model;
 use crate::{Access, Privilege, Sink, Trap};
 
-/// Passes everything on to another sink, and tells it the cycle of each instruction ([`Sink::cycles`]) before each
+/// Passes everything on to another sink, and reports to it the cycle of each instruction ([`Sink::cycles`]) before each
 /// block.
 #[derive(Clone, Debug)]
 pub struct Timed<S> {
-    /// What takes it all.
+    /// The other sink.
     pub inner: S,
-    /// What counts the cycles.
+    /// The timing model.
     pub model: Model,
-    // What was told of the block to come. As large as the longest block; nothing is allocated after that.
+    // Reports for the current block. Buffers grow to the longest block; nothing is allocated after that.
     bits: Vec<u32>,
     accesses: Vec<Access>,
     cycles: Vec<u64>,
 }
 
 impl<S> Timed<S> {
-    /// Times what goes to `inner` with `model`.
+    /// Creates a sink that times with `model` what goes to `inner`.
     pub const fn new(model: Model, inner: S) -> Self {
         Self { inner, model, bits: Vec::new(), accesses: Vec::new(), cycles: Vec::new() }
     }
@@ -60,7 +60,7 @@ impl<S: Sink> Sink for Timed<S> {
     }
 
     fn trap(&mut self, trap: &Trap) {
-        // A block comes before the trap that cuts it short; what is left over belongs to nothing that retired.
+        // A block comes before the trap that ends it, so what is left belongs to nothing that retired.
         self.bits.clear();
         self.accesses.clear();
         self.model.trap(trap);

@@ -1,4 +1,4 @@
-//! Corners of the bare machine, a few instructions each.
+//! Corner cases of the bare machine, a few instructions each.
 
 use crate::support::elf;
 
@@ -10,7 +10,7 @@ use tracewright_hart::bare::{Bare, Options};
 use tracewright_hart::{Core, Hart, Sink, Stop, Trap};
 
 const RAM: u64 = 0x8000_0000;
-/// Where the handler of the programs below is.
+/// Address of the handler of the programs below.
 const HANDLER: u64 = RAM + 0x400;
 const NOP: u32 = 0x13;
 const MRET: u32 = 0x3020_0073;
@@ -54,7 +54,7 @@ impl Sink for Traps {
     }
 }
 
-/// Runs `code` in M mode with `x[5..]` set; the handler reads mcause into x31 and waits.
+/// Runs `code` in M mode with `x[5..]` set. The handler reads mcause into x31 and waits.
 fn run(is_rv32: bool, options: &Options, x: &[u64], code: &[u32]) -> (Core, Vec<Trap>, Stop) {
     let mut words = code.to_vec();
     words.resize(0x100, WAIT);
@@ -86,10 +86,10 @@ fn a_misaligned_store_to_a_device_faults() {
     assert_eq!((core.x[31], traps[0].cause, traps[0].value), (7, 7, 0x0200_4001));
 }
 
-/// To U mode at x8, with all of RAM allowed and nothing else.
+/// Switches to U mode at x8, with all of RAM allowed and nothing else.
 const TO_USER: [u32; 6] = [0x3052_9073, 0x3b03_1073, 0x3a03_9073, 0x3414_1073, 0x3000_1073, MRET];
 
-/// mtvec, pmpaddr0 (NAPOT, 64 KiB from RAM on), pmpcfg0 (all rights), mepc.
+/// Returns mtvec, pmpaddr0 (NAPOT, 64 KiB of RAM), pmpcfg0 (all rights), mepc.
 fn to_user(to: u64) -> [u64; 4] {
     [HANDLER, RAM >> 2 | 0x1fff, 0x1f, to]
 }
@@ -142,7 +142,7 @@ fn rv32_sets_both_halves_of_a_counter() {
     assert_eq!(core.x[10..14], [0, 8, 3, 8]);
 }
 
-/// A page table of Sv39 at RAM + 0x2000: one entry for all of RAM.
+/// Runs with a page table of Sv39 at RAM + 0x2000: one entry for all of RAM.
 fn paged(entry: u64, pmp: u64) -> (Core, Vec<Trap>) {
     // csrw mtvec; csrw pmpaddr0; csrw pmpcfg0; csrw mepc; csrw satp; sd x10, (x11); csrw mstatus, x12; mret
     let code = [
@@ -175,7 +175,7 @@ fn reserved_bits_of_page_table_entries_fault() {
 
 #[test]
 fn memory_protection_covers_page_tables() {
-    // The first 8 KiB of RAM only: the table is behind them.
+    // Only the first 8 KiB of RAM: the table is behind them.
     let (core, traps) = paged(RAM >> 12 << 10 | 0xcf, RAM >> 2 | 0x3ff);
     assert_eq!((core.x[31], traps[0].cause), (1, 1));
 }
@@ -197,7 +197,7 @@ fn addresses_wrap_in_rv32() {
 
 #[test]
 fn too_little_memory_is_said() {
-    // Stores one page after another.
+    // Stores to one page after another.
     let code = [csrw(MTVEC, 5), sd(7, 6), 0x0083_0333, 0xff9f_f06f];
     let options = Options { limit: 1 << 16, ..at_ram() };
     let (_, _, stop) = run(false, &options, &[HANDLER, RAM + 0x1000, 0, 0x1000], &code);
@@ -220,7 +220,7 @@ fn big_endian_programs_are_refused() {
     assert!(error.to_string().contains("big-endian"), "{error}");
 }
 
-/// A place that is full.
+/// An output that is full.
 struct Full;
 
 impl Write for Full {
@@ -235,7 +235,7 @@ impl Write for Full {
 
 #[test]
 fn output_that_is_lost_is_said() {
-    // A byte to the serial port, and time passes.
+    // Writes a byte to the serial port, and time passes.
     let sb = 7 << 20 | 6 << 15 | 0x23;
     let code: Vec<u8> =
         [csrw(MTVEC, 5), sb, 0x1050_0073, WAIT].into_iter().flat_map(u32::to_le_bytes).collect();
@@ -245,7 +245,7 @@ fn output_that_is_lost_is_said() {
     assert!(matches!(&stop, Stop::Fault(text) if text.contains("could not be written")), "{stop:?}");
 }
 
-/// mstatus.MIE and mie.MEIE on: the line goes up after 40 instructions, wherever the program is then.
+/// With mstatus.MIE and mie.MEIE set, the line rises after 40 instructions, wherever the program is then.
 #[test]
 fn the_external_line_interrupts_when_the_script_says() {
     const MSTATUS: u32 = 0x300;
@@ -261,7 +261,7 @@ fn the_external_line_interrupts_when_the_script_says() {
     assert_eq!(core.x[31], 1 << 63 | 11);
 }
 
-/// What the line says is not what the program said.
+/// The line's level is not what the program wrote.
 #[test]
 fn setting_a_pending_bit_does_not_keep_the_external_line() {
     const MIP: u32 = 0x344;
@@ -288,7 +288,7 @@ impl Sink for Contexts {
     }
 }
 
-/// The address space's number, when it is entered.
+/// The address space number is reported when it is entered.
 #[test]
 fn contexts_are_told() {
     const SATP: u32 = 0x180;

@@ -1,4 +1,4 @@
-//! What data trace is told of: accesses with operands, CSRs, store-conditionals that fail.
+//! Reports for data trace: accesses with operands, CSRs, failed store-conditionals.
 
 use crate::support::elf;
 

@@ -1,4 +1,4 @@
-//! Programs of Debian for RISC-V, with their libraries: their output is that under QEMU, byte for byte.
+//! RISC-V programs of Debian with their libraries: their output equals that under QEMU, byte for byte.
 //!
 //! `./test --full` fetches them (`tests/debian`); `DEBIAN=FOLDER` tells this test where they are.
 #![cfg(unix)]
@@ -11,7 +11,7 @@ use tracewright_hart::linux::{Linux, Mount, Options};
 use tracewright_hart::{Hart, Stop};
 use tracewright_testkit::{debian, skip};
 
-/// Runs a program here and under QEMU in the folder `at`; both write `output`, which is to be the same.
+/// Runs a program here and under QEMU in the folder `at`. Both must write the same `output`.
 fn compare(root: &Path, at: &Path, program: &str, arguments: &[&str], output: &str) {
     let path = root.join("usr/bin").join(program);
     let status = Command::new("qemu-riscv64")

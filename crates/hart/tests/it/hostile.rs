@@ -1,4 +1,4 @@
-//! Programs that try to break the machine: addresses at the ends of the address space, segments that overlap, more files
+//! Programs that try to break the machine: addresses at the ends of the address space, overlapping segments, more files
 //! than the host has descriptors.
 
 use std::path::PathBuf;
@@ -123,7 +123,7 @@ fn any_entry_and_any_trap_register_on_a_bare_machine() {
     }
 }
 
-/// Two segments of 192 GiB at the same place: what they take is what is touched.
+/// Two segments of 192 GiB at the same place take only the memory that is touched.
 #[test]
 fn huge_segments_that_overlap() {
     let code = bytes(&[addi(17, 0, 93), ECALL]);
@@ -134,14 +134,14 @@ fn huge_segments_that_overlap() {
     assert!(core.memory.regions() < 8, "{} regions", core.memory.regions());
     assert!(core.memory.bytes().len() < 1 << 20);
     assert_eq!(Hart::new(core, linux).run(100, &mut ()), Stop::Exit { status: 0 });
-    // On a bare machine likewise.
+    // The same on a bare machine.
     let file = elf_of(false, RAM, &[Segment { address: RAM, bytes: &code, zeros }, segment()]);
     let options = bare::Options { limit: 16 << 20, ..bare::Options::default() };
     let (core, _) = Bare::new(&file, &options, Box::new(std::io::sink())).unwrap();
     assert!(core.memory.regions() < 8 && core.memory.bytes().len() < 1 << 20);
 }
 
-/// What an earlier segment has stays where a later one, with other rights, is around it.
+/// The contents of an earlier segment stay if a later one with other rights surrounds it.
 #[test]
 fn segments_out_of_order() {
     let (one, two) = (vec![1; 0x1000], vec![2; 0x3000]);
@@ -200,10 +200,10 @@ fn a_program_leaves_descriptors_to_the_tool() {
     assert!(held.is_ok(), "after {opened} folders: {held:?}");
 }
 
-/// Where a signal's frame has the registers, the pc first.
+/// Offset of the registers in a signal frame, the pc first.
 const REGISTERS: u32 = 304;
 
-/// A return from a signal to the very call that makes it: nothing retires, so that no limit of instructions is reached.
+/// A signal return to the very call that makes it: nothing retires, so that the limit of instructions is not reached.
 #[test]
 fn exceptions_alone_do_not_go_on_for_ever() {
     let call = LINUX as u32 + 7 * 4;
@@ -220,7 +220,7 @@ fn exceptions_alone_do_not_go_on_for_ever() {
     let stop = run_linux("again", &words);
     assert!(is_fault(&stop, "exceptions in a row"), "{stop:?}");
 
-    // Somebody may ask it to stop before.
+    // A requested stop comes first.
     struct Asker(Arc<AtomicBool>);
     impl Sink for Asker {
         fn block(&mut self, _: &Block) {}
@@ -236,7 +236,7 @@ fn exceptions_alone_do_not_go_on_for_ever() {
     assert_eq!(hart.run(u64::MAX, asker), Stop::Asked);
 }
 
-/// A dynamic linker that is no program is not read to its end.
+/// A dynamic linker that is no program is not read completely.
 #[test]
 fn a_huge_file_as_dynamic_linker() {
     let code = ECALL.to_le_bytes();

@@ -1,4 +1,4 @@
-//! Programs of ours, compiled by GCC against glibc: they do the same here and under QEMU.
+//! Our own programs, compiled by GCC with glibc: they do the same here and under QEMU.
 #![cfg(unix)]
 
 use std::ffi::OsString;
@@ -14,11 +14,11 @@ use tracewright_hart::{Hart, Stop};
 use tracewright_testkit::skip;
 
 const SYSROOT: &str = "/usr/riscv64-linux-gnu";
-/// More than any of the programs takes.
+/// More instructions than any of the programs takes.
 const LIMIT: u64 = 2_000_000_000;
 const INPUT: &[u8] = b"first line\nsecond line\n";
 
-/// How a program is linked.
+/// Way of linking a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     Static,
@@ -26,7 +26,7 @@ enum Link {
     Dynamic,
 }
 
-/// What a run gave.
+/// Outcome of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     output: String,
@@ -34,7 +34,7 @@ struct Outcome {
     status: i32,
 }
 
-/// Takes what a program writes.
+/// Collects the output of a program.
 #[derive(Clone, Default)]
 struct Taken(Arc<Mutex<Vec<u8>>>);
 
@@ -59,7 +59,7 @@ fn has(tool: &str) -> bool {
     Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// What compiles a program of `tests/c`; `None` if it is not there.
+/// Returns the compiler for a program of `tests/c`; `None` if it is missing.
 fn compiler(source: &str) -> Option<&'static str> {
     let compiler = if source.ends_with(".cc") { "riscv64-linux-gnu-g++" } else { "riscv64-linux-gnu-gcc" };
     if !has(compiler) {
@@ -69,7 +69,7 @@ fn compiler(source: &str) -> Option<&'static str> {
     Some(compiler)
 }
 
-/// Compiles a program of `tests/c`; `None` if that cannot be done here.
+/// Compiles a program of `tests/c`. Returns `None` if that is impossible here.
 fn compile(source: &str, link: Link) -> Option<PathBuf> {
     let compiler = compiler(source)?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("linux");
@@ -80,7 +80,7 @@ fn compile(source: &str, link: Link) -> Option<PathBuf> {
         Link::StaticPie => ["-static-pie", "-fPIE"],
         Link::Dynamic => ["-pie", "-fPIE"],
     };
-    // Under a name of its own first: tests run side by side.
+    // First under a unique name, since tests run in parallel.
     let new = program.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], ""));
     let (name, source) = (source, Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source));
     let done = Command::new(compiler)
@@ -91,7 +91,7 @@ fn compile(source: &str, link: Link) -> Option<PathBuf> {
         .arg("-lm")
         .output();
     let error = String::from_utf8_lossy(&done.unwrap().stderr).into_owned();
-    // GCC can be without C libraries, or without the part of one that this needs.
+    // GCC may lack C libraries, or the needed part of one.
     if error.contains("cannot find") || error.contains("No such file") {
         skip(&format!("{name}, {link:?}"), "the compiler has no library for that");
         return None;
@@ -101,7 +101,7 @@ fn compile(source: &str, link: Link) -> Option<PathBuf> {
     Some(program)
 }
 
-/// An empty folder.
+/// Makes an empty folder.
 fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -149,7 +149,7 @@ fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that does not read closes it.
+    // A program that does not read closes its input.
     let _ = child.stdin.take().unwrap().write_all(INPUT);
     let out = child.wait_with_output().unwrap();
     let status = out.status.code().unwrap_or_else(|| 128 + out.status.signal().unwrap_or(0));
@@ -157,7 +157,7 @@ fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
     Outcome { output: text(&out.stdout), error: text(&out.stderr), status }
 }
 
-/// Runs it here and under QEMU.
+/// Runs a program here and under QEMU, and compares.
 fn compare(source: &str, arguments: &[&str], links: &[Link]) {
     if !has("qemu-riscv64") {
         return skip(source, "no qemu-riscv64");
@@ -170,13 +170,13 @@ fn compare(source: &str, arguments: &[&str], links: &[Link]) {
         let name = format!("{source}-{link:?}-{}", arguments.join("-"));
         let folder = fresh(&name);
         let theirs = qemu(&program, arguments, &folder);
-        // The same folder: programs tell its name.
+        // The same folder, since programs print its name.
         let folder = fresh(&name);
         let (stop, warnings, output, error) = run(&program, options(&program, arguments, &folder, link));
         let Stop::Exit { status } = stop else { panic!("{name}: {stop:?}\n{output}{error}") };
         let ours = Outcome { output, error, status };
         assert_eq!(ours.output, theirs.output, "{name}");
-        // QEMU itself tells of signals there.
+        // QEMU itself reports signals there.
         if theirs.status < 128 {
             assert_eq!(ours.error, theirs.error, "{name}");
             assert_eq!(warnings, [""; 0], "{name}");
@@ -224,7 +224,7 @@ fn exceptions() {
     compare("exceptions.cc", &[], ALL);
 }
 
-/// There is no C library for RV32 to link with, and not always QEMU for it: what the program prints is known.
+/// There is no C library for RV32, and not always a QEMU: the expected output is known.
 #[test]
 fn rv32() {
     let Some(compiler) = compiler("rv32.c") else { return };

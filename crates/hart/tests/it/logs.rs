@@ -7,7 +7,7 @@ use tracewright_hart::log::{Kind, LogError, csv, detect, qemu, rvfi, spike};
 use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, Sink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 
-/// Everything that a reader gives; panics at an error.
+/// Collects everything that a reader returns. Panics at an error.
 macro_rules! read {
     ($reader:expr) => {{
         let mut reader = $reader;
@@ -35,7 +35,7 @@ fn exception(pc: u64, cause: u64, value: u64) -> Trap {
     Trap { pc, cause, interrupt: false, value, next: 0, served: false }
 }
 
-/// The message of the first error of a reader.
+/// Returns the message of the first error of a reader.
 macro_rules! error {
     ($reader:expr) => {{
         let mut reader = $reader;
@@ -111,7 +111,7 @@ fn spike_commits_in_all_layouts() {
     ];
     assert_eq!(read!(spike::Reader::new(Xlen::Rv64, new.as_bytes())), expected);
 
-    // Old ones do not tell the core, and have a space in front of small numbers of registers.
+    // Old versions do not have the core, and pad register numbers with a space.
     let old =
         new.replace("core   0: ", "").replace(" x5 ", " x 5").replace(" x7 ", " x 7").replace(" f0 ", " f 0");
     assert_eq!(read!(spike::Reader::new(Xlen::Rv64, old.as_bytes())), expected);
@@ -287,7 +287,7 @@ fn cva6_at_the_commit_stage() {
     let read = read!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes()));
     assert_eq!(read, expected);
 
-    // Cycles and all else come through blocks.
+    // Cycles and everything else survive the conversion to blocks.
     let mut again = Vec::new();
     let mut blocks = Blocks::new(Xlen::Rv64, Retirements::new(|retired: &Retired| again.push(*retired)));
     read[..3].iter().for_each(|retired| blocks.take(retired));
@@ -345,7 +345,7 @@ fn kinds_are_told_apart() {
     }
 }
 
-/// What a sink is told.
+/// A report to a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Block(Block),

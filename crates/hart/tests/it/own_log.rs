@@ -1,4 +1,4 @@
-//! Our own log: what is written is what is read, whole, cut off or damaged.
+//! Round trips of our own log: complete, cut off or damaged.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_hart::log::own::{Error, Header, Reader, Writer};
@@ -7,7 +7,7 @@ use tracewright_hart::{Access, Privilege, Sink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 
-/// What a sink is told.
+/// A report to a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Block(Block),
@@ -35,8 +35,7 @@ impl Told {
     }
 }
 
-/// Keeps everything: the instructions of a block, its accesses, its cycles, then the block, in whatever order they
-/// come.
+/// Collects the instructions of a block, its accesses, its cycles, then the block, in whatever order they come.
 #[derive(Debug, Default)]
 struct All {
     told: Vec<Told>,
@@ -120,8 +119,7 @@ fn random_access(rng: &mut Rng, index: u32) -> Access {
     }
 }
 
-/// Something like a run of a program: some blocks in some order again and again, with what else can be told in
-/// between.
+/// Makes something like a run of a program: some blocks again and again in some order, with other reports in between.
 fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
     let longest = if rng.one_in(8) { 10_000 } else { 20 };
     let odd_bits = rng.one_in(4);
@@ -201,12 +199,12 @@ fn written<const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool>(r
     writer.finish().unwrap()
 }
 
-/// What is told of a log, and how reading it ended.
+/// Reads a log. Returns its reports, and how reading ended.
 fn read(log: &[u8]) -> (Vec<Told>, Result<(), Error>) {
     let mut all = All::default();
     let result = Reader::new(log).and_then(|mut reader| {
         let result = reader.read(&mut all);
-        // It stays as it is.
+        // An error persists.
         assert_eq!(reader.read(&mut all).is_ok(), result.is_ok());
         result
     });
@@ -214,7 +212,7 @@ fn read(log: &[u8]) -> (Vec<Told>, Result<(), Error>) {
     (all.told, result)
 }
 
-/// As a reader tells it, with the accesses and instructions that are in the log.
+/// Returns the reports that a reader gives for a log with these contents.
 fn expected(run: &[Told], accesses: bool, instructions: bool, cycles: bool) -> Vec<Told> {
     let mut all = All::default();
     for told in run {
@@ -295,7 +293,7 @@ fn a_full_dictionary() {
     assert!(told == expected(&run, true, true, true));
 }
 
-/// Wherever a log is cut off, all whole chunks are read, and where the next should be is told.
+/// Wherever a log is cut off, all complete chunks are read, and the offset of the next is reported.
 #[test]
 fn cut_off() {
     let run = random_run(&mut Rng::new(3), 9000);

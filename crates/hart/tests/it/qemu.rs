@@ -1,4 +1,4 @@
-//! Programs do under the hart what they do under QEMU.
+//! Programs do the same on the hart and under QEMU.
 
 use crate::support;
 
@@ -90,7 +90,7 @@ fn sample_programs_run_through_the_addresses_that_qemu_runs_through() {
     }
 }
 
-/// More than usual: `HART_SEEDS=1000-9000 cargo test --release -p tracewright-hart --test it qemu`.
+/// For more: `HART_SEEDS=1000-9000 cargo test --release -p tracewright-hart --test it qemu`.
 #[test]
 fn random_programs_end_in_the_state_that_qemu_says() {
     if !qemu::available("random programs") {
@@ -106,7 +106,7 @@ fn random_programs_end_in_the_state_that_qemu_says() {
         let mut addresses = Addresses::default();
         let ours = run(&elf, &How::default(), &mut addresses);
         compare(seed, &program, &ours, &theirs);
-        // Every tenth: the way, too.
+        // For every tenth, compare the path too.
         if seed % 10 == 0 {
             let theirs: Vec<_> = qemu::program_counters(&elf, &[]).unwrap().collect();
             let differs = addresses.addresses.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);

@@ -15,17 +15,17 @@ use tracewright_hart::{Blocks, Retired, Retirements, Sink, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::{captures, skip};
 
-/// Counts what it is told, and whether the instructions explain where execution went.
+/// Counts reports, and whether the instructions explain where execution continued.
 #[derive(Debug)]
 struct Count {
     xlen: Xlen,
     instructions: u64,
     blocks: u64,
     traps: u64,
-    /// Blocks after which execution went on where it cannot have.
+    /// Blocks after which execution continued at an impossible address.
     gaps: u64,
     last_bits: u32,
-    /// Where execution can only go on, if that is known.
+    /// Only possible next address, if known.
     next: Option<u64>,
 }
 
@@ -110,7 +110,7 @@ fn retirement_traces_in_csv() {
     assert_eq!((files, instructions, blocks, traps), (17, 13_765_249, 1_844_809, 43));
 }
 
-/// What a trace tells is what is read from our own log of it, and that has less than a byte an instruction.
+/// Our own log of a trace gives the same reports, and takes less than a byte per instruction.
 fn through_our_own_log(xlen: Xlen, text: &[u8]) {
     let mut reader = csv::Reader::new(text);
     let mut blocks = Blocks::new(xlen, Writer::<_, true, true>::new(Vec::new(), xlen).unwrap());
@@ -131,8 +131,7 @@ fn lines_of(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Without what only one side tells: the bits of an instruction that did not retire, and where execution went on
-/// after it.
+/// Removes what only one side has: the bits of an instruction that did not retire, and the address after it.
 fn without_next(retired: &Retired) -> Retired {
     match retired.trap {
         Some(trap) => Retired { privilege: retired.privilege, ..Retired::trap(Trap { next: 0, ..trap }) },
@@ -140,7 +139,7 @@ fn without_next(retired: &Retired) -> Retired {
     }
 }
 
-/// What the program of a trace says; it lies beside.
+/// Returns the register width of the program of a trace, which lies beside it.
 fn xlen(trace: &Path) -> Xlen {
     let name = trace.file_name().unwrap().to_str().unwrap().split('.').next().unwrap();
     let program = trace.ancestors().nth(3).unwrap().join("elf").join(format!("{name}.riscv"));
@@ -150,7 +149,7 @@ fn xlen(trace: &Path) -> Xlen {
     }
 }
 
-/// The file, unpacked if need be; `None` if that cannot be done here.
+/// Returns the file, unpacked if necessary; `None` if that is impossible here.
 fn contents(path: &Path) -> Option<Vec<u8>> {
     if path.extension().is_none_or(|extension| extension != "xz") {
         return Some(fs::read(path).unwrap());
@@ -194,7 +193,7 @@ void _start(void) {
 }
 "#;
 
-/// What QEMU says it executed is what the program can have executed.
+/// What QEMU logs is a possible execution of the program.
 #[test]
 fn qemu_runs_a_program() {
     let folder = std::env::temp_dir().join(format!("tracewright-qemu-{}", std::process::id()));
@@ -236,12 +235,11 @@ fn qemu_runs_a_program() {
     assert_eq!(count.traps, 4);
     assert_eq!(count.instructions + count.traps, lines);
     assert!(lines > 2000, "{lines}");
-    // The sum that the program comes to, as a check that it ran as it should.
+    // The sum that the program computes, as a check that it ran correctly.
     assert_eq!(output.status.code(), Some(expected_status()));
 }
 
-/// What our hart retires when it runs a program; which is what is read from our own log of that, and what becomes of
-/// it when it is made blocks again.
+/// Returns what our hart retires in a program. The same comes back from our own log of it, and from its conversion to blocks.
 fn on_our_hart(program: &Path) -> Vec<Retired> {
     let mut direct = Vec::new();
     let ran = support::run(
@@ -285,7 +283,7 @@ fn expected_status() -> i32 {
     (sum & 63) as i32
 }
 
-/// The four bytes at an address of a 64-bit program, as its program headers have it.
+/// Returns the four bytes at an address of a 64-bit program, according to its program headers.
 fn code(elf: &[u8], pc: u64) -> Option<u32> {
     let number = |at: usize, len: usize| {
         elf[at..at + len].iter().rev().fold(0_u64, |value, &byte| value << 8 | u64::from(byte))

@@ -1,4 +1,4 @@
-//! What bare-metal programs retire is what Spike says they retire.
+//! Bare-metal programs retire what Spike retires.
 
 use crate::support;
 
@@ -11,10 +11,10 @@ use tracewright_hart::bare::{Bare, Options};
 use tracewright_hart::{Hart, Privilege, Sink, Stop, Trap};
 use tracewright_testkit::{captures, skip};
 
-/// A line of a trace: address, bits, privilege, and the cause if it is an exception's or interrupt's.
+/// A line of a trace: address, bits, privilege, and the cause of an exception or interrupt.
 type Line = (u64, u32, u8, Option<(u64, bool)>);
 
-/// The lines that retirements make.
+/// The lines of retirements.
 #[derive(Default)]
 struct Lines {
     lines: Vec<Line>,
@@ -92,7 +92,7 @@ fn retirements_are_spikes() {
             "hello_world" => ("pk.riscv".into(), vec!["pk".into(), "hello_world.pk".into()]),
             name => (format!("{name}.riscv"), Vec::new()),
         };
-        // As these two were recorded.
+        // These two were recorded so.
         let pmp_regions = if name == "test_discon_branch_exception" { 0 } else { 16 };
         let more_memory = if name == "br_j_asm" { vec![(0x2001_0000, 0x1_0000)] } else { Vec::new() };
         let options = Options {
@@ -124,7 +124,7 @@ fn retirements_are_spikes() {
     assert!(compared > 13_700_000, "{compared} lines");
 }
 
-/// Those without a trace of Spike's too: they check themselves.
+/// Also those without a trace of Spike: they check themselves.
 #[test]
 fn all_programs_run_to_their_end() {
     let Some(captures) = captures() else { return skip("bare-metal programs", "no shared captures") };
@@ -139,7 +139,7 @@ fn all_programs_run_to_their_end() {
                 let program = path.to_str().unwrap().to_owned();
                 (path.with_file_name("pk.riscv"), vec!["pk".into(), program])
             }
-            // Its start is for a board that nobody has; the trace of it begins at main.
+            // Its start is for a particular board; its trace begins at main.
             "xrle.riscv" => continue,
             _ => (path, Vec::new()),
         };

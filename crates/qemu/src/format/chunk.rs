@@ -1,37 +1,37 @@
 use super::{long_at, word_at};
 
-/// Bytes of the head of a chunk.
+/// Size of a chunk header in bytes.
 pub const CHUNK_HEADER: usize = 64;
-/// In the head of an open chunk: where the count of checkpoints is that was reached when the last translation began,
+/// Offset in the header of an open chunk of the checkpoint count at the start of the last translation.
 pub const BEGAN_AT: usize = 40;
-/// and where they are counted, if they are in the chunk.
+/// Offset in the header of an open chunk of the current checkpoint count, if it is counted in the chunk.
 pub const CHUNK_COUNT_AT: usize = 48;
 
-/// The head of a chunk.
+/// Chunk header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// What it holds.
+    /// Contents.
     pub kind: ChunkKind,
-    /// Whether more may come.
+    /// Set to `Open` while more may come.
     pub state: ChunkState,
-    /// Where checkpoints are counted; see [`since_last`](Self::since_last).
+    /// Location of the checkpoint count; see [`since_last`](Self::since_last).
     pub counted: Counted,
-    /// Which chunk of its kind, or of its thread, it is, counted from 0.
+    /// Number of the chunk among those of its kind or thread, from 0.
     pub sequence: u32,
-    /// Bytes behind the head that count, if it is [done](ChunkState::Done); otherwise all up to the first word that is 0 where a
-    /// word or a record would begin.
+    /// Number of valid bytes after the header, if it is [done](ChunkState::Done). Otherwise the chunk is valid up to
+    /// the first word that is 0 where a word or a record would begin.
     pub len: u32,
-    /// Instructions that the thread had retired when the chunk was begun.
+    /// Number of instructions that the thread had retired when the chunk began.
     pub instructions: u64,
-    /// When it was begun: nanoseconds since the log was.
+    /// Start time: nanoseconds since the start of the log.
     pub begun: u64,
-    /// When it was done. If it is open: the count of checkpoints when the last translation began.
+    /// End time. In an open chunk: the checkpoint count at the start of the last translation.
     pub done: u64,
-    /// [`checksum`] of those bytes, if it is done. If it is open: the count of checkpoints, if they are [counted](Counted) here.
+    /// [`checksum`] of the valid bytes. In an open chunk: the checkpoint count, if it is [counted](Counted) here.
     pub checksum: u64,
 }
 
-/// Where checkpoints of a thread are counted, for whoever reads an open chunk of a QEMU that was killed.
+/// Location of a thread's checkpoint count, for readers of an open chunk of a killed QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Counted {
@@ -39,11 +39,11 @@ pub enum Counted {
     Unknown = 0,
     /// In the header of the log ([`COUNT_AT`](super::COUNT_AT)).
     Log = 1,
-    /// In the head of the chunk.
+    /// In the header of the chunk.
     Chunk = 2,
 }
 
-/// What a chunk holds.
+/// Contents of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChunkKind {
     /// [`Record`](super::Record)s.
@@ -52,12 +52,12 @@ pub enum ChunkKind {
     Thread(u32),
 }
 
-/// Whether a chunk may still grow.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChunkState {
-    /// It is being written, or was when QEMU was killed.
+    /// The chunk is being written, or was when QEMU was killed.
     Open,
-    /// It is whole.
+    /// The chunk is complete.
     Done,
 }
 
@@ -67,7 +67,7 @@ const OPEN: u32 = 1;
 const DONE: u32 = 2;
 
 impl ChunkHeader {
-    /// As bytes.
+    /// Encodes the header.
     pub fn to_bytes(&self) -> [u8; CHUNK_HEADER] {
         let (kind, thread) = match self.kind {
             ChunkKind::Definitions => (DEFINITIONS, 0),
@@ -89,7 +89,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Read back; `None` if this is no chunk, or one that was never begun.
+    /// Decodes a header. Returns `None` if this is no chunk, or one that was never begun.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let kind = match (word_at(bytes, 0)?, word_at(bytes, 4)?) {
             (DEFINITIONS, _) => ChunkKind::Definitions,
@@ -121,8 +121,8 @@ impl ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// By how much the count of checkpoints went up since the last translation began, if the chunk is open and that is known. `log_count` is
-    /// the count in the header of the log.
+    /// Returns the number of checkpoints since the last translation began, if the chunk is open and that is known.
+    /// `log_count` is the count in the header of the log.
     pub fn since_last(&self, log_count: u64) -> Option<u64> {
         let count = match (self.state, self.counted) {
             (ChunkState::Open, Counted::Log) => log_count,
@@ -133,7 +133,7 @@ impl ChunkHeader {
     }
 }
 
-/// A sum of the bytes of a chunk that are behind its head: eight at a time, what is missing at the end taken as 0.
+/// Computes the checksum of the bytes after the header: eight at a time, padded with zeros.
 pub fn checksum(bytes: &[u8]) -> u64 {
     let mix = |sum: u64, long: u64| (sum ^ long).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (longs, rest) = bytes.as_chunks::<8>();

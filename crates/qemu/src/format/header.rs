@@ -2,42 +2,42 @@ use std::fmt;
 
 use super::{long_at, word_at};
 
-/// How a log begins.
+/// First bytes of a log.
 pub const MAGIC: [u8; 8] = *b"twretire";
-/// The version that is written. Others are refused.
+/// Version that is written. Others are refused.
 pub const VERSION: u32 = 1;
-/// Bytes of the header.
+/// Size of the header in bytes.
 pub const HEADER_SIZE: usize = 4096;
-/// Where the header has the count of checkpoints, while there is one thread.
+/// Offset in the header of the checkpoint count, while there is one thread.
 pub const COUNT_AT: usize = 64;
-/// Bytes of a chunk, as they are written. Readers take any multiple of 4096 up to 2^26.
+/// Size of a chunk in bytes, as written. Readers accept any multiple of 4096 up to 2^26.
 pub const CHUNK_SIZE: usize = 1 << 18;
 const MOST_CHUNK: usize = 1 << 26;
 
-/// What the log is of.
+/// Log header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The processor.
+    /// Processor.
     pub target: Target,
-    /// Bytes of each chunk.
+    /// Size of each chunk in bytes.
     pub chunk_size: u32,
-    /// Whether accesses to memory are in it.
+    /// Set if memory accesses are included.
     pub has_accesses: bool,
-    /// Whether these have values.
+    /// Set if these have values.
     pub has_values: bool,
-    /// The process.
+    /// Process ID.
     pub pid: u32,
-    /// The process that forked it, if it was recorded too; else 0.
+    /// Process that forked it, if that was recorded too; else 0.
     pub forked_from: u32,
-    /// The version of QEMU's plugin interface.
+    /// Version of QEMU's plugin interface.
     pub api: u32,
-    /// When it began: nanoseconds since 1970.
+    /// Start time: nanoseconds since 1970.
     pub time: u64,
-    /// Checkpoints that were passed while there was one thread; see [`ChunkHeader::since_last`](super::ChunkHeader::since_last).
+    /// Checkpoints passed while there was one thread; see [`ChunkHeader::since_last`](super::ChunkHeader::since_last).
     pub checkpoints: u64,
 }
 
-/// The processor that QEMU is.
+/// Processor that QEMU emulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Target {
@@ -50,10 +50,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// All of them.
+    /// All processors.
     pub const ALL: [Self; 3] = [Self::Aarch64, Self::Arm, Self::Riscv64];
 
-    /// QEMU's name for it.
+    /// Returns QEMU's name of the processor.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64",
@@ -63,18 +63,18 @@ impl Target {
     }
 }
 
-/// Why bytes are no log that can be read.
+/// Reason why bytes are no readable log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotALog {
-    /// It begins otherwise.
+    /// The first bytes are wrong.
     Magic,
-    /// Fewer bytes than a header has.
+    /// There are fewer bytes than a header has.
     Short,
-    /// A version that is not known here.
+    /// The version is not known.
     Version(u32),
-    /// A processor that is not known here.
+    /// The processor is not known.
     Target(u32),
-    /// Chunks cannot have this size.
+    /// The chunk size is invalid.
     ChunkSize(u32),
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for NotALog {
 impl std::error::Error for NotALog {}
 
 impl Header {
-    /// As bytes.
+    /// Encodes the header.
     pub fn to_bytes(&self) -> [u8; HEADER_SIZE] {
         let mut bytes = [0; HEADER_SIZE];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -110,10 +110,10 @@ impl Header {
         bytes
     }
 
-    /// Read back.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// When these bytes are no header of a log that can be read.
+    /// Returns an error if the bytes are no header of a readable log.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotALog> {
         if !bytes.starts_with(&MAGIC) {
             return Err(NotALog::Magic);

@@ -1,11 +1,11 @@
-//! The retirement log, as `book/src/reference/retirement-log.md` tells it. Everything is little-endian, in words of four bytes.
+//! The retirement log, as described in `book/src/reference/retirement-log.md`. Everything is little-endian, in words of four bytes.
 //!
-//! A [`Header`], then chunks of one size, each of which is a [`ChunkHeader`] and words. Chunks of *definitions* hold [`Record`]s:
-//! translations (code as it was translated, numbered), mappings, threads. Chunks of a *thread* hold [`Word`]s: which translations it
-//! ran, one bit each where [`Successors`] foretell them.
+//! A log is a [`Header`], then chunks of one size, each of which is a [`ChunkHeader`] and words. Chunks of
+//! *definitions* hold [`Record`]s: translations (code as it was translated, numbered), mappings, threads. Chunks of a
+//! *thread* hold [`Word`]s: the translations it ran, with one bit for each that [`Successors`] predict.
 //!
-//! Chunks are memory that is shared with whoever reads: what was written stays when QEMU is killed. So all that is not written yet
-//! is zero, and everything is published by a single store of a word that is not zero.
+//! Chunks are memory shared with the reader, so that what was written survives if QEMU is killed. What is not written
+//! yet is zero, and everything is published by a single store of a nonzero word.
 
 mod checkpoints;
 mod chunk;
@@ -23,12 +23,12 @@ pub use self::record::{BadRecord, MOST_CODE, MapRecord, Record, TranslationRecor
 pub use self::successors::{Guess, Successors};
 pub use self::word::{FULL, LEAST_OUTCOMES, MOST_TRANSLATIONS, OUTCOMES, Off, Word, access};
 
-/// Four bytes at `at`, if they are there.
+/// Reads four bytes at `at`, if they exist.
 fn word_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Eight bytes at `at`, if they are there.
+/// Reads eight bytes at `at`, if they exist.
 fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -2,42 +2,42 @@ use tracewright_core::Isa;
 
 use super::{long_at, word_at};
 
-/// A record among the definitions: a word with its kind in the highest byte and its length in words, itself included, in the others;
-/// then that.
+/// A record of the definitions. It begins with a word: its kind in the highest byte, and its length in words, including
+/// this one, in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// Code was translated. The first is translation 0, the second 1, and so on.
+    /// Translated code. The first is translation 0, the second 1, and so on.
     Translation(TranslationRecord<'a>),
-    /// A file, or memory without one, is mapped so that it can be executed, from here on.
+    /// An executable mapping of a file, or of memory without one, from here on.
     Map(MapRecord<'a>),
-    /// A thread began.
+    /// A new thread.
     Thread {
-        /// Its index.
+        /// Index.
         index: u32,
-        /// Linux's number for it.
+        /// Linux's thread ID.
         tid: u32,
     },
-    /// From now on this is the handler of a signal; 0 and 1 are none.
+    /// The handler of a signal from here on; 0 and 1 are none.
     Handler {
-        /// The signal.
+        /// Signal.
         signal: u32,
-        /// The handler's address.
+        /// Address of the handler.
         address: u64,
     },
-    /// Something that people should know.
+    /// A message for people.
     Note(&'a str),
-    /// The program file, and its arguments, each ended by a zero byte.
+    /// The program file and its arguments, each followed by a zero byte.
     Command(&'a [u8]),
 }
 
-/// Code as it was translated.
+/// Translated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationRecord<'a> {
     /// Address of the first instruction.
     pub start: u64,
     /// Instruction set.
     pub isa: Isa,
-    /// How many instructions.
+    /// Number of instructions.
     pub count: u32,
     /// Their bytes.
     pub code: &'a [u8],
@@ -52,13 +52,13 @@ pub struct MapRecord<'a> {
     pub end: u64,
     /// Offset in the file of what is at `start`.
     pub offset: u64,
-    /// Path of the file; none: memory that the program made or the kernel gave.
+    /// Path of the file; empty for memory that the program or the kernel created.
     pub path: &'a str,
     /// The file's build ID, if it has one.
     pub build_id: &'a [u8],
 }
 
-/// Bytes of code in a translation at most.
+/// Maximum number of bytes of code in a translation.
 pub const MOST_CODE: usize = 4096;
 
 const TRANSLATION: u8 = 1;
@@ -70,12 +70,12 @@ const COMMAND: u8 = 6;
 
 const ISAS: [Isa; 5] = [Isa::Rv32, Isa::Rv64, Isa::A64, Isa::A32, Isa::T32];
 
-/// These bytes are no record.
+/// Error for bytes that are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadRecord;
 
 impl<'a> Record<'a> {
-    /// Appends it. The first word comes last where it is published.
+    /// Appends the record. When it is published, the first word is stored last.
     pub fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend([0; 4]);
@@ -122,10 +122,11 @@ impl<'a> Record<'a> {
         out[start..start + 4].copy_from_slice(&(u32::from(kind) << 24 | words).to_le_bytes());
     }
 
-    /// The record at the start of `bytes`, and how many bytes it has; `None`: nothing was written from here on.
+    /// Reads the record at the start of `bytes`. Returns it with its length in bytes, or `None` if nothing was written
+    /// from here on.
     ///
     /// # Errors
-    /// When these bytes are no record.
+    /// Returns an error if the bytes are no record.
     pub fn read(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, BadRecord> {
         let Some(head) = word_at(bytes, 0).filter(|&head| head != 0) else { return Ok(None) };
         let len = 4 * (head & 0xff_ffff) as usize;

@@ -1,24 +1,24 @@
-/// The translations that came after one, as far as writer and reader of a thread's words both remember them: the first ever seen, and the
-/// last that was not that.
+/// Successors of a translation, as writer and reader of a thread's words both know them: the first ever seen, and the
+/// last that was different.
 ///
-/// Numbers are kept plus one, so that memory that is all zero knows nothing.
+/// Numbers are stored plus one, so that zeroed memory is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Successors {
     known: [u32; 2],
 }
 
-/// What came next.
+/// Result of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
-    /// The one that is known as outcome 0 or 1.
+    /// Predicted, as outcome 0 or 1.
     Known(bool),
-    /// Another one.
+    /// Not predicted.
     Other,
 }
 
 impl Successors {
-    /// Whether a translation is foretold.
+    /// Returns whether a translation is predicted.
     #[inline]
     pub fn find(&self, next: u32) -> Guess {
         let next = next.wrapping_add(1);
@@ -26,13 +26,13 @@ impl Successors {
         if self.known[0] == next || is_second { Guess::Known(is_second) } else { Guess::Other }
     }
 
-    /// The one that an outcome stands for.
+    /// Returns the translation that an outcome stands for.
     #[inline]
     pub fn get(&self, outcome: bool) -> Option<u32> {
         self.known[usize::from(outcome)].checked_sub(1)
     }
 
-    /// Remembers one that was not foretold.
+    /// Adds a translation that was not predicted.
     #[inline]
     pub fn learn(&mut self, next: u32) {
         self.known[usize::from(self.known[0] != 0)] = next.wrapping_add(1);

@@ -1,10 +1,10 @@
-/// A word of a thread's chunk is outcomes if this bit is set.
+/// Bit that marks a word of a thread's chunk as outcomes.
 pub const OUTCOMES: u32 = 1 << 31;
-/// Outcomes of which there are none yet: the lowest bit alone marks where they begin.
+/// Word with no outcomes yet: the lowest bit marks where they begin.
 pub const LEAST_OUTCOMES: u32 = 1;
-/// Outcomes, without [`OUTCOMES`], are full when they reach this: 30 of them.
+/// Value of a word, without [`OUTCOMES`], that is full: it has 30 outcomes.
 pub const FULL: u32 = 1 << 30;
-/// Translations are numbered below this.
+/// Upper bound of translation numbers.
 pub const MOST_TRANSLATIONS: u32 = 1 << 28;
 
 const LEFT: u32 = 0x4000_0000;
@@ -14,59 +14,59 @@ const ACCESS: u32 = 0x4300_0000;
 const SIGNAL: u32 = 0x4400_0000;
 const KIND: u32 = 0xff00_0000;
 
-/// What a word in a thread's chunk says.
+/// A word in a thread's chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// Nothing was written from here on.
     End,
-    /// Translations ran, one for each of the lowest `count` bits, the highest first: 0 is the first of the
-    /// [`Successors`](super::Successors) of the one before, 1 the second.
+    /// Translations ran, one for each of the lowest `count` bits, the highest first. 0 is the first of the
+    /// [`Successors`](super::Successors) of the previous one, 1 the second.
     Outcomes {
-        /// The bits.
+        /// Outcome bits.
         bits: u32,
-        /// How many, 30 at most.
+        /// Number of outcomes, at most 30.
         count: u32,
     },
     /// The translation with this number ran.
     Translation(u32),
-    /// Of the last translation only so many instructions retired.
+    /// Only this many instructions of the last translation retired.
     Left(u32),
-    /// Of the next translation only the instructions from this one on are recorded, counted from 0. Recording begins here.
+    /// The next translation is recorded from this instruction on, counted from 0. Recording begins here.
     From(u32),
     /// Recording stops here.
     Off(Off),
-    /// The instruction with this index in the last translation accessed memory. Two words of address follow, the lower first; if the log
-    /// has values, as many words of value as 4 and the size call for.
+    /// The instruction with this index in the last translation accessed memory. Two words of address follow, the lower
+    /// first; if the log has values, then the words of the value, at least one.
     Access {
         /// Index of the instruction.
         index: u32,
-        /// Bytes: 2 to the power of this.
+        /// Log2 of the size in bytes.
         size_shift: u32,
-        /// Whether it wrote.
+        /// Set for a store.
         is_store: bool,
     },
-    /// A signal is handled from here on: what comes next is not where the last instruction led.
+    /// A signal is handled from here on: what comes next does not follow from the last instruction.
     Signal,
 }
 
-/// Why recording stopped.
+/// Reason why recording stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Off {
-    /// The thread, or the program, ended.
+    /// The thread or the program ended.
     Exit = 0,
     /// The stop address was reached.
     Stop = 1,
-    /// As many instructions were recorded as were asked for.
+    /// The requested number of instructions was recorded.
     Limit = 2,
-    /// The program is replaced by another one (`execve`). If that fails, recording goes on.
+    /// The program is replaced by another one (`execve`). If that fails, recording resumes.
     Exec = 3,
     /// The log could not be written.
     Failed = 4,
 }
 
 impl Word {
-    /// What a word says; `None` if nothing that is known.
+    /// Decodes a word. Returns `None` if it is unknown.
     pub fn parse(word: u32) -> Option<Self> {
         if word & OUTCOMES != 0 {
             let below = word & !OUTCOMES;
@@ -93,7 +93,7 @@ impl Word {
         })
     }
 
-    /// Its value in a chunk.
+    /// Encodes the word.
     pub fn value(self) -> u32 {
         match self {
             Self::End => 0,
@@ -108,7 +108,7 @@ impl Word {
     }
 }
 
-/// The value of [`Word::Access`].
+/// Encodes [`Word::Access`].
 #[inline]
 pub const fn access(index: u32, size_shift: u32, is_store: bool) -> u32 {
     ACCESS | (is_store as u32) << 20 | (size_shift & 0xf) << 16 | (index & 0xffff)

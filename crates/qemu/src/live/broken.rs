@@ -5,38 +5,38 @@ use std::path::PathBuf;
 use super::NoHello;
 use crate::format::NotALog;
 
-/// Why a plugin cannot be listened to any longer.
+/// Reason why a connection to a plugin failed.
 #[derive(Debug)]
 pub enum Broken {
-    /// It does not begin as plugins do.
+    /// The greeting is wrong.
     Hello(NoHello),
-    /// Its log is not in the folder that is meant for it.
+    /// The log is not in the folder that is meant for it.
     Place(PathBuf),
-    /// Its log cannot be read, or the socket not.
+    /// The log or the socket cannot be read.
     Io(io::Error),
-    /// Its log is none.
+    /// The log is invalid.
     Log(NotALog),
-    /// It told of a slot that its log does not have, or in which no chunk is done.
+    /// The plugin announced a slot that its log does not have, or that has no finished chunk.
     Slot(u32),
     /// A thread's chunk is not the next one.
     Order {
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// The number of the chunk that was to come.
+        /// Number of the expected chunk.
         expected: u32,
-        /// The one that came.
+        /// Number of the received chunk.
         found: u32,
     },
-    /// A chunk of definitions is done and was announced, but others before it were never seen.
+    /// A chunk of definitions was announced, but chunks before it were never seen.
     Definitions {
-        /// The number of the chunk that was to come.
+        /// Number of the expected chunk.
         expected: u32,
-        /// The one that came.
+        /// Number of the received chunk.
         found: u32,
     },
-    /// Bytes among definitions that are no record, at this offset in the log.
+    /// Bytes among the definitions, at this offset in the log, are no record.
     Record(u64),
-    /// A chunk that is done is not what was written, at this offset in the log.
+    /// The checksum of the finished chunk at this offset in the log is wrong.
     Checksum(u64),
 }
 

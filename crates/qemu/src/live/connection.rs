@@ -6,62 +6,62 @@ use super::Broken;
 use super::slots::Slots;
 use crate::format::{ChunkHeader, ChunkKind, ChunkState, Header, checksum};
 
-/// One process that is recorded.
+/// Connection to one recorded process.
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
     pid: u32,
     slots: Slots,
     definitions: Definitions,
-    /// The number of the next chunk of each thread.
+    /// Number of the next chunk of each thread.
     threads: HashMap<u32, u32>,
-    /// A word that is not complete yet.
+    /// Bytes of a word that is not complete yet.
     word: Vec<u8>,
     buffer: Vec<u8>,
 }
 
-/// How far definitions were read.
+/// Position in the definitions.
 #[derive(Debug, Default)]
 struct Definitions {
-    /// The number of the chunk that is read.
+    /// Number of the current chunk.
     sequence: u32,
-    /// Where it is, if it was found.
+    /// Slot of the chunk, if it was found.
     slot: Option<u32>,
-    /// How many bytes behind its head were read.
+    /// Number of bytes after its header that were read.
     at: usize,
 }
 
 /// A part of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Records, all of them complete, of the chunk of definitions with this head. They go on where the ones before ended.
+    /// Complete records of a chunk of definitions. They continue where the previous ones ended.
     Definitions {
-        /// The head. If it is done, this is the last piece of it.
+        /// Chunk header. If it is done, this is the last piece of the chunk.
         head: ChunkHeader,
-        /// How many bytes behind the head they begin.
+        /// Offset of the records after the header.
         at: usize,
-        /// The records; none, if the chunk is done and they were told before.
+        /// Records; empty if the chunk is done and all were already returned.
         bytes: &'a [u8],
     },
-    /// A thread's chunk. All definitions that it needs came before.
+    /// Chunk of a thread. All definitions that it needs came before.
     Words {
-        /// The thread.
+        /// Thread.
         thread: u32,
-        /// The head. If it is open, nothing more will come of this thread.
+        /// Chunk header. If it is open, nothing more will come from this thread.
         head: ChunkHeader,
-        /// What counts; if it is open, all up to the end of the chunk.
+        /// Valid bytes; if the chunk is open, all up to its end.
         bytes: &'a [u8],
     },
 }
 
-/// What came of waiting.
+/// Result of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something was handed out.
+    /// A piece was passed on.
     Read,
     /// Nothing came for a while.
     Quiet,
-    /// The plugin has gone, and all that it left was handed out.
+    /// The plugin has gone, and everything it left was passed on.
     Ended,
 }
 
@@ -85,20 +85,20 @@ impl Connection {
         }
     }
 
-    /// The header of its log. After [`finish`](Self::finish), or [`Step::Ended`], it says how far a program came that was killed.
+    /// Returns the header of the log. After [`finish`](Self::finish) or [`Step::Ended`] it shows how far a killed program came.
     pub fn header(&self) -> &Header {
         self.slots.header()
     }
 
-    /// The process.
+    /// Returns the process ID.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Waits for a chunk, and hands it out. Its slot is free before it is worked on.
+    /// Waits for a chunk and passes it to `take`. Its slot is freed before that.
     ///
     /// # Errors
-    /// When the plugin breaks the protocol. What it left can still be had with [`finish`](Self::finish).
+    /// Returns an error if the plugin breaks the protocol. [`finish`](Self::finish) still returns what it left.
     pub fn step(&mut self, mut take: impl FnMut(Piece<'_>)) -> Result<Step, Broken> {
         match self.message()? {
             Message::Nothing => Ok(Step::Quiet),
@@ -107,10 +107,10 @@ impl Connection {
         }
     }
 
-    /// Hands out all that is in the slots, announced or not. Nothing comes after it.
+    /// Passes everything in the slots to `take`, announced or not. Nothing comes after it.
     ///
     /// # Errors
-    /// When what is there cannot be what follows. All that comes before it was handed out.
+    /// Returns an error if the contents are inconsistent. Everything before that was passed on.
     pub fn finish(&mut self, mut take: impl FnMut(Piece<'_>)) -> Result<(), Broken> {
         self.slots.grow()?;
         self.slots.read_header()?;
@@ -130,7 +130,7 @@ impl Connection {
         broken
     }
 
-    /// What the plugin says next.
+    /// Reads the next message of the plugin.
     fn message(&mut self) -> Result<Message, Broken> {
         loop {
             let mut bytes = [0; 4];
@@ -152,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// A chunk is done.
+    /// Handles a finished chunk.
     fn chunk(&mut self, slot: u32, take: &mut impl FnMut(Piece<'_>)) -> Result<(), Broken> {
         if slot >= self.slots.count() {
             self.slots.grow()?;
@@ -172,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// Hands out a thread's chunk.
+    /// Passes on a thread's chunk.
     fn words(
         &mut self,
         thread: u32,
@@ -200,15 +200,15 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives a slot back.
+    /// Returns a slot to the plugin.
     fn free(&mut self, slot: u32) -> Result<(), Broken> {
         self.slots.free(slot)?;
-        // Whoever has gone needs none.
+        // A plugin that has gone needs none.
         let _ = self.stream.write_all(&slot.to_le_bytes());
         Ok(())
     }
 
-    /// Hands out all definitions that there are by now.
+    /// Passes on all definitions written so far.
     fn define(&mut self, take: &mut impl FnMut(Piece<'_>)) -> Result<(), Broken> {
         while let Some((slot, head)) = self.find_definitions()? {
             let at = self.definitions.at;
@@ -219,7 +219,7 @@ impl Connection {
             self.slots.read(slot, at, bytes)?;
             let len = records(bytes).map_err(|found| Broken::Record(self.slots.offset(slot, at + found)))?;
             if !is_done {
-                // A record is complete when its first word is there; but bytes of one read may be of different times.
+                // A record is complete when its first word is there, but bytes of one read may be of different times.
                 self.slots.read(slot, at, &mut bytes[..len])?;
             }
             if len > 0 || is_done {
@@ -235,7 +235,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Where the definitions go on.
+    /// Finds the next chunk of definitions.
     fn find_definitions(&mut self) -> Result<Option<(u32, ChunkHeader)>, Broken> {
         let sequence = self.definitions.sequence;
         let is_it = |head: &ChunkHeader| head.kind == ChunkKind::Definitions && head.sequence == sequence;
@@ -256,7 +256,7 @@ impl Connection {
     }
 }
 
-/// How many bytes the records have that were begun; where something else is, if it is.
+/// Returns the length of the records that were begun, or the offset of bytes that are none.
 fn records(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = 0;
     while let Some(&head) = bytes.get(at..).and_then(<[u8]>::first_chunk) {

@@ -4,24 +4,24 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that only this user can look into, and that is removed with all that is in it.
+/// A private folder of this user, removed with everything in it.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    /// Locked as long as the folder is in use, also by a recorder that sees other process numbers.
+    /// Lock that is held while the folder is in use, also against recorders that see other process IDs.
     _lock: File,
 }
 
-/// What the names of such folders begin with; the number of the recorder and another number follow.
+/// Prefix of the names of such folders; the recorder's process ID and another number follow.
 const NAME: &str = "tracewright";
 
-/// A socket's path has so many bytes at most (`sockaddr_un`, with the zero at its end).
+/// Maximum length of a socket's path in bytes (`sockaddr_un`, without the final zero).
 const MOST_SOCKET_PATH: usize = 107;
-/// The longest name of a file in the folder: the log of a process that was forked, with its number.
+/// Longest name of a file in the folder: the log of a forked process, with its number.
 const LONGEST_NAME: usize = "/log.4294967295".len();
 
 impl Folder {
-    /// Makes one in the first of these places that has so many bytes left.
+    /// Creates a folder in the first of these places that has `room` bytes left.
     pub fn new(places: &[PathBuf], room: u64) -> io::Result<Self> {
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no place for it");
         for place in places {
@@ -39,7 +39,7 @@ impl Folder {
     }
 
     fn within(place: &Path) -> io::Result<Self> {
-        // QEMU goes to another folder if the program does.
+        // QEMU changes its folder if the program does.
         let place = fs::canonicalize(place)?;
         // A name is used once in a process.
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -52,7 +52,7 @@ impl Folder {
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
                     let lock = File::open(&path)?;
-                    // Where there are no locks, the number of the process has to do.
+                    // Without locks, the process ID has to do.
                     let _ = lock.try_lock();
                     return Ok(Self { path, _lock: lock });
                 }
@@ -62,7 +62,7 @@ impl Folder {
         }
     }
 
-    /// Tries it: nobody else can say.
+    /// Tests for room by allocating it, which is the only reliable way.
     fn has_room(&self, room: u64) -> io::Result<()> {
         let path = self.path.join("room");
         let mut file = File::create(&path)?;
@@ -77,12 +77,12 @@ impl Folder {
         fs::remove_file(path)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes folders beside this one whose recorders were killed. They hold memory.
+    /// Removes folders beside this one whose recorders were killed, since they hold memory.
     fn remove_stale(&self) {
         let Some(entries) = self.path.parent().and_then(|place| fs::read_dir(place).ok()) else { return };
         let Ok(own) = fs::symlink_metadata(&self.path) else { return };
@@ -90,7 +90,7 @@ impl Folder {
             let name = entry.file_name();
             let Some(pid) = name.to_str().and_then(recorder) else { continue };
             let is_running = pid == std::process::id() || Path::new(&format!("/proc/{pid}")).exists();
-            // Only folders of this user that were made like this one; a link is none.
+            // Only folders of this user that were created like this one, and no links.
             let is_alike = entry
                 .metadata()
                 .is_ok_and(|found| found.is_dir() && found.uid() == own.uid() && found.mode() == own.mode());
@@ -102,7 +102,7 @@ impl Folder {
     }
 }
 
-/// The number of the process that made a folder with this name.
+/// Returns the process ID of the recorder in a folder's name.
 fn recorder(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?;
     number.parse::<u32>().ok()?;
@@ -111,7 +111,7 @@ fn recorder(name: &str) -> Option<u32> {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed stays: there is nothing else to do about it.
+        // What cannot be removed stays.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// The number of a process that has ended.
+    /// Returns the ID of a process that has ended.
     fn ended() -> u32 {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();

@@ -1,7 +1,7 @@
-//! The log while it is written: the plugin hands chunks over, the recorder hands their slots back.
+//! The log while it is written: the plugin hands over chunks, the recorder returns their slots.
 //!
-//! A [`Receiver`] waits for plugins, one for each process; a [`Connection`] gives what one of them records, in order: definitions
-//! before the words that need them, and at the end, however it came, all that is left.
+//! A [`Receiver`] waits for plugins, one for each process. A [`Connection`] returns what one of them records, in order:
+//! definitions before the words that need them and, however it ends, everything that is left.
 
 mod broken;
 mod connection;

@@ -1,10 +1,10 @@
-//! What plugin and recorder say to each other, over a Unix socket in little-endian words.
+//! Protocol between plugin and recorder over a Unix socket, in little-endian words.
 //!
-//! The recorder listens. The plugin makes the log file, its slots allocated and all zero, connects, and says [`Hello`]. Then each side
-//! sends numbers of slots: the plugin, when the chunk in a slot is done; the recorder, when it has read the chunk and
-//! made the slot zero again. Chunks of definitions are in slots as well. When no slot is free, the plugin waits for one.
+//! The recorder listens. The plugin creates the log file with its slots allocated and zeroed, connects, and sends [`Hello`]. Then
+//! each side sends slot numbers: the plugin when the chunk in a slot is done, the recorder when it has read the chunk and zeroed
+//! the slot. Chunks of definitions are in slots as well. If no slot is free, the plugin waits for one.
 //!
-//! When the connection ends, all that is in the slots and was not announced is read as well: nothing is lost.
+//! When the connection ends, unannounced contents of the slots are read as well, so that nothing is lost.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,40 +12,40 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// The first word of [`Hello`].
+/// First word of [`Hello`].
 pub const HELLO_MAGIC: u32 = 0x7477_6c76;
-/// The version of what is said.
+/// Protocol version.
 pub const PROTOCOL: u32 = 1;
-/// Slots of a log, if nobody says how many.
+/// Default number of slots of a log.
 pub const SLOTS: u32 = 64;
-/// Slots of a log at most.
+/// Maximum number of slots of a log.
 pub const MOST_SLOTS: u32 = 1 << 12;
-/// Bytes of a path at most: Linux's own limit.
+/// Maximum length of a path in bytes: Linux's own limit.
 pub const MOST_PATH: u32 = 4096;
 
-/// What the plugin says first: five words and a path, filled up with zeros to whole words.
+/// Greeting of the plugin: five words and a path, padded with zeros to whole words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The process that is recorded.
+    /// Process that is recorded.
     pub pid: u32,
-    /// How many slots the log has.
+    /// Number of slots of the log.
     pub slots: u32,
-    /// The log.
+    /// Path of the log.
     pub path: PathBuf,
 }
 
-/// Why this is no [`Hello`].
+/// Reason why a greeting is invalid.
 #[derive(Debug)]
 pub enum NoHello {
     /// The connection ended, or could not be read.
     Read(io::Error),
-    /// It begins otherwise.
+    /// The first word is wrong.
     Magic(u32),
-    /// A version that is not known here: plugin and recorder are not of one build.
+    /// The version is not known: plugin and recorder are of different builds.
     Version(u32),
-    /// No log has as many slots.
+    /// The number of slots is too large.
     Slots(u32),
-    /// No path is as long.
+    /// The path is too long.
     Path(u32),
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for NoHello {
 impl std::error::Error for NoHello {}
 
 impl Hello {
-    /// As bytes.
+    /// Encodes the greeting.
     pub fn to_bytes(&self) -> Vec<u8> {
         let path = self.path.as_os_str().as_bytes();
         let words = [HELLO_MAGIC, PROTOCOL, self.pid, self.slots, path.len() as u32];
@@ -81,10 +81,10 @@ impl Hello {
         bytes
     }
 
-    /// Reads it. At most [`MOST_PATH`] bytes are kept, whatever comes.
+    /// Reads a greeting. At most [`MOST_PATH`] bytes are kept, whatever comes.
     ///
     /// # Errors
-    /// When something else comes.
+    /// Returns an error if something else comes.
     pub fn read(from: &mut impl Read) -> Result<Self, NoHello> {
         let mut word = || {
             let mut bytes = [0; 4];
@@ -112,10 +112,10 @@ impl Hello {
     }
 }
 
-/// The number of a slot, from the other side; `None`: the connection has ended, be it within a word.
+/// Reads a slot number. Returns `None` if the connection has ended, even within a word.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Returns an error if the connection cannot be read.
 pub fn read_slot(from: &mut impl Read) -> io::Result<Option<u32>> {
     let mut bytes = [0; 4];
     match from.read_exact(&mut bytes) {

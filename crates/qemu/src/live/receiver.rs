@@ -7,53 +7,53 @@ use super::folder::Folder;
 use super::slots::Slots;
 use super::{Broken, Connection, Hello};
 
-/// Waits for plugins.
+/// Listens for plugins.
 #[derive(Debug)]
 pub struct Receiver {
-    // Before the folder, which it is in, is removed.
+    // Dropped before the folder that it is in.
     listener: UnixListener,
     folder: Folder,
     socket: PathBuf,
     log: PathBuf,
 }
 
-/// A plugin that has connected, but said nothing yet.
+/// A plugin that has connected but sent nothing yet.
 #[derive(Debug)]
 pub struct Incoming {
     stream: UnixStream,
     folder: PathBuf,
 }
 
-/// How long a plugin may take for its first words. It has them ready when it connects.
+/// Maximum time for the greeting, which a plugin has ready when it connects.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a [`Connection`] waits before it says that all is quiet.
+/// Time after which a [`Connection`] reports that nothing came.
 const QUIET: Duration = Duration::from_millis(100);
 
 impl Receiver {
-    /// Listens in a private folder, in the first of these places that has so many bytes left for the log.
+    /// Listens in a private folder, in the first of these places that has `room` bytes left for the log.
     ///
     /// # Errors
-    /// When there is none, with the reason of the last.
+    /// Returns the reason of the last place if none works.
     pub fn new(places: &[PathBuf], room: u64) -> io::Result<Self> {
         let folder = Folder::new(places, room)?;
         let (socket, log) = (folder.path().join("socket"), folder.path().join("log"));
         Ok(Self { listener: UnixListener::bind(&socket)?, folder, socket, log })
     }
 
-    /// The socket that plugins are to connect to.
+    /// Returns the socket that plugins connect to.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// The log that the first plugin is to make.
+    /// Returns the log that the first plugin creates.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// Waits for the next plugin. `None`: there will be no more.
+    /// Waits for the next plugin. Returns `None` if there will be no more.
     ///
     /// # Errors
-    /// When the socket cannot be listened to.
+    /// Returns an error if the socket fails.
     pub fn accept(&self) -> io::Result<Option<Incoming>> {
         match self.listener.accept() {
             Ok((stream, _)) => Ok(Some(Incoming { stream, folder: self.folder.path().to_owned() })),
@@ -62,22 +62,23 @@ impl Receiver {
         }
     }
 
-    /// Lets [`accept`](Self::accept) wait no longer. Those who have connected so far are still accepted, and somebody who says nothing.
+    /// Makes [`accept`](Self::accept) return. Plugins that have connected so far are still accepted, and one connection
+    /// that sends nothing.
     ///
     /// # Errors
-    /// When the socket cannot be listened to.
+    /// Returns an error if the socket fails.
     pub fn close(&self) -> io::Result<()> {
         self.listener.set_nonblocking(true)?;
-        // Who waits already does not know.
+        // Wakes a thread that already waits.
         UnixStream::connect(&self.socket).map(drop)
     }
 }
 
 impl Incoming {
-    /// Hears its first words, and opens its log, which then has no name any more: nothing is left of it, however this ends.
+    /// Reads the greeting and opens the log. The log then loses its name, so that nothing is left of it, however this ends.
     ///
     /// # Errors
-    /// When it is no plugin, or has no log.
+    /// Returns an error if the peer is no plugin, or has no log.
     pub fn open(mut self) -> Result<Connection, Broken> {
         self.stream.set_read_timeout(Some(PATIENCE))?;
         let hello = Hello::read(&mut self.stream).map_err(Broken::Hello)?;

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::{Broken, MOST_SLOTS};
 use crate::format::{CHUNK_HEADER, ChunkHeader, HEADER_SIZE, Header};
 
-/// The file that a plugin writes its log to, slot by slot.
+/// File that a plugin writes its log to, slot by slot.
 ///
-/// It is read, not mapped: Linux keeps files and their mappings the same, a copy is quick beside what is done with it, and a file that somebody
-/// cuts off gives an error, not a signal.
+/// It is read, not mapped: Linux keeps files and their mappings coherent, a copy is cheap compared with decoding, and a
+/// truncated file gives an error instead of a signal.
 #[derive(Debug)]
 pub(super) struct Slots {
     file: File,
@@ -32,25 +32,25 @@ impl Slots {
         Ok(slots)
     }
 
-    /// What the log is of.
+    /// Returns the header of the log.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Reads it again: it says how far a program came that was killed.
+    /// Reads the header again, which shows how far a killed program came.
     pub fn read_header(&mut self) -> Result<(), Broken> {
         let header = read_header(&self.file)?;
-        // All else is as it was: sizes that change would be nonsense.
+        // Everything else stays: changed sizes would be nonsense.
         self.header.checkpoints = header.checkpoints;
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of slots.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Looks how many there are by now: a plugin whose threads have all of them open adds some.
+    /// Updates the number of slots, since a plugin whose threads have all of them open adds some.
     pub fn grow(&mut self) -> io::Result<()> {
         let len = self.file.metadata()?.len().saturating_sub(HEADER_SIZE as u64);
         let count = len / u64::from(self.header.chunk_size);
@@ -58,12 +58,12 @@ impl Slots {
         Ok(())
     }
 
-    /// Bytes of a slot behind the head of its chunk.
+    /// Returns the size of a slot without the chunk header.
     pub fn room(&self) -> usize {
         self.zeros.len() - CHUNK_HEADER
     }
 
-    /// Where in the file what is `at` bytes behind the head of a slot's chunk is.
+    /// Returns the file offset of byte `at` after the header of a slot's chunk.
     pub fn offset(&self, slot: u32, at: usize) -> u64 {
         self.start(slot) + (CHUNK_HEADER + at) as u64
     }
@@ -72,22 +72,22 @@ impl Slots {
         HEADER_SIZE as u64 + u64::from(slot) * u64::from(self.header.chunk_size)
     }
 
-    /// The head of the chunk in a slot, if one was begun. What it says of state was so before the rest was read.
+    /// Returns the header of the chunk in a slot, if one was begun. Its state was read before the rest.
     pub fn head(&self, slot: u32) -> io::Result<Option<ChunkHeader>> {
         let mut bytes = [0; CHUNK_HEADER];
         self.file.read_exact_at(&mut bytes, self.start(slot))?;
         let Some(first) = ChunkHeader::parse(&bytes) else { return Ok(None) };
-        // Whether it is done is written last, but bytes of one read may be of different times.
+        // The state is written last, but bytes of one read may be of different times.
         self.file.read_exact_at(&mut bytes, self.start(slot))?;
         Ok(ChunkHeader::parse(&bytes).map(|head| ChunkHeader { state: first.state, ..head }))
     }
 
-    /// Reads what is behind the head of a slot's chunk, from `at` bytes on.
+    /// Reads the contents of a slot's chunk, from byte `at` after its header.
     pub fn read(&self, slot: u32, at: usize, into: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(into, self.offset(slot, at))
     }
 
-    /// Makes a slot zero, so that it can be used again.
+    /// Zeroes a slot, so that it can be used again.
     pub fn free(&self, slot: u32) -> io::Result<()> {
         self.file.write_all_at(&self.zeros, self.start(slot))
     }

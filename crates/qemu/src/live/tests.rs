@@ -1,4 +1,4 @@
-//! A thread plays the plugin.
+//! Tests in which a thread plays the plugin.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -96,7 +96,7 @@ fn notes(texts: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// A piece as a short text: `D1+8 a b` (chunk 1 of definitions, from byte 8 on), `T2.0 7` (words of thread 2), `!` if it is done.
+/// Formats a piece: `D1+8 a b` (chunk 1 of definitions, from byte 8 on), `T2.0 7` (words of thread 2), `!` if it is done.
 fn told(piece: Piece<'_>) -> String {
     let mark = |head: ChunkHeader| if head.state == ChunkState::Done { "!" } else { "" };
     match piece {
@@ -121,7 +121,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// All that is handed out up to the end, or what was broken.
+/// Collects everything up to the end, or the error.
 fn all(receiver: &Receiver) -> (Vec<String>, Result<(), Broken>) {
     let mut connection = match receiver.accept().unwrap().unwrap().open() {
         Ok(connection) => connection,
@@ -148,7 +148,7 @@ fn definitions_come_before_the_words_that_need_them() {
         peer.done(0, Thread(0), 0, &words(&[1, 2]));
         peer.say(0);
         assert_eq!(peer.freed(), 0);
-        // Two chunks of definitions: the first is done, but that is said after a thread's chunk.
+        // Two chunks of definitions: the first is done, but is announced after a thread's chunk.
         peer.done(2, Definitions, 0, &notes(&["a", "b", "c"]));
         peer.open(3, Definitions, 1, &notes(&["d"]));
         peer.done(0, Thread(1), 0, &words(&[3]));
@@ -173,7 +173,7 @@ fn nothing_is_lost_when_it_dies() {
     peer.open(6, Definitions, 1, &notes(&["b"]));
     peer.done(0, Thread(0), 0, &words(&[1]));
     peer.say(0);
-    // Not announced, in another order, and one of which nothing was written but its head.
+    // Not announced, in another order, and one with nothing but its header.
     peer.open(1, Thread(0), 2, &words(&[3]));
     peer.done(2, Thread(0), 1, &words(&[2]));
     peer.open(3, Thread(1), 0, &[]);
@@ -185,7 +185,7 @@ fn nothing_is_lost_when_it_dies() {
     assert_eq!(pieces, ["D0+0! a", "D1+0 b", "T0.0! 1", "T0.1! 2", "T0.2 3", "T1.0"]);
 }
 
-/// The plugin waits while nobody reads.
+/// The plugin waits while nothing is read.
 #[test]
 fn a_slow_reader_holds_it_up() {
     let receiver = receiver();
@@ -216,7 +216,7 @@ fn a_slow_reader_holds_it_up() {
     });
 }
 
-/// A process that was forked may have the socket open, too, for as long as it likes.
+/// A forked process may keep the socket open for as long as it likes.
 #[test]
 fn quiet_is_not_the_end() {
     let receiver = receiver();
@@ -229,7 +229,7 @@ fn quiet_is_not_the_end() {
     assert_eq!(pieces, ["T0.0 9"]);
 }
 
-/// How far the program came is counted in the header, up to the end.
+/// The header counts how far the program came, up to the end.
 #[test]
 fn the_header_is_read_again_at_the_end() {
     let receiver = receiver();
@@ -242,7 +242,7 @@ fn the_header_is_read_again_at_the_end() {
     assert_eq!(connection.header().checkpoints, 7);
 }
 
-/// More threads than slots: the plugin adds some.
+/// With more threads than slots, the plugin adds some.
 #[test]
 fn a_log_can_grow() {
     let receiver = receiver();
@@ -317,11 +317,11 @@ fn who_breaks_the_protocol_is_found_out() {
         },
         |error| matches!(error, Broken::Record(0x1048)),
     );
-    // Fewer slots than it said.
+    // Fewer slots than announced.
     check(|peer| peer.file.set_len(5000).unwrap(), |error| matches!(error, Broken::Slot(1)));
 }
 
-/// A file that is cut off while it is read gives an error, no signal.
+/// Truncating a file while it is read gives an error, no signal.
 #[test]
 fn a_log_that_is_cut_off_is_an_error() {
     let receiver = receiver();
@@ -356,7 +356,7 @@ fn a_log_that_is_none_is_refused() {
     assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
 }
 
-/// Who has connected is heard, also if nobody waits any longer.
+/// A connected plugin is accepted even if nobody waits any longer.
 #[test]
 fn nobody_is_forgotten_at_the_end() {
     let receiver = receiver();
@@ -371,7 +371,7 @@ fn nobody_is_forgotten_at_the_end() {
     assert!(receiver.accept().unwrap().is_none());
 }
 
-/// Who waits already is woken up.
+/// A waiting thread is woken up.
 #[test]
 fn waiting_ends() {
     let receiver = receiver();
@@ -427,7 +427,7 @@ fn places_that_do_not_serve_are_passed_over() {
     fs::remove_dir(long).unwrap();
 }
 
-/// Whatever is in the slots, and whatever is said: no panic, and an end.
+/// Any contents of slots, and any messages: no panic, and an end.
 #[test]
 fn any_bytes_are_survived() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -441,7 +441,7 @@ fn any_bytes_are_survived() {
         let receiver = receiver();
         let mut peer = Peer::connect(&receiver, 3);
         for slot in 0..3 {
-            // Heads that are nearly right go further than those that are not.
+            // Headers that are nearly right get further.
             let bytes: Vec<u8> = (0..64).flat_map(|_| (random(4) << 24 | random(20)).to_le_bytes()).collect();
             let kind = if random(2) == 0 { Definitions } else { Thread(random(2)) };
             let state = if random(2) == 0 { ChunkState::Open } else { ChunkState::Done };

@@ -3,28 +3,29 @@ use std::path::PathBuf;
 
 use crate::live::{MOST_SLOTS, SLOTS};
 
-/// What the plugin is told by `-plugin LIB,name=value,...`.
+/// Arguments of the plugin: `-plugin LIB,name=value,...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// The file that the log goes to.
+    /// File of the log.
     pub log: PathBuf,
-    /// Who reads it while it is written listens here.
+    /// Socket of a recorder that reads the log while it is written.
     pub socket: Option<PathBuf>,
-    /// How many chunks there are at once, if somebody reads them.
+    /// Number of chunks at once, if there is a recorder.
     pub slots: u32,
-    /// What is recorded of accesses to memory.
+    /// Recorded part of memory accesses.
     pub data: Data,
-    /// How many instructions of each thread are recorded.
+    /// Number of instructions recorded of each thread.
     pub instructions: u64,
-    /// Where recording begins, of all threads, as soon as one comes there: an address or a symbol. Else at the first instruction.
+    /// Place where recording of all threads begins as soon as one gets there. If `None`, recording begins at the first
+    /// instruction.
     pub start: Option<Place>,
-    /// Where it stops; that instruction is not recorded.
+    /// Place where recording stops; that instruction is not recorded.
     pub stop: Option<Place>,
-    /// Whether forked processes are recorded, too.
+    /// Set if forked processes are recorded, too.
     pub follows_forks: bool,
 }
 
-/// What is recorded of accesses to memory.
+/// Recorded part of memory accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Nothing.
@@ -40,25 +41,25 @@ pub enum Data {
 pub enum Place {
     /// An address.
     Address(u64),
-    /// What the program or one of its libraries calls so.
+    /// A symbol of the program or of one of its libraries.
     Symbol(String),
 }
 
-/// The arguments that there are.
+/// Names of all arguments.
 pub const NAMES: [&str; 8] = ["log", "socket", "slots", "data", "instructions", "start", "stop", "forks"];
 
-/// What is wrong with an argument.
+/// Error of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadArgument {
-    /// There is none with this name.
+    /// The name is not known.
     Unknown(String),
-    /// It cannot have this value.
+    /// The value is invalid.
     Value {
-        /// The argument.
+        /// Name of the argument.
         name: &'static str,
-        /// What it was given.
+        /// Value as given.
         value: String,
-        /// What it can be.
+        /// Description of valid values.
         expected: &'static str,
     },
     /// `log` is missing.
@@ -80,10 +81,10 @@ impl fmt::Display for BadArgument {
 impl std::error::Error for BadArgument {}
 
 impl Arguments {
-    /// Reads `name=value`, one after another.
+    /// Parses arguments of the form `name=value`.
     ///
     /// # Errors
-    /// When one is not known, or has a value that it cannot have.
+    /// Returns an error if a name is not known or a value is invalid.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, BadArgument> {
         let mut found = Self {
             log: PathBuf::new(),

@@ -1,6 +1,7 @@
 //! The first page of the log, mapped: QEMU counts checkpoints in it while there is one thread.
 //!
-//! The address is part of the code that QEMU makes, so the page stays where it is; what is behind it changes when the process is forked.
+//! Its address is part of the code that QEMU generates, so that the page stays in place. What is behind it changes when
+//! the process is forked.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long, c_void};
@@ -31,24 +32,24 @@ const ANONYMOUS: c_int = 0x20;
 
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-/// The page is that of a log from now on.
+/// Maps the page to a log.
 ///
 /// # Errors
-/// When it cannot be mapped.
+/// Returns an error if it cannot be mapped.
 pub fn of_log(log: &File) -> io::Result<()> {
     place(SHARED, log.as_raw_fd())
 }
 
-/// The page is nobody's from now on.
+/// Maps the page to private memory.
 pub fn of_nobody() {
-    // There is a page already, and memory for one more: this does not fail.
+    // There is a page already, and memory for one more, so that this does not fail.
     let _ = place(PRIVATE | ANONYMOUS, -1);
 }
 
 fn place(flags: c_int, file: c_int) -> io::Result<()> {
     let page = PAGE.load(Ordering::Relaxed);
     let fixed = if page.is_null() { 0 } else { FIXED };
-    // SAFETY: either anywhere, or where our own page is.
+    // SAFETY: the address is chosen by Linux, or is that of our own page.
     let placed = unsafe { mmap(page.cast(), HEADER_SIZE, READ_AND_WRITE, flags | fixed, file, 0) };
     if placed.addr() == usize::MAX {
         return Err(io::Error::last_os_error());
@@ -57,7 +58,7 @@ fn place(flags: c_int, file: c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// The count.
+/// Returns the address of the count.
 #[inline(always)]
 pub fn count() -> *mut u64 {
     PAGE.load(Ordering::Relaxed).wrapping_add(COUNT_AT).cast()

@@ -5,12 +5,12 @@ use crate::format::{
     CHUNK_HEADER, CHUNK_SIZE, ChunkKind, Counted, MOST_TRANSLATIONS, Record, TranslationRecord,
 };
 
-/// Writes definitions: each translation once.
+/// Writes definitions, each translation once.
 #[derive(Debug, Default)]
 pub struct Definitions {
     chunk: Option<Chunk>,
     sequence: u32,
-    /// By start and hash of the code.
+    /// Numbers by start and hash of the code.
     numbers: HashMap<(u64, u64), u32>,
     translations: Vec<Translation>,
     /// Indices of instructions that may access memory, of all translations.
@@ -21,30 +21,30 @@ pub struct Definitions {
     record: Vec<u8>,
 }
 
-/// What a thread must know of a translation to record it.
+/// Properties of a translation that a thread needs to record it.
 #[derive(Clone, Copy, Debug)]
 pub struct Translation {
     /// Address of the first instruction.
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Instructions.
+    /// Number of instructions.
     pub count: u32,
-    /// How many of them, the last left out, may access memory: after each is a checkpoint.
+    /// Number of instructions, except the last, that may access memory. A checkpoint follows each.
     pub checkpoints: u32,
-    /// Where their indices begin among those of all translations.
+    /// Index in `accesses` of the first of these.
     accesses_at: u32,
-    /// The last instruction may access memory.
+    /// Set if the last instruction may access memory.
     pub last_accesses: bool,
 }
 
 impl Definitions {
-    /// `keeps_all`: a forked process will want them again.
+    /// Creates an empty list. `keeps_all` keeps the records for forked processes.
     pub fn new(keeps_all: bool) -> Self {
         Self { keeps_all, ..Self::default() }
     }
 
-    /// The number of a translation, of which these instructions may access memory. `None` when there are too many.
+    /// Returns the number of a translation, in which these instructions may access memory. Returns `None` if there are too many.
     pub fn number(
         &mut self,
         output: &Output,
@@ -74,12 +74,12 @@ impl Definitions {
         Some(number)
     }
 
-    /// Those from number `from` on.
+    /// Returns the translations from number `from` on.
     pub fn translations(&self, from: u32) -> &[Translation] {
         self.translations.get(from as usize..).unwrap_or_default()
     }
 
-    /// Indices of the instructions of a translation that may access memory.
+    /// Iterates over the indices of a translation's instructions that may access memory.
     pub fn accesses(&self, translation: &Translation) -> impl Iterator<Item = u32> + use<'_> {
         let at = translation.accesses_at as usize;
         let len = translation.checkpoints as usize + usize::from(translation.last_accesses);
@@ -114,14 +114,14 @@ impl Definitions {
         }
     }
 
-    /// The process was forked: the chunk is the parent's.
+    /// Drops the chunk, which belongs to the parent after a fork.
     pub fn abandon(&mut self) {
         if let Some(chunk) = self.chunk.take() {
             chunk.forget();
         }
     }
 
-    /// Writes everything again, into another log.
+    /// Writes everything again, to another log.
     pub fn again(&mut self, output: &Output) {
         self.sequence = 0;
         let all = std::mem::take(&mut self.all);
@@ -133,7 +133,7 @@ impl Definitions {
         self.all = all;
     }
 
-    /// Nothing more comes.
+    /// Finishes the last chunk.
     pub fn finish(&mut self, output: &Output) {
         if let Some(chunk) = self.chunk.take() {
             output.done(chunk);
@@ -141,7 +141,7 @@ impl Definitions {
     }
 }
 
-/// Code that is the same has the same hash; other code at the same address another one, but for one chance in 2^64.
+/// Hashes the code. Different code at the same address has another hash, except with a probability of 2^-64.
 fn hash(found: &TranslationRecord<'_>) -> u64 {
     crate::format::checksum(found.code) ^ (found.isa as u64) << 56
 }

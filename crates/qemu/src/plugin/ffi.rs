@@ -1,58 +1,58 @@
 //! QEMU's plugin interface, as far as it is used here: versions 1 (QEMU 7.2) to 4 and later.
 //!
-//! Functions are looked up by name when the plugin is loaded: no version has all of them, and a plugin that needs one which is not there
-//! could not be loaded at all.
+//! Functions are looked up by name when the plugin is loaded: no version has all of them, and a plugin that links to a
+//! missing one could not be loaded at all.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 
-/// The number that QEMU gives the plugin.
+/// Number that QEMU assigns to the plugin.
 pub type Id = u64;
-/// A translation, or an instruction of it, while it is being translated.
+/// A translation or one of its instructions, during translation.
 pub type Handle = *mut c_void;
 
-/// What QEMU tells when it installs the plugin; its beginning, which all versions share.
+/// Information from QEMU at installation; only its beginning, which all versions share.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Info {
-    /// The processor, as in the name of the program.
+    /// Processor, as in the name of the program.
     pub target_name: *const c_char,
-    /// The lowest version of the interface that it takes.
+    /// Lowest supported version of the interface.
     pub lowest: c_int,
-    /// The version of the interface.
+    /// Version of the interface.
     pub current: c_int,
-    /// Whether a whole system is emulated.
+    /// Set if a whole system is emulated.
     pub system_emulation: bool,
 }
 
-/// A counter of each thread, in memory that QEMU keeps (version 2).
+/// A per-thread counter in QEMU's memory (version 2).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     /// The memory.
     pub scoreboard: *mut c_void,
-    /// Where in each thread's part it is.
+    /// Offset in each thread's part.
     pub offset: usize,
 }
 
-/// What was loaded or stored (version 4).
+/// Value loaded or stored (version 4).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryValue {
-    /// 2 to the power of it is how many bytes count.
+    /// Log2 of the number of valid bytes.
     pub size_shift: c_int,
-    /// The value, the lower half first.
+    /// Value, the lower half first.
     pub halves: [u64; 2],
 }
 
-/// No register is read or written by a callback.
+/// Flag: the callback accesses no registers.
 pub const NO_REGISTERS: c_int = 0;
-/// Loads and stores.
+/// Flag: loads and stores.
 pub const READS_AND_WRITES: c_int = 3;
-/// Neither loads nor stores.
+/// Flag: neither loads nor stores.
 pub const NO_ACCESSES: c_int = 0;
-/// What QEMU can do by itself where a callback could be: add to a number.
+/// Inline operation of QEMU, in place of a callback: addition to a number.
 pub const ADD: c_int = 0;
 
 pub type OnThread = extern "C" fn(Id, c_uint);
@@ -68,22 +68,22 @@ unsafe extern "C" {
     fn free(memory: *mut c_void);
 }
 
-/// The function of QEMU, or of a library it has loaded, with this name.
+/// Finds a function of QEMU, or of a library it has loaded, by name.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: null stands for all that is loaded; the name ends with a zero.
+    // SAFETY: null stands for everything that is loaded; the name ends with a zero.
     NonNull::new(unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) })
 }
 
 macro_rules! api {
     ($($(#[$doc:meta])* $field:ident: $name:literal $type:ty,)*) => {
-        /// Functions of QEMU; `None` where its version has none.
+        /// Functions of QEMU; `None` where its version lacks one.
         #[derive(Clone, Copy, Debug)]
         pub struct Api {
             $($(#[$doc])* pub $field: Option<$type>,)*
         }
 
         impl Api {
-            /// Those of the QEMU that we are loaded into.
+            /// Finds the functions of the QEMU that has loaded the plugin.
             pub fn load() -> Self {
                 Self {
                     $($field: find($name).map(|found| {
@@ -103,10 +103,10 @@ api! {
     tb_trans: c"qemu_plugin_register_vcpu_tb_trans_cb" unsafe extern "C" fn(Id, OnTranslation),
     tb_exec: c"qemu_plugin_register_vcpu_tb_exec_cb" unsafe extern "C" fn(Handle, OnExecution, c_int, *mut c_void),
     insn_exec: c"qemu_plugin_register_vcpu_insn_exec_cb" unsafe extern "C" fn(Handle, OnExecution, c_int, *mut c_void),
-    /// Version 1: a number for all threads.
+    /// Adds to a number for all threads (version 1).
     insn_inline: c"qemu_plugin_register_vcpu_insn_exec_inline" unsafe extern "C" fn(Handle, c_int, *mut c_void, u64),
     mem_inline: c"qemu_plugin_register_vcpu_mem_inline" unsafe extern "C" fn(Handle, c_int, c_int, *mut c_void, u64),
-    /// Version 2: a number for each thread.
+    /// Adds to a number for each thread (version 2).
     insn_inline_each: c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu" unsafe extern "C" fn(Handle, c_int, Counter, u64),
     mem_inline_each: c"qemu_plugin_register_vcpu_mem_inline_per_vcpu" unsafe extern "C" fn(Handle, c_int, c_int, Counter, u64),
     scoreboard_new: c"qemu_plugin_scoreboard_new" unsafe extern "C" fn(usize) -> *mut c_void,
@@ -120,9 +120,9 @@ api! {
     at_exit: c"qemu_plugin_register_atexit_cb" unsafe extern "C" fn(Id, OnExit, *mut c_void),
     tb_n_insns: c"qemu_plugin_tb_n_insns" unsafe extern "C" fn(Handle) -> usize,
     tb_get_insn: c"qemu_plugin_tb_get_insn" unsafe extern "C" fn(Handle, usize) -> Handle,
-    /// Up to version 2.
+    /// Returns the code (up to version 2).
     insn_data: c"qemu_plugin_insn_data" unsafe extern "C" fn(Handle) -> *const u8,
-    /// From version 3 on.
+    /// Copies the code (from version 3 on).
     insn_data_copy: c"qemu_plugin_insn_data" unsafe extern "C" fn(Handle, *mut u8, usize) -> usize,
     insn_size: c"qemu_plugin_insn_size" unsafe extern "C" fn(Handle) -> usize,
     insn_vaddr: c"qemu_plugin_insn_vaddr" unsafe extern "C" fn(Handle) -> u64,
@@ -131,12 +131,12 @@ api! {
     path_to_binary: c"qemu_plugin_path_to_binary" unsafe extern "C" fn() -> *mut c_char,
 }
 
-/// A text that QEMU allocated, and leaves to us.
+/// Takes ownership of a string that QEMU allocated.
 pub fn take_text(text: *mut c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: QEMU's texts end with a zero, and were allocated by GLib, which is malloc.
+    // SAFETY: QEMU's strings end with a zero, and were allocated by GLib, which uses malloc.
     unsafe {
         let found = CStr::from_ptr(text).to_string_lossy().into_owned();
         free(text.cast());

@@ -1,4 +1,4 @@
-//! What QEMU looks for in a plugin.
+//! Entry points that QEMU looks for in a plugin.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -13,19 +13,19 @@ use super::thread::Thread;
 use super::translate::on_translated;
 use crate::format::{Record, Target};
 
-/// The version of the interface that we ask for: QEMU refuses a plugin whose version it does not have, so it is set when the plugin is
-/// loaded, to what this QEMU can do.
+/// Requested version of the interface. QEMU refuses a plugin whose version it does not have, so the version is set to
+/// what this QEMU supports when the plugin is loaded.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
-/// What the dynamic linker runs when it has loaded us, before QEMU looks at the version.
+/// Function that the dynamic linker runs after loading, before QEMU reads the version.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static ON_LOAD: extern "C" fn() = set_version;
 
 extern "C" fn set_version() {
-    // What each version of the interface brought.
+    // A function that each version of the interface added.
     let brought = [
         (c"qemu_plugin_scoreboard_new", 2),
         (c"qemu_plugin_register_vcpu_tb_exec_cond_cb", 3),
@@ -38,10 +38,10 @@ extern "C" fn set_version() {
     }
 }
 
-/// QEMU installs the plugin.
+/// Installs the plugin. Called by QEMU.
 ///
 /// # Safety
-/// Called by QEMU, with what belongs to it.
+/// The arguments are those that QEMU passes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: Id,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     argc: c_int,
     argv: *const *const c_char,
 ) -> c_int {
-    // SAFETY: QEMU's promise.
+    // SAFETY: QEMU guarantees its arguments.
     let (info, arguments) = unsafe {
         let argument = |index| CStr::from_ptr(*argv.add(index)).to_string_lossy().into_owned();
         (&*info, (0..usize::try_from(argc).unwrap_or(0)).map(argument).collect::<Vec<_>>())
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
     let arguments =
         Arguments::parse(arguments.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-    // SAFETY: QEMU's text ends with a zero.
+    // SAFETY: QEMU's string ends with a zero.
     let name = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
     if info.system_emulation {
         return Err("only programs for Linux are recorded (qemu-aarch64, ...), not whole systems".into());
@@ -129,7 +129,7 @@ extern "C" fn on_exit(_: Id, _: *mut c_void) {
     }
 }
 
-/// Of QEMU's command, texts that each end with a zero, what is left from the program on.
+/// Returns the part of QEMU's command line, zero-terminated strings, from the program on.
 fn program_and_arguments<'a>(program: &str, all: &'a [u8]) -> &'a [u8] {
     let same_file = |text: &[u8]| {
         let real = |path: &str| std::fs::canonicalize(path).ok();
@@ -149,8 +149,8 @@ fn program_and_arguments<'a>(program: &str, all: &'a [u8]) -> &'a [u8] {
 }
 
 impl State {
-    /// Tells what runs: the program's path, and its arguments, which QEMU has behind its own. Not before something runs: QEMU does not
-    /// know it earlier.
+    /// Writes the program's path and its arguments, which are behind QEMU's own. Called when something runs, since QEMU
+    /// does not know them earlier.
     pub fn write_command(&self) {
         if self.is_command_told.swap(true, Ordering::Relaxed) {
             return;

@@ -3,16 +3,16 @@ use tracewright_isa::{Instruction, ItState, decode};
 
 use crate::format::Target;
 
-/// Bytes of QEMU's page for Arm.
+/// Page size of QEMU for Arm.
 const PAGE: u64 = 4096;
 
-/// The instruction set of a translation. QEMU does not say whether it is A32 or T32.
+/// Returns the instruction set of a translation, since QEMU does not say whether code is A32 or T32.
 ///
-/// `lens` are the lengths of its instructions, as QEMU says. Where code could be either, which is seldom, the text of the last instruction
-/// decides, as QEMU disassembles it.
+/// `lens` are the lengths of its instructions according to QEMU. If the code could be either, which is rare, QEMU's
+/// disassembly of the last instruction decides.
 ///
-/// Before the end of a page, QEMU 7.2 looks at the last two bytes to see whether a T32 instruction crosses it, and says that they belong to the
-/// instruction before.
+/// Before the end of a page, QEMU 7.2 reads the last two bytes to see whether a T32 instruction crosses it, and
+/// attributes them to the instruction before.
 pub fn instruction_set(
     target: Target,
     start: u64,
@@ -25,7 +25,7 @@ pub fn instruction_set(
         Target::Riscv64 => return Isa::Rv64,
         Target::Arm => {}
     }
-    // The first half of a T32 instruction with 32 bits is e800 or more.
+    // The first half of a 32-bit T32 instruction is e800 or more.
     let is_wide = |word: &[u8; 4]| word[1] >= 0xe8;
     if start & 2 != 0 || lens.iter().any(|len| [2, 6].contains(len)) {
         return Isa::T32;
@@ -51,8 +51,8 @@ pub fn instruction_set(
     }
 }
 
-/// Whether a text is that of the T32 instruction in the low half of these bits, and not of A32's. The first is neither a branch nor a
-/// system call, since QEMU does not look ahead then; the second has a condition code of 14 or 15.
+/// Returns whether `text` is that of the T32 instruction in the low half of `bits`, and not of A32's. The T32 instruction is
+/// neither a branch nor a system call, since QEMU does not look ahead then; the A32 one has a condition code of 14 or 15.
 fn is_narrow(bits: u32, text: &str) -> bool {
     let (name, operands) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), ""));
     if ["push", "pop", "ldm", "stm"].iter().any(|both| name.starts_with(both)) {
@@ -68,7 +68,7 @@ fn is_narrow(bits: u32, text: &str) -> bool {
     no_branch || !of_a32.iter().any(|of_a32| name.starts_with(of_a32))
 }
 
-/// Which of two readings of an instruction a text fits.
+/// Returns which of two decodings of an instruction a disassembly fits.
 fn by_text(a32: &Instruction, t32: &Instruction, text: &str) -> Isa {
     let (name, operands) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), ""));
     let operands = operands.trim();
@@ -88,7 +88,7 @@ fn by_text(a32: &Instruction, t32: &Instruction, text: &str) -> Isa {
         Some(flow) => found.class.flow == flow,
         None => !matches!(found.class.flow, Flow::Direct | Flow::Indirect),
     };
-    // Two branches to different addresses are told apart by those, or by how they branch.
+    // Branches to different addresses differ in these, or in the kind of branch.
     match (goes_to(a32), goes_to(t32)) {
         (true, false) => Isa::A32,
         (false, true) => Isa::T32,
@@ -116,10 +116,10 @@ mod tests {
         assert_eq!(found(0x10770, &[0xecfa_f7ff], "blx #0x10168"), Isa::T32);
         assert_eq!(found(0x13fa0, &[0x0100_f04f, 0xbbbc_f022], "b.w #0x36720"), Isa::T32);
         assert_eq!(found(0x21788, &[0x8f5b_f3bf, 0x8108_f040], "bne.w #0x219a0"), Isa::T32);
-        // A table of branches alone, after a branch around it.
+        // A table branch alone, after a branch around it.
         assert_eq!(found(0x10530, &[0xf000_e8df], "tbb [pc, r0]"), Isa::T32);
         assert_eq!(found(0x10530, &[0xf012_e8df], "tbh [pc, r2, lsl #1]"), Isa::T32);
-        // The last instruction of an entry of the PLT, alone on its page: the same bits are a BL of T32.
+        // The last instruction of a PLT entry, alone on its page: the same bits are a BL of T32.
         assert_eq!(found(0x3f30_c000, &[0xe5bc_f410], "ldr pc, [ip, #0x410]!"), Isa::A32);
         // b 0x1000 + 8 + 4 * 0xf000: the same bits are a BLX of T32.
         assert_eq!(found(0x1000, &[0xea00_f000], "b #0x3d008"), Isa::A32);
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(found(0x14ff8, &[0x7000_f500, 0xf500_b501], "push {r0, lr}"), Isa::T32);
         let edge = instruction_set(Target::Arm, 0x16ffa, &[0; 6], &[6], String::new);
         assert_eq!(edge, Isa::T32);
-        // The same bits in A32, as QEMU shows those.
+        // The same bits in A32, as QEMU shows them.
         assert_eq!(found(0x12ffc, &[0xe92d_4010], "push {r4, lr}"), Isa::A32);
         assert_eq!(found(0x12ffc, &[0xea00_3001], "b #0x1f008"), Isa::A32);
         assert_eq!(found(0x12ffc, &[0xe8bd_40f0], "pop {r4, r5, r6, r7, lr}"), Isa::A32);

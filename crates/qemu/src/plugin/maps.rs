@@ -6,16 +6,16 @@ use tracewright_image::{Bytes, Image, Place};
 use super::places::Places;
 use crate::format::MapRecord;
 
-/// What the program's code is mapped from, as far as code of it was translated.
+/// Files that the program's code is mapped from, as far as it was translated.
 ///
-/// QEMU does not say; but it says where code is in its own memory, and Linux says in `/proc/self/maps` what is mapped there.
+/// QEMU does not report them, but it reports where code is in its own memory, and `/proc/self/maps` lists what is mapped there.
 #[derive(Debug)]
 pub struct Maps {
-    /// Lines of `/proc/self/maps`, as they were when it was last read.
+    /// Lines of `/proc/self/maps` when it was last read.
     lines: Vec<Line>,
-    /// Those that were told, by the program's addresses.
+    /// Reported mappings, by the program's addresses.
     told: Vec<Line>,
-    /// Something was mapped since.
+    /// Set if something was mapped since.
     is_stale: bool,
 }
 
@@ -34,13 +34,12 @@ struct Line {
 }
 
 impl Maps {
-    /// Something may be mapped otherwise now.
+    /// Notes that mappings may have changed.
     pub fn changed(&mut self) {
         self.is_stale = true;
     }
 
-    /// Code at an address was translated, which is at `host` in QEMU's memory. Gives the mapping that it is in to `tell`, if
-    /// that was not told before.
+    /// Finds the mapping of translated code, which is at `host` in QEMU's memory. Passes it to `tell` if it is new.
     pub fn translated(
         &mut self,
         address: u64,
@@ -68,7 +67,7 @@ impl Maps {
         if let Some(bytes) = file {
             let mut builder = Image::builder();
             let at = Place::Mapping { address: line.start, offset: line.offset };
-            // What is no ELF file has neither build ID nor symbols.
+            // A file that is no ELF has neither build ID nor symbols.
             let _ = builder.elf("", Bytes::new(bytes), at, MemorySpace::ANY);
             let image = builder.build();
             build_id =
@@ -82,7 +81,7 @@ impl Maps {
     }
 }
 
-/// `start-end permissions offset device inode path`, a line each. Names in brackets are no files.
+/// Parses lines `start-end permissions offset device inode path`. Names in brackets are no files.
 fn parse(text: &[u8]) -> Vec<Line> {
     let line = |line: &[u8]| {
         let text = String::from_utf8_lossy(line);

@@ -1,4 +1,4 @@
-//! Chunks: memory that is shared with the log's file, so that what was written is there, however QEMU ends.
+//! Chunks: memory shared with the log's file, so that what was written survives, however QEMU ends.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_ulong};
@@ -27,7 +27,7 @@ pub struct Chunk {
     memory: Arc<MmapRaw>,
     slot: u32,
     header: ChunkHeader,
-    /// Bytes behind the head that were appended.
+    /// Number of bytes appended after the header.
     pub used: usize,
 }
 
@@ -35,31 +35,31 @@ pub struct Chunk {
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    /// The words behind its head.
+    /// Returns the words after the header.
     pub fn words(&self) -> *mut u32 {
-        // SAFETY: a chunk has a head, and lies within its memory.
+        // SAFETY: a chunk has a header, and lies within its memory.
         unsafe { self.memory.as_mut_ptr().add(CHUNK_HEADER).cast() }
     }
 
-    /// Where its head, while it is open, has two counts: see [`ChunkHeader::since_last`].
+    /// Returns the addresses of the two counts in the header of an open chunk; see [`ChunkHeader::since_last`].
     pub fn counts(&self) -> (*mut u64, *mut u64) {
-        // SAFETY: a chunk has a head, which is aligned.
+        // SAFETY: a chunk has a header, which is aligned.
         unsafe {
             let head = self.memory.as_mut_ptr();
             (head.add(BEGAN_AT).cast(), head.add(CHUNK_COUNT_AT).cast())
         }
     }
 
-    /// From now on checkpoints are counted in it.
+    /// Marks the chunk as the place where checkpoints are counted.
     pub fn count_here(&mut self) {
         self.header.counted = Counted::Chunk;
         self.write_header();
     }
 
-    /// How many there are.
+    /// Number of words.
     pub const WORDS: usize = (CHUNK_SIZE - CHUNK_HEADER) / 4;
 
-    /// Whether so many more words fit.
+    /// Returns whether `words` more words fit.
     pub fn has_room(&self, words: usize) -> bool {
         self.used / 4 + words <= Self::WORDS
     }
@@ -69,7 +69,7 @@ impl Chunk {
         let to = self.words();
         let (words, _) = record.as_chunks::<4>();
         for (index, &word) in words.iter().enumerate().rev() {
-            // SAFETY: `has_room` was asked.
+            // SAFETY: the caller has checked `has_room`.
             let word_at = unsafe { AtomicU32::from_ptr(to.add(self.used / 4 + index)) };
             word_at.store(u32::from_ne_bytes(word), Ordering::Release);
         }
@@ -79,9 +79,9 @@ impl Chunk {
     fn write_header(&self) {
         let bytes = self.header.to_bytes();
         let (words, _) = bytes.as_chunks::<4>();
-        // The first word and the state (word 3) make it a chunk: last.
+        // The first word and the state (word 3) make it a chunk, and come last.
         for index in (0..words.len()).rev() {
-            // SAFETY: a chunk has a head.
+            // SAFETY: a chunk has a header.
             unsafe {
                 let to = self.memory.as_mut_ptr().cast::<u32>().add(index);
                 AtomicU32::from_ptr(to).store(u32::from_ne_bytes(words[index]), Ordering::Release);
@@ -89,11 +89,11 @@ impl Chunk {
         }
     }
 
-    /// Leaves it as it is: it is another process's now.
+    /// Drops the chunk unchanged: it now belongs to another process.
     pub fn forget(self) {}
 }
 
-/// Where chunks come from, and go to.
+/// Source and destination of chunks.
 #[derive(Debug)]
 pub struct Output {
     inner: Mutex<Inner>,
@@ -107,19 +107,19 @@ struct Inner {
 
 #[derive(Debug)]
 enum To {
-    /// One after another into a file.
+    /// One chunk after another in a file.
     File { file: File, path: PathBuf, end: u64 },
-    /// To who reads them; slots are used again.
+    /// To a recorder; slots are reused.
     Live(Live),
     /// Nothing more is written.
     Nowhere,
 }
 
 impl Output {
-    /// Makes the log.
+    /// Creates the log.
     ///
     /// # Errors
-    /// When the file cannot be written, or nobody listens.
+    /// Returns an error if the file cannot be written, or no recorder listens.
     pub fn new(arguments: &Arguments, header: &Header, path: &Path) -> io::Result<Self> {
         let on = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -140,7 +140,7 @@ impl Output {
         let to = match &arguments.socket {
             None => To::File { file, path: path.to_owned(), end },
             Some(socket) => {
-                // Before connecting, which fails if the recorder has died by now. A process that was forked has another parent,
+                // Before connecting, which fails if the recorder has died by now. A forked process has another parent,
                 // which it may outlive.
                 if header.forked_from == 0 {
                     die_with_recorder();
@@ -163,7 +163,7 @@ impl Output {
         Ok(Self { inner: Mutex::new(Inner { began: Instant::now(), to }) })
     }
 
-    /// A new chunk; `None` when the log cannot be written.
+    /// Begins a chunk. Returns `None` if the log cannot be written.
     pub fn chunk(
         &self,
         kind: ChunkKind,
@@ -199,9 +199,9 @@ impl Output {
         }
     }
 
-    /// A chunk is full, or nothing more comes for it.
+    /// Finishes a chunk that is full, or for which nothing more comes.
     pub fn done(&self, mut chunk: Chunk) {
-        // SAFETY: as many bytes were written, by this thread.
+        // SAFETY: this thread has written as many bytes.
         let bytes =
             unsafe { std::slice::from_raw_parts(chunk.words().cast::<u8>().cast_const(), chunk.used) };
         chunk.header.len = chunk.used as u32;
@@ -218,7 +218,7 @@ impl Output {
         }
     }
 
-    /// Goes on with another log.
+    /// Switches to another log.
     pub fn replace(&self, other: Self) {
         let other = other.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         *self.lock() = other;
@@ -235,14 +235,14 @@ impl Output {
 }
 
 impl To {
-    /// Memory for a chunk, all zero, and which slot it is.
+    /// Returns zeroed memory for a chunk, and its slot.
     fn place(&mut self) -> io::Result<Option<(Arc<MmapRaw>, u32)>> {
         match self {
             Self::File { file, path, end } => {
                 let on = |error: io::Error| {
                     io::Error::new(error.kind(), format!("{}: cannot write: {error}", path.display()))
                 };
-                // Written, not only made longer: a store into a hole of a full disk would kill the program.
+                // Zeros are written, since a store to a hole on a full disk would kill the program.
                 file.write_all_at(&[0; CHUNK_SIZE], *end).map_err(on)?;
                 let memory = MmapOptions::new().offset(*end).len(CHUNK_SIZE).map_raw(&*file).map_err(on)?;
                 *end += CHUNK_SIZE as u64;
@@ -254,7 +254,7 @@ impl To {
     }
 }
 
-/// Lets the system kill this process when the recorder, which started it, ends: nobody would stop it otherwise.
+/// Lets the system kill this process when the recorder, which started it, ends, since nothing else would stop it.
 fn die_with_recorder() {
     unsafe extern "C" {
         fn prctl(option: c_int, ...) -> c_int;
@@ -265,14 +265,14 @@ fn die_with_recorder() {
     unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
 }
 
-/// Slots that are used again and again, and who reads what is in them.
+/// Slots that are reused, and the connection to the recorder.
 #[derive(Debug)]
 struct Live {
     stream: UnixStream,
     file: File,
     slots: Vec<Arc<MmapRaw>>,
     free: Vec<u32>,
-    /// How many are with who reads.
+    /// Number of slots that the recorder has.
     announced: u32,
 }
 
@@ -281,7 +281,7 @@ impl Live {
     fn grow(&mut self) -> io::Result<()> {
         let number = self.slots.len() as u32;
         let at = HEADER_SIZE as u64 + u64::from(number) * CHUNK_SIZE as u64;
-        // Written, not only made longer, as for a file.
+        // Zeros are written, as for a file.
         self.file.write_all_at(&[0; CHUNK_SIZE], at)?;
         let memory = MmapOptions::new().offset(at).len(CHUNK_SIZE).map_raw(&self.file)?;
         self.slots.push(Arc::new(memory));
@@ -289,9 +289,9 @@ impl Live {
         Ok(())
     }
 
-    /// A slot that is free; waits for one, if need be.
+    /// Returns a free slot, and waits for one if necessary.
     fn slot(&mut self) -> io::Result<(Arc<MmapRaw>, u32)> {
-        // If threads have nearly all of them, waiting for who reads would be long, or in vain.
+        // If threads have nearly all slots, waiting for the recorder would be long or endless.
         if self.free.is_empty()
             && self.announced < self.slots.len() as u32 / 4
             && self.slots.len() < MOST_SLOTS as usize
@@ -316,7 +316,7 @@ impl Live {
         Ok((Arc::clone(memory), slot))
     }
 
-    /// Says that a chunk is done.
+    /// Announces a finished chunk.
     fn announce(&mut self, slot: u32) -> io::Result<()> {
         self.announced += 1;
         self.stream.write_all(&slot.to_le_bytes())

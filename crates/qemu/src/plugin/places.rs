@@ -4,7 +4,7 @@ use tracewright_image::Image;
 
 use super::arguments::{Arguments, Place};
 
-/// Where recording begins and stops.
+/// Places where recording begins and stops.
 #[derive(Debug, Default)]
 pub struct Places {
     pub start: Option<Where>,
@@ -21,27 +21,27 @@ pub struct Where {
 }
 
 impl Places {
-    /// As asked for.
+    /// Creates the places of the arguments.
     pub fn new(arguments: &Arguments) -> Self {
         let place = |name, place: &Option<Place>| place.as_ref().map(|place| Where::new(name, place));
         Self { start: place("start", &arguments.start), stop: place("stop", &arguments.stop) }
     }
 
-    /// A file was mapped: it may have the symbols.
+    /// Searches a newly mapped file for the symbols.
     pub fn resolve(&self, image: &Image) {
         for place in self.start.iter().chain(&self.stop) {
             if let Some(symbol) = &place.symbol
                 && !place.is_known.load(Ordering::Relaxed)
                 && let Some(range) = image.symbols().resolve(symbol)
             {
-                // The lowest bit only says that it is T32.
+                // The lowest bit only marks T32.
                 place.address.store(range.start & !1, Ordering::Relaxed);
                 place.is_known.store(true, Ordering::Release);
             }
         }
     }
 
-    /// What was never found.
+    /// Iterates over the symbols that were never found.
     pub fn unresolved(&self) -> impl Iterator<Item = String> {
         self.start.iter().chain(&self.stop).filter(|place| !place.is_known.load(Ordering::Relaxed)).map(
             |place| {
@@ -66,7 +66,7 @@ impl Where {
         }
     }
 
-    /// Whether it is this address.
+    /// Returns whether the place has this address.
     pub fn is_at(&self, address: u64) -> bool {
         self.is_known.load(Ordering::Acquire) && self.address.load(Ordering::Relaxed) == address
     }

@@ -16,31 +16,32 @@ use super::places::Places;
 use super::thread::{IS_ON, Thread};
 use crate::format::{CHUNK_SIZE, Header, Record, Target};
 
-/// All that the plugin knows.
+/// State of the plugin.
 #[derive(Debug)]
 pub struct State {
     pub api: Api,
-    /// The version of QEMU's interface.
+    /// Version of QEMU's interface.
     pub version: u32,
     pub arguments: Arguments,
     pub target: Target,
     pub output: Output,
-    /// Counters of each thread, if QEMU has them.
+    /// Per-thread counters, if QEMU has them.
     pub counter: Option<Counter>,
-    /// There is more than one thread, or will be.
+    /// Set if there is more than one thread, or will be.
     pub is_parallel: AtomicBool,
-    /// The process that is recorded.
+    /// Process that is recorded.
     pub pid: AtomicU32,
     pub places: Places,
     definitions: Mutex<Definitions>,
     maps: Mutex<Maps>,
     threads: AtomicU32,
-    /// What to add to the program's addresses to have QEMU's.
+    /// Difference between QEMU's and the program's addresses.
     pub guest_base: AtomicU64,
     pub is_command_told: AtomicBool,
 }
 
-// SAFETY: what is not `Sync` by itself are functions of QEMU and a pointer to its memory, which any thread may use.
+// SAFETY: the parts that are not `Sync` themselves are functions of QEMU and a pointer to its memory, which any thread
+// may use.
 #[allow(unsafe_code)]
 unsafe impl Sync for State {}
 // SAFETY: as above.
@@ -49,23 +50,23 @@ unsafe impl Send for State {}
 
 static STATE: OnceLock<State> = OnceLock::new();
 
-/// Threads that can be recorded at the same time.
+/// Maximum number of threads recorded at the same time.
 const MOST_THREADS: usize = 1 << 16;
 static THREADS: [AtomicPtr<Thread>; MOST_THREADS] = [const { AtomicPtr::new(null_mut()) }; MOST_THREADS];
 
-/// What the plugin knows; `None` before it is installed.
+/// Returns the state; `None` before the plugin is installed.
 #[inline]
 pub fn state() -> Option<&'static State> {
     STATE.get()
 }
 
-/// Says something on standard error.
+/// Writes a message to standard error.
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "tracewright: {}", Printable(text));
 }
 
 impl State {
-    /// Begins.
+    /// Initialises the state.
     pub fn install(
         api: Api,
         version: u32,
@@ -95,38 +96,38 @@ impl State {
         Ok(STATE.get_or_init(|| state))
     }
 
-    /// Whether values are recorded.
+    /// Returns whether values are recorded.
     #[inline]
     pub fn has_values(&self) -> bool {
         self.arguments.data == Data::Values
     }
 
-    /// The definitions; also orders what is written to them.
+    /// Locks the definitions, which also orders what is written to them.
     pub fn definitions(&self) -> MutexGuard<'_, Definitions> {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is mapped.
+    /// Locks the mappings.
     pub fn maps(&self) -> MutexGuard<'_, Maps> {
         self.maps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes something that people should know.
+    /// Writes a message for people to the log.
     pub fn note(&self, text: &str) {
         self.definitions().write(&self.output, &Record::Note(text));
     }
 
-    /// An index for a new thread.
+    /// Returns an index for a new thread.
     pub fn next_thread(&self) -> u32 {
         self.threads.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The process was forked, and this is the child: it gets a log of its own, if it is to have one.
+    /// Handles a fork in the child, which gets a log of its own if it is to be recorded.
     pub fn forked(&self, vcpu: u32) {
         let parent = self.pid.swap(std::process::id(), Ordering::Relaxed);
         for (index, thread) in THREADS.iter().enumerate() {
             let thread = thread.load(Ordering::Relaxed);
-            // SAFETY: the other threads are not in this process; nobody uses what they had.
+            // SAFETY: the other threads are not in this process, so nothing uses their state.
             #[allow(unsafe_code)]
             if let Some(thread) = unsafe { thread.as_mut() } {
                 thread.abandon();
@@ -159,7 +160,7 @@ impl State {
         }
     }
 
-    /// The program ends.
+    /// Handles the end of the program.
     pub fn finish(&self) {
         if self.pid.load(Ordering::Relaxed) != std::process::id() {
             return;
@@ -170,7 +171,7 @@ impl State {
             }
         }
         for note in self.places.unresolved() {
-            // Who listens reads the notes, and says it.
+            // A recorder reads the notes and reports them.
             if self.arguments.socket.is_none() {
                 complain(&note);
             }
@@ -180,20 +181,20 @@ impl State {
     }
 }
 
-/// A new thread, or one that is gone (`None`).
+/// Sets or removes (`None`) a thread. Returns the previous one.
 pub fn set_thread(vcpu: u32, thread: Option<Box<Thread>>) -> Option<Box<Thread>> {
     let place = THREADS.get(vcpu as usize)?;
     let old = place.swap(thread.map_or(null_mut(), Box::into_raw), Ordering::AcqRel);
-    // SAFETY: it was made by `Box::into_raw` here, and nobody else has it now.
+    // SAFETY: it was made by `Box::into_raw` here, and nothing else has it now.
     #[allow(unsafe_code)]
     (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
 }
 
-/// What is recorded of a thread. Only that thread asks, or somebody while it does not run.
+/// Returns the recording state of a thread. Called on that thread only, or while it does not run.
 #[inline(always)]
 pub fn thread(vcpu: u32) -> Option<&'static mut Thread> {
     let thread = THREADS.get(vcpu as usize)?.load(Ordering::Relaxed);
-    // SAFETY: QEMU calls us on the thread itself, or while it is stopped or gone; so there is no other reference.
+    // SAFETY: QEMU calls us on the thread itself, or while it is stopped or gone, so there is no other reference.
     #[allow(unsafe_code)]
     unsafe {
         thread.as_mut()

@@ -1,4 +1,4 @@
-//! System calls that change what there is to record.
+//! System calls that matter for the recording.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -9,14 +9,14 @@ use super::ffi::Id;
 use super::state::{State, state, thread};
 use crate::format::{Record, Target};
 
-/// A system call that is of interest here.
+/// A system call that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Clone,
     Clone3,
     Fork,
     Exec,
-    /// Maps something, or changes what can be done there: permissions are in the third argument.
+    /// Maps memory, or changes its permissions, which are in the third argument.
     Map,
     Remap,
     SetHandler,
@@ -25,7 +25,7 @@ enum Call {
 impl Call {
     fn of(target: Target, number: i64) -> Option<Self> {
         let is_arm = target == Target::Arm;
-        // 32-bit Arm has numbers of its own; the others share those that newer architectures have.
+        // 32-bit Arm has its own numbers; the others share those of newer architectures.
         Some(match (is_arm, number) {
             (false, 220) | (true, 120) => Self::Clone,
             (_, 435) => Self::Clone3,
@@ -43,7 +43,7 @@ const PROT_EXEC: u64 = 4;
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 
-/// A system call is made.
+/// Called when a system call is made.
 #[allow(clippy::too_many_arguments)]
 pub extern "C" fn on_call(
     _: Id,
@@ -71,7 +71,7 @@ pub extern "C" fn on_call(
             }
         }
         Some(Call::SetHandler) => {
-            // The handler comes first in what the second argument points to.
+            // The handler is the first field of what the second argument points to.
             let handler = if state.target == Target::Arm {
                 state.guest_word(second).map(u64::from)
             } else {
@@ -91,7 +91,7 @@ pub extern "C" fn on_call(
     }
 }
 
-/// A system call is done.
+/// Called when a system call returns.
 pub extern "C" fn on_return(_: Id, vcpu: c_uint, number: i64, result: i64) {
     let Some(state) = state() else { return };
     match Call::of(state.target, number) {
@@ -109,13 +109,13 @@ pub extern "C" fn on_return(_: Id, vcpu: c_uint, number: i64, result: i64) {
     }
 }
 
-/// A thread or a process is made.
+/// Handles the creation of a thread or process.
 fn clone(state: &State, vcpu: u32, flags: u64) {
-    // QEMU makes `vfork` a fork.
+    // QEMU implements `vfork` as a fork.
     if flags & CLONE_VM == 0 || flags & CLONE_VFORK != 0 || state.counter.is_some() {
         return;
     }
-    // QEMU throws all translations away now, and makes them anew for several threads.
+    // QEMU now discards all translations, and makes them anew for several threads.
     if !state.is_parallel.swap(true, Ordering::Relaxed)
         && let Some(thread) = thread(vcpu)
     {
@@ -123,19 +123,20 @@ fn clone(state: &State, vcpu: u32, flags: u64) {
     }
 }
 
-/// Whether it is a process, and not a thread of this one, which may have ended by now. (A process is there until it is waited for.)
+/// Returns whether `id` is a process, not a thread of this one, which may have ended by now. (A process exists until it
+/// is waited for.)
 fn is_process(id: i64) -> bool {
     let is_there = |path: String| std::path::Path::new(&path).exists();
     !is_there(format!("/proc/self/task/{id}")) && is_there(format!("/proc/{id}"))
 }
 
 impl State {
-    /// Eight bytes of the program's memory.
+    /// Reads eight bytes of the program's memory.
     fn guest_long(&self, address: u64) -> Option<u64> {
         self.guest_bytes(address).map(u64::from_le_bytes)
     }
 
-    /// Four bytes of the program's memory.
+    /// Reads four bytes of the program's memory.
     fn guest_word(&self, address: u64) -> Option<u32> {
         self.guest_bytes(address).map(u32::from_le_bytes)
     }
@@ -143,7 +144,7 @@ impl State {
     fn guest_bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let base = self.guest_base.load(Ordering::Relaxed);
         let mut bytes = [0; N];
-        // By way of a file: the address may be wrong.
+        // By way of a file, since the address may be wrong.
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address.wrapping_add(base)).ok()?;
         Some(bytes)
     }

@@ -1,4 +1,4 @@
-//! What a thread ran: the hot path.
+//! Recording of a thread: the hot path.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_uint, c_void};
@@ -13,41 +13,41 @@ use crate::format::{
     Word,
 };
 
-/// Words that are kept free at the end of a chunk: the longest that is written at once has seven, and one says that recording stopped.
+/// Number of words kept free at the end of a chunk. The longest entry has seven, and one is for the end of recording.
 const RESERVE: usize = 16;
 
-/// Whether threads are to be recorded: between the place where recording begins and the one where it stops.
+/// Set while threads are recorded: between the start and the stop place.
 pub static IS_ON: AtomicBool = AtomicBool::new(true);
 
-/// A thread that is recorded.
+/// A recorded thread.
 #[derive(Debug)]
 pub struct Thread {
-    /// The word that outcomes are gathered in, or that comes next; and where a new chunk is due.
+    /// Word in which outcomes are gathered, or that comes next. The end of the chunk follows.
     at: *mut u32,
     end: *mut u32,
     /// Outcomes in that word, under a bit that marks where they begin.
     outcomes: u32,
-    /// Translations below this number can be recorded without a further thought: none while recording is off.
+    /// Translations below this number can be recorded without further checks. 0 while recording is off.
     ready: u32,
-    /// The translation that ran last, in `table`, or `nothing`.
+    /// Translation that ran last, in `table`, or `nothing`.
     last: *mut Entry,
     table: Vec<Entry>,
-    /// What [`passed`](Self::passed) will be when the last translation has run to its end.
+    /// Expected value of [`passed`](Self::passed) when the last translation has run to its end.
     expected: u64,
-    /// Instructions recorded.
+    /// Number of instructions recorded.
     instructions: u64,
     limit: u64,
     /// Who counts checkpoints.
     counts: Counts,
     /// Checkpoints passed, if callbacks count them.
     own_passed: u64,
-    /// Where the chunk says what was passed when the last translation began, and what is passed now, if callbacks count: for whoever
-    /// reads it if QEMU is killed.
+    /// Address in the chunk of the count at the start of the last translation. That of the current count, if callbacks
+    /// count, follows. Both are for readers if QEMU is killed.
     began: *mut u64,
     own_passed_told: *mut u64,
-    /// Stands for both where there is no chunk.
+    /// Stands for both if there is no chunk.
     nowhere: u64,
-    /// Stands for the last translation where none was.
+    /// Stands for the last translation if there was none.
     nothing: Entry,
     phase: Phase,
     index: u32,
@@ -59,24 +59,24 @@ pub struct Thread {
 // SAFETY: the pointers point into what it owns.
 unsafe impl Send for Thread {}
 
-/// What a thread knows of a translation.
+/// State of a translation in a thread.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Entry {
     successors: Successors,
-    /// By how much the count of checkpoints goes up. [`LAST_ACCESSES`] besides makes it always wrong: somebody must look.
+    /// Number of checkpoints of the translation. [`LAST_ACCESSES`] is added to make it never match, so that a check is made.
     checkpoints: u64,
     count: u32,
     number: u32,
 }
 
-/// The last instruction may access memory: no checkpoint follows it. Its accesses are counted instead, in the upper half of the count
-/// of checkpoints.
+/// Marks that the last instruction may access memory. No checkpoint follows it; instead its accesses are counted, in
+/// the upper half of the count.
 const LAST_ACCESSES: u64 = 1 << 62;
 /// Who counts checkpoints.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
-    /// QEMU, for the one thread there is.
+    /// QEMU, for the only thread.
     One,
     /// QEMU, for each thread.
     Each(Counter, unsafe extern "C" fn(*mut c_void, c_uint) -> *mut c_void),
@@ -89,14 +89,14 @@ enum Phase {
     /// Nothing ran yet.
     New,
     On,
-    /// Until the start address comes.
+    /// Recording is off until the start address.
     Off,
-    /// For good.
+    /// Recording has ended.
     Ended,
 }
 
 impl Thread {
-    /// A thread that will run as QEMU's `vcpu`.
+    /// Creates the state of a thread that will run as QEMU's `vcpu`.
     pub fn new(state: &State, vcpu: u32) -> Box<Self> {
         let counts = match (state.counter, state.api.scoreboard_find) {
             (Some(counter), Some(find)) => Counts::Each(counter, find),
@@ -135,21 +135,21 @@ impl Thread {
         self.own_passed_told = &raw mut self.nowhere;
     }
 
-    /// Checkpoints passed.
+    /// Returns the number of checkpoints passed.
     #[inline(always)]
     fn passed(&self) -> u64 {
         match self.counts {
-            // SAFETY: the page is there from when the plugin is installed.
+            // SAFETY: the page exists from when the plugin is installed.
             Counts::One => unsafe { count_page::count().read() },
             Counts::Own => self.own_passed,
             Counts::Each(counter, find) => {
-                // SAFETY: QEMU's function for QEMU's memory; this thread runs, so it has a part of it.
+                // SAFETY: QEMU's function is called with QEMU's memory; this thread runs, so it has a part of it.
                 unsafe { find(counter.scoreboard, self.vcpu).byte_add(counter.offset).cast::<u64>().read() }
             }
         }
     }
 
-    /// A translation begins to run.
+    /// Records that a translation begins to run.
     #[inline(always)]
     pub fn runs(&mut self, number: u32) {
         if (number >= self.ready || !IS_ON.load(Ordering::Relaxed)) && !self.make_ready(number) {
@@ -159,7 +159,8 @@ impl Thread {
         if (passed != self.expected || self.instructions >= self.limit) && !self.look(passed, number) {
             return;
         }
-        // SAFETY: `ready` translations are in the table; `last` is in it, or `nothing`; `at` is within the chunk.
+        // SAFETY: the first `ready` translations are in the table; `last` is in it, or `nothing`; `at` is within the
+        // chunk.
         unsafe {
             let entry = self.table.as_mut_ptr().add(number as usize);
             match (*self.last).successors.find(number) {
@@ -182,7 +183,7 @@ impl Thread {
         }
     }
 
-    /// A callback counts.
+    /// Counts checkpoints in a callback.
     #[inline(always)]
     pub fn pass(&mut self, count: u64) {
         self.own_passed += count;
@@ -190,10 +191,10 @@ impl Thread {
         unsafe { *self.own_passed_told = self.own_passed };
     }
 
-    /// Writes the word at hand.
+    /// Writes the current word.
     #[inline(always)]
     fn put(&mut self, value: u32) {
-        // SAFETY: `at` is within the chunk: `advance` sees to that.
+        // SAFETY: `advance` keeps `at` within the chunk.
         unsafe { AtomicU32::from_ptr(self.at).store(value, Ordering::Release) };
     }
 
@@ -207,7 +208,7 @@ impl Thread {
         }
     }
 
-    /// Writes a word of its own.
+    /// Writes a single word.
     #[inline]
     fn word(&mut self, word: Word) {
         if self.outcomes != LEAST_OUTCOMES {
@@ -217,14 +218,15 @@ impl Thread {
         self.advance();
     }
 
-    /// What comes next is nobody's successor.
+    /// Notes that what comes next is no successor.
     fn after_nothing(&mut self) {
         self.nothing = Entry::default();
         self.last = &raw mut self.nothing;
         self.expected = self.passed();
     }
 
-    /// A translation is new to this thread, or recording is not on. Whether it is to be recorded.
+    /// Handles a translation that is new to this thread, or recording that is off. Returns whether the translation is
+    /// to be recorded.
     #[cold]
     fn make_ready(&mut self, number: u32) -> bool {
         let Some(state) = state() else { return false };
@@ -239,7 +241,7 @@ impl Thread {
         match (self.phase, is_on) {
             (Phase::On, true) => {}
             (Phase::Off, true) => {
-                // Another thread came to where recording begins.
+                // Another thread reached the start place.
                 if !self.begin() {
                     return false;
                 }
@@ -279,14 +281,14 @@ impl Thread {
         number < self.ready
     }
 
-    /// Tells who it is.
+    /// Writes the thread's record.
     fn name(&self, state: &State) {
         let tid = std::fs::read_link("/proc/thread-self").ok();
         let tid = tid.and_then(|link| link.file_name()?.to_str()?.parse().ok()).unwrap_or_default();
         state.definitions().write(&state.output, &Record::Thread { index: self.index, tid });
     }
 
-    /// Recording begins. Whether it does: there must be a chunk to write to.
+    /// Begins recording. Returns whether it could, since it needs a chunk.
     fn begin(&mut self) -> bool {
         self.phase = Phase::On;
         if self.chunk.is_none() {
@@ -296,7 +298,7 @@ impl Thread {
         self.phase == Phase::On
     }
 
-    /// The last translation did not run to its end, or it is not sure that it did, or enough was recorded. Whether recording goes on.
+    /// Handles a last translation that may not have run to its end, or the end of recording. Returns whether recording continues.
     #[cold]
     fn look(&mut self, passed: u64, next: u32) -> bool {
         self.settle(passed, Some(next));
@@ -308,7 +310,7 @@ impl Thread {
         self.phase == Phase::On
     }
 
-    /// Tells how much of the last translation counts, if not all does. `next` is the translation that runs next, if one does.
+    /// Writes how much of the last translation retired, if not all did. `next` is the next translation, if any.
     fn settle(&mut self, passed: u64, next: Option<u32>) {
         let Some(state) = state() else { return };
         // SAFETY: `last` is in the table, or `nothing`.
@@ -334,7 +336,7 @@ impl Thread {
         }
     }
 
-    /// Recording stops.
+    /// Stops recording.
     fn stop(&mut self, why: Off) {
         if self.chunk.is_some() {
             self.word(Word::Off(why));
@@ -343,11 +345,11 @@ impl Thread {
         self.after_nothing();
     }
 
-    /// The chunk is full, or there is none.
+    /// Begins a new chunk, since the last is full or there is none.
     #[cold]
     fn next_chunk(&mut self) {
         let Some(state) = state() else { return };
-        // If there is none to be had, this stays and says so: a word is free for that.
+        // If there is none, the old one stays and says so: a word is free for that.
         let counted = match self.counts {
             Counts::One => Counted::Log,
             Counts::Each(..) => Counted::Unknown,
@@ -373,7 +375,7 @@ impl Thread {
             None => {
                 self.phase = Phase::Ended;
                 self.ready = 0;
-                // What is still written before this is seen goes nowhere.
+                // What is written before this is noticed goes nowhere.
                 self.at = &raw mut self.nothing.number;
                 self.end = std::ptr::without_provenance_mut(usize::MAX);
             }
@@ -389,7 +391,7 @@ impl Thread {
         state.output.done(chunk);
     }
 
-    /// The instruction with this index in a translation, where recording begins, is about to run.
+    /// Begins recording at the instruction with this index in a translation, which is about to run.
     pub fn start(&mut self, number: u32, index: u32) {
         IS_ON.store(true, Ordering::Relaxed);
         if self.phase != Phase::Off || !self.begin() || !self.make_ready(number) {
@@ -398,7 +400,7 @@ impl Thread {
         self.word(Word::From(index));
         self.runs(number);
         self.instructions -= u64::from(index);
-        // Checkpoints of what comes before it were passed already.
+        // Checkpoints of the instructions before it were already passed.
         if let Some(state) = state() {
             let definitions = state.definitions();
             let accesses = definitions.translations(number).first().map(|found| definitions.accesses(found));
@@ -409,7 +411,7 @@ impl Thread {
         }
     }
 
-    /// The instruction with this index in the last translation, where recording stops, is about to run.
+    /// Stops recording before the instruction with this index in the last translation, which is about to run.
     pub fn stop_before(&mut self, index: u32) {
         IS_ON.store(false, Ordering::Relaxed);
         if self.phase == Phase::On && self.ready > 0 {
@@ -422,13 +424,13 @@ impl Thread {
         }
     }
 
-    /// A system call is made: the last translation ran to its end, should QEMU be killed before the next begins.
+    /// Notes a system call: the last translation ran to its end, even if QEMU is killed before the next begins.
     pub fn calls(&mut self) {
         // SAFETY: it is in the chunk, or `nowhere`.
         unsafe { *self.began = (*self.began).wrapping_sub(LAST_ACCESS) };
     }
 
-    /// The program is about to be replaced; if that fails, recording goes on.
+    /// Pauses recording for `execve`. If that fails, recording resumes.
     pub fn exec(&mut self) {
         if self.phase == Phase::On && self.chunk.is_some() {
             self.word(Word::Off(Off::Exec));
@@ -436,7 +438,7 @@ impl Thread {
         }
     }
 
-    /// There will be several threads: callbacks count from now on.
+    /// Switches to counting by callbacks, since there will be several threads.
     pub fn count_own(&mut self) {
         if matches!(self.counts, Counts::One) {
             let left = self.expected.wrapping_sub(self.passed());
@@ -451,7 +453,7 @@ impl Thread {
         }
     }
 
-    /// The thread, or the program, ended.
+    /// Handles the end of the thread or the program.
     pub fn finish(&mut self) {
         if self.chunk.is_some() {
             if self.phase == Phase::On {
@@ -465,7 +467,7 @@ impl Thread {
         self.ready = 0;
     }
 
-    /// What it has belongs to another process.
+    /// Drops what belongs to another process.
     pub fn abandon(&mut self) {
         if let Some(chunk) = self.chunk.take() {
             chunk.forget();
@@ -475,7 +477,7 @@ impl Thread {
         self.ready = 0;
     }
 
-    /// A log of its own begins for it, in a process that was forked.
+    /// Begins a log of its own for the thread, in a forked process.
     pub fn begin_again(&mut self, index: u32) {
         (self.index, self.sequence, self.instructions) = (index, 0, 0);
         self.table.clear();
@@ -484,7 +486,7 @@ impl Thread {
         self.after_nothing();
     }
 
-    /// Memory was accessed.
+    /// Records a memory access.
     #[inline]
     pub fn accesses(&mut self, head: u32, address: u64, value: Option<(u32, [u64; 2])>) {
         if self.ready == 0 {

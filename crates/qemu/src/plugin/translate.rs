@@ -1,4 +1,4 @@
-//! Code that QEMU translated: numbered, and instrumented.
+//! Numbers and instruments code that QEMU translated.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -15,21 +15,21 @@ use super::instruction_set::instruction_set;
 use super::state::{State, state};
 use crate::format::{LAST_ACCESS, MOST_CODE, Record, TranslationRecord};
 
-/// QEMU translated something.
+/// Called when QEMU has translated code.
 pub extern "C" fn on_translated(_: Id, tb: Handle) {
     if let Some(state) = state() {
-        // Without one of these functions the plugin was not installed.
+        // The plugin is installed only if these functions exist.
         let _ = translated(state, tb);
     }
 }
 
-/// The instructions of a translation.
+/// Instructions of a translation.
 struct Code {
     handles: Vec<Handle>,
     lens: Vec<u8>,
     bytes: Vec<u8>,
     start: u64,
-    /// Where it is in QEMU's memory.
+    /// Address in QEMU's memory.
     host: u64,
 }
 
@@ -38,7 +38,7 @@ fn translated(state: &State, tb: Handle) -> Option<()> {
     let mut code = Code::read(api, state.version, tb)?;
     let last = *code.handles.last()?;
     let isa = instruction_set(state.target, code.start, &code.bytes, &code.lens, || {
-        // SAFETY: QEMU's function, for what it gave.
+        // SAFETY: QEMU's function is called with QEMU's argument.
         api.insn_disas.map(|text| take_text(unsafe { text(last) })).unwrap_or_default()
     });
     code.trim(isa);
@@ -52,7 +52,7 @@ fn translated(state: &State, tb: Handle) -> Option<()> {
     }
     state.guest_base.store(code.host.wrapping_sub(code.start), Ordering::Relaxed);
     state.write_command();
-    // Mappings first: who reads must know where code is from when it comes.
+    // Mappings come first, since a reader must know the origin of code when it comes.
     state.maps().translated(code.start, code.host, &state.places, |map| {
         state.definitions().write(&state.output, &Record::Map(*map));
     });
@@ -64,7 +64,7 @@ fn translated(state: &State, tb: Handle) -> Option<()> {
 
 impl Code {
     fn read(api: &Api, version: u32, tb: Handle) -> Option<Self> {
-        // SAFETY: QEMU's functions, for what it gave, while it translates.
+        // SAFETY: QEMU's functions are called with QEMU's arguments, during translation.
         unsafe {
             let count = (api.tb_n_insns?)(tb);
             let handles: Vec<Handle> =
@@ -88,7 +88,7 @@ impl Code {
         }
     }
 
-    /// Takes away what belongs to no instruction: see [`instruction_set`].
+    /// Removes bytes that belong to no instruction; see [`instruction_set`].
     fn trim(&mut self, isa: Isa) {
         if isa != Isa::T32 {
             return;
@@ -105,12 +105,13 @@ impl Code {
     }
 }
 
-/// Has QEMU call us, and count, when it runs.
+/// Inserts callbacks and counters.
 fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u16]) -> Option<()> {
     let api = &state.api;
     let number_as_data = std::ptr::without_provenance_mut::<c_void>(number as usize);
     let last = code.handles.len() - 1;
-    // SAFETY: QEMU's functions, for what it gave, while it translates; callbacks are functions, and take numbers for data.
+    // SAFETY: QEMU's functions are called with QEMU's arguments, during translation; callbacks are functions, and take
+    // numbers as data.
     unsafe {
         (api.tb_exec?)(tb, on_translation, NO_REGISTERS, number_as_data);
         for &index in accesses {
@@ -128,9 +129,9 @@ fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u
             if is_data {
                 (api.mem?)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, index);
             } else if state.counter.is_none() && !is_counted {
-                // Before version 8, QEMU does not forget the callbacks of the last instruction of a translation: the next
-                // helper that accesses memory calls them, also when they are freed. A callback for neither reads nor
-                // writes makes QEMU replace them, and is never called.
+                // Before version 8, QEMU keeps the callbacks of the last instruction of a translation: the next helper
+                // that accesses memory calls them, even after they are freed. A callback for neither reads nor writes
+                // makes QEMU replace them, and is never called.
                 (api.mem?)(insn, on_access, NO_REGISTERS, NO_ACCESSES, index);
             }
         }
@@ -152,11 +153,13 @@ fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u
     Some(())
 }
 
+/// Counts a checkpoint before `insn`.
+///
 /// # Safety
-/// `insn` is one that is being translated.
+/// `insn` is being translated.
 unsafe fn count_checkpoint(state: &State, insn: Handle) {
     let api = &state.api;
-    // SAFETY: as the caller says; the counter is there as long as the plugin is.
+    // SAFETY: the caller guarantees `insn`; the counter exists as long as the plugin.
     unsafe {
         match (state.counter, api.insn_inline_each, api.insn_inline, api.insn_exec) {
             (Some(counter), Some(add), ..) => add(insn, ADD, counter, 1),
@@ -169,12 +172,14 @@ unsafe fn count_checkpoint(state: &State, insn: Handle) {
     }
 }
 
+/// Counts the accesses of `insn`, the last instruction.
+///
 /// # Safety
-/// `insn` is one that is being translated.
+/// `insn` is being translated.
 unsafe fn count_last_access(state: &State, insn: Handle) {
     const BOTH: c_int = READS_AND_WRITES;
     let api = &state.api;
-    // SAFETY: as the caller says; the counter is there as long as the plugin is.
+    // SAFETY: the caller guarantees `insn`; the counter exists as long as the plugin.
     unsafe {
         match (state.counter, api.mem_inline_each, api.mem_inline, api.mem) {
             (Some(counter), Some(add), ..) => add(insn, BOTH, ADD, counter, LAST_ACCESS),

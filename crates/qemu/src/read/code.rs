@@ -1,16 +1,16 @@
-//! Instructions, as the log has them, and runs of them.
+//! Instructions of the log, and runs of them.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa};
 use tracewright_isa::{Instruction, ItState, a32, a64, riscv, t32};
 
-/// Instructions that come one after another, of which only the last may end a block; with what is known of that one.
+/// Consecutive instructions of which only the last may end a block, with details of that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// As far as it goes; why it ended is not known yet.
+    /// The block so far. Its end is not known yet.
     pub block: Block,
-    /// Where the last instruction leads if it is a branch that tells that.
+    /// Target of the last instruction if it is a direct branch.
     pub target: u64,
-    /// The instruction set there.
+    /// Instruction set at the target.
     pub target_isa: Isa,
     /// Bits of the last instruction.
     pub bits: u32,
@@ -19,7 +19,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A single instruction.
+    /// Creates a run of a single instruction.
     pub fn of(isa: Isa, address: u64, bits: u32, it: &mut ItState) -> Self {
         let Instruction { len, class, target, target_isa } = decode(isa, address, bits, it);
         let end = wrapped(isa, address.wrapping_add(len.into()));
@@ -27,7 +27,7 @@ impl Run {
         Self { block, target, target_isa, bits, it: *it }
     }
 
-    /// Adds what comes right behind.
+    /// Appends the run right behind.
     pub fn join(&mut self, next: &Self) {
         let Block { end, count, isa, last_len, mut class, .. } = next.block;
         let mut target = next.target;
@@ -46,7 +46,7 @@ impl Run {
         };
     }
 
-    /// Where the jump `next` goes if the last instruction tells (RISC-V).
+    /// Returns the target of the jump `next` if the last instruction determines it (RISC-V).
     fn paired(&self, next: &Self) -> Option<u64> {
         let isa = next.block.isa;
         let xlen = match isa {
@@ -63,13 +63,13 @@ impl Run {
         self.block.class.ends_block()
     }
 
-    /// The block, ended for this reason.
+    /// Returns the block with this end.
     pub fn ended(&self, ended: Ended) -> Block {
         Block { ended, ..self.block }
     }
 }
 
-/// The instruction with these bits: 16-bit ones in the low half, a 32-bit one of T32 with its first halfword in the high half.
+/// Decodes an instruction: 16-bit ones in the low half, a 32-bit one of T32 with its first halfword in the high half.
 pub(super) fn decode(isa: Isa, address: u64, bits: u32, it: &mut ItState) -> Instruction {
     match isa {
         Isa::A64 => a64::decode(address, bits),
@@ -85,7 +85,7 @@ pub(super) fn decode(isa: Isa, address: u64, bits: u32, it: &mut ItState) -> Ins
     }
 }
 
-/// The bits of the instruction at the start of `code`, and its length; `None` if it is not all there.
+/// Returns the bits of the instruction at the start of `code`, and its length; `None` if it is incomplete.
 pub(super) fn bits(isa: Isa, code: &[u8]) -> Option<(u32, usize)> {
     let word = || code.first_chunk().copied().map(u32::from_le_bytes);
     let first = u16::from_le_bytes(*code.first_chunk()?);
@@ -96,7 +96,7 @@ pub(super) fn bits(isa: Isa, code: &[u8]) -> Option<(u32, usize)> {
     })
 }
 
-/// The bytes of an instruction with these bits.
+/// Returns the bytes of an instruction.
 pub(super) fn bytes(isa: Isa, bits: u32) -> ([u8; 4], usize) {
     match isa {
         Isa::T32 if bits > 0xffff => (bits.rotate_left(16).to_le_bytes(), 4),
@@ -105,7 +105,7 @@ pub(super) fn bytes(isa: Isa, bits: u32) -> ([u8; 4], usize) {
     }
 }
 
-/// Length of the instruction with these bits.
+/// Returns the length of an instruction.
 pub(super) fn len_of(isa: Isa, bits: u32) -> u8 {
     match isa {
         Isa::T32 => {
@@ -127,7 +127,7 @@ fn len(isa: Isa, first: u16) -> u8 {
     }
 }
 
-/// Addresses of 32-bit processors wrap.
+/// Wraps an address of a 32-bit processor.
 pub(super) fn wrapped(isa: Isa, address: u64) -> u64 {
     match isa {
         Isa::A64 | Isa::Rv64 => address,

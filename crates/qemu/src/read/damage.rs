@@ -3,38 +3,38 @@ use std::io;
 
 use crate::format::NotALog;
 
-/// Bytes that cannot be understood. What came before them was told.
+/// Error for bytes that cannot be decoded. What came before them was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where, in the bytes that were given.
+    /// Offset in the given bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// Kind of damage.
     pub kind: DamageKind,
 }
 
-/// What is wrong with bytes of a log.
+/// Kind of damage of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DamageKind {
-    /// This is no record.
+    /// A record is malformed.
     Record,
-    /// A word that stands for nothing.
+    /// A word has no meaning.
     Word(u32),
-    /// A word that cannot come here.
+    /// A word cannot come here.
     Misplaced(u32),
-    /// A translation that was not defined.
+    /// A translation was not defined.
     Translation(u32),
-    /// An outcome that stands for no translation yet.
+    /// An outcome stands for no translation yet.
     Outcome,
-    /// An instruction that the translation does not have.
+    /// The translation does not have such an instruction.
     Instruction(u32),
-    /// A word calls for more words than there are.
+    /// A word needs more words than there are.
     Cut,
-    /// More accesses by one instruction than any does.
+    /// One instruction has more accesses than possible.
     Accesses,
     /// The checksum of a chunk does not match.
     Checksum,
-    /// A chunk is missing, or is there twice: this is the number that should come.
+    /// A chunk is missing or duplicate; the number is that of the expected one.
     Chunk(u32),
 }
 
@@ -63,19 +63,19 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-/// Why a log could not be read, or not to its end.
+/// Error of reading a log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The file could not be read.
     Io(io::Error),
-    /// It is no log that can be read.
+    /// The file is no readable log.
     NotALog(NotALog),
-    /// The log is damaged. What came before was told.
+    /// The log is damaged. What came before was reported.
     Damage {
         /// Offset in the file.
         offset: u64,
-        /// What is wrong there.
+        /// Kind of damage.
         kind: DamageKind,
     },
     /// The log has no such thread.

@@ -8,15 +8,15 @@ use super::damage::{Damage, DamageKind};
 use super::trapping::Trapping;
 use crate::format::{Header, MapRecord, Record, TranslationRecord};
 
-/// What the chunks of definitions say: code, mappings, threads.
+/// Contents of the chunks of definitions: code, mappings, threads.
 ///
-/// Memory: in proportion to the bytes that were taken.
+/// Memory is proportional to the bytes taken.
 #[derive(Debug, Default)]
 pub struct Definitions {
     translations: Vec<Translation>,
     /// Bits of the instructions of all translations.
     bits: Vec<u32>,
-    /// What they come to, as blocks.
+    /// Runs of all translations.
     runs: Vec<Run>,
     maps: Vec<Map>,
     threads: Vec<ThreadId>,
@@ -30,19 +30,19 @@ pub struct Definitions {
 pub struct Translation {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address after the last one that is known.
+    /// Address after the last known instruction.
     pub end: u64,
     /// Instruction set.
     pub isa: Isa,
-    /// Instructions that are known. QEMU may have told of more, without their code.
+    /// Number of known instructions. QEMU may have reported more without their code.
     pub count: u32,
-    /// Whether these are all.
+    /// Set if all instructions are known.
     pub is_whole: bool,
-    /// The last instruction traps.
+    /// The last instruction, if it traps.
     pub(super) trapping: Option<Trapping>,
-    /// Its first instruction's place among all bits.
+    /// Index of its first instruction in `bits`.
     pub(super) first_bits: usize,
-    /// Its first run's place among all runs, and how many it has.
+    /// Index of its first run in `runs`. The number of runs follows.
     first_run: usize,
     run_count: u32,
 }
@@ -56,7 +56,7 @@ pub struct Map {
     pub end: u64,
     /// Offset in the file of what is at `start`.
     pub offset: u64,
-    /// Path of the file; empty: memory without one.
+    /// Path of the file; empty for memory without one.
     pub path: String,
     /// The file's build ID, if it has one.
     pub build_id: Vec<u8>,
@@ -65,23 +65,23 @@ pub struct Map {
 /// A thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId {
-    /// Its index in the log.
+    /// Index in the log.
     pub index: u32,
-    /// Linux's number for it.
+    /// Linux's thread ID.
     pub tid: u32,
 }
 
 impl Definitions {
-    /// None yet.
+    /// Creates empty definitions.
     pub fn new(_header: &Header) -> Self {
         Self::default()
     }
 
-    /// Takes the complete records at the start of `bytes`, which are those of a chunk behind its head, and says how many bytes they have. If
-    /// more is written later, call it again with what is behind them.
+    /// Takes the complete records at the start of `bytes`, which are the contents of a chunk. Returns their length in
+    /// bytes. If more is written later, call it again with what follows them.
     ///
     /// # Errors
-    /// When a record is none. Those before it were taken; nothing behind it can be.
+    /// Returns an error for a malformed record. Those before it were taken; nothing after it can be.
     pub fn take(&mut self, bytes: &[u8]) -> Result<usize, Damage> {
         let mut at = 0;
         while let Some((record, len)) =
@@ -101,7 +101,7 @@ impl Definitions {
             }
             Record::Thread { index, tid } => self.threads.push(ThreadId { index, tid }),
             Record::Handler { address, .. } => {
-                // SIG_DFL and SIG_IGN are none. Bit 0 tells of T32, and is no part of the address.
+                // SIG_DFL and SIG_IGN are no handlers. Bit 0 marks T32 and is no part of the address.
                 if address > 1 {
                     self.handlers.insert(address);
                     self.handlers.insert(address & !1);
@@ -147,23 +147,24 @@ impl Definitions {
         });
     }
 
-    /// The translation with this number.
+    /// Returns the translation with this number.
     pub fn translation(&self, number: u32) -> Option<&Translation> {
         self.translations.get(number as usize)
     }
 
-    /// All translations, in the order of their numbers.
+    /// Returns all translations in order of their numbers.
     pub fn translations(&self) -> &[Translation] {
         &self.translations
     }
 
-    /// The bits of a translation's instructions: 16-bit ones in the low half, a 32-bit one of T32 with its first halfword in the high half.
+    /// Returns the bits of a translation's instructions: 16-bit ones in the low half, a 32-bit one of T32 with its
+    /// first halfword in the high half.
     pub fn instructions(&self, translation: &Translation) -> &[u32] {
         let first = translation.first_bits;
         self.bits.get(first..first + translation.count as usize).unwrap_or_default()
     }
 
-    /// The bytes of a translation's instructions.
+    /// Returns the bytes of a translation's instructions.
     pub fn code(&self, translation: &Translation) -> Vec<u8> {
         let isa = translation.isa;
         let instructions = self.instructions(translation).iter();
@@ -175,7 +176,7 @@ impl Definitions {
         code
     }
 
-    /// Indices of a translation's instructions that may access memory.
+    /// Iterates over the indices of a translation's instructions that may access memory.
     pub(super) fn accesses(&self, translation: &Translation) -> impl Iterator<Item = u32> {
         let isa = translation.isa;
         let may_access = move |&&bits: &&u32| {
@@ -186,18 +187,18 @@ impl Definitions {
         with_index.filter(move |(bits, _)| may_access(bits)).map(|(_, index)| index)
     }
 
-    /// Bits from this place among all on.
+    /// Returns `count` entries of `bits` from index `first` on.
     pub(super) fn bits_at(&self, first: usize, count: u32) -> &[u32] {
         self.bits.get(first..first + count as usize).unwrap_or_default()
     }
 
-    /// A translation as blocks, if it runs from its start and in no IT block.
+    /// Returns the runs of a translation that runs from its start and in no IT block.
     pub(super) fn runs(&self, translation: &Translation) -> &[Run] {
         let first = translation.first_run;
         self.runs.get(first..first + translation.run_count as usize).unwrap_or_default()
     }
 
-    /// Where an instruction of a translation is; for one past the last, the end.
+    /// Returns the address of an instruction of a translation; for an index past the last, the end.
     pub(super) fn address(&self, translation: &Translation, index: u32) -> u64 {
         let isa = translation.isa;
         let before = self.instructions(translation).iter().take(index as usize);
@@ -205,32 +206,32 @@ impl Definitions {
         code::wrapped(isa, translation.start.wrapping_add(len))
     }
 
-    /// Executable mappings, in the order in which they were made. Where they overlap, the later one replaces the earlier.
+    /// Returns the executable mappings in order of creation. Where they overlap, the later one replaces the earlier.
     pub fn maps(&self) -> &[Map] {
         &self.maps
     }
 
-    /// Threads, in the order in which they began.
+    /// Returns the threads in order of their start.
     pub fn threads(&self) -> &[ThreadId] {
         &self.threads
     }
 
-    /// Linux's number for the thread with this index.
+    /// Returns Linux's thread ID of the thread with this index.
     pub fn tid(&self, index: u32) -> Option<u32> {
         self.threads.iter().find(|thread| thread.index == index).map(|thread| thread.tid)
     }
 
-    /// Whether a handler of a signal is, or was, at this address.
+    /// Returns whether a signal handler is, or was, at this address.
     pub fn is_handler(&self, address: u64) -> bool {
         self.handlers.contains(&address)
     }
 
-    /// What people should know.
+    /// Returns messages for people.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The program file and its arguments.
+    /// Returns the program file and its arguments.
     pub fn command(&self) -> &[String] {
         &self.command
     }

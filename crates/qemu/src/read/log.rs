@@ -10,9 +10,9 @@ use super::definitions::Definitions;
 use super::thread::Thread;
 use crate::format::{CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Off, checksum};
 
-/// A log that is a file, or something like it.
+/// A log in a file or another seekable source.
 ///
-/// Memory: that of [`Definitions`] and of a [`Thread`], a chunk, and a few bytes for each chunk.
+/// Memory is that of [`Definitions`] and of a [`Thread`], a chunk, and a few bytes for each chunk.
 #[derive(Debug)]
 pub struct Log<R = File> {
     file: R,
@@ -20,48 +20,48 @@ pub struct Log<R = File> {
     definitions: Definitions,
     /// Chunks of each thread.
     threads: BTreeMap<u32, Vec<Chunk>>,
-    /// What is wrong with the definitions.
+    /// Damage of the definitions.
     damage: Option<Error>,
     buffer: Vec<u8>,
     totals: Totals,
 }
 
-/// What a thread came to, as far as it was read.
+/// Totals of a thread, as far as it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Instructions that were told.
+    /// Instructions reported.
     pub instructions: u64,
-    /// Different translations that it ran.
+    /// Number of different translations that ran.
     pub translations: u64,
     /// Bytes of its words.
     pub bytes: u64,
 }
 
-/// A chunk in the file.
+/// Position of a chunk in the file.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// Where it begins.
+    /// Offset.
     offset: u64,
-    /// Bytes of it that the file has.
+    /// Number of its bytes in the file.
     len: u64,
     head: ChunkHeader,
 }
 
 impl Log {
-    /// Opens a log file, see [`new`](Self::new).
+    /// Opens a log file; see [`new`](Self::new).
     ///
     /// # Errors
-    /// When the file cannot be read, or is no log.
+    /// Returns an error if the file cannot be read or is no log.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::new(File::open(path)?)
     }
 }
 
 impl<R: Read + Seek> Log<R> {
-    /// Reads the definitions of a log. If these are damaged, those before the damage count; see [`damage`](Self::damage).
+    /// Reads the definitions of a log. If they are damaged, those before the damage are used; see [`damage`](Self::damage).
     ///
     /// # Errors
-    /// When it cannot be read, or is no log.
+    /// Returns an error if the log cannot be read or is none.
     pub fn new(mut file: R) -> Result<Self, Error> {
         let mut head = Vec::with_capacity(HEADER_SIZE);
         file.by_ref().take(HEADER_SIZE as u64).read_to_end(&mut head)?;
@@ -83,7 +83,7 @@ impl<R: Read + Seek> Log<R> {
         }
     }
 
-    /// Finds all chunks; returns those of definitions.
+    /// Finds all chunks. Returns those of definitions.
     fn chunks(&mut self) -> Result<Vec<Chunk>, Error> {
         let size = u64::from(self.header.chunk_size);
         let end = self.file.seek(SeekFrom::End(0))?;
@@ -121,7 +121,7 @@ impl<R: Read + Seek> Log<R> {
         Ok(())
     }
 
-    /// Puts what counts of a chunk, which should have this number, into the buffer.
+    /// Reads the valid part of a chunk, which should have this number, into the buffer.
     fn load(&mut self, number: u32, chunk: &Chunk) -> Result<(), Error> {
         let Chunk { offset, len, head } = *chunk;
         if head.sequence != number {
@@ -139,7 +139,7 @@ impl<R: Read + Seek> Log<R> {
         if got as u64 != counts {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        // Of a file that was cut, what is there is read.
+        // Of a truncated file, the rest is read.
         let is_all = counts == u64::from(head.len);
         if head.state == ChunkState::Done && is_all && checksum(&self.buffer) != head.checksum {
             return Err(Error::Damage { offset, kind: DamageKind::Checksum });
@@ -147,36 +147,36 @@ impl<R: Read + Seek> Log<R> {
         Ok(())
     }
 
-    /// What the log is of.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Its definitions.
+    /// Returns the definitions.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
     }
 
-    /// What is wrong with the definitions, if anything is. Threads are read up to the first translation that is missing.
+    /// Returns the damage of the definitions, if any. Threads are read up to the first missing translation.
     pub fn damage(&self) -> Option<&Error> {
         self.damage.as_ref()
     }
 
-    /// Indices of the threads that it has words of, in order.
+    /// Iterates over the indices of the threads with words, in order.
     pub fn threads(&self) -> impl Iterator<Item = u32> {
         self.threads.keys().copied()
     }
 
-    /// What the thread that was read last came to.
+    /// Returns the totals of the thread that was read last.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Gives all that a thread executed to `sink`, and says why recording stopped: `None` if the log was cut before that.
+    /// Passes everything that a thread executed to `sink`. Returns why recording stopped, or `None` if the log ends before that.
     ///
     /// # Errors
-    /// When the log has no such thread, cannot be read, or is damaged: what came before the damage was told, and then that the rest is
-    /// [lost](Sink::lost).
+    /// Returns an error if the log has no such thread, cannot be read, or is damaged. What came before the damage was
+    /// reported, and then that the rest is [lost](Sink::lost).
     pub fn read<S: Sink>(&mut self, index: u32, sink: &mut S) -> Result<Option<Off>, Error> {
         let mut thread = Thread::new(index, &self.header);
         let mut bytes = 0;
@@ -207,7 +207,7 @@ impl<R: Read + Seek> Log<R> {
             };
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
-        // Of a file that was cut, the last translation is not the last that ran.
+        // In a truncated file, the last translation is not the last that ran.
         let whole = chunks.last().filter(|chunk| chunk.len == u64::from(self.header.chunk_size));
         if let Some(since) = whole.and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
             thread.broken_off(since, &self.definitions);

@@ -3,23 +3,23 @@ use tracewright_core::{Block, Ended};
 use super::definitions::{Definitions, Translation};
 use crate::format::Successors;
 
-/// A translation as one thread runs it: all that the next step asks for, in one place.
+/// A translation as one thread runs it, with everything that the next step needs in one place.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Node {
-    /// The one block that it is, if it is simple.
+    /// Its only block, if it is simple.
     pub block: Block,
     /// Nodes that came after it.
     pub successors: Successors,
-    /// For each of them, why the block ended, if telling that is all there is to do before `next` comes.
+    /// For each of them, why the block ended, if reporting the block is all there is to do before `next`.
     pub ended: [Option<Ended>; 2],
-    /// The same nodes, where that is so.
+    /// Nodes of these successors.
     pub next: [u32; 2],
-    /// It is one block, which ends with it, and all its instructions are known.
+    /// Set if it is one block, which ends with it, and all its instructions are known.
     pub is_simple: bool,
-    /// The translation's number.
+    /// Number of the translation.
     pub translation: u32,
-    /// Its first instruction's place among all bits.
+    /// Index of its first instruction among all bits.
     pub first_bits: usize,
 }
 

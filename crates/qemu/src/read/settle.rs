@@ -1,4 +1,4 @@
-//! What a translation came to, once it is known what came next.
+//! Reports what a translation executed, once its successor is known.
 
 use tracewright_core::{Block, Ended, Flow, Isa};
 use tracewright_hart::{Access, Sink};
@@ -10,16 +10,16 @@ use super::definitions::{Definitions, Translation};
 use super::thread::Thread;
 use super::trapping::{self, Trapping};
 
-/// An address, and the instruction set there.
+/// An address and its instruction set.
 type Place = (u64, Isa);
 
-/// Where the last instruction of a run led.
+/// Destination of the last instruction of a run.
 enum Lead {
-    /// On: the block is not at its end.
+    /// To the next instruction: the block has not ended.
     On,
     /// To what came next.
     There(Ended),
-    /// Elsewhere, since a signal came between: where, if that is known.
+    /// Elsewhere, since a signal came in between. The address is that, if known.
     Elsewhere(Ended, Option<u64>),
 }
 
@@ -28,18 +28,18 @@ enum Lead {
 enum Stop {
     /// After its last instruction.
     End,
-    /// The instruction that would have been next did not retire.
+    /// The next instruction did not retire.
     Left,
-    /// That made a system call.
+    /// The next instruction made a system call.
     Call,
-    /// That traps whenever it runs.
+    /// The next instruction traps whenever it runs.
     Trap,
 }
 
 impl Thread {
-    /// Tells what the translation that runs came to. `next`: what came after it; `None` if nothing did.
+    /// Reports what the current translation executed. `next` is what came after it; `None` if nothing did.
     ///
-    /// Returns why its block ended, if telling that was all, and will be whenever `next` comes after it.
+    /// Returns why its block ended, if reporting that was all, and will be whenever `next` comes after it.
     pub(super) fn settle<S: Sink>(
         &mut self,
         next: Option<Place>,
@@ -62,7 +62,7 @@ impl Thread {
         };
         let at = definitions.address(translation, last);
         let asked = bits.get(last as usize).copied().unwrap_or_default();
-        // What did not retire is tried again: nothing happened.
+        // An instruction that did not retire is tried again: nothing happened.
         let is_again = stop == Stop::Left && next == Some((at, isa));
         if stop == Stop::Left && !is_again && Trapping::of(isa, asked) == Some(Trapping::Call) {
             stop = Stop::Call;
@@ -82,7 +82,7 @@ impl Thread {
         self.accesses.clear();
         match stop {
             Stop::End if !translation.is_whole => {
-                // Code that nobody could read ran: it may have done anything.
+                // Code that could not be read ran, and may have done anything.
                 self.close(sink);
                 self.gap = true;
             }
@@ -111,7 +111,7 @@ impl Thread {
         None
     }
 
-    /// Adds the instructions of a translation that ran, up to that with this index, to what was before; tells blocks that ended on the way.
+    /// Appends the instructions of a translation up to this index to the pending run. Reports blocks that end on the way.
     fn append<S: Sink>(
         &mut self,
         translation: &Translation,
@@ -142,7 +142,7 @@ impl Thread {
         }
     }
 
-    /// Adds a piece whose first instruction has this index.
+    /// Appends a run whose first instruction has this index.
     fn piece<S: Sink>(
         &mut self,
         piece: &Run,
@@ -184,12 +184,12 @@ impl Thread {
         }
     }
 
-    /// Tells a block that ended within a translation, where another piece comes next.
+    /// Reports a block that ended within a translation, where another run follows.
     fn inner<S: Sink>(&mut self, next: Place, sink: &mut S) {
         match self.before.map(|run| lead(&run, next, false)) {
             Some(Lead::There(ended)) => self.tell(ended, sink),
             Some(Lead::On | Lead::Elsewhere(..)) => {
-                // QEMU ends translations at branches, so this is no branch for it, or it is damaged.
+                // QEMU ends translations at branches, so this is no branch for it, or the log is damaged.
                 self.tell(Ended::Taken, sink);
                 sink.lost();
             }
@@ -197,7 +197,7 @@ impl Thread {
         }
     }
 
-    /// Tells the block, now that it is known what came next, and the signal that came between. Returns why the block ended, if
+    /// Reports the block, now that its successor is known, and a signal in between. Returns why the block ended, if
     /// that was all.
     fn lead<S: Sink>(
         &mut self,
@@ -235,7 +235,7 @@ impl Thread {
         }
     }
 
-    /// Tells the block as far as it went.
+    /// Reports the block as far as it went.
     pub(super) fn close<S: Sink>(&mut self, sink: &mut S) {
         if let Some(run) = self.before {
             let class = run.block.class;
@@ -256,7 +256,7 @@ impl Thread {
     }
 }
 
-/// Where a run led, if `next` came after it. `is_signal`: there is a signal between them, whatever it seems.
+/// Returns where a run led if `next` came after it. `is_signal` says that a signal came in between in any case.
 fn lead(run: &Run, next: Place, is_signal: bool) -> Lead {
     let Block { end, isa, class, .. } = run.block;
     let is_next = !is_signal && next == (end, isa);
@@ -277,8 +277,8 @@ fn lead(run: &Run, next: Place, is_signal: bool) -> Lead {
     }
 }
 
-/// Whether only the trace can tell where the last instruction leads. If a signal's handler comes next, that is more likely the signal's
-/// doing; and to say that nobody knows where it led is no lie in either case.
+/// Returns whether only the trace shows where the last instruction leads. If a signal handler comes next, the signal is
+/// the likelier cause, and reporting an unknown target is correct in either case.
 fn is_indirect(run: &Run) -> bool {
     run.block.class.flow == Flow::Indirect
 }

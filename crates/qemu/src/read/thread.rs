@@ -8,36 +8,36 @@ use super::definitions::Definitions;
 use super::node::Node;
 use crate::format::{Guess, Header, Off, Word, retired};
 
-/// What a thread executed, from its words.
+/// Decoder of a thread's words.
 ///
-/// Memory: in proportion to the translations that it ran, and four bytes for each that is defined.
+/// Memory is proportional to the translations that it ran, plus four bytes for each that is defined.
 #[derive(Debug)]
 pub struct Thread {
     index: u32,
     has_values: bool,
     pub(super) nodes: Vec<Node>,
-    /// For each translation its node, plus one.
+    /// Node of each translation, plus one.
     of_translation: Vec<u32>,
-    /// The node of the last translation told.
+    /// Node of the current translation.
     pub(super) now: Option<u32>,
-    /// Nothing is to be done but to tell the block of `now`, once it is known where it led.
+    /// Set if the block of `now` only has to be reported once its successor is known.
     is_plain: bool,
-    /// Of `now`, only what comes from this instruction on counts.
+    /// First instruction of `now` that is recorded.
     pub(super) from: u32,
-    /// Of `now`, only so many retired.
+    /// Number of instructions of `now` that retired, if not all did.
     pub(super) left: Option<u32>,
-    /// A signal came after `now`.
+    /// Set if a signal came after `now`.
     pub(super) signal: bool,
-    /// What `now` goes on with.
+    /// Run that `now` continues.
     pub(super) before: Option<Run>,
-    /// The IT block that it goes on with.
+    /// IT block that `now` continues.
     pub(super) it: ItState,
     pub(super) accesses: Vec<Accessed>,
-    /// What comes next is not the successor of `now`.
+    /// Set if what comes next is not the successor of `now`.
     is_apart: bool,
-    /// What comes next begins at this instruction.
+    /// First recorded instruction of what comes next.
     next_from: Option<u32>,
-    /// What comes next does not follow from what was told.
+    /// Set if what comes next does not follow from what was reported.
     pub(super) gap: bool,
     is_started: bool,
     off: Option<Off>,
@@ -48,7 +48,7 @@ pub struct Thread {
 /// An access by an instruction of the last translation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accessed {
-    /// Which instruction of the translation.
+    /// Index of the instruction in the translation.
     pub index: u32,
     pub is_store: bool,
     pub size: u8,
@@ -56,15 +56,15 @@ pub(super) struct Accessed {
     pub value: u64,
 }
 
-/// Accesses that are kept at most: a translation's, each of many elements.
+/// Maximum number of accesses kept: those of a translation, each of many elements.
 const MOST_ACCESSES: usize = 1 << 20;
-/// Accesses of more bytes do not exist: QEMU's largest have 128.
+/// Maximum log2 of the size of an access: QEMU's largest have 128 bytes.
 const MOST_SHIFT: u32 = 7;
-/// Of more bytes than 2 to the power of this there is no value.
+/// Maximum log2 of the size of an access with a value.
 const MOST_VALUE_SHIFT: u32 = 4;
 
 impl Thread {
-    /// The thread with this index in the log; nothing of it was read yet.
+    /// Creates a decoder of the thread with this index in the log.
     pub fn new(index: u32, header: &Header) -> Self {
         Self {
             index,
@@ -89,13 +89,14 @@ impl Thread {
         }
     }
 
-    /// Takes all words of a chunk, which are the bytes behind its head, and gives what ran to `sink`. The last translation is kept until it
-    /// is known what came next.
+    /// Takes all words of a chunk, which are its bytes after the header, and passes what ran to `sink`. The last
+    /// translation is kept until its successor is known.
     ///
-    /// All translations that are in the chunk must be among the definitions by now.
+    /// All translations in the chunk must already be among the definitions.
     ///
     /// # Errors
-    /// When words make no sense. All before them was told, and that the rest is [lost](Sink::lost); nothing more can be taken.
+    /// Returns an error if words make no sense. Everything before them was reported, and that the rest is
+    /// [lost](Sink::lost); nothing more can be taken.
     pub fn take<S: Sink>(
         &mut self,
         bytes: &[u8],
@@ -114,8 +115,9 @@ impl Thread {
         })
     }
 
-    /// QEMU was killed, or the program crashed, after all that was taken: `since` is by how much the count of checkpoints went up since the
-    /// last translation began ([`ChunkHeader::since_last`](crate::format::ChunkHeader::since_last)). So it is known how much of it ran.
+    /// Notes that QEMU was killed, or the program crashed, after all that was taken. `since` is the number of
+    /// checkpoints since the last translation began
+    /// ([`ChunkHeader::since_last`](crate::format::ChunkHeader::since_last)), which shows how much of it ran.
     pub fn broken_off(&mut self, since: u64, definitions: &Definitions) {
         if self.off.is_some() || self.left.is_some() || self.is_apart || self.damage.is_some() {
             return;
@@ -128,7 +130,7 @@ impl Thread {
         }
     }
 
-    /// The log has no more of this thread. If it does not say that recording stopped, the last translation is not told.
+    /// Ends the thread. If its words do not say that recording stopped, the last translation is not reported.
     pub fn finish<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
         if self.damage.is_none() {
             self.start(definitions, sink);
@@ -136,23 +138,23 @@ impl Thread {
         }
     }
 
-    /// Something of the thread is missing from here on: as [`finish`](Self::finish), and the sink is told.
+    /// Ends the thread like [`finish`](Self::finish), and reports that something is missing from here on.
     pub fn lose<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
         self.finish(definitions, sink);
         sink.lost();
     }
 
-    /// Instructions that were told.
+    /// Returns the number of instructions reported.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// Different translations that ran.
+    /// Returns the number of different translations that ran.
     pub fn translations(&self) -> u64 {
         self.nodes.len() as u64
     }
 
-    /// Why recording stopped; `None`: it did not, or nobody knows, since the log was cut.
+    /// Returns why recording stopped; `None` if it did not, or if the log ends before that.
     pub fn off(&self) -> Option<Off> {
         self.off
     }
@@ -196,7 +198,7 @@ impl Thread {
         Ok(())
     }
 
-    /// The hot path.
+    /// Decodes outcomes: the hot path.
     #[inline]
     fn outcomes<S: Sink>(
         &mut self,
@@ -240,7 +242,7 @@ impl Thread {
         Ok(())
     }
 
-    /// One outcome, any way; finds out whether it may take the short one from now on.
+    /// Decodes one outcome, and determines whether it may take the fast path from now on.
     #[inline(never)]
     fn outcome<S: Sink>(
         &mut self,
@@ -262,7 +264,7 @@ impl Thread {
         Ok(())
     }
 
-    /// A translation told by its number.
+    /// Decodes a translation given by its number.
     fn told<S: Sink>(
         &mut self,
         number: u32,
@@ -283,7 +285,7 @@ impl Thread {
         self.enter(next, definitions, sink)
     }
 
-    /// The node of a translation.
+    /// Returns the node of a translation.
     fn node(&mut self, number: u32, definitions: &Definitions) -> Result<u32, DamageKind> {
         if let Some(node) = self.of_translation.get(number as usize).and_then(|node| node.checked_sub(1)) {
             return Ok(node);
@@ -304,7 +306,7 @@ impl Thread {
         (block.start, block.isa)
     }
 
-    /// What ran before is told; this runs now.
+    /// Makes `node` current, after what ran before was reported.
     fn enter<S: Sink>(
         &mut self,
         node: u32,
@@ -327,7 +329,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Words that come once in a while.
+    /// Decodes rare words.
     #[cold]
     fn other<S: Sink>(
         &mut self,
@@ -346,7 +348,7 @@ impl Thread {
                 self.is_plain = false;
             }
             Word::Signal => {
-                // Between a call that recording stopped at and what came after it, nothing is expected.
+                // Nothing is expected between a call that recording stopped at and what comes after it.
                 if self.now.is_some() {
                     self.signal = true;
                     self.is_plain = false;
@@ -356,7 +358,7 @@ impl Thread {
                 self.stop(definitions, sink);
                 self.next_from = Some(index);
             }
-            // Recording goes on if the call fails.
+            // Recording resumes if the call fails.
             Word::Off(Off::Exec) => {
                 self.off = Some(Off::Exec);
                 (self.is_apart, self.is_plain) = (true, false);
@@ -372,20 +374,20 @@ impl Thread {
         Ok(())
     }
 
-    /// Instructions of the translation that runs.
+    /// Returns the number of instructions of the current translation.
     fn count(&self, definitions: &Definitions) -> Option<u32> {
         let node = self.nodes.get(self.now? as usize)?;
         Some(definitions.translation(node.translation)?.count)
     }
 
-    /// Tells what ran; what comes next does not follow from it.
+    /// Reports what ran; what comes next does not follow from it.
     fn stop<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
         self.gap |= self.now.is_some();
         self.settle(None, definitions, sink);
         (self.now, self.is_plain) = (None, false);
     }
 
-    /// Tells what is certain to have run, and no more.
+    /// Reports what has certainly run, and no more.
     fn abandon<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
         if self.off.is_none() && self.left.is_none() && !self.signal {
             self.accesses.clear();
@@ -395,7 +397,7 @@ impl Thread {
         self.stop(definitions, sink);
     }
 
-    /// Words of address and value that come after an access.
+    /// Returns the number of words of address and value that follow an access.
     fn access_len(&self, size_shift: u32) -> usize {
         let value = ((1 << size_shift.min(MOST_VALUE_SHIFT)) / 4).max(1);
         2 + if self.has_values { value } else { 0 }
@@ -421,7 +423,7 @@ impl Thread {
         self.is_plain = false;
         let word = |at: usize| more.get(at).map_or(0, |&word| u64::from(u32::from_le_bytes(word)));
         let address = word(0) | word(1) << 32;
-        // Wide ones are told eight bytes at a time.
+        // Wide accesses are reported eight bytes at a time.
         let (size, pieces) = if size_shift <= 3 { (1 << size_shift, 1) } else { (8, 1 << (size_shift - 3)) };
         for piece in 0..pieces {
             let value = word(2 + 2 * piece) | word(3 + 2 * piece) << 32;

@@ -4,18 +4,18 @@ use tracewright_core::Isa;
 use tracewright_hart::{Trap, cause};
 use tracewright_isa::riscv::{self, AccessKind, Op, Xlen};
 
-/// What an instruction asks for.
+/// Kind of trapping instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trapping {
     /// A system call.
     Call,
     /// A breakpoint.
     Breakpoint,
-    /// Nothing: it is undefined for ever.
+    /// Permanently undefined.
     Undefined,
 }
 
-/// ETMv4's exception types, of A profile.
+/// ETMv4's exception types of the A profile.
 mod etm {
     pub const CALL: u64 = 2;
     pub const TRAP: u64 = 3;
@@ -24,11 +24,11 @@ mod etm {
     pub const IRQ: u64 = 0xe;
 }
 
-/// RISC-V: interrupt 0, which the specification reserves and once was that of user software.
+/// RISC-V interrupt 0, which is reserved and once was the user software interrupt.
 const USER_SOFTWARE: u64 = 0;
 
 impl Trapping {
-    /// What the instruction with these bits asks for, if it traps whenever it runs.
+    /// Classifies an instruction that traps whenever it runs.
     pub fn of(isa: Isa, bits: u32) -> Option<Self> {
         match isa {
             Isa::A64 => match bits & 0xffe0_001f {
@@ -73,12 +73,13 @@ impl Trapping {
     }
 }
 
-/// A system call, after which execution went on at `next`. On RISC-V `pc` is the instruction itself, on Arm the one behind it.
+/// Returns the trap of a system call after which execution continued at `next`. On RISC-V `pc` is the instruction
+/// itself, on Arm the one behind it.
 pub(super) fn call(isa: Isa, pc: u64, next: u64) -> Trap {
     Trap { pc, cause: Trapping::Call.cause(isa), interrupt: false, value: 0, next, served: true }
 }
 
-/// The instruction with these bits at `pc` did not retire, and execution went on elsewhere.
+/// Returns the trap of an instruction at `pc` that did not retire.
 pub(super) fn fault(isa: Isa, bits: u32, pc: u64, next: u64) -> Trap {
     let cause = match Trapping::of(isa, bits) {
         Some(trapping) => trapping.cause(isa),
@@ -88,7 +89,7 @@ pub(super) fn fault(isa: Isa, bits: u32, pc: u64, next: u64) -> Trap {
                 _ if found.op == Op::Illegal => cause::ILLEGAL_INSTRUCTION,
                 Some((AccessKind::Load, _)) => cause::LOAD_PAGE_FAULT,
                 Some(_) => cause::STORE_PAGE_FAULT,
-                // What else can fail is fetching it.
+                // Otherwise fetching it failed.
                 None => cause::INSTRUCTION_PAGE_FAULT,
             }
         }
@@ -97,7 +98,7 @@ pub(super) fn fault(isa: Isa, bits: u32, pc: u64, next: u64) -> Trap {
     Trap { pc, cause, interrupt: false, value: 0, next, served: false }
 }
 
-/// A signal came where execution would have gone on at `pc`.
+/// Returns the trap of a signal before the instruction at `pc`.
 pub(super) fn signal(isa: Isa, pc: u64, next: u64) -> Trap {
     let cause = if is_riscv(isa) { USER_SOFTWARE } else { etm::IRQ };
     Trap { pc, cause, interrupt: true, value: 0, next, served: false }

@@ -1,4 +1,4 @@
-//! Programs of Debian (`tests/debian.txt`): their logs are whole, and tell of nothing that cannot be.
+//! Programs of Debian (`tests/debian.txt`): their logs are complete and consistent.
 
 use crate::support;
 
@@ -8,16 +8,16 @@ use tracewright_hart::{Sink, Trap};
 use tracewright_testkit::qemu::{Folder, Program};
 use tracewright_testkit::{debian, skip};
 
-/// Whether each block follows from what came before it.
+/// Checks that each block follows from what came before it.
 #[derive(Debug, Default)]
 struct Follows {
     instructions: u64,
-    /// Where execution goes on, if that is known.
+    /// Next address, if known.
     next: Option<u64>,
-    /// Whether programs call the kernel's helpers (`0xffff0fc0` and others: cmpxchg, TLS), which QEMU does itself. No plugin sees them,
-    /// so what follows an indirect jump is then unknown.
+    /// Set if programs call the kernel's helpers (`0xffff0fc0` and others: cmpxchg, TLS), which QEMU implements itself.
+    /// Plugins do not see them, so what follows an indirect jump is then unknown.
     calls_helpers: bool,
-    /// Whether the last block ended with an indirect jump.
+    /// Set if the last block ended with an indirect jump.
     jumped: bool,
     wrong: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Threads, signals, processes and sudden ends, as the retirement log tells them.
+//! Threads, signals, processes and sudden ends in the retirement log.
 
 use crate::support;
 use crate::support::addresses;
@@ -14,7 +14,7 @@ use tracewright_qemu::format::Off;
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::{Folder, Guest, Program, Variant, build};
 
-/// On each processor that can be emulated and compiled for.
+/// Runs a check on each processor that can be emulated and compiled for.
 fn everywhere(test: &str, name: &str, variant: Variant, check: impl Fn(Guest, &Path)) {
     for guest in Guest::ALL {
         if guest.available(test)
@@ -41,7 +41,7 @@ fn threads_are_told_apart() {
     });
 }
 
-/// The number that a load or store has that is not allowed: mcause, or ETMv4's exception type.
+/// Returns whether the trap is that of a forbidden load or store: mcause, or ETMv4's exception type.
 fn is_data_fault(guest: Guest, trap: &Trap) -> bool {
     let causes: &[u64] = if guest == Guest::Riscv64 { &[13, 15] } else { &[0xc] };
     !trap.interrupt && causes.contains(&trap.cause)
@@ -55,9 +55,9 @@ fn signals_are_told() {
         let (ran, off) = Addresses::of(&mut recorded.log, 0);
         assert_eq!(off, Some(Off::Exit), "{guest:?}");
         let faults = ran.traps.iter().filter(|trap| is_data_fault(guest, trap)).count();
-        // Eight that the handler mends, five that it leaves.
+        // Eight that the handler repairs, five that it leaves.
         assert_eq!(faults, 13, "{guest:?}: {:x?}", ran.traps);
-        // Ten of the timer at least. Those that the program sends itself come when a system call is over.
+        // At least ten of the timer. Those that the program sends to itself come at the end of a system call.
         let interrupts =
             ran.traps.iter().filter(|trap| trap.interrupt || trap.served && trap.next != trap.pc).count();
         assert!(interrupts + ran.lost >= 10, "{guest:?}: {interrupts} and {}", ran.lost);
@@ -93,7 +93,7 @@ fn forks_have_logs_of_their_own() {
     });
 }
 
-/// A thread ends the process while others run: of all of them, what ran is there.
+/// A thread ends the process while others run: what ran of all of them is there.
 #[test]
 fn a_process_that_is_left_is_complete() {
     everywhere("leave", "leave", Variant::Static, |guest, elf| {
@@ -109,7 +109,7 @@ fn a_process_that_is_left_is_complete() {
     });
 }
 
-/// Killed at any moment, the log can be read up to the last complete block.
+/// After a kill at any moment, the log can be read up to the last complete block.
 #[test]
 fn what_was_recorded_survives_a_kill() {
     everywhere("kill", "crash", Variant::Static, |guest, elf| {
@@ -119,7 +119,7 @@ fn what_was_recorded_survives_a_kill() {
             let option = format!("{},log={}", plugin().display(), file.display());
             let program = Program::new(guest, elf, &["forever"]);
             let mut child = program.start_silently(&["-plugin", &option]).unwrap();
-            // Until there is some of it: several chunks in the later rounds.
+            // Until there is enough: several chunks in the later rounds.
             let enough = 600_000 * round + 5000;
             let start = Instant::now();
             while fs::metadata(&file).map_or(0, |file| file.len()) < enough {
@@ -134,7 +134,7 @@ fn what_was_recorded_survives_a_kill() {
             let (ran, off) = Addresses::of(&mut log, 0);
             assert_eq!((ran.lost, off), (0, None), "{guest:?} {round}");
             if round > 0 {
-                // All that the loop has: a few instructions, over and over.
+                // The whole loop: a few instructions, over and over.
                 let last: std::collections::BTreeSet<_> = ran.all[ran.all.len() - 10_000..].iter().collect();
                 assert!((5..40).contains(&last.len()), "{guest:?}: {last:x?}");
             }

@@ -1,9 +1,8 @@
-//! The hart and QEMU retire the same instructions, block by block and trap by trap: all sample programs for Linux
+//! The hart and QEMU retire the same instructions, block by block and trap by trap, in all sample programs for Linux
 //! (`programs/cases.txt`).
 //!
-//! The others need a machine without an operating system, which QEMU's user mode is not. Whole systems are not
-//! recorded (the plugin refuses), and `qemu-system-riscv64` is another package; `programs/build --system` compares what
-//! these programs print.
+//! The others need a machine without an operating system, unlike QEMU's user mode. Whole systems are not recorded (the plugin
+//! refuses), and `qemu-system-riscv64` is another package; `programs/build --system` compares what these programs print.
 
 use crate::support;
 
@@ -17,11 +16,11 @@ use tracewright_hart::linux::{Linux, Mount, Options, Streams};
 use tracewright_hart::{Hart, Sink, Stop, Trap};
 use tracewright_testkit::qemu::{Guest, Program};
 
-/// What happened.
+/// An event of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Block(Block),
-    /// What a log of QEMU has of a trap: where, why, where to, and whether it is a system call.
+    /// Trap, as far as a log of QEMU has it: address, cause, next address, and whether it is a system call.
     Trap(u64, u64, u64, bool),
 }
 
@@ -77,7 +76,7 @@ fn sample_programs_retire_the_same() {
             ..Program::new(Guest::Riscv64, &elf, arguments)
         };
         let mut recorded = record(&program);
-        // QEMU 7.2 gets `ctzw` of a word of zeros wrong when the upper half has a bit. The program finds that, and says so.
+        // QEMU 7.2 computes `ctzw` of a zero word wrongly if the upper half has a bit. The program finds and reports that.
         let is_wrong = name == "bits" && recorded.status.code() == Some(1);
         assert!(is_wrong || recorded.status.code() == status.parse().ok(), "{name}: {}", recorded.status);
         let mut theirs = Events::default();

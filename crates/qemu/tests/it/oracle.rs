@@ -1,5 +1,5 @@
-//! What the retirement log tells is what QEMU's own log of executed instructions tells, address by address: of our
-//! programs that run through the same instructions each time, on all three processors, linked in all ways.
+//! The retirement log has the same addresses as QEMU's own log of executed instructions, for our deterministic
+//! programs, on all three processors, linked in all ways.
 
 use crate::support;
 use crate::support::addresses;
@@ -28,11 +28,11 @@ fn the_log_has_every_instruction() {
         let theirs: Vec<_> = program.program_counters().unwrap().collect();
         let same = ours.all.iter().zip(&theirs).take_while(|(ours, theirs)| ours == theirs).count();
         let rest = |all: &[u64]| all[same.saturating_sub(3)..].iter().take(8).copied().collect::<Vec<_>>();
-        // QEMU tells the instruction that kills the program, too: it did not retire.
+        // QEMU also logs the instruction that kills the program, which did not retire.
         let killed = matches!(own.end, End::Signal(_));
         let is_end = same + usize::from(killed) == theirs.len();
         let is_equal = same == ours.all.len() && same > 3000 && is_end;
-        // Nobody sends signals: where there seems to be one, something was misunderstood.
+        // No signals are sent: a signal would be a misinterpretation.
         let signals = ours.traps.iter().filter(|trap| trap.interrupt).count();
         let is_whole = signals == 0
             && own.end.is(recorded.status)

@@ -1,4 +1,4 @@
-//! Trace control, the slow and obvious way: each instruction alone.
+//! Naive trace control, instruction by instruction.
 
 mod random;
 mod twin;

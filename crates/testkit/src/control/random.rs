@@ -5,10 +5,10 @@ use tracewright_core::control::{Field, Names};
 use super::twin::{Asked, Happening, Period, Step, Tree};
 use crate::Rng;
 
-/// The names of events, by number.
+/// Names of events, by number.
 const EVENTS: [&str; 3] = ["button", "timer", "probe"];
 
-/// Knows these events, and no symbols.
+/// Resolver that knows these events and no symbols.
 #[derive(Clone, Copy, Debug)]
 pub struct EventNames;
 
@@ -22,7 +22,7 @@ impl Names for EventNames {
     }
 }
 
-/// Something to ask for of these steps, which must not be none. Most of it picks out a part of them.
+/// Makes a random request for `steps`, which must not be empty. Most requests select a part of them.
 pub fn random(rng: &mut Rng, steps: &[Step]) -> Asked {
     let mut asked = Asked {
         text: String::new(),
@@ -71,7 +71,7 @@ pub fn random(rng: &mut Rng, steps: &[Step]) -> Asked {
     asked
 }
 
-/// Where tracing starts or stops.
+/// Returns a condition where tracing starts or stops.
 fn point(rng: &mut Rng, steps: &[Step]) -> (Tree, String) {
     match rng.below(3) {
         0 => {
@@ -172,7 +172,7 @@ fn test(rng: &mut Rng, steps: &[Step]) -> (Tree, String) {
     }
 }
 
-/// A comparison with one of the values, or both.
+/// Returns a comparison with one or both of the values.
 fn compared(rng: &mut Rng, field: Field, a: u64, b: u64) -> (Tree, String) {
     let (least, most) = (a.min(b), a.max(b));
     let name = field.name();

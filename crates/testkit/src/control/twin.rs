@@ -1,40 +1,40 @@
 use tracewright_core::control::Field;
 
-/// What happened, one thing after another.
+/// One event of an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its address; of a trap, where it was taken.
+    /// Address; of a trap, where it was taken.
     pub pc: u64,
-    /// The privilege.
+    /// Privilege.
     pub privilege: u8,
-    /// The context, which is the thread, too.
+    /// Context, which is also the thread.
     pub context: u64,
-    /// The cycle, as the machine counts it.
+    /// Cycle, as the machine counts it.
     pub cycle: u64,
-    /// E-Trace's type of the block that it is in, half-words, and the size of the last instruction.
+    /// E-Trace's type of its block, the block's half-words, and the size of the last instruction.
     pub block: (u8, u32, u8),
-    /// What it is.
+    /// Kind of event.
     pub what: Happening,
 }
 
-/// What a step is.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Happening {
     /// An instruction retired.
     Retired,
-    /// One retired that returns from a handler.
+    /// An instruction retired that returns from a handler.
     Returned,
-    /// Something ran that is not known.
+    /// Something unknown ran.
     Lost,
     /// A trap.
     Trap {
-        /// Its number.
+        /// Number.
         cause: u64,
-        /// Its value.
+        /// Value.
         tval: u64,
-        /// Whether it is an interrupt.
+        /// Set for an interrupt.
         interrupt: bool,
-        /// Whether no handler runs.
+        /// Set if no handler runs.
         served: bool,
     },
 }
@@ -42,47 +42,47 @@ pub enum Happening {
 /// An expression as a tree.
 #[derive(Clone, Debug)]
 pub enum Tree {
-    /// The field is in one of these ranges, both ends among them.
+    /// True if the field is in one of these ranges, ends included.
     Test(Field, Vec<(u64, u64)>),
-    /// This event happened just before.
+    /// True if this event happened just before.
     Event(u8),
-    /// It is not so.
+    /// Negation.
     Not(Box<Tree>),
-    /// Both.
+    /// Conjunction.
     And(Box<Tree>, Box<Tree>),
-    /// One of them, or both.
+    /// Disjunction.
     Or(Box<Tree>, Box<Tree>),
 }
 
-/// How long.
+/// A duration.
 #[derive(Clone, Copy, Debug)]
 pub enum Period {
-    /// So many instructions.
+    /// Number of instructions.
     Instructions(u64),
-    /// So many cycles.
+    /// Number of cycles.
     Cycles(u64),
 }
 
-/// What is asked for, and the text that says so.
+/// A request, and its text.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The text.
     pub text: String,
-    /// What has to be so.
+    /// Condition of each instruction.
     pub when: Option<Tree>,
-    /// What starts tracing.
+    /// Condition that starts tracing.
     pub start: Option<Tree>,
-    /// What stops it.
+    /// Condition that stops tracing.
     pub stop: Option<Tree>,
-    /// How long it stays on.
+    /// How long tracing stays on.
     pub period: Option<Period>,
-    /// Events by instruction: which, and before which.
+    /// Events by instruction: the event, and the instruction that it precedes.
     pub events: Vec<(u8, u64)>,
     /// Events by cycle.
     pub cycle_events: Vec<(u8, u64)>,
 }
 
-/// What an instruction, or a trap, is like.
+/// Properties of an instruction or a trap.
 struct Sample<'a> {
     step: &'a Step,
     number: u64,
@@ -91,7 +91,7 @@ struct Sample<'a> {
     events: &'a [u8],
 }
 
-/// Whether each step qualifies.
+/// Returns whether each step qualifies.
 pub fn qualified(asked: &Asked, steps: &[Step]) -> Vec<bool> {
     let mut handlers: Vec<(u64, u64, bool)> = Vec::new();
     let mut all = Vec::new();
@@ -109,7 +109,7 @@ pub fn qualified(asked: &Asked, steps: &[Step]) -> Vec<bool> {
     for step in steps {
         if let Happening::Trap { cause, tval, interrupt, served } = step.what {
             handlers.push((cause, tval, interrupt));
-            // So many are known.
+            // Only this many are kept.
             handlers.drain(..handlers.len().saturating_sub(32));
             let block = (if interrupt { 2 } else { 1 }, 0, 0);
             // It happens in the cycle of the last instruction.

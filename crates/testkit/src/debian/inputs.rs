@@ -1,4 +1,4 @@
-//! What Debian's programs read: made by arithmetic, always the same.
+//! Input files of Debian's programs, computed and always the same.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,7 +9,7 @@ const HEIGHT: u32 = 120;
 /// Writes a file of each kind that `tests/debian.txt` names.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn write_inputs(folder: &Path) -> io::Result<()> {
     let files: [(&str, Vec<u8>); 10] = [
         ("in.ppm", picture()),
@@ -26,7 +26,7 @@ pub fn write_inputs(folder: &Path) -> io::Result<()> {
     files.into_iter().try_for_each(|(name, bytes)| fs::write(folder.join(name), bytes))
 }
 
-/// A picture with edges and slopes (PPM).
+/// Makes a picture with edges and slopes (PPM).
 pub fn picture() -> Vec<u8> {
     [format!("P6\n{WIDTH} {HEIGHT}\n255\n").into_bytes(), pixels()].concat()
 }
@@ -36,7 +36,7 @@ fn pixels() -> Vec<u8> {
     places.flat_map(|(x, y)| [(x * y / 7) as u8, (x * 3 + y * 2) as u8, (x ^ y) as u8]).collect()
 }
 
-/// The same picture as TIFF: one strip, not compressed.
+/// Makes the same picture as TIFF: one uncompressed strip.
 fn tiff() -> Vec<u8> {
     const SHORT: u16 = 3;
     const LONG: u16 = 4;
@@ -70,7 +70,7 @@ fn tiff() -> Vec<u8> {
     bytes
 }
 
-/// A sound: 8,000 samples a second, 16 bits, two tones and some noise, without a header.
+/// Makes a sound: 8,000 samples per second, 16 bits, two tones and some noise, without a header.
 pub fn sound(seconds: u32) -> Vec<u8> {
     let mut noise = 1;
     let sample = |time: u32| {
@@ -80,7 +80,7 @@ pub fn sound(seconds: u32) -> Vec<u8> {
     (0..seconds * 8000).map(sample).flat_map(i16::to_le_bytes).collect()
 }
 
-/// A WAVE file of such a sound.
+/// Makes a WAVE file of such a sound.
 pub fn wave(samples: &[u8]) -> Vec<u8> {
     let len = samples.len() as u32;
     let mut bytes = b"RIFF".to_vec();
@@ -94,7 +94,7 @@ pub fn wave(samples: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Text that can be compressed.
+/// Makes compressible text.
 fn words(count: u32) -> Vec<u8> {
     const WORDS: [&str; 13] = [
         "trace",
@@ -119,7 +119,7 @@ fn words(count: u32) -> Vec<u8> {
     (0..count).map(word).collect::<String>().into_bytes()
 }
 
-/// Sixteen bits.
+/// Returns sixteen random bits.
 fn random(seed: &mut u32) -> u32 {
     *seed = seed.wrapping_mul(1_103_515_245).wrapping_add(12345);
     *seed >> 16

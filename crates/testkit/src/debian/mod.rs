@@ -1,8 +1,8 @@
 //! Programs of Debian for other architectures: `tests/debian` fetches them, `tests/debian.txt` says how they are run,
 //! on [inputs](write_inputs) that are made here.
 //!
-//! `DEBIAN=FOLDER` tells tests of the folder with one root for each architecture, `DEBIAN_FULL=1` that all programs
-//! are to be run and not only the small ones. Tests never fetch.
+//! `DEBIAN=FOLDER` is the folder with one root for each architecture; `DEBIAN_FULL=1` runs all programs and not only
+//! the small ones. Tests never fetch.
 
 mod inputs;
 
@@ -14,17 +14,17 @@ pub use inputs::{picture, sound, wave, write_inputs};
 
 use crate::qemu::Guest;
 
-/// An architecture of Debian's.
+/// An architecture of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Architecture {
-    /// Debian's name for it.
+    /// Debian's name.
     pub name: &'static str,
-    /// The processor that runs it. An Arm processor runs two: `armhf` is T32 mostly, `armel` is A32 without floating point.
+    /// Processor that runs it. An Arm processor runs two: `armhf` is mostly T32, `armel` is A32 without floating point.
     pub guest: Guest,
 }
 
 impl Architecture {
-    /// Those that `tests/debian` fetches programs for.
+    /// Architectures that `tests/debian` fetches programs for.
     pub const ALL: [Self; 4] = [
         Self { name: "arm64", guest: Guest::Aarch64 },
         Self { name: "armhf", guest: Guest::Arm },
@@ -34,7 +34,7 @@ impl Architecture {
     /// RV64.
     pub const RISCV64: Self = Self { name: "riscv64", guest: Guest::Riscv64 };
 
-    /// The root of its programs, if it was made.
+    /// Returns the root of its programs, if it exists.
     pub fn root(self) -> Option<PathBuf> {
         let folder = PathBuf::from(env::var_os("DEBIAN")?).join(self.name);
         folder.is_dir().then_some(folder)
@@ -44,35 +44,35 @@ impl Architecture {
 /// A line of `tests/debian.txt`, for one architecture.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Whether it is one of the few that are always run.
+    /// Set if it is one of the few that always run.
     pub small: bool,
-    /// What it was built for.
+    /// Architecture.
     pub architecture: Architecture,
-    /// The package that has it.
+    /// Package.
     pub package: &'static str,
-    /// Variables of its environment.
+    /// Environment variables.
     environment: Vec<(&'static str, &'static str)>,
-    /// Its name, in `/usr/bin`.
+    /// Name in `/usr/bin`.
     pub name: &'static str,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<&'static str>,
 }
 
 impl Program {
-    /// All of them, in order.
+    /// Returns all programs, in order.
     ///
     /// # Panics
-    /// If the table is not as its head says.
+    /// If the table is malformed.
     pub fn all() -> Vec<Self> {
         include_str!("../../../../tests/debian.txt").lines().flat_map(of_line).collect()
     }
 
-    /// Where it is; `None` if it was not fetched.
+    /// Returns the path of the program; `None` if it was not fetched.
     pub fn path(&self) -> Option<PathBuf> {
         Some(self.architecture.root()?.join("usr/bin").join(self.name)).filter(|path| path.is_file())
     }
 
-    /// The variables of its environment, with their paths.
+    /// Returns its environment variables with their paths.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let Some(root) = self.architecture.root() else { return Vec::new() };
         let value = |value: &str| {
@@ -86,7 +86,7 @@ impl Program {
     }
 }
 
-/// Whether all programs are to be run.
+/// Returns whether all programs are to be run.
 pub fn is_full() -> bool {
     env::var_os("DEBIAN_FULL").is_some()
 }
@@ -119,7 +119,7 @@ fn of_line(line: &'static str) -> Vec<Program> {
     architectures.split(',').map(program).collect()
 }
 
-/// The path below `root` in which a component `*` is the only name that leads to something.
+/// Returns the path below `root` in which a component `*` is replaced by the only match.
 fn only_match(root: &Path, path: &str) -> PathBuf {
     let Some((before, after)) = path.split_once("/*/") else { return root.join(path) };
     let entries = fs::read_dir(root.join(before)).into_iter().flatten().flatten();

@@ -7,17 +7,17 @@ use tracewright_etrace::{Options, Params};
 /// A program that the reference flow's encoder traced.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// The folder of its set, such as `itype4_basic`.
+    /// Folder of its set, such as `itype4_basic`.
     pub set: String,
-    /// The program.
+    /// Name of the program.
     pub program: String,
-    /// The encoder, from the set's `.scf` file.
+    /// Parameters of the encoder, from the set's `.scf` file.
     pub params: Params,
     folder: PathBuf,
 }
 
 impl Flow {
-    /// The packets as bytes, in SMI framing.
+    /// Returns the packets as bytes, in SMI framing.
     ///
     /// # Panics
     /// If there are none.
@@ -25,23 +25,23 @@ impl Flow {
         fs::read(self.file("te_inst_raw")).unwrap()
     }
 
-    /// The packets' fields, if the flow wrote them and `xz` is here.
+    /// Returns the fields of the packets, if the flow wrote them and `xz` is available.
     pub fn csv(&self) -> Option<String> {
         text(&self.file("te_inst.csv.xz"))
     }
 
-    /// The encoder's input, if the flow wrote it and `xz` is here.
+    /// Returns the encoder's input, if the flow wrote it and `xz` is available.
     pub fn encoder_input(&self) -> Option<String> {
         text(&self.file("encoder_input.xz"))
     }
 
-    /// A file of this program and set.
+    /// Returns the path of a file of this program and set.
     pub fn file(&self, extension: &str) -> PathBuf {
         self.folder.join(format!("{}.{extension}", self.program))
     }
 }
 
-/// All that the reference flow traced, in the folder of captures.
+/// Returns everything that the reference flow traced, in the folder of captures.
 ///
 /// # Panics
 /// If a file cannot be read.
@@ -69,19 +69,19 @@ pub fn flows(captures: &Path) -> Vec<Flow> {
 /// A program that the old C codec traced, with some options.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// The program.
+    /// Name of the program.
     pub program: String,
-    /// What is switched on: `base`, or letters (`f` full address, `i` implicit return, `b` branch prediction, `j` jump target cache).
+    /// Enabled options: `base`, or letters (`f` full address, `i` implicit return, `b` branch prediction, `j` jump target cache).
     pub mix: String,
-    /// The encoder.
+    /// Parameters of the encoder.
     pub params: Params,
-    /// What the letters say.
+    /// Options of the letters.
     pub options: Options,
     folder: PathBuf,
 }
 
 impl Mix {
-    /// The packets as bytes, in SMI framing.
+    /// Returns the packets as bytes, in SMI framing.
     ///
     /// # Panics
     /// If there are none.
@@ -89,13 +89,13 @@ impl Mix {
         fs::read(self.folder.join(format!("{}.{}.te_inst_raw", self.program, self.mix))).unwrap()
     }
 
-    /// The packets' fields, if `xz` is here.
+    /// Returns the fields of the packets, if `xz` is available.
     pub fn csv(&self) -> Option<String> {
         text(&self.folder.join(format!("{}.{}.packets.csv.xz", self.program, self.mix)))
     }
 }
 
-/// All that the C codec traced, in the folder of captures.
+/// Returns everything that the C codec traced, in the folder of captures.
 ///
 /// # Panics
 /// If the folder cannot be read.
@@ -124,7 +124,8 @@ pub fn mixes(captures: &Path) -> Vec<Mix> {
     mixes
 }
 
-/// The C codec's encoder: tables of 128 entries, a call counter. Format 0 has a subformat only if both of its packets can be sent.
+/// Returns the parameters of the C codec's encoder: tables of 128 entries, a call counter. Format 0 has a subformat
+/// only if both of its packets can be sent.
 fn c_codec_params(program: &str, options: &Options) -> Params {
     let (count, index) = (options.branch_prediction, options.jump_target_cache);
     Params {
@@ -138,12 +139,12 @@ fn c_codec_params(program: &str, options: &Options) -> Params {
     }
 }
 
-/// Whether a shared program is for RV32.
+/// Returns whether a shared program is for RV32.
 fn is_rv32(program: &str) -> bool {
     program == "xrle" || program.starts_with("embench-")
 }
 
-/// A text file, compressed or not; `None` if it, or `xz`, is not here.
+/// Reads a text file, compressed or not; `None` if it, or `xz`, is missing.
 pub fn text(path: &Path) -> Option<String> {
     if !path.exists() {
         return None;

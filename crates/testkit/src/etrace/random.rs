@@ -1,4 +1,4 @@
-//! Encoders and packets that are valid by construction.
+//! Random encoders and packets that are valid by construction.
 
 use tracewright_etrace::packet::{
     Address, BranchCount, BranchMap, Context, Packet, QualStatus, Start, Support, Trap,
@@ -8,10 +8,10 @@ use tracewright_etrace::{Options, Params, SupportLayout, data};
 
 use crate::Rng;
 
-/// Any encoder.
+/// Returns the parameters of any encoder.
 ///
 /// # Panics
-/// Never, unless this makes one that cannot be.
+/// Never, unless the parameters made here are invalid.
 pub fn any_params(rng: &mut Rng) -> Params {
     let support = *rng.pick(&[SupportLayout::Reference, SupportLayout::Pulp, SupportLayout::Standard]);
     let small = support == SupportLayout::Standard;
@@ -45,7 +45,7 @@ pub fn any_params(rng: &mut Rng) -> Params {
     params
 }
 
-/// Anything that such an encoder can have switched on.
+/// Returns any options that such an encoder can have enabled.
 pub fn any_options(rng: &mut Rng, params: &Params) -> Options {
     Options {
         implicit_return: rng.one_in(2) && params.returns_bits() > 0,
@@ -53,13 +53,12 @@ pub fn any_options(rng: &mut Rng, params: &Params) -> Options {
         full_address: rng.one_in(2),
         jump_target_cache: rng.one_in(2) && params.cache_size > 0,
         branch_prediction: rng.one_in(2) && params.bpred_size > 0,
-        // Not in the reference model's support packets.
-        // The reference model's layout has no bit for it.
+        // The support packets of the reference model have no bit for it.
         sijump: params.sijump && (rng.one_in(2) || params.support == SupportLayout::Reference),
     }
 }
 
-/// A stream of such an encoder, in any encapsulation.
+/// Returns the configuration of a stream of such an encoder, in any encapsulation.
 pub fn any_config(rng: &mut Rng) -> Config {
     let params = any_params(rng);
     let encapsulation = match rng.below(4) {
@@ -75,7 +74,7 @@ pub fn any_config(rng: &mut Rng) -> Config {
     Config { params, encapsulation, options, data: data::Options::default() }
 }
 
-/// Any support packet that tells `options`.
+/// Returns any support packet with `options`.
 pub fn any_support(rng: &mut Rng, params: &Params, options: Options) -> Support {
     let data = params.support != SupportLayout::Pulp;
     Support {
@@ -100,7 +99,7 @@ pub fn any_support(rng: &mut Rng, params: &Params, options: Options) -> Support 
     }
 }
 
-/// Any packet that such an encoder can send with these options, but for support packets.
+/// Returns any packet that such an encoder can send with these options, except support packets.
 pub fn any_packet(rng: &mut Rng, params: &Params, options: &Options) -> Packet {
     loop {
         return match rng.below(12) {
@@ -152,7 +151,7 @@ fn context(rng: &mut Rng, params: &Params) -> Context {
     }
 }
 
-/// Few bits, or few that are not set.
+/// Returns a number with few bits set, or few bits clear.
 fn any_bits(rng: &mut Rng, width: u32) -> u64 {
     if width == 0 {
         return 0;

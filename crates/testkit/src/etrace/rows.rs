@@ -1,4 +1,4 @@
-//! Rows of the reference flow's and the old C codec's tables.
+//! Rows of the tables of the reference flow and the old C codec.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use tracewright_etrace::packet::{
 };
 use tracewright_etrace::{Options, Params};
 
-/// Fields of a row by name; those that are absent (`_`) are not there.
+/// Fields of a row by name, without absent ones (`_`).
 struct Row<'a>(HashMap<&'a str, &'a str>);
 
 impl<'a> Row<'a> {
@@ -33,11 +33,11 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The packets that the rows of a reference flow's `te_inst.csv` are. Its flags are the bits that were sent; a flag is
-/// asserted where it differs from the bit before.
+/// Parses the packets of a reference flow's `te_inst.csv`. Its flags are the bits that were sent; a flag is asserted
+/// where it differs from the bit before.
 ///
 /// # Panics
-/// If a row is none of that encoder's.
+/// If a row is not of that encoder.
 pub fn te_inst(csv: &str, params: &Params) -> Vec<Packet> {
     let mut options = Options::default();
     let mut packets = Vec::new();
@@ -51,11 +51,11 @@ pub fn te_inst(csv: &str, params: &Params) -> Vec<Packet> {
     packets
 }
 
-/// The packets that the rows of the C codec's `packets.csv` are; `None` for support packets, of which it says nothing. Addresses are
-/// there, too, where none was sent; of contexts nothing: the programs run in machine mode.
+/// Parses the packets of the C codec's `packets.csv`; `None` for support packets, which it does not describe. Addresses
+/// are present even if none was sent. There are no contexts: the programs run in machine mode.
 ///
 /// # Panics
-/// If a row is none of that encoder's.
+/// If a row is not of that encoder.
 pub fn c_codec(csv: &str, params: &Params) -> Vec<Option<Packet>> {
     let signed = |row: &Row<'_>| Address {
         value: row.hex("address").unwrap() << params.iaddress_lsb,

@@ -4,15 +4,15 @@ use crate::Rng;
 
 /// Vectors of AArch64, as instruction numbers: synchronous exceptions and interrupts, from the same and a lower level.
 pub(super) const VECTORS: [u32; 4] = [0x200 / 4, 0x280 / 4, 0x400 / 4, 0x480 / 4];
-/// All vectors together.
+/// Size of all vectors.
 const VECTOR_TABLE: u32 = 0x800 / 4;
 
-/// A random program of about `size` instructions, the 512 of the exception vectors not counted.
+/// Generates a program of about `size` instructions, without the 512 of the exception vectors.
 pub fn generate(rng: &mut Rng, size: usize) -> Program {
     build(Builder::new(rng), size)
 }
 
-/// The same without system calls: a program that computes.
+/// Generates a program without system calls.
 pub fn generate_computing(rng: &mut Rng, size: usize) -> Program {
     build(Builder { calls_system: false, ..Builder::new(rng) }, size)
 }
@@ -23,7 +23,7 @@ fn build(mut builder: Builder<'_>, size: usize) -> Program {
     builder.kernel(size / 4);
     let Builder { rng, mut ops, functions, mut choices, .. } = builder;
 
-    // Until here the targets of calls, but not of branches inside a function, were numbers of functions.
+    // Until here, targets of calls (unlike those of branches inside a function) were function numbers.
     let resolve = |target: &mut u32| {
         if *target >= FUNCTION {
             *target = functions[(*target - FUNCTION) as usize].start;
@@ -42,7 +42,7 @@ fn build(mut builder: Builder<'_>, size: usize) -> Program {
             ends[i] = ends[i + 1];
         }
     }
-    // Now and then code lies where short addresses need a carry, or where all 64 bits count.
+    // Sometimes code lies where short addresses need a carry, or where all 64 bits count.
     let user = *rng.pick(&[0x40_0000, 0xaaaa_d5f0_0000, 0x7fff_f000, 0x8000]);
     let bases = [user, *rng.pick(&[0xffff_8000_1008_0000, 0xffff_ffc0_0801_0000, 0x1_0000_0800])];
     let mut words =
@@ -56,16 +56,16 @@ fn build(mut builder: Builder<'_>, size: usize) -> Program {
     Program { segments, ops, ends, kernel, choices }
 }
 
-/// How long functions are, about.
+/// Approximate size of functions.
 const SIZE: usize = 80;
 
-/// Targets from here on are numbers of functions.
+/// Targets from here on are function numbers.
 const FUNCTION: u32 = 1 << 31;
 
 #[derive(Clone, Copy)]
 struct Function {
     start: u32,
-    /// It calls nothing, so anything may call it at any depth.
+    /// Set if it calls nothing, so that anything may call it at any depth.
     leaf: bool,
     kernel: bool,
 }
@@ -75,9 +75,9 @@ struct Builder<'a> {
     ops: Vec<Op>,
     functions: Vec<Function>,
     choices: Vec<u32>,
-    /// What the function being built is.
+    /// The function under construction.
     current: Function,
-    /// Where it should end.
+    /// Index where it should end.
     limit: usize,
     calls_system: bool,
 }
@@ -96,7 +96,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Plans functions: every third is a leaf. Gives the numbers of the first and the one after the last.
+    /// Plans functions: every third is a leaf. Returns the number of the first and the one after the last.
     fn plan(&mut self, size: usize, kernel: bool) -> (usize, usize) {
         let first = self.functions.len();
         let count = 2 + size / SIZE;
@@ -146,7 +146,7 @@ impl<'a> Builder<'a> {
         self.limit = self.ops.len() + self.rng.below(2 * SIZE as u64) as usize;
     }
 
-    /// A function ends by returning or with a tail call.
+    /// Ends a function with a return or a tail call.
     fn end(&mut self) {
         if !self.current.leaf && self.rng.one_in(4) {
             let op = if self.rng.one_in(2) {
@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
         self.ops.resize(self.ops.len() + len, Op::Plain);
     }
 
-    /// A conditional branch forward, whose target is not known yet.
+    /// Emits a forward branch whose target is not known yet.
     fn branch(&mut self, guard: bool) -> usize {
         // Most branches of programs go one way most of the time.
         let bias = *self.rng.pick(&[4, 16, 64, 128, 200, 240, 252]);
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
         self.ops.len() - 1
     }
 
-    /// The branch at `from` goes here.
+    /// Sets the target of the branch at `from` to here.
     fn land(&mut self, from: usize) {
         let here = self.ops.len() as u32;
         if let Op::Conditional { target, .. } = &mut self.ops[from] {
@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
         let top = self.ops.len() as u32;
         self.body(nesting + 1);
         let bias = *self.rng.pick(&[128, 200, 240, 250]);
-        // Loops in loops multiply: inner ones turn less.
+        // Nested loops multiply, so inner ones have fewer trips.
         let bias = if nesting > 1 { 128 } else { bias };
         self.ops.push(Op::Conditional { target: top, bias, guard: false });
     }
@@ -259,7 +259,7 @@ impl<'a> Builder<'a> {
         self.land(skip);
     }
 
-    /// A jump table.
+    /// Emits a jump table.
     fn switch(&mut self, nesting: u32) {
         let cases = 2 + self.rng.below(5) as u32;
         self.straight();
@@ -289,7 +289,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A few functions that a pointer may point to; the first is the likeliest.
+    /// Returns a few functions that a pointer may point to; the first is the likeliest.
     fn callees(&mut self) -> (u32, u32) {
         let first = self.choices.len() as u32;
         let len = 1 + self.rng.below(4) as u32;

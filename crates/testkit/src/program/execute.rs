@@ -5,28 +5,28 @@ use super::build::VECTORS;
 use super::op::Op;
 use crate::Rng;
 
-/// How often things happen besides branches: once in so many blocks, on average; 0 is never.
+/// Frequency of events besides branches: the average number of blocks between them; 0 is never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happenings {
-    /// Interrupts, faults and the like.
+    /// Interrupts, faults and similar.
     pub exceptions: u32,
     /// Cycle counts.
     pub cycles: u32,
-    /// The smallest cycle count.
+    /// Smallest cycle count.
     pub cycle_threshold: u32,
     /// Timestamps.
     pub timestamps: u32,
-    /// Each timestamp is of an earlier point, where a marker is.
+    /// Set if each timestamp refers to an earlier point, where a marker is.
     pub markers: bool,
     /// Trace events.
     pub events: u32,
-    /// Tracing stops, and goes on later.
+    /// Tracing stops, and resumes later.
     pub gaps: u32,
-    /// The trace unit overflows; tracing goes on later.
+    /// The trace unit overflows; tracing resumes later.
     pub overflows: u32,
-    /// Once in so many context switches the virtual machine changes too.
+    /// Number of context switches after which the virtual machine changes too.
     pub machines: u32,
-    /// The security state.
+    /// Security state.
     pub security: Security,
 }
 
@@ -47,7 +47,7 @@ impl Default for Happenings {
     }
 }
 
-/// Runs a program; see the [module](super).
+/// Executor of a program; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Executor<'a> {
     program: &'a Program,
@@ -56,27 +56,27 @@ pub struct Executor<'a> {
     /// The next instruction.
     at: u32,
     context: Context,
-    /// Where calls return to.
+    /// Return addresses of calls.
     calls: Vec<u32>,
-    /// For each exception where it returns to, the level there, and how many calls there were.
+    /// For each exception its return address, the level there, and the number of calls.
     exceptions: Vec<(u32, u8, usize)>,
-    /// Whether the last thing was a taken branch or an exception.
+    /// Set if the last event was a taken branch or an exception.
     arrived: bool,
     time: u64,
     marked: bool,
-    /// Blocks until tracing goes on; 0: it is on.
+    /// Number of blocks until tracing resumes; 0 if it is on.
     off: u32,
     overflown: bool,
     begun: bool,
 }
 
-/// Deeper, calls that need not be made are not made.
+/// Depth from which optional calls are not made.
 const DEEP: usize = 40;
-/// No exceptions but SVC from here on.
+/// Depth from which there are no exceptions but SVC.
 const NESTED: usize = 3;
 
 impl<'a> Executor<'a> {
-    /// A machine about to run `program`.
+    /// Creates an executor of `program`.
     pub fn new(program: &'a Program, rng: Rng, happenings: Happenings) -> Self {
         let context = Context {
             level: 0,
@@ -102,7 +102,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Runs at least so many instructions, and on to the next branch or the end of a gap in the trace. What is executed while tracing is off counts too.
+    /// Runs at least `instructions` instructions, and on to the next branch or the end of a gap in the trace. What is
+    /// executed while tracing is off counts too.
     pub fn run(&mut self, instructions: u64, mut sink: impl FnMut(&Element)) {
         if !self.begun {
             self.begun = true;
@@ -117,7 +118,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// All elements of a run, [`Element::End`] included.
+    /// Returns all elements of a run, including [`Element::End`].
     pub fn elements(mut self, instructions: u64) -> Vec<Element> {
         let mut elements = Vec::new();
         self.run(instructions, |element| elements.push(*element));
@@ -133,7 +134,7 @@ impl<'a> Executor<'a> {
         self.arrived = false;
     }
 
-    /// One block: how many instructions, and whether it ended with a branch.
+    /// Runs one block. Returns the number of instructions, and whether it ended with a branch.
     #[inline]
     fn step(&mut self, sink: &mut impl FnMut(&Element)) -> (u32, bool) {
         let lots = self.rng.next_u64();
@@ -184,7 +185,7 @@ impl<'a> Executor<'a> {
         (count, branch && on)
     }
 
-    /// Where execution goes on after the instruction number `last`.
+    /// Returns where execution continues after instruction `last`.
     #[inline]
     fn follow(&mut self, op: Op, last: u32, lots: u64) -> (u32, Ended) {
         let next = last + 1;
@@ -210,7 +211,7 @@ impl<'a> Executor<'a> {
                 (target, Ended::Taken)
             }
             Op::Return => {
-                // Now and then to the caller's caller, as after a longjmp.
+                // Sometimes to the caller's caller, as after a longjmp.
                 let floor = self.exceptions.last().map_or(0, |&(_, _, calls)| calls);
                 if lots >> 58 == 0 && self.calls.len() > floor + 1 {
                     self.calls.pop();
@@ -229,7 +230,7 @@ impl<'a> Executor<'a> {
         Block { start: address, end, count, isa: Isa::A64, last_len: 4, class: op.class(), ended }
     }
 
-    /// Something happens after `ran` instructions, before the next.
+    /// Takes an exception after `ran` instructions, before the next.
     fn interrupt(&mut self, start: u32, ran: u32, say: &mut impl FnMut(Element)) {
         if ran > 0 {
             say(Element::Block(self.block(start, start + ran - 1, Op::Plain, Ended::Cut)));
@@ -241,7 +242,7 @@ impl<'a> Executor<'a> {
         self.exception(number, vector, start + ran, at_target, say);
     }
 
-    /// An exception is taken. `vector`: 0 for synchronous ones, 1 for interrupts.
+    /// Takes an exception. `vector` is 0 for synchronous ones, 1 for interrupts.
     fn exception(
         &mut self,
         number: u16,
@@ -272,7 +273,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// What trace units tell beside the flow.
+    /// Emits what trace units report besides the flow.
     fn besides(&mut self, say: &mut impl FnMut(Element)) {
         let Happenings { cycles, cycle_threshold, timestamps, markers, events, .. } = self.happenings;
         if cycles == 0 && timestamps == 0 && events == 0 {
@@ -297,7 +298,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Tracing stops after branches and goes on anywhere.
+    /// Switches tracing: it stops after branches and resumes anywhere.
     fn switch_trace(&mut self, branch: bool, sink: &mut impl FnMut(&Element)) {
         let Happenings { gaps, overflows, .. } = self.happenings;
         if self.off > 0 {
@@ -318,7 +319,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// True once in `in_so_many` times, for 16 random bits.
+/// Returns true once in `in_so_many` times, for 16 random bits.
 #[inline]
 fn lot(bits: u64, in_so_many: u32) -> bool {
     in_so_many != 0 && (bits & 0xffff) * u64::from(in_so_many) < 1 << 16

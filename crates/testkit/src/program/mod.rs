@@ -1,9 +1,9 @@
-//! Random A64 programs, and a machine that "runs" them by drawing lots at every branch.
+//! Random A64 programs, and an executor that decides every branch at random.
 //!
 //! A program has a user part and a kernel part. Functions are nests of straight code, branches, loops, calls and jump
-//! tables; the kernel part begins with exception vectors. [`Executor`] walks through it: conditions and indirect targets are
-//! random, returns nearly always go where the call was, calls go deep but not too deep, and exceptions happen. What it gives
-//! are the [`Element`](tracewright_core::Element)s that a decoder of a perfect trace would give.
+//! tables; the kernel part begins with exception vectors. [`Executor`] walks through it: conditions and indirect
+//! targets are random, returns nearly always go where the call was, calls go deep but not too deep, and exceptions
+//! happen. It emits the [`Element`](tracewright_core::Element)s that a decoder of a perfect trace would return.
 //!
 //! ```
 //! use tracewright_core::Element;
@@ -28,14 +28,14 @@ pub use build::{generate, generate_computing};
 pub use execute::{Executor, Happenings};
 use op::Op;
 
-/// A program: its code, and what its branches can do.
+/// A program: its code, and the behaviour of its branches.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What is in memory, in two pieces: the user part and the kernel part.
+    /// Memory contents: the user part and the kernel part.
     pub segments: [Segment; 2],
     /// Instructions of both parts; those from `kernel` on are the kernel's.
     ops: Vec<Op>,
-    /// For each instruction the next one that ends a block, itself included.
+    /// For each instruction, the next one that ends a block, possibly itself.
     ends: Vec<u32>,
     kernel: u32,
     /// Targets of indirect branches.
@@ -45,24 +45,24 @@ pub struct Program {
 /// A piece of memory.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// Where it is.
+    /// Address.
     pub address: u64,
-    /// What is there.
+    /// Contents.
     pub bytes: Vec<u8>,
 }
 
 impl Program {
-    /// Where execution begins.
+    /// Returns the entry address.
     pub fn entry(&self) -> u64 {
         self.segments[0].address
     }
 
-    /// How many instructions it has.
+    /// Returns the number of instructions.
     pub fn instructions(&self) -> usize {
         self.ops.len()
     }
 
-    /// The address of an instruction.
+    /// Returns the address of an instruction.
     fn address(&self, index: u32) -> u64 {
         if index < self.kernel {
             self.segments[0].address + 4 * u64::from(index)

@@ -2,12 +2,12 @@ use tracewright_core::{Class, Flow, Role};
 
 use crate::Rng;
 
-/// An instruction, as far as the flow of execution goes. Targets are numbers of instructions.
+/// An instruction, as far as control flow is concerned. Targets are instruction numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Just goes on.
+    /// Continues with the next.
     Plain,
-    /// B.cond, CBZ, TBZ and the like: taken `bias` of 256 times.
+    /// B.cond, CBZ, TBZ and similar: taken `bias` of 256 times.
     Conditional { target: u32, bias: u8, guard: bool },
     /// B.
     Jump { target: u32 },
@@ -15,7 +15,7 @@ pub(super) enum Op {
     Call { target: u32 },
     /// BR: one of `len` choices from `first` on.
     IndirectJump { first: u32, len: u32 },
-    /// BLR: likewise.
+    /// BLR: one of `len` choices from `first` on.
     IndirectCall { first: u32, len: u32 },
     /// RET.
     Return,
@@ -30,7 +30,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// Whether the executor stops here.
+    /// Returns whether the executor stops here.
     pub(super) fn ends_block(self) -> bool {
         self != Self::Plain
     }
@@ -38,7 +38,7 @@ impl Op {
     pub(super) fn class(self) -> Class {
         let class = |flow, role| Class { flow, role, conditional: false };
         match self {
-            // An exception: not a branch, as far as trace goes.
+            // An exception is no branch for trace.
             Self::Plain | Self::Svc => Class::NEXT,
             Self::Conditional { .. } => Class { conditional: true, ..class(Flow::Direct, Role::Jump) },
             Self::Jump { .. } => class(Flow::Direct, Role::Jump),
@@ -52,7 +52,7 @@ impl Op {
         }
     }
 
-    /// The A64 encoding at instruction number `at`.
+    /// Encodes the instruction at number `at`.
     pub(super) fn encode(self, at: u32, rng: &mut Rng) -> u32 {
         let register = rng.below(31) as u32;
         let offset = |target: u32, bits: u32| {

@@ -1,5 +1,5 @@
-//! The programs of `programs/qemu`, built by Debian's cross compilers when a test needs them: what a compiler links in is
-//! not ours, so that they are not in the repository.
+//! Builds the programs of `programs/qemu` with Debian's cross compilers when a test needs them. What a compiler links
+//! in is not ours, so they are not in the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
@@ -10,21 +10,21 @@ use std::{env, fs, io};
 use super::Guest;
 use super::guest::find;
 
-/// How a program is linked.
+/// Way of linking a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// With its libraries in it, at a fixed address.
+    /// Static, at a fixed address.
     Static,
-    /// With its libraries in it, at any address. Debian has what this needs for aarch64 only.
+    /// Static, at any address. Debian supports this for aarch64 only.
     StaticPie,
-    /// With shared libraries, at any address.
+    /// Dynamic, at any address.
     Pie,
-    /// The same, without symbols.
+    /// Like `Pie`, without symbols.
     Stripped,
 }
 
 impl Variant {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Static, Self::StaticPie, Self::Pie, Self::Stripped];
 
     const fn options(self) -> &'static [&'static str] {
@@ -36,17 +36,16 @@ impl Variant {
         }
     }
 
-    /// Whether programs can be linked like this.
+    /// Returns whether programs can be linked like this.
     pub fn is_for(self, guest: Guest) -> bool {
         self != Self::StaticPie || guest == Guest::Aarch64
     }
 }
 
-/// Builds `programs/qemu/NAME.c` if that was not done yet. Without a compiler it is `None`, and says that `test` is
-/// skipped.
+/// Builds `programs/qemu/NAME.c` if that was not done yet. Without a compiler, returns `None` and reports that `test` is skipped.
 ///
 /// # Panics
-/// If the program cannot be built, and what the compiler says.
+/// If the program cannot be built, with the compiler's messages.
 pub fn build(test: &str, guest: Guest, name: &str, variant: Variant) -> Option<PathBuf> {
     let compiler = format!("{}-gcc", guest.triple());
     let libc = guest.libraries().join("lib/libc.so.6");
@@ -65,7 +64,7 @@ pub fn build(test: &str, guest: Guest, name: &str, variant: Variant) -> Option<P
     if is_newer(&built, &source).unwrap_or(false) {
         return Some(built);
     }
-    // Built aside and moved: tests may do this at the same time.
+    // Built aside and renamed, since tests may do this at the same time.
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let aside = folder.join(format!("{name}-{}-{number}", process::id()));
@@ -89,7 +88,7 @@ fn is_newer(built: &Path, source: &Path) -> io::Result<bool> {
     Ok(when(built)? > when(source)?)
 }
 
-/// The folder that Cargo builds into: tests run from `target/PROFILE/deps`, benchmarks from `target/PROFILE`.
+/// Returns the folder that Cargo builds into: tests run from `target/PROFILE/deps`, benchmarks from `target/PROFILE`.
 fn target() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let is_cargos = |folder: &&Path| folder.join("CACHEDIR.TAG").is_file();

@@ -1,15 +1,15 @@
-//! QEMU's log of program counters, while it is written.
+//! QEMU's log of program counters, read while it is written.
 
 use std::io::{self, BufRead, BufReader, PipeReader};
 use std::process::{Child, ExitStatus};
 
-/// The addresses that a program runs through. Ends the program when dropped.
+/// Iterator over the addresses that a program executes. Ends the program when dropped.
 #[derive(Debug)]
 pub struct ProgramCounters {
     child: Child,
     log: BufReader<PipeReader>,
     line: Vec<u8>,
-    /// Read but not told: the next line can take it back.
+    /// Address held back, since the next line can revoke it.
     next: Option<u64>,
 }
 
@@ -18,10 +18,10 @@ impl ProgramCounters {
         Self { child, log: BufReader::with_capacity(1 << 16, log), line: Vec::new(), next: None }
     }
 
-    /// How the program ended, once there are no more of them.
+    /// Returns how the program ended, after the last address.
     ///
     /// # Errors
-    /// When it cannot be waited for.
+    /// Returns an error if it cannot be waited for.
     pub fn status(mut self) -> io::Result<ExitStatus> {
         self.by_ref().for_each(drop);
         self.child.wait()
@@ -38,7 +38,7 @@ impl Iterator for ProgramCounters {
                 return self.next.take();
             }
             if self.line.starts_with(b"Stopped execution") {
-                // A signal came between: the last one did not run, and is told again.
+                // A signal came in between: the last one did not run, and is logged again.
                 self.next = None;
             } else if let Some(counter) = counter(&self.line)
                 && let Some(told) = self.next.replace(counter)
@@ -51,13 +51,13 @@ impl Iterator for ProgramCounters {
 
 impl Drop for ProgramCounters {
     fn drop(&mut self) {
-        // It fails where the program has ended, which is as good.
+        // This fails if the program has ended, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// `Trace 0: 0x7fe2d3200100 [0000000000000000/00000000000100b0/00207600/00000201] symbol`
+/// Parses `Trace 0: 0x7fe2d3200100 [0000000000000000/00000000000100b0/00207600/00000201] symbol`.
 fn counter(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"Trace ")?;
     let slash = rest.iter().position(|&byte| byte == b'/')?;

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
-/// A folder that nobody else uses, gone when dropped.
+/// A private folder, removed when dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A new one.
+    /// Creates a folder.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// Returns an error if it cannot be created.
     pub fn new() -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -23,15 +23,15 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes a file into it, executable (QEMU insists on that, without a word), and says where it is.
+    /// Writes an executable file (QEMU silently requires that) into the folder. Returns its path.
     ///
     /// # Errors
-    /// When it cannot be written, or is there.
+    /// Returns an error if it cannot be written, or exists.
     pub fn write(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.0.join(name.as_ref());
         OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path)?.write_all(bytes)?;

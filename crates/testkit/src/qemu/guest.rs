@@ -13,10 +13,10 @@ pub enum Guest {
 }
 
 impl Guest {
-    /// All of them.
+    /// All processors.
     pub const ALL: [Self; 3] = [Self::Aarch64, Self::Arm, Self::Riscv64];
 
-    /// QEMU's name for it.
+    /// Returns QEMU's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64",
@@ -25,7 +25,7 @@ impl Guest {
         }
     }
 
-    /// Debian's name for it.
+    /// Returns Debian's name.
     pub const fn debian(self) -> &'static str {
         match self {
             Self::Aarch64 => "arm64",
@@ -34,7 +34,7 @@ impl Guest {
         }
     }
 
-    /// How the names of compilers for it begin.
+    /// Returns the prefix of compiler names.
     pub const fn triple(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64-linux-gnu",
@@ -43,7 +43,7 @@ impl Guest {
         }
     }
 
-    /// Where Debian's cross compiler has its libraries.
+    /// Returns the folder of the cross compiler's libraries in Debian.
     pub fn libraries(self) -> &'static Path {
         Path::new(match self {
             Self::Aarch64 => "/usr/aarch64-linux-gnu",
@@ -52,12 +52,12 @@ impl Guest {
         })
     }
 
-    /// The emulator, if it is here.
+    /// Returns the emulator, if it is installed.
     pub fn emulator(self) -> Option<PathBuf> {
         find(&format!("qemu-{}", self.name()))
     }
 
-    /// Whether the emulator is here. If not, says that `test` is skipped.
+    /// Returns whether the emulator is installed. If not, reports that `test` is skipped.
     pub fn available(self, test: &str) -> bool {
         let found = self.emulator().is_some();
         if !found {
@@ -66,8 +66,8 @@ impl Guest {
         found
     }
 
-    /// Options that make runs alike: the processor (QEMU 7.2's default too, but not that of every version), what is
-    /// random, and where memory is. Guests of 32 bits have theirs always at one place.
+    /// Returns options that make runs alike: the processor (QEMU 7.2's default too, but not that of every version), the
+    /// random seed, and the memory layout, which is always the same for 32-bit guests.
     pub(super) const fn options(self) -> &'static [&'static str] {
         match self {
             Self::Aarch64 => &["-cpu", "max", "-seed", "1", "-R", "0x4000000000"],
@@ -77,7 +77,7 @@ impl Guest {
     }
 }
 
-/// A program of the search path.
+/// Finds a program in the search path.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|path| path.join(name)).find(|path| path.is_file())
 }

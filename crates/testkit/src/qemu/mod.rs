@@ -1,8 +1,8 @@
-//! Drives Debian's `qemu-aarch64`, `qemu-arm` and `qemu-riscv64`, the user-mode emulators: what a program does, and which
-//! instructions it runs.
+//! Drives Debian's user-mode emulators `qemu-aarch64`, `qemu-arm` and `qemu-riscv64`: returns a program's output, and
+//! the instructions it runs.
 //!
-//! The guest gets an environment that is told and as much processor time as [`SECONDS`], so that results depend on
-//! nothing else and nothing hangs. Where its memory is, and what it takes for random, is the same in every run.
+//! The guest gets a given environment and [`SECONDS`] of processor time, so that results depend on nothing else and
+//! nothing hangs. Its memory layout and random seed are the same in every run.
 
 mod build;
 mod counters;
@@ -28,33 +28,33 @@ pub const SECONDS: u32 = 60;
 /// A program, and how it is run.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
-    /// The processor.
+    /// Processor.
     pub guest: Guest,
-    /// The file.
+    /// Program file.
     pub elf: &'a Path,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: &'a [&'a str],
-    /// The environment.
+    /// Environment.
     pub environment: &'a [(&'a str, OsString)],
-    /// Where it finds its libraries.
+    /// Folder with its libraries.
     pub root: Option<&'a Path>,
-    /// The folder it starts in, if not this one.
+    /// Working directory, if not the current one.
     pub folder: Option<&'a Path>,
 }
 
-/// What a program did.
+/// Outcome of a program.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: Vec<u8>,
-    /// What it and QEMU wrote to standard error.
+    /// Standard error of the program and of QEMU.
     pub stderr: Vec<u8>,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
 }
 
 impl<'a> Program<'a> {
-    /// A program without environment, with the libraries of the cross compiler.
+    /// Creates a program without environment, with the libraries of the cross compiler.
     pub fn new(guest: Guest, elf: &'a Path, arguments: &'a [&'a str]) -> Self {
         Self { guest, elf, arguments, environment: &[], root: Some(guest.libraries()), folder: None }
     }
@@ -62,21 +62,21 @@ impl<'a> Program<'a> {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn run(&self, stdin: &[u8]) -> io::Result<Outcome> {
         self.run_with::<&str>(&[], stdin)
     }
 
-    /// Runs it to its end, with more options for QEMU.
+    /// Runs it to its end, with additional options for QEMU.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn run_with<S: Into<OsString> + Clone>(&self, options: &[S], stdin: &[u8]) -> io::Result<Outcome> {
         let mut command = self.command("", options)?;
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipe = child.stdin.take();
-        // In a thread: it may write much before it reads. That it does not read everything is no error.
+        // In a thread, since it may write much before it reads. That it does not read everything is no error.
         let output = thread::scope(|scope| {
             scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(stdin)));
             child.wait_with_output()
@@ -84,17 +84,16 @@ impl<'a> Program<'a> {
         Ok(Outcome { stdout: output.stdout, stderr: output.stderr, status: output.status })
     }
 
-    /// The program counters of all instructions that it runs, in order, while it runs. Its input is empty, its output
-    /// goes nowhere.
+    /// Returns the program counters of all instructions in order, while it runs. Its input is empty, and its output is discarded.
     ///
-    /// An instruction that faults is among them: QEMU tells before it tries.
+    /// An instruction that faults is included, since QEMU logs it before it tries.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn program_counters(&self) -> io::Result<ProgramCounters> {
-        // The log comes through a pipe that is standard error until the shell has moved it away: nothing is stored,
-        // however long it is. A translation block for each instruction (-singlestep), none of them chained (nochain): a
-        // line for each.
+        // The log comes through a pipe that is standard error until the shell has moved it away, so that nothing is
+        // stored, however long it is. There is a translation block for each instruction (-singlestep), none of them
+        // chained (nochain), and so a line for each.
         let (log, writer) = io::pipe()?;
         let options = ["-singlestep", "-d", "exec,nochain", "-D", "/proc/self/fd/9"];
         let mut command = self.command("exec 9>&2 2>/dev/null; ", &options)?;
@@ -104,34 +103,34 @@ impl<'a> Program<'a> {
         Ok(ProgramCounters::new(child, log))
     }
 
-    /// Runs it to its end with more options for QEMU, with input and output as in
-    /// [`program_counters`](Self::program_counters): what it is connected to can change what a program does.
+    /// Runs it to its end with additional options for QEMU, with input and output as in
+    /// [`program_counters`](Self::program_counters), since these can change what a program does.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn run_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<ExitStatus> {
         self.start_silently(options)?.wait()
     }
 
-    /// Starts it like that. The process is QEMU itself.
+    /// Starts it in the same way. The process is QEMU itself.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn start_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<Child> {
         let mut command = self.command("", options)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     }
 
-    /// Runs it with a log of what `-d` says, a translation block for each instruction; the log goes to `/dev/null`:
-    /// how long QEMU takes to write one, whoever reads it.
+    /// Runs it with a log of what `-d` selects, one translation block for each instruction. The log goes to
+    /// `/dev/null`: this measures how long QEMU takes to write it.
     ///
     /// # Errors
-    /// When QEMU is not here, or cannot be started.
+    /// Returns an error if QEMU is missing or cannot be started.
     pub fn log_to_nowhere(&self, log: &str) -> io::Result<ExitStatus> {
         self.run_silently(&["-singlestep", "-d", log, "-D", "/dev/null"])
     }
 
-    /// `before` is shell code that runs first.
+    /// Builds the command. `before` is shell code that runs first.
     fn command<S: Into<OsString> + Clone>(&self, before: &str, options: &[S]) -> io::Result<Command> {
         let guest = self.guest;
         let qemu = guest.emulator().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, guest.name()))?;

@@ -5,31 +5,31 @@ use super::{Guest, Variant};
 /// A program of ours, and how it is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
-    /// The file in `programs/qemu`, without `.c`.
+    /// File in `programs/qemu`, without `.c`.
     pub name: &'static str,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: &'static [&'static str],
-    /// What it prints.
+    /// Expected output.
     pub output: &'static str,
-    /// How it ends.
+    /// Expected end.
     pub end: End,
-    /// Whether it runs through the same instructions each time: one thread, no timer, no other process.
+    /// Set if it executes the same instructions each time: one thread, no timer, no other process.
     pub same_each_time: bool,
-    /// How it is linked. The first is enough where all would say the same.
+    /// Ways of linking it; only the first where all would give the same.
     pub variants: &'static [Variant],
 }
 
-/// How a program ends.
+/// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this status.
+    /// Exit with this status.
     Exit(i32),
-    /// By this signal.
+    /// Termination by this signal.
     Signal(i32),
 }
 
 impl End {
-    /// What a shell would tell: QEMU dies of the guest's signal too.
+    /// Returns whether `status` matches. QEMU dies of the guest's signal too.
     pub fn is(self, status: std::process::ExitStatus) -> bool {
         use std::os::unix::process::ExitStatusExt;
         match self {
@@ -53,7 +53,7 @@ const CPU: &str = "cpu: sort 0f012e96\ncpu: sieve 65e6702d\ncpu: text 5a0615a5\n
                    cpu: calls 0000452f\n";
 const CRASH: &str = "crash: on the way\n";
 
-/// All of them, but what is killed from outside (`crash forever`).
+/// All programs, except what is killed from outside (`crash forever`).
 pub const OWN: [Own; 14] = [
     Own { variants: &Variant::ALL, ..own("unwind", &[], "unwind: 6798 a trace\n") },
     own("interwork", &[], "interwork: 7f2b7689\n"),
@@ -83,7 +83,7 @@ pub const OWN: [Own; 14] = [
     Own { end: End::Signal(TRAP), ..own("crash", &["trap"], CRASH) },
 ];
 
-/// Each program on each processor, linked in each of its ways.
+/// Iterates over each program on each processor, linked in each of its ways.
 pub fn all_own() -> impl Iterator<Item = (&'static Own, Guest, Variant)> {
     OWN.iter().flat_map(|own| {
         let variants = own.variants.iter();

@@ -1,40 +1,40 @@
-//! What all parts of the generator share: which registers are free, and the smallest pieces of code.
+//! Common parts of the generator: register allocation, and the smallest pieces of code.
 
 use super::asm;
 use super::code::{Code, Fixup, Symbol};
 use crate::Rng;
 
-/// The stack pointer, which points into the program's own data.
+/// Stack pointer, which points into the program's own data.
 pub(super) const SP: u8 = 2;
 
 /// A finished function.
 #[derive(Debug)]
 pub(super) struct Function {
     pub code: Code,
-    /// The register with its return address.
+    /// Register of the return address.
     pub link: u8,
 }
 
 #[derive(Debug)]
 pub(super) struct Builder<'a> {
     pub rng: &'a mut Rng,
-    /// Points into the middle of the data.
+    /// Register that points into the middle of the data.
     pub base: u8,
-    /// The counter of the innermost loop.
+    /// Counter register of the innermost loop.
     pub count: u8,
-    /// Has a part of every result that was folded into it: most registers are soon overwritten, but not forgotten.
+    /// Register that accumulates results: most registers are soon overwritten, but not forgotten.
     pub digest: u8,
-    /// A bit for each integer register that must keep its value now.
+    /// One bit for each integer register that must keep its value now.
     pub locked: u32,
-    /// Functions that exist already. One can call those before it only, so everything ends.
+    /// Finished functions. A function calls earlier ones only, so that everything ends.
     pub functions: Vec<Function>,
-    /// Code lies so low that `lui` reaches it.
+    /// Set if code lies so low that `lui` reaches it.
     pub low: bool,
 }
 
 impl<'a> Builder<'a> {
     pub fn new(rng: &'a mut Rng, low: bool) -> Self {
-        // Other registers have these roles in each program, so that all of them are used as operands.
+        // The roles vary between programs, so that all registers are used as operands.
         let mut roles: Vec<u8> = (3..32).filter(|register| *register != 5).collect();
         let mut role = || roles.swap_remove(rng.below(roles.len() as u64) as usize);
         let (base, count, digest) = (role(), role(), role());
@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
         Self { rng, base, count, digest, locked, functions: Vec::new(), low }
     }
 
-    /// A register that may be written; sometimes x0, which may too.
+    /// Returns a register that may be written; sometimes x0.
     pub fn dest(&mut self) -> u8 {
         loop {
             let register = self.any();
@@ -52,7 +52,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A register that may be written and then holds what was written.
+    /// Returns a register other than x0 that may be written.
     pub fn temp(&mut self) -> u8 {
         loop {
             let register = self.dest();
@@ -62,7 +62,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The same, of x8 to x15.
+    /// Returns a register of x8 to x15 that may be written.
     pub fn short_temp(&mut self) -> u8 {
         loop {
             let register = self.short();
@@ -72,12 +72,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Any register, to read.
+    /// Returns any register, to read.
     pub fn any(&mut self) -> u8 {
         self.rng.below(32) as u8
     }
 
-    /// Any of x8 to x15 or f8 to f15, to read.
+    /// Returns any of x8 to x15 or f8 to f15, to read.
     pub fn short(&mut self) -> u8 {
         8 + self.rng.below(8) as u8
     }
@@ -94,12 +94,12 @@ impl<'a> Builder<'a> {
         self.locked = before;
     }
 
-    /// A number from `low` up to but not including `high`.
+    /// Returns a number from `low` up to but not including `high`.
     pub fn between(&mut self, low: i32, high: i32) -> i32 {
         low + self.rng.below((high - low) as u64) as i32
     }
 
-    /// A 12-bit immediate, often an edge.
+    /// Returns a 12-bit immediate, often an edge case.
     pub fn imm12(&mut self) -> i32 {
         match self.rng.below(4) {
             0 => *self.rng.pick(&[0, 1, -1, 2047, -2048]),
@@ -107,12 +107,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `rd = rs + imm`.
+    /// Emits `rd = rs + imm`.
     pub fn addi(out: &mut Code, rd: u8, rs: u8, imm: i32) {
         out.push("addi", asm::i(0x13, 0, rd, rs, imm));
     }
 
-    /// A small number into a register.
+    /// Loads a small number into a register.
     pub fn number(&mut self, out: &mut Code, rd: u8, value: i32) {
         if asm::fits(value, 6) && self.rng.one_in(2) {
             out.push("c.li", asm::ci(1, 2, rd, value));
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Folds a floating-point register into it, or the flags.
+    /// Folds a floating-point register, or the flags, into the digest.
     pub fn fold_float(&mut self, out: &mut Code, register: u8) {
         let temp = self.temp();
         if self.rng.one_in(6) {
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
         self.fold(out, temp);
     }
 
-    /// The address of something (and `more`) into a register.
+    /// Loads the address of a symbol, plus `more`, into a register.
     pub fn address(out: &mut Code, rd: u8, symbol: Symbol, more: i32) {
         out.push_fixed("auipc", asm::u(0x17, rd, 0), Fixup::Pair(symbol, more));
         Self::addi(out, rd, rd, 0);
@@ -165,7 +165,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Loads it again.
+    /// Loads the register again.
     pub fn pop_from(&mut self, out: &mut Code, register: u8, offset: i32) {
         if self.rng.one_in(2) {
             out.push("c.ldsp", asm::ci_load(3, 8, register, offset));

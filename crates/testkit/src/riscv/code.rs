@@ -1,4 +1,4 @@
-//! Code that has no address yet.
+//! Code without addresses.
 
 use super::asm;
 
@@ -7,21 +7,21 @@ use super::asm;
 pub(super) struct Item {
     pub bits: u64,
     pub len: u8,
-    /// Its mnemonic; empty for data.
+    /// Mnemonic; empty for data.
     pub name: &'static str,
 }
 
-/// What an address can be of.
+/// Target of an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
     Function(usize),
-    /// So far from where the base register points.
+    /// Offset from the base register.
     Data(i32),
     /// An item of this code.
     Item(usize),
 }
 
-/// How an item depends on where things will be.
+/// Dependence of an item on addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fixup {
     /// `jal`.
@@ -30,17 +30,17 @@ pub(super) enum Fixup {
     Pair(Symbol, i32),
     /// `lui` and the I-type instruction after it.
     Absolute(Symbol),
-    /// A double word that holds the address.
+    /// A double word with the address.
     Address(Symbol),
 }
 
-/// Instructions one after another, with what must be patched when addresses are known.
+/// Consecutive instructions, with what must be patched when addresses are known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     pub items: Vec<Item>,
     pub fixups: Vec<(usize, Fixup)>,
     pub bytes: i32,
-    /// The most instructions that can run from its start to its end, those of functions called included.
+    /// Maximum number of instructions that run from its start to its end, including called functions.
     pub cost: u64,
 }
 
@@ -58,14 +58,14 @@ impl Code {
         self.push(name, bits);
     }
 
-    /// A double word that holds an address. It is no instruction and must be jumped over.
+    /// Appends a double word with an address. It is no instruction and must be jumped over.
     pub fn address(&mut self, symbol: Symbol) {
         self.fixups.push((self.items.len(), Fixup::Address(symbol)));
         self.items.push(Item { bits: 0, len: 8, name: "" });
         self.bytes += 8;
     }
 
-    /// Two bytes that are no instruction and must be jumped over.
+    /// Appends two bytes that are no instruction and must be jumped over.
     pub fn illegal(&mut self) {
         self.items.push(Item { bits: 0, len: 2, name: "" });
         self.bytes += 2;
@@ -91,7 +91,7 @@ impl Code {
         self.cost += other.cost;
     }
 
-    /// Puts it where it belongs: `address_of` knows where everything but its own items is.
+    /// Patches the code for its address. `address_of` returns the addresses of everything but its own items.
     pub fn place(&mut self, start: u64, address_of: impl Fn(Symbol) -> u64) {
         let addresses: Vec<u64> = self
             .items
@@ -120,7 +120,7 @@ impl Code {
     }
 }
 
-/// The upper part into one item, the lower, which is signed, into the next.
+/// Writes the upper part into one item, and the lower, which is signed, into the next.
 fn pair(items: &mut [Item], item: usize, value: i32) {
     items[item].bits |= u64::from(asm::u(0, 0, value.wrapping_add(0x800)));
     items[item + 1].bits |= u64::from(asm::i(0, 0, 0, 0, value));

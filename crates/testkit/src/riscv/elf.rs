@@ -1,11 +1,11 @@
-//! The least that Linux runs: an ELF header, two program headers, code and data.
+//! Minimal ELF file that Linux runs: a header, two program headers, code and data.
 
-/// One page: what is at an address must be at an offset with the same remainder.
+/// Page size: address and file offset must be equal modulo this.
 const PAGE: usize = 4096;
-/// The headers' size: the file's and two of segments.
+/// Size of the file header and two program headers.
 const HEADERS: usize = 64 + 2 * 56;
 
-/// A segment: where it is, what it holds, how large it is in memory, flags.
+/// A segment: its address, contents, size in memory, and flags.
 pub(super) struct Segment<'a> {
     pub address: u64,
     pub bytes: &'a [u8],
@@ -13,12 +13,12 @@ pub(super) struct Segment<'a> {
     pub flags: u32,
 }
 
-/// May be read and executed.
+/// Flags: read and execute.
 pub(super) const READ_EXECUTE: u32 = 5;
-/// May be read and written.
+/// Flags: read and write.
 pub(super) const READ_WRITE: u32 = 6;
 
-/// A static RV64GC executable.
+/// Writes a static RV64GC executable.
 pub(super) fn write(entry: u64, segments: &[Segment<'_>; 2]) -> Vec<u8> {
     let mut file = Vec::new();
     // 64-bit, little-endian, version 1, System V.

@@ -1,15 +1,15 @@
-//! Control flow: bodies are built first, so that the branches around them know how far they go.
+//! Control flow. Bodies are built first, so that the branches around them know their distance.
 
 use super::asm::{self, fits, is_short};
 use super::builder::{Builder, Function};
 use super::code::{Code, Fixup, Symbol};
 use super::table;
 
-/// Bodies in bodies.
+/// Maximum nesting of bodies.
 const DEPTH: u32 = 3;
 
 impl Builder<'_> {
-    /// About `size` instructions that run at most about `budget` instructions.
+    /// Makes about `size` instructions that run at most about `budget` instructions.
     pub fn body(&mut self, size: usize, budget: u64, depth: u32, calls: bool) -> Code {
         let mut out = Code::default();
         while out.items.len() < size && out.cost < budget {
@@ -35,14 +35,14 @@ impl Builder<'_> {
         self.body(size, budget, depth + 1, calls)
     }
 
-    /// A branch over a body.
+    /// Emits a branch over a body.
     fn when(&mut self, out: &mut Code, budget: u64, depth: u32, calls: bool) {
         let body = self.inner(budget / 2, depth, calls);
         self.branch_over(out, body.bytes);
         out.append(&body);
     }
 
-    /// A branch to one of two bodies.
+    /// Emits a branch to one of two bodies.
     fn either(&mut self, out: &mut Code, budget: u64, depth: u32, calls: bool) {
         let mut first = self.inner(budget / 3, depth, calls);
         let second = self.inner(budget / 3, depth, calls);
@@ -52,7 +52,7 @@ impl Builder<'_> {
         out.append(&second);
     }
 
-    /// A loop with a counter. The one outside keeps its counter on the stack.
+    /// Emits a loop with a counter. The outer loop keeps its counter on the stack.
     fn repeat(&mut self, out: &mut Code, budget: u64, depth: u32, calls: bool) {
         let count = self.count;
         let body = self.inner(budget / 4, depth, calls);
@@ -87,13 +87,13 @@ impl Builder<'_> {
         self.move_sp(out, 16);
     }
 
-    /// A jump to one of several bodies, through a table of addresses or into a row of jumps.
+    /// Emits a jump to one of several bodies, through a table of addresses or into a row of jumps.
     fn switch(&mut self, out: &mut Code, budget: u64, depth: u32, calls: bool) {
         let ways = 1 << self.between(1, 4);
         let mut cases = Code::default();
         let mut starts = Vec::new();
         let bodies: Vec<Code> = (0..ways).map(|_| self.inner(budget / 10, depth, calls)).collect();
-        // From the last, so that each knows how far it is to the end.
+        // From the last, so that each knows its distance to the end.
         let mut finished: Vec<Code> = Vec::new();
         let mut after = 0;
         for mut body in bodies.into_iter().rev() {
@@ -136,17 +136,17 @@ impl Builder<'_> {
         out.append(&cases);
     }
 
-    /// A jump over bytes that are no instructions.
+    /// Emits a jump over bytes that are no instructions.
     fn skip(&mut self, out: &mut Code) {
         let illegal = self.between(0, 6);
         match self.rng.below(3) {
             0 => self.jump_over(out, 2 * illegal),
-            // Where a program counter is wanted, code jumps like this.
+            // The usual way to read the program counter.
             1 => out.push("jal", asm::j(self.dest(), 4 + 2 * illegal)),
             _ => {
                 let target = self.temp();
                 out.push("auipc", asm::u(0x17, target, 0));
-                // One more in the lowest bit changes nothing.
+                // The lowest bit of the target is ignored.
                 let odd = self.between(0, 2);
                 out.push("jalr", asm::i(0x67, 0, self.dest(), target, 8 + 2 * illegal + odd));
             }
@@ -156,7 +156,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A call of some function that is not too long, in some way.
+    /// Emits a call of some function that is not too long, in some way.
     fn call(&mut self, out: &mut Code, budget: u64) {
         match self.callee(budget, None) {
             Some(number) => self.call_function(out, number),
@@ -164,7 +164,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A call of each function, with something in between.
+    /// Emits a call of each function, with something in between.
     pub fn call_all(&mut self, out: &mut Code) {
         for number in 0..self.functions.len() {
             self.straight(out);
@@ -200,14 +200,14 @@ impl Builder<'_> {
         out.cost += cost;
     }
 
-    /// A function that runs at most `budget` instructions, and uses this link register.
+    /// Returns a function that runs at most `budget` instructions and uses this link register.
     fn callee(&mut self, budget: u64, link: Option<u8>) -> Option<usize> {
         let fits = |f: &Function| f.code.cost <= budget && link.is_none_or(|link| link == f.link);
         let numbers: Vec<usize> = (0..self.functions.len()).filter(|&i| fits(&self.functions[i])).collect();
         if numbers.is_empty() { None } else { Some(*self.rng.pick(&numbers)) }
     }
 
-    /// One more function.
+    /// Builds another function.
     pub fn function(&mut self, size: usize, budget: u64) {
         let link = *self.rng.pick(&[1, 1, 5]);
         let mut code = Code::default();
@@ -234,7 +234,7 @@ impl Builder<'_> {
         self.functions.push(Function { code, link });
     }
 
-    /// A jump to a function that returns to the caller of this one.
+    /// Emits a jump to a function that returns to the caller of this one.
     fn tail_call(&mut self, out: &mut Code, number: usize, link: u8) {
         let symbol = Symbol::Function(number);
         let mut target = self.temp();
@@ -254,7 +254,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Jumps to the address in a register.
+    /// Emits a jump to the address in a register.
     fn jump_to(&mut self, out: &mut Code, target: u8) {
         if self.rng.one_in(2) {
             out.push("c.jr", asm::cr(8, target, 0));
@@ -263,7 +263,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Jumps over so many bytes.
+    /// Emits a jump over `bytes` bytes.
     fn jump_over(&mut self, out: &mut Code, bytes: i32) {
         if fits(bytes + 2, 12) && self.rng.one_in(2) {
             out.push("c.j", asm::cj(bytes + 2));
@@ -272,7 +272,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Jumps over so many bytes, or not.
+    /// Emits a conditional branch over `bytes` bytes.
     fn branch_over(&mut self, out: &mut Code, bytes: i32) {
         if fits(bytes + 2, 9) && self.rng.one_in(3) {
             let (name, funct3) = *self.rng.pick(&[("c.beqz", 6), ("c.bnez", 7)]);

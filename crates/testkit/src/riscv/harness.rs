@@ -1,6 +1,6 @@
-//! How a program begins and ends, and what its data looks like.
+//! Beginning and end of a program, and its data.
 //!
-//! All offsets are from where the base register points, so that 12 bits reach everything but the stack.
+//! All offsets are from the base register, so that 12 bits reach everything but the stack.
 
 use super::asm;
 use super::builder::{Builder, SP};
@@ -8,28 +8,29 @@ use super::code::{Code, Symbol};
 use super::values;
 use crate::Rng;
 
-/// Values in each pool.
+/// Number of values in each pool.
 pub(super) const POOL: i32 = 40;
-/// The pool of integers; the registers' first values are its first.
+/// Offset of the pool of integers. The initial values of the registers are its first.
 pub(super) const INTEGERS: i32 = -2048;
-/// The pools of floating-point values, in double and in single precision; the registers' first values are the first.
+/// Offsets of the pools of floating-point values, in double and in single precision. The initial values of the
+/// registers are the first.
 pub(super) const FLOATS: [i32; 2] = [INTEGERS + 8 * POOL, INTEGERS + 8 * 2 * POOL];
-/// What the program may write.
+/// Offset of the area that the program may write.
 pub(super) const SCRATCH: i32 = INTEGERS + 8 * 3 * POOL;
-/// Its size.
+/// Size of that area.
 pub(super) const SCRATCH_LEN: i32 = 2048;
-/// Where the registers are put at the end: x0 to x31, f0 to f31, `fcsr`.
+/// Offset where the registers are stored at the end: x0 to x31, f0 to f31, `fcsr`.
 pub(super) const DUMP: i32 = SCRATCH + SCRATCH_LEN;
-/// How many they are.
+/// Number of these registers.
 const REGISTERS: i32 = 65;
-/// The stack: from here down to the end of the dump.
+/// Top of the stack, which ends at the end of the dump.
 const STACK_TOP: i32 = DUMP + 8 * (REGISTERS + 1) + STACK_LEN;
-/// More than the deepest chain of calls needs.
+/// Size of the stack: more than the deepest chain of calls needs.
 const STACK_LEN: i32 = 3 * 1024;
-/// All data.
+/// Size of all data.
 pub(super) const LEN: usize = (STACK_TOP - INTEGERS) as usize;
 
-/// What the data is before the program runs. What is missing up to [`LEN`] is zero.
+/// Returns the initial data. Bytes up to [`LEN`] are zero.
 pub(super) fn data(rng: &mut Rng) -> Vec<u8> {
     let len = POOL as usize;
     let mut words = values::integers(rng, len);
@@ -39,12 +40,12 @@ pub(super) fn data(rng: &mut Rng) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// The registers in data that is this at the end.
+/// Returns the registers in the final data.
 pub(super) fn registers(data: &[u8]) -> Option<&[u8]> {
     data.get((DUMP - INTEGERS) as usize..)?.get(..8 * REGISTERS as usize)
 }
 
-/// The exit status for these registers: all of them folded.
+/// Returns the exit status for these registers: all of them folded.
 pub(super) fn status(registers: &[u8]) -> u8 {
     let words = registers.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
     let mut sum = words.fold(0_u64, |sum, word| sum.wrapping_mul(33) ^ word);
@@ -83,7 +84,7 @@ pub(super) fn end(builder: &mut Builder<'_>, out: &mut Code) {
     }
     let (number, a0, a1, a2) = (17, 10, 11, 12);
     let (sum, times, word) = (13, 14, 15);
-    // The base register may be one of those used from here on; it has done its work after this.
+    // The base register may be one of those used from here on; it is not needed after this.
     let fcsr = if base == a0 { a1 } else { a0 };
     out.push("csrrs", asm::i(0x73, 2, fcsr, 0, 3));
     out.push("sd", asm::s(0x23, 3, base, fcsr, DUMP + 8 * 64));

@@ -7,7 +7,7 @@ use super::harness::{SCRATCH, SCRATCH_LEN};
 use super::table;
 
 impl Builder<'_> {
-    /// A pointer and some loads and stores from it, aligned or not.
+    /// Emits a pointer and some loads and stores from it, aligned or not.
     pub fn memory(&mut self, out: &mut Code) {
         let pointer = self.short_temp();
         // Any offset from the base, so that the access's own offset can be any too.
@@ -53,7 +53,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A frame on the stack, used and given back.
+    /// Emits a stack frame that is used and removed.
     pub fn frame(&mut self, out: &mut Code) {
         let size = 16 * self.between(1, 32);
         self.move_sp(out, -size);
@@ -74,7 +74,7 @@ impl Builder<'_> {
         self.move_sp(out, size);
     }
 
-    /// An atomic operation on an aligned place.
+    /// Emits an atomic operation on an aligned address.
     pub fn atomic(&mut self, out: &mut Code) {
         let pointer = self.aligned(out);
         let (names, funct5) = *self.rng.pick(table::ATOMIC);
@@ -84,8 +84,8 @@ impl Builder<'_> {
         self.fold(out, rd);
     }
 
-    /// `lr` and `sc` of the same place with what the specification promises to work in between. The reservation is
-    /// always used up, so an `sc` after it must fail, wherever it is.
+    /// Emits `lr` and `sc` of the same address with what the specification guarantees to work in between. The
+    /// reservation is always used up, so an `sc` after it must fail, wherever it is.
     pub fn reserved(&mut self, out: &mut Code) {
         let pointer = self.aligned(out);
         let wide = self.rng.below(2) as u32;
@@ -100,7 +100,7 @@ impl Builder<'_> {
             let status = this.temp();
             out.push(sc[wide as usize], asm::amo(3, 2 + wide, order, status, pointer, this.any()));
             if this.rng.one_in(3) {
-                // Again if it failed, as every lock does it.
+                // Repeated if it failed, as in every lock.
                 out.push("bne", asm::b(1, status, 0, start - out.bytes));
             }
             if this.rng.one_in(3) {

@@ -1,12 +1,11 @@
 //! Random RV64GC programs with Zba, Zbb and Zbs for Linux, and QEMU to run them.
 //!
-//! A program seeds all registers, computes, calls, loops and jumps about in ways that end by construction, then
-//! writes all its data, its registers included, to standard output and exits with a status folded from the registers.
-//! One register holds a digest of results on the way, so that they count though they are overwritten: machines that
-//! agree about the output agree about most of what happened.
+//! A program initialises all registers, computes, calls, loops and jumps in ways that end by construction, then writes all its
+//! data, including its registers, to standard output and exits with a status folded from the registers. One register holds a
+//! digest of intermediate results: machines that agree about the output agree about most of what happened.
 //!
-//! Nothing in it depends on what the specification leaves open, on the stack and registers a program is started with,
-//! or on time. The encoder is its own ([`asm`]), a second opinion on `tracewright-isa`.
+//! Nothing depends on what the specification leaves open, on the initial stack and registers, or on time. The encoder
+//! is its own ([`asm`]), a second opinion on `tracewright-isa`.
 //!
 //! ```
 //! use tracewright_testkit::{Rng, riscv};
@@ -36,12 +35,12 @@ pub use table::mnemonics;
 
 use crate::Rng;
 
-/// How large programs shall be.
+/// Size of programs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// About how many instructions it has, those that begin and end it not counted.
+    /// Approximate number of instructions, without those that begin and end it.
     pub size: usize,
-    /// About how many it runs at most, the same not counted.
+    /// Approximate maximum number of executed instructions, without those that begin and end it.
     pub steps: u64,
 }
 
@@ -54,17 +53,17 @@ impl Default for Options {
 /// A program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it begins.
+    /// Entry address.
     pub entry: u64,
-    /// Where the code is.
+    /// Address of the code.
     pub code_address: u64,
-    /// The code: instructions, tables of addresses, and bytes that are neither.
+    /// Code: instructions, tables of addresses, and bytes that are neither.
     pub code: Vec<u8>,
-    /// Where the data is.
+    /// Address of the data.
     pub data_address: u64,
-    /// The data at the start; what follows up to [`output_len`](Self::output_len) is zero.
+    /// Initial data; the rest up to [`output_len`](Self::output_len) is zero.
     pub data: Vec<u8>,
-    /// The most instructions that it can run.
+    /// Maximum number of executed instructions.
     pub most_steps: u64,
     instructions: Vec<Instruction>,
 }
@@ -72,18 +71,18 @@ pub struct Program {
 /// An instruction of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Where it is.
+    /// Address.
     pub address: u64,
-    /// Its encoding.
+    /// Encoding.
     pub bits: u32,
-    /// Its length in bytes: 2 or 4.
+    /// Length in bytes: 2 or 4.
     pub len: u8,
-    /// Its name, as `objdump -M no-aliases` has it, without the suffixes for ordering.
+    /// Mnemonic, as in `objdump -M no-aliases`, without the suffixes for ordering.
     pub mnemonic: &'static str,
 }
 
 impl Program {
-    /// It as a static executable.
+    /// Returns the program as a static executable.
     pub fn elf(&self) -> Vec<u8> {
         let (code, data) = (&self.code[..], &self.data[..]);
         let segments = [
@@ -98,35 +97,35 @@ impl Program {
         elf::write(self.entry, &segments)
     }
 
-    /// How many bytes it writes.
+    /// Returns the number of bytes that it writes.
     pub fn output_len(&self) -> usize {
         harness::LEN
     }
 
-    /// The status it exits with when this is what it wrote; `None` if that is too short.
+    /// Returns the exit status for this output; `None` if the output is too short.
     pub fn status(output: &[u8]) -> Option<u8> {
         harness::registers(output).map(harness::status)
     }
 
-    /// The registers in what it wrote: x0 to x31, f0 to f31, `fcsr`.
+    /// Returns the registers in the output: x0 to x31, f0 to f31, `fcsr`.
     pub fn registers(output: &[u8]) -> Option<Vec<u64>> {
         let words = harness::registers(output)?.chunks_exact(8);
         Some(words.map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes"))).collect())
     }
 
-    /// Its instructions, by address.
+    /// Returns its instructions, sorted by address.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     pub fn instruction(&self, address: u64) -> Option<&Instruction> {
         let at = self.instructions.binary_search_by_key(&address, |instruction| instruction.address).ok()?;
         Some(&self.instructions[at])
     }
 }
 
-/// A random program; the same for the same `rng` and options forever.
+/// Generates a random program, which is the same for the same `rng` and options forever.
 pub fn generate(rng: &mut Rng, options: &Options) -> Program {
     // Low and high, and where addresses need 32, 33 or more bits; not always at the start of a page.
     let page = *rng.pick(&[0x1_0000, 0x40_0000, 0x7fff_e000, 0xffff_e000, 0x12_3456_7000]);
@@ -144,7 +143,7 @@ pub fn generate(rng: &mut Rng, options: &Options) -> Program {
     while main.items.len() < size + 80 || main.cost < options.steps / 4 {
         main.append(&builder.body(size, options.steps, 0, true));
     }
-    // Whatever the branches did, every function has run then.
+    // Every function runs, whatever the branches did.
     builder.call_all(&mut main);
     harness::end(&mut builder, &mut main);
     let most_steps = main.cost;

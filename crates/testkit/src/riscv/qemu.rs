@@ -1,4 +1,4 @@
-//! [`qemu`](crate::qemu) for programs for RISC-V that need nothing else.
+//! [`qemu`](crate::qemu) for RISC-V programs that need nothing else.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 pub use crate::qemu::{Folder, Outcome, ProgramCounters, SECONDS};
 use crate::qemu::{Guest, Program};
 
-/// Whether QEMU is here. If not, says that `test` is skipped.
+/// Returns whether QEMU is installed. If not, reports that `test` is skipped.
 pub fn available(test: &str) -> bool {
     Guest::Riscv64.available(test)
 }
@@ -15,23 +15,23 @@ pub fn available(test: &str) -> bool {
 /// Runs a program to its end.
 ///
 /// # Errors
-/// When QEMU cannot be started.
+/// Returns an error if QEMU cannot be started.
 pub fn run(elf: &Path, args: &[&str], stdin: &[u8]) -> io::Result<Outcome> {
     Program::new(Guest::Riscv64, elf, args).run(stdin)
 }
 
-/// See [`Program::program_counters`].
+/// Calls [`Program::program_counters`].
 ///
 /// # Errors
-/// When QEMU cannot be started.
+/// Returns an error if QEMU cannot be started.
 pub fn program_counters(elf: &Path, args: &[&str]) -> io::Result<ProgramCounters> {
     Program::new(Guest::Riscv64, elf, args).program_counters()
 }
 
-/// See [`Program::log_to_nowhere`].
+/// Calls [`Program::log_to_nowhere`].
 ///
 /// # Errors
-/// When QEMU cannot be started.
+/// Returns an error if QEMU cannot be started.
 pub fn log_to_nowhere(elf: &Path, args: &[&str], log: &str) -> io::Result<ExitStatus> {
     Program::new(Guest::Riscv64, elf, args).log_to_nowhere(log)
 }

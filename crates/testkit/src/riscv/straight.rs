@@ -1,4 +1,4 @@
-//! Arithmetic: instructions that go on with the next one and touch no memory but the pools of values.
+//! Arithmetic: instructions that continue with the next one and access no memory but the pools of values.
 
 use super::asm;
 use super::builder::Builder;
@@ -8,7 +8,7 @@ use super::table::{self, ROUNDS, Shape};
 use super::values::EDGES;
 
 impl Builder<'_> {
-    /// A few instructions of any kind that goes on with the next one.
+    /// Emits a few instructions of any kind that continues with the next one.
     pub fn straight(&mut self, out: &mut Code) {
         for _ in 0..2 + self.rng.below(8) {
             match self.rng.below(22) {
@@ -23,7 +23,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An instruction on integer registers.
+    /// Emits an instruction on integer registers.
     fn integer(&mut self, out: &mut Code) {
         let rd = self.dest();
         let edges = self.edges();
@@ -36,7 +36,7 @@ impl Builder<'_> {
             4..=5 => {
                 let (name, opcode, funct3, fixed, bits) = *self.rng.pick(table::SHIFT);
                 let amount = self.rng.below(1 << bits) as i32;
-                // QEMU before 8.0 counts on into the upper half if the lower one is zero: there is none then.
+                // QEMU before 8.0 continues into the upper half if the lower one is zero, so the upper half is cleared.
                 let rs1 = if name == "ctzw" && rd != 0 {
                     out.push("addiw", asm::i(0x1b, 0, rd, rs1, 0));
                     rd
@@ -60,7 +60,7 @@ impl Builder<'_> {
         self.fold(out, rd);
     }
 
-    /// An instruction that may stand between `lr` and `sc`: of the base set, without memory, jumps and fences.
+    /// Emits an instruction that may stand between `lr` and `sc`: of the base set, without memory, jumps and fences.
     pub fn base_only(&mut self, out: &mut Code) {
         let (rd, rs1, rs2) = (self.dest(), self.any(), self.any());
         if self.rng.one_in(3) {
@@ -72,7 +72,7 @@ impl Builder<'_> {
         }
     }
 
-    /// An instruction of two bytes on integer registers. Some write x0: hints, which do nothing.
+    /// Emits a two-byte instruction on integer registers. Some write x0: hints, which do nothing.
     fn compressed(&mut self, out: &mut Code) {
         let (rd, rs2) = (self.dest(), self.any());
         let (short, other) = (self.short_temp(), self.short());
@@ -108,11 +108,11 @@ impl Builder<'_> {
         self.fold(out, short);
     }
 
-    /// A floating-point instruction.
+    /// Emits a floating-point instruction.
     fn float(&mut self, out: &mut Code) {
         let (name, funct7, funct3, shape) = *self.rng.pick(table::FLOAT);
         let funct3 = if funct3 == ROUNDS { self.rounding() } else { funct3 };
-        // Conversions between both are named for what they give.
+        // Conversions between both are named for their result.
         let double =
             if matches!(name, "fcvt.s.d" | "fcvt.d.s") { name == "fcvt.s.d" } else { funct7 & 1 == 1 };
         let edges = self.edges();
@@ -134,7 +134,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A floating-point multiplication with an addition.
+    /// Emits a fused multiply-add.
     fn fused(&mut self, out: &mut Code) {
         let (names, opcode) = *self.rng.pick(table::FUSED);
         let format = self.rng.below(2) as u32;
@@ -144,18 +144,18 @@ impl Builder<'_> {
         self.fold_float(out, rd);
     }
 
-    /// One of the five modes, or the one in `frm`, which always holds one of them when it matters.
+    /// Returns one of the five rounding modes, or the one in `frm`, which is always valid when it matters.
     fn rounding(&mut self) -> u32 {
         *self.rng.pick(&[0, 1, 2, 3, 4, 7, 7, 7])
     }
 
-    /// Whether all operands shall be edges, since some pairs of them are special.
+    /// Returns whether all operands shall be edge cases, since some pairs of them are special.
     fn edges(&mut self) -> bool {
         self.rng.one_in(4)
     }
 
-    /// An integer register to read. Random arithmetic soon has nothing but zeros, ones and noise; so it often gets a
-    /// new value first.
+    /// Returns an integer register to read. It often gets a new value first, since random arithmetic soon has nothing
+    /// but zeros, ones and noise.
     fn source(&mut self, out: &mut Code, edge: bool) -> u8 {
         let register = if edge { self.temp() } else { self.any() };
         if edge || register != 0 && self.is_free(register) && self.rng.one_in(4) {
@@ -169,11 +169,11 @@ impl Builder<'_> {
         out.push("ld", asm::i(0x03, 3, register, self.base, offset));
     }
 
-    /// A floating-point register to read, mostly with a new value: here nearly everything ends as a NaN.
+    /// Returns a floating-point register to read. It mostly gets a new value first, since nearly everything ends as a NaN.
     fn float_source(&mut self, out: &mut Code, double: bool, edge: bool) -> u8 {
         let register = self.any();
         if edge || self.rng.one_in(2) {
-            // Now and then of the wrong kind.
+            // Sometimes of the wrong kind.
             let single = double == self.rng.one_in(12);
             let offset = FLOATS[usize::from(single)] + self.slot(edge);
             if single && self.rng.one_in(3) {
@@ -185,17 +185,17 @@ impl Builder<'_> {
         register
     }
 
-    /// The offset of a value in its pool.
+    /// Returns the offset of a value in its pool.
     fn slot(&mut self, edge: bool) -> i32 {
         8 * self.between(0, if edge { EDGES as i32 } else { POOL })
     }
 
-    /// An instruction on `fflags`, `frm` or `fcsr`, so that `frm` holds a rounding mode afterwards.
+    /// Emits an instruction on `fflags`, `frm` or `fcsr`, such that `frm` is a valid rounding mode afterwards.
     fn csr(&mut self, out: &mut Code) {
         let mode = self.rng.below(5) as u8;
         let rd = self.dest();
         match self.rng.below(8) {
-            // Flags may become anything, and bits can be cleared: what is left of a rounding mode is one.
+            // Flags may become anything, and clearing bits of a valid rounding mode gives a valid one.
             0..=2 => {
                 let (name, funct3) = *self.rng.pick(table::CSR);
                 out.push(name, asm::i(0x73, funct3, rd, self.any(), 1));
@@ -205,12 +205,12 @@ impl Builder<'_> {
                 out.push(name, asm::i(0x73, funct3, rd, self.any(), *self.rng.pick(&[2, 3])));
             }
             4 => {
-                // Reading only.
+                // Read only.
                 let (name, funct3) = *self.rng.pick(&[("csrrs", 2), ("csrrsi", 6)]);
                 out.push(name, asm::i(0x73, funct3, rd, 0, *self.rng.pick(&[1, 2, 3])));
             }
             5 => {
-                // The mode is 0 when bits are set, else 1 and 4 would be 5.
+                // The mode is 0 when bits are set, or 1 and 4 would become 5.
                 out.push("csrrwi", asm::i(0x73, 5, 0, 0, 2));
                 out.push("csrrsi", asm::i(0x73, 6, rd, mode, 2));
             }

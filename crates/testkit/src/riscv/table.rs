@@ -1,4 +1,4 @@
-//! The instructions by name, grouped by what a generator must know to use them, with the fields that never change.
+//! Instructions by name, grouped by what a generator must know to use them, with their fixed fields.
 
 /// `rd, rs1, rs2`: name, opcode, funct3, funct7.
 pub(super) const REGISTER: &[(&str, u32, u32, u32)] = &[
@@ -17,7 +17,7 @@ pub(super) const REGISTER: &[(&str, u32, u32, u32)] = &[
     ("sllw", 0x3b, 1, 0x00),
     ("srlw", 0x3b, 5, 0x00),
     ("sraw", 0x3b, 5, 0x20),
-    // The first BASE of these are what may stand between lr and sc.
+    // The first BASE of these may stand between lr and sc.
     ("mul", 0x33, 0, 0x01),
     ("mulh", 0x33, 1, 0x01),
     ("mulhsu", 0x33, 2, 0x01),
@@ -55,7 +55,7 @@ pub(super) const REGISTER: &[(&str, u32, u32, u32)] = &[
     ("bset", 0x33, 1, 0x14),
 ];
 
-/// How many instructions at the start of [`REGISTER`] are of the base set.
+/// Number of instructions at the start of [`REGISTER`] that are of the base set.
 pub(super) const BASE: usize = 15;
 
 /// `rd, rs1, imm`: name, opcode, funct3.
@@ -69,7 +69,7 @@ pub(super) const IMMEDIATE: &[(&str, u32, u32)] = &[
     ("addiw", 0x1b, 0),
 ];
 
-/// `rd, rs1, amount`: name, opcode, funct3, the rest of the immediate, bits of the amount. No bits: one source.
+/// `rd, rs1, amount`: name, opcode, funct3, the rest of the immediate, bits of the amount. No bits means one source.
 pub(super) const SHIFT: &[(&str, u32, u32, i32, u32)] = &[
     ("slli", 0x13, 1, 0x000, 6),
     ("srli", 0x13, 5, 0x000, 6),
@@ -124,7 +124,7 @@ pub(super) const SHORT: &[(&str, u32, i32, bool, bool)] = &[
     ("c.sd", 7, 8, false, false),
 ];
 
-/// The same from the stack pointer.
+/// Compressed loads and stores from the stack pointer.
 pub(super) const STACK: &[(&str, u32, i32, bool, bool)] = &[
     ("c.fldsp", 1, 8, true, true),
     ("c.lwsp", 2, 4, false, true),
@@ -151,7 +151,7 @@ pub(super) const ATOMIC: &[([&str; 2], u32)] = &[
     (["amomaxu.w", "amomaxu.d"], 0x1c),
 ];
 
-/// Instructions on control and status registers: name, funct3. From the fourth on with an immediate.
+/// CSR instructions: name, funct3. Those from the fourth on have an immediate.
 pub(super) const CSR: &[(&str, u32)] =
     &[("csrrw", 1), ("csrrs", 2), ("csrrc", 3), ("csrrwi", 5), ("csrrsi", 6), ("csrrci", 7)];
 
@@ -163,7 +163,7 @@ pub(super) const FUSED: &[([&str; 2], u32)] = &[
     (["fnmadd.s", "fnmadd.d"], 0x4f),
 ];
 
-/// What a floating-point instruction's registers are.
+/// Registers of a floating-point instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// All floating-point, two sources.
@@ -180,7 +180,7 @@ pub(super) enum Shape {
 
 use Shape::{Compare, FromInteger, One, ToInteger, Two};
 
-/// funct3 is the rounding mode.
+/// Marks that funct3 is the rounding mode.
 pub(super) const ROUNDS: u32 = 8;
 
 /// Floating-point: name, funct7, funct3 (or [`ROUNDS`]), registers.
@@ -237,7 +237,7 @@ pub(super) const FLOAT: &[(&str, u32, u32, Shape)] = &[
     ("fmv.d.x", 0x79, 0, FromInteger(0)),
 ];
 
-/// What is in no table above.
+/// Instructions in no table above.
 const OTHERS: &[&str] = &[
     "lui",
     "auipc",
@@ -277,8 +277,8 @@ const OTHERS: &[&str] = &[
     "c.add",
 ];
 
-/// Every instruction of RV64IMAFDC, Zicsr, Zifencei, Zba, Zbb and Zbs, but `ebreak` and `c.ebreak`: those would end the
-/// program.
+/// Iterates over all instructions of RV64IMAFDC, Zicsr, Zifencei, Zba, Zbb and Zbs, except `ebreak` and `c.ebreak`,
+/// which would end the program.
 pub fn mnemonics() -> impl Iterator<Item = &'static str> {
     let plain = REGISTER.iter().map(|row| row.0).chain(IMMEDIATE.iter().map(|row| row.0));
     let memory = LOAD.iter().chain(STORE).map(|row| row.0).chain(SHORT.iter().chain(STACK).map(|row| row.0));

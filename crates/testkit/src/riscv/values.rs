@@ -1,4 +1,4 @@
-//! Values at which arithmetic goes wrong when it does.
+//! Values at which arithmetic is likely to go wrong.
 
 use crate::Rng;
 
@@ -113,10 +113,10 @@ const SINGLES: &[u32] = &[
     0x3f80_0001,
 ];
 
-/// Operands that make special pairs: overflowing divisions, divisions by zero.
+/// Operands of special pairs: overflowing divisions, divisions by zero.
 const INTEGER_EDGES: [u64; EDGES] =
     [0, u64::MAX, i64::MIN as u64, i32::MIN as u64, 1, i64::MAX as u64, 0xffff_ffff, 0x8000_0000];
-/// The same in double precision: zeros, infinities, NaNs of both kinds, one, the least number.
+/// Operands of special pairs in double precision: zeros, infinities, NaNs of both kinds, one, the least number.
 const DOUBLE_EDGES: [u64; EDGES] = [
     0,
     1 << 63,
@@ -127,38 +127,38 @@ const DOUBLE_EDGES: [u64; EDGES] = [
     0x3ff0_0000_0000_0000,
     1,
 ];
-/// The same in single precision.
+/// Operands of special pairs in single precision.
 const SINGLE_EDGES: [u32; EDGES] =
     [0, 1 << 31, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 0x3f80_0000, 1];
 
-/// How many values each pool begins with that are the same in all programs.
+/// Number of values at the start of each pool that are the same in all programs.
 pub(super) const EDGES: usize = 8;
 
-/// What makes the lower half of a register a number in single precision.
+/// Upper half of a NaN-boxed single.
 const BOX: u64 = 0xffff_ffff_0000_0000;
 
-/// A pool of integers.
+/// Makes a pool of integers.
 pub(super) fn integers(rng: &mut Rng, len: usize) -> Vec<u64> {
     let mut pool = INTEGER_EDGES.to_vec();
     pool.resize_with(len, || integer(rng));
     pool
 }
 
-/// A pool of numbers in double precision.
+/// Makes a pool of doubles.
 pub(super) fn doubles(rng: &mut Rng, len: usize) -> Vec<u64> {
     let mut pool = DOUBLE_EDGES.to_vec();
     pool.resize_with(len, || double(rng));
     pool
 }
 
-/// A pool of numbers in single precision.
+/// Makes a pool of singles.
 pub(super) fn singles(rng: &mut Rng, len: usize) -> Vec<u64> {
     let mut pool = SINGLE_EDGES.map(|bits| BOX | u64::from(bits)).to_vec();
     pool.resize_with(len, || single(rng));
     pool
 }
 
-/// Anything.
+/// Returns any number.
 pub(super) fn any(rng: &mut Rng) -> u64 {
     match rng.below(4) {
         0..=1 => integer(rng),
@@ -167,7 +167,7 @@ pub(super) fn any(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Often an edge, or near one.
+/// Returns an integer that is often an edge case, or near one.
 fn integer(rng: &mut Rng) -> u64 {
     match rng.below(6) {
         0..=2 => *rng.pick(INTEGERS),
@@ -180,7 +180,7 @@ fn integer(rng: &mut Rng) -> u64 {
 fn double(rng: &mut Rng) -> u64 {
     match rng.below(8) {
         0..=3 => *rng.pick(DOUBLES),
-        // Of like size, so that sums are not one of the summands; then close to the ends, for products and quotients.
+        // Of similar size, so that sums are not one of the summands; then close to the ends, for products and quotients.
         4..=5 => near(rng, 1023, 52, 11),
         6 => {
             let exponent = *rng.pick(&[1, 30, 52, 512, 1535, 2040]);
@@ -190,7 +190,7 @@ fn double(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Some are not boxed as they should be, which makes them NaNs.
+/// Returns a single. Some are not NaN-boxed, which makes them NaNs.
 fn single(rng: &mut Rng) -> u64 {
     match rng.below(8) {
         0..=3 => BOX | u64::from(*rng.pick(SINGLES)),
@@ -203,7 +203,7 @@ fn single(rng: &mut Rng) -> u64 {
     }
 }
 
-/// A number with about this exponent; often with few bits, so that results are exact or ties.
+/// Returns a number with about this exponent, often with few bits, so that results are exact or ties.
 fn near(rng: &mut Rng, exponent: u64, mantissa: u32, exponent_bits: u32) -> u64 {
     let exponent = (exponent + rng.below(8)).saturating_sub(rng.below(8));
     let bits = if rng.one_in(2) { mantissa } else { 4 };

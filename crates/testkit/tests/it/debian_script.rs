@@ -1,5 +1,5 @@
-//! `tests/debian` takes packages from wherever apt is configured to: here from repositories in folders, with apt configured in
-//! several ways. Nothing is fetched from elsewhere.
+//! `tests/debian` takes packages from wherever apt is configured to: here from repositories in folders, with several
+//! configurations of apt. Nothing is fetched from elsewhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ fn trixie_of_the_same_mirror_where_the_release_has_not_the_architecture() {
         let (output, root) = apt.fetch("riscv64");
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(fs::read_to_string(root.join("usr/bin/hello")).unwrap(), "trixie", "{name}");
-        // What nobody has is said.
+        // A missing package is reported.
         let (output, _) = apt.fetch("armhf");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{told}");

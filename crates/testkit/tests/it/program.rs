@@ -1,4 +1,4 @@
-//! Laws of random programs and their executions.
+//! Properties of random programs and their executions.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn word(program: &Program, address: u64) -> u32 {
     u32::from_le_bytes(segment.bytes[at..at + 4].try_into().unwrap())
 }
 
-/// What an A64 instruction is and where it goes: the Arm manual's encodings of what programs here have.
+/// Classifies an A64 instruction and returns its target: the Arm manual's encodings of what these programs contain.
 fn classify(word: u32, address: u64) -> (Flow, Role, bool, Option<u64>) {
     let signed = |value: u32, bits: u32| i64::from(((value << (32 - bits)) as i32) >> (32 - bits)) * 4;
     let target = |offset| Some(address.wrapping_add_signed(offset));
@@ -39,7 +39,7 @@ fn classify(word: u32, address: u64) -> (Flow, Role, bool, Option<u64>) {
     }
 }
 
-/// A block is what the program has there.
+/// Checks that a block is what the program has there.
 fn check_block(program: &Program, block: &Block) -> Option<u64> {
     assert_eq!(block.end - block.start, 4 * u64::from(block.count));
     assert!(block.count > 0 && block.last_len == 4);
@@ -83,7 +83,7 @@ fn executions_follow_the_program() {
             ..Happenings::default()
         };
         let elements = Executor::new(&program, rng, happenings).elements(20_000);
-        // Where the next block must start, and whether that is where a branch or an exception went.
+        // Where the next block must start, and whether a branch or an exception leads there.
         let mut next = Some(program.entry());
         let (mut after_cut, mut arrived) = (false, false);
         for element in &elements {

@@ -19,7 +19,7 @@ fn our_programs_print_what_they_should() {
     }
 }
 
-/// What the other tests rely on: memory and what is random are the same each time.
+/// The other tests rely on this: memory layout and random numbers are the same each time.
 #[test]
 fn runs_are_alike() {
     let repeated = all_own().filter(|(own, ..)| own.same_each_time && own.name != "cpu");

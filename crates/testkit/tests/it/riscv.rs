@@ -1,4 +1,4 @@
-//! The generator of RISC-V programs against what nobody here wrote: QEMU runs them, objdump reads them.
+//! The generator of RISC-V programs compared with independent tools: QEMU runs them, objdump reads them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
@@ -13,7 +13,7 @@ fn program(seed: u64) -> Program {
     riscv::generate(&mut Rng::new(seed), &Options::default())
 }
 
-/// Calls `test` with every seed, in two threads, and gives what it gave.
+/// Calls `test` with every seed, in two threads. Returns the results.
 fn all<T: Send>(test: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let half = |first: u64| (first..SEEDS).step_by(2).map(&test).collect::<Vec<T>>();
     thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn everything_is_executed() {
         executed.keys().map(|&at| *program.instruction(at).expect("an instruction")).collect::<Vec<_>>()
     });
 
-    // How many different places with it were executed.
+    // Number of different places with each mnemonic that were executed.
     let mut places = BTreeMap::<&str, u64>::new();
     let mut modes = BTreeSet::new();
     for instruction in results.iter().flatten() {
@@ -95,13 +95,13 @@ fn objdump_agrees() {
     };
     assert!(found.status.success());
     let folder = qemu::Folder::new().unwrap();
-    // Tables and gaps would put it out of step; so instructions only.
+    // Instructions only, since tables and gaps would put it out of step.
     let programs: Vec<Program> = (0..50).map(program).collect();
     let all: Vec<&Instruction> = programs.iter().flat_map(Program::instructions).collect();
     let bytes: Vec<u8> =
         all.iter().flat_map(|i| i.bits.to_le_bytes().into_iter().take(i.len.into())).collect();
     let code = folder.write("code", &bytes).unwrap();
-    // It knows the extensions from the attributes that the assembler leaves.
+    // It takes the extensions from the attributes that the assembler writes.
     let source = folder.write("source", format!(".incbin \"{}\"\n", code.display()).as_bytes()).unwrap();
     let object = folder.write("object", b"").unwrap();
     let mut assembler = Command::new("riscv64-linux-gnu-as");
@@ -115,7 +115,7 @@ fn objdump_agrees() {
     let mut differences = BTreeMap::new();
     for (instruction, &name) in all.iter().zip(&names) {
         let plain = name.trim_end().split(".aq").next().unwrap().trim_end_matches(".rl");
-        // Conversions that are always exact have a rounding mode all the same; 2.40 does not know any but 0.
+        // Conversions that are always exact have a rounding mode nevertheless; 2.40 knows only 0.
         let exact = ["fcvt.d.s", "fcvt.d.w", "fcvt.d.wu"].contains(&instruction.mnemonic);
         let unknown = exact && instruction.bits >> 12 & 7 != 0 && plain == ".4byte";
         let alias = [instruction.mnemonic, plain] == ["c.nop", "c.addi"];

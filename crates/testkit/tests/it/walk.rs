@@ -13,7 +13,7 @@ fn everything_happens_and_all_is_contiguous() {
         let program = Program::generate(&mut Rng::new(seed));
         let happenings = Happenings { contexts: 200, switches: 200, ..Happenings::default() };
         let (start, end) = (program.address, program.address + program.bytes.len() as u64);
-        // Where execution must be, if that is known.
+        // Where execution must be, if known.
         let mut next = None;
         Walk::new(&program, Rng::new(seed ^ 0xff)).with(happenings).run(3000, &mut |event| match event {
             Event::Block(block) => {

@@ -1,6 +1,6 @@
 //! Numbers as bytes.
 
-/// Appends seven bits a byte, the lowest first; the highest bit says that more follow.
+/// Appends a varint: seven bits in each byte, the lowest first. The highest bit marks that more follow.
 #[inline]
 pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -10,7 +10,7 @@ pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u64) {
     to.push(value as u8);
 }
 
-/// Appends the lowest `len` bytes, the lowest first. All eight are written and the rest taken back: that is faster.
+/// Appends the lowest `len` bytes, the lowest first. Writing all eight and truncating is faster.
 #[inline]
 pub(super) fn put_fixed(to: &mut Vec<u8>, value: u64, len: usize) {
     let end = to.len() + len;
@@ -18,25 +18,25 @@ pub(super) fn put_fixed(to: &mut Vec<u8>, value: u64, len: usize) {
     to.truncate(end);
 }
 
-/// How many bytes it takes.
+/// Returns the number of significant bytes.
 #[inline]
 pub(super) fn len(value: u64) -> usize {
     (64 - value.leading_zeros()).div_ceil(8) as usize
 }
 
-/// Small numbers for differences that are small either way.
+/// Encodes a signed difference so that small ones give small numbers.
 #[inline]
 pub(super) fn zigzag(difference: u64) -> u64 {
     difference << 1 ^ ((difference as i64 >> 63) as u64)
 }
 
-/// The reverse.
+/// Reverses [`zigzag`].
 #[inline]
 pub(super) fn unzigzag(value: u64) -> u64 {
     value >> 1 ^ (value & 1).wrapping_neg()
 }
 
-/// Takes bytes apart.
+/// Reader of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(pub &'a [u8]);
 
@@ -61,13 +61,13 @@ impl Cursor<'_> {
         None
     }
 
-    /// A varint of 32 bits.
+    /// Reads a varint of at most 32 bits.
     #[inline]
     pub fn small(&mut self) -> Option<u32> {
         u32::try_from(self.varint()?).ok()
     }
 
-    /// `len` bytes, at most eight.
+    /// Reads `len` bytes, at most eight.
     #[inline]
     pub fn fixed(&mut self, len: usize) -> Option<u64> {
         let value = match self.0.first_chunk() {

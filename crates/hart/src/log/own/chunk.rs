@@ -1,27 +1,27 @@
-//! What is around each chunk.
+//! Chunk headers.
 
 use tracewright_core::Crc32;
 
-/// Bytes in front of a chunk.
+/// Size of a chunk header in bytes.
 pub(super) const HEAD: usize = 24;
-/// The most bytes in a chunk.
+/// Maximum size of a chunk in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
 
-/// What is in front of a chunk.
+/// Chunk header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// How many bytes of codes.
+    /// Length of the codes in bytes.
     pub codes: u32,
-    /// How many bytes of what they need.
+    /// Length of their data in bytes.
     pub data: u32,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// How many instructions; in the last chunk, which is empty: of the whole log.
+    /// Number of instructions; in the last chunk, which is empty, of the whole log.
     pub instructions: u64,
 }
 
 impl Head {
-    /// As bytes, with the checksum of them and of the chunk.
+    /// Encodes the header with a checksum of itself and the chunk.
     pub fn write(&self, codes: &[u8], data: &[u8]) -> [u8; HEAD] {
         let mut head = [0; HEAD];
         head[0..4].copy_from_slice(&self.codes.to_le_bytes());
@@ -43,7 +43,7 @@ impl Head {
         }
     }
 
-    /// Whether `head` and `chunk` are as they were written.
+    /// Returns whether the checksum of `head` and `chunk` is right.
     pub fn is_sound(head: &[u8; HEAD], chunk: &[u8]) -> bool {
         Crc32::new().and(&head[..20]).and(chunk).sum().to_le_bytes() == head[20..]
     }

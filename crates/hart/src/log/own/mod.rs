@@ -1,12 +1,12 @@
-//! Our own log of what a machine executed: small, fast to write, and safe to cut off.
+//! Our own log of an execution: small, fast to write, and readable if cut off.
 //!
-//! A [`Writer`] is a [`Sink`](crate::Sink); a [`Reader`] tells a sink the same again. Its format is in `FORMAT.md`
-//! beside this module. In short: a dictionary of the blocks seen so far, a guess which comes next, and nothing but a
-//! count while the guesses are right; memory accesses against the last ones of the same instruction. All that is in
-//! chunks, each with a checksum.
+//! A [`Writer`] is a [`Sink`](crate::Sink); a [`Reader`] replays the log to a sink. `FORMAT.md` beside this module
+//! describes the format. In short: a dictionary of the blocks seen so far with a prediction of the next block, so that
+//! correct predictions are only counted; and memory accesses as differences to the last ones of the same instruction.
+//! The log consists of chunks with checksums.
 //!
-//! The reader tells all instructions of a block at once, then its accesses, its cycles, and the block; of a block
-//! with more than 4096 of one of these, so many at a time. All else comes as it was written.
+//! The reader reports all instructions of a block at once, then its accesses, its cycles, and the block. If a block has
+//! more than 4096 of one of these, it reports so many at a time. Everything else is reported as it was written.
 
 mod bytes;
 mod chunk;
@@ -19,33 +19,33 @@ use std::{error, fmt, io};
 pub use reader::{Header, Reader};
 pub use writer::Writer;
 
-/// What a log begins with.
+/// First bytes of a log.
 pub const MAGIC: &[u8; 8] = b"twright\n";
 
-/// The version that is written. Version 1, which has neither contexts nor losses, is read, too.
+/// Version that is written. Version 1, which has neither contexts nor losses, can also be read.
 pub const VERSION: u8 = 2;
 
-/// Why a log cannot be read further. All that was told before is right.
+/// Error of reading a log. What was reported before it is correct.
 #[derive(Debug)]
 pub enum Error {
     /// The file could not be read.
     Io(io::Error),
-    /// It is no such log.
+    /// The file is not a log.
     NotALog,
-    /// It has another version.
+    /// The version is not supported.
     Version(u8),
-    /// There is something in it that this version does not know; these bits of what is in it.
+    /// The log has contents that this version does not know; the value is the unknown bits.
     Contents(u8),
-    /// It ends in the middle of the chunk at this offset, or before it: who wrote it was stopped.
+    /// The log ends in or before the chunk at this offset: the writer was interrupted.
     Truncated {
-        /// Where the chunk is that is not whole.
+        /// Offset of the incomplete chunk.
         offset: u64,
     },
-    /// The chunk at this offset is not what was written.
+    /// The chunk at this offset is damaged.
     Damaged {
-        /// Where it is.
+        /// Offset of the chunk.
         offset: u64,
-        /// What is wrong with it.
+        /// Description of the damage.
         what: &'static str,
     },
 }
@@ -76,24 +76,24 @@ impl error::Error for Error {
     }
 }
 
-/// What codes mean: the first byte of each thing that is told.
+/// Codes: the first byte of each record.
 mod code {
-    /// Below: so many blocks and one more, each as guessed.
+    /// Codes below this: a number of blocks, less one, that were all predicted.
     pub const SECOND: u8 = 0x80;
-    /// From [`SECOND`] up to this: the block of the second guess, then so many as guessed.
+    /// Codes from [`SECOND`] up to this: the block of the second prediction, then a number of predicted blocks.
     pub const KNOWN: u8 = 0xc0;
-    /// A block that is not in the dictionary; it is added.
+    /// A new block, which is added to the dictionary.
     pub const NEW: u8 = 0xc1;
-    /// A block that is not added, since it is too long; the last part of it.
+    /// The last part of a block that is too long for the dictionary.
     pub const LONG: u8 = 0xc2;
-    /// Instructions and accesses of a block to come.
+    /// Instructions and accesses of the current block.
     pub const PART: u8 = 0xc3;
     /// A trap.
     pub const TRAP: u8 = 0xc4;
-    /// A context, from here on (since version 2).
+    /// Context from here on (since version 2).
     pub const CONTEXT: u8 = 0xc5;
-    /// What comes does not follow from what came (since version 2).
+    /// A gap (since version 2).
     pub const LOST: u8 = 0xc6;
-    /// From here on: a privilege, in the lowest two bits.
+    /// Privilege from here on, in the lowest two bits.
     pub const PRIVILEGE: u8 = 0xc8;
 }

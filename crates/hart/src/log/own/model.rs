@@ -1,4 +1,4 @@
-//! What writer and reader both know of what was told so far: it must stay the same on both sides.
+//! State that writer and reader share. It must stay the same on both sides.
 
 use tracewright_core::Block;
 use tracewright_isa::riscv::AccessKind;
@@ -8,23 +8,23 @@ use crate::Access;
 
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;
-/// The most instructions, accesses and cycles of a block in the dictionary.
+/// Maximum number of instructions, accesses and cycles of a block in the dictionary.
 pub(super) const MOST: usize = 4096;
 
-// The most blocks in the dictionary, with the most instructions, accesses and cycles of all of them. When one is
-// reached, all is forgotten.
+// Maximum number of blocks in the dictionary, and of their instructions, accesses and cycles. When one is reached, the
+// dictionary is emptied.
 const ENTRIES: usize = 1 << 18;
 const BITS: usize = 1 << 21;
 const SLOTS: usize = 1 << 20;
 const GAPS: usize = 1 << 21;
 
-/// How many cycles of a block are told one by one; if more are new, all are.
+/// Maximum number of changed cycles of a block that are written one by one; if more changed, all are written.
 const FEW: usize = 32;
 const ALL: u8 = 0xff;
 
-/// Guesses of the next block after the last four.
+/// Number of index bits of the predictions after the last four blocks.
 const GUESSES: u32 = 16;
-/// Values last seen at an address.
+/// Number of index bits of the values last seen at an address.
 const VALUES: u32 = 13;
 
 const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -34,18 +34,18 @@ pub(super) struct Model {
     pub entries: Vec<Entry>,
     pub bits: Vec<u32>,
     pub slots: Vec<Slot>,
-    /// For each instruction, how many cycles after the one before it retired the last time.
+    /// Cycles of each instruction since the previous one, at the last run.
     gaps: Vec<u64>,
     guesses: Box<[u32]>,
     values: Box<[u64]>,
-    /// The last four blocks, 16 bits each.
+    /// Last four blocks, 16 bits each.
     history: u64,
     last: u32,
-    /// Where the last block ended.
+    /// Address where the last block ended.
     pub end: u64,
-    /// What was accessed last.
+    /// Address accessed last.
     pub address: u64,
-    /// When an instruction retired last.
+    /// Cycle of the last retirement.
     cycle: u64,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct Entry {
     slots: u32,
     first_gap: u32,
     gaps: u32,
-    /// What came after it last time.
+    /// Successor at the last run.
     next: u32,
 }
 
-/// An access that an instruction of a block makes, and what the last one was.
+/// An access that an instruction of a block makes, and its last address and value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub index: u32,
@@ -75,7 +75,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Of an instruction that was not seen before.
+    /// Creates the slot of a new instruction.
     pub fn new(index: u32, kind: AccessKind, size: u8, last_address: u64) -> Self {
         Self { index, kind, size, address: last_address, stride: 0, value: 0 }
     }
@@ -108,13 +108,13 @@ impl Model {
         }
     }
 
-    /// What comes next, going by the last four blocks.
+    /// Predicts the next block from the last four.
     #[inline]
     pub fn first_guess(&self) -> u32 {
         self.guesses[self.guess_at()]
     }
 
-    /// What comes next, going by the last block.
+    /// Predicts the next block from the last one.
     #[inline]
     pub fn second_guess(&self) -> u32 {
         self.entries.get(self.last as usize).map_or(NONE, |last| last.next)
@@ -125,7 +125,7 @@ impl Model {
         (self.history.wrapping_mul(HASH) >> (64 - GUESSES)) as usize
     }
 
-    /// Block `id` was told.
+    /// Advances by block `id`.
     #[inline]
     pub fn step(&mut self, id: u32) {
         let at = self.guess_at();
@@ -138,7 +138,7 @@ impl Model {
         self.end = self.entries[id as usize].block.end;
     }
 
-    /// Forgets everything if there is no room for another block. Returns whether it did.
+    /// Empties the dictionary if there is no room for another block. Returns whether it did.
     pub fn make_room(&mut self, bits: usize, slots: usize, gaps: usize) -> bool {
         let is_full = self.entries.len() >= ENTRIES
             || self.bits.len() + bits > BITS
@@ -185,13 +185,13 @@ impl Model {
         entry.first_slot as usize..(entry.first_slot + entry.slots) as usize
     }
 
-    /// How many cycles are told of it.
+    /// Returns the number of cycles recorded for a block.
     #[inline]
     pub fn cycles_of(&self, entry: &Entry) -> usize {
         entry.gaps as usize
     }
 
-    /// Writes the cycles of a block of the dictionary, which has as many.
+    /// Writes the cycles of a block of the dictionary.
     #[inline]
     pub fn put_cycles(&mut self, to: &mut Vec<u8>, id: u32, cycles: &[u64]) {
         let entry = &self.entries[id as usize];
@@ -222,7 +222,7 @@ impl Model {
         self.cycle = last;
     }
 
-    /// Reads them.
+    /// Reads the cycles of a block of the dictionary.
     #[inline]
     pub fn take_cycles(&mut self, from: &mut Cursor<'_>, id: u32, to: &mut Vec<u64>) -> Option<()> {
         let entry = &self.entries[id as usize];
@@ -249,7 +249,7 @@ impl Model {
         Some(())
     }
 
-    /// Writes cycles of instructions that are not remembered.
+    /// Writes cycles of instructions that are not in the dictionary.
     pub fn put_other_cycles(&mut self, to: &mut Vec<u8>, cycles: &[u64]) {
         put_varint(to, cycles.len() as u64);
         for &cycle in cycles {
@@ -258,7 +258,7 @@ impl Model {
         }
     }
 
-    /// Reads them.
+    /// Reads cycles of instructions that are not in the dictionary.
     pub fn take_other_cycles(&mut self, from: &mut Cursor<'_>, to: &mut Vec<u64>) -> Option<()> {
         let count = from.small()? as usize;
         if count > MOST {
@@ -280,7 +280,7 @@ impl Model {
         self.address = access.address;
     }
 
-    /// Writes an access of an instruction that is not remembered.
+    /// Writes an access of an instruction that is not in the dictionary.
     pub fn put_other(&mut self, to: &mut Vec<u8>, access: &Access) {
         let mut slot = Slot::new(access.index, access.kind, access.size, self.address);
         put(&mut slot, &mut self.values, to, access);
@@ -295,7 +295,7 @@ impl Model {
         Some(access)
     }
 
-    /// Reads an access of an instruction that is not remembered.
+    /// Reads an access of an instruction that is not in the dictionary.
     pub fn take_other(&mut self, from: &mut Cursor<'_>, mut slot: Slot) -> Option<Access> {
         let access = take(&mut slot, &mut self.values, from)?;
         self.address = access.address;
@@ -303,9 +303,9 @@ impl Model {
     }
 }
 
-// An access is a byte, four bits of address and four of value, then what they call for.
+// An access is a byte with four bits for the address and four for the value, then the data of both.
 //
-// Address: 0: as far from the last as that from the one before; 1: the same; 1 + n: n bytes of zigzag difference.
+// Address: 0: the same stride as before; 1: the same address; 1 + n: n bytes of zigzag difference.
 // Value: 0: as last seen at this address; 1: as last time; 1 + n: n bytes; 9 + n: n bytes of zigzag difference, up to
 // 6.
 
@@ -326,7 +326,7 @@ fn put(slot: &mut Slot, values: &mut [u64], to: &mut Vec<u8>, access: &Access) {
             let difference = zigzag(value.wrapping_sub(slot.value));
             match (len(value), len(difference)) {
                 (plain, different) if different < plain && different <= 6 => (difference, 9 + different),
-                // A zero has no bytes; it takes one.
+                // A zero takes one byte.
                 (plain, _) => (value, 1 + plain.max(1)),
             }
         }
@@ -364,7 +364,7 @@ fn take(slot: &mut Slot, values: &mut [u64], from: &mut Cursor<'_>) -> Option<Ac
     Some(access)
 }
 
-/// What both sides remember of an access.
+/// Updates the shared state after an access.
 #[inline]
 fn update(slot: &mut Slot, seen: &mut u64, mask: u64, stride: u64, access: &Access) {
     *seen = *seen & !mask | access.value & mask;

@@ -10,41 +10,41 @@ use super::model::{MOST, Model, Slot};
 use super::{Error, MAGIC, VERSION, code};
 use crate::{Privilege, Sink, Trap};
 
-/// What is in a log.
+/// Contents of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// How wide registers are.
+    /// Register width.
     pub xlen: Xlen,
-    /// Whether accesses are in it.
+    /// Set if accesses are included.
     pub accesses: bool,
-    /// Whether instructions are in it.
+    /// Set if instructions are included.
     pub instructions: bool,
-    /// Whether cycles are in it.
+    /// Set if cycles are included.
     pub cycles: bool,
 }
 
-/// Reads a log.
+/// Reader of a log.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     header: Header,
     model: Model,
-    /// Where the next chunk is.
+    /// Offset of the next chunk.
     offset: u64,
     chunk: Vec<u8>,
     cycles: Vec<u64>,
     blocks: u64,
     instructions: u64,
     is_at_end: bool,
-    /// There was an error: what comes after it would be read wrong.
+    /// Set after an error, since what follows cannot be decoded.
     has_failed: bool,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads from `input`. Whole chunks are read, so it need not be buffered.
+    /// Creates a reader of `input`, which need not be buffered since whole chunks are read.
     ///
     /// # Errors
-    /// When it cannot be read, or is no log that can be.
+    /// Returns an error if `input` cannot be read or is no supported log.
     pub fn new(mut input: R) -> Result<Self, Error> {
         let mut header = [0; MAGIC.len() + 4];
         let len = fill(&mut input, &mut header)?;
@@ -82,35 +82,35 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What is in it.
+    /// Returns the contents.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// How many blocks were told so far.
+    /// Returns the number of blocks reported so far.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// How many instructions were in them.
+    /// Returns the number of their instructions.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// Tells `sink` everything.
+    /// Replays the whole log to `sink`.
     ///
     /// # Errors
-    /// When the log cannot be read to its end; what comes before was told.
+    /// Returns an error if the log cannot be read to its end. What comes before was reported.
     pub fn read(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
         while self.read_chunk(sink)? {}
         Ok(())
     }
 
-    /// Tells `sink` what is in the next chunk. `false` at the end.
+    /// Replays the next chunk to `sink`. Returns `false` at the end.
     ///
     /// # Errors
-    /// When there is no whole, sound chunk. Nothing of it was told, except where somebody wrote a chunk with a right
-    /// checksum and wrong contents. What comes after cannot be read, since it builds on what is missing.
+    /// Returns an error if there is no complete, sound chunk. Nothing of it was reported, unless the chunk has wrong
+    /// contents with a correct checksum. What follows cannot be read, since it depends on what is missing.
     pub fn read_chunk(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
         if self.is_at_end {
             return Ok(false);
@@ -207,7 +207,7 @@ impl<R: Read> Reader<R> {
         Some(())
     }
 
-    /// Tells a block of the dictionary.
+    /// Reports a block of the dictionary.
     #[inline]
     fn known<S: Sink>(&mut self, id: u32, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
         let entry = *self.model.entries.get(id as usize)?;
@@ -252,7 +252,7 @@ impl<R: Read> Reader<R> {
         Some(self.model.add(block, &bits, slots.into_iter(), cycles))
     }
 
-    /// Tells instructions, accesses and cycles of a block that is not in the dictionary.
+    /// Reports instructions, accesses and cycles of a block that is not in the dictionary.
     fn rest<S: Sink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
         let mut bits = Vec::new();
         self.bits(data, &mut bits)?;
@@ -318,7 +318,7 @@ impl<R: Read> Reader<R> {
             _ => return None,
         };
         let class = Class { flow, role, conditional: class >> 6 & 1 != 0 };
-        // Instructions are of two or four bytes: what is longer would be walked through for nothing, and for long.
+        // Instructions have two or four bytes. A longer block would take long to walk, for nothing.
         let len =
             if isa == Isa::Rv32 { end.wrapping_sub(start) & 0xffff_ffff } else { end.wrapping_sub(start) };
         if !(2 * u64::from(count)..=4 * u64::from(count)).contains(&len) {
@@ -375,7 +375,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Reads until `to` is full or the input ends. Returns how many bytes.
+/// Reads until `to` is full or the input ends. Returns the number of bytes.
 fn fill(input: &mut impl Read, to: &mut [u8]) -> Result<usize, Error> {
     let mut len = 0;
     while len < to.len() {

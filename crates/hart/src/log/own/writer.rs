@@ -10,51 +10,51 @@ use super::model::{MOST, Model, NONE, Slot};
 use super::{MAGIC, VERSION, code};
 use crate::{Access, Privilege, Sink, Trap};
 
-/// When a chunk is written: so many bytes, or so many blocks.
+/// Size in bytes at which a chunk is written. The number of blocks follows.
 const CHUNK: usize = 1 << 16;
 const CHUNK_BLOCKS: u32 = 1 << 20;
 
-/// Heads of the chains of blocks with the same hash.
+/// Number of index bits of the heads of chains of blocks with the same hash.
 const CHAINS: u32 = 16;
-/// How far a chain is followed: a block that is found later is added again, which does no harm.
+/// Maximum number of steps along a chain. A block beyond it is added again, which does no harm.
 const CHAIN_STEPS: u32 = 16;
 
-/// Writes a log: with accesses if `ACCESSES`, with instructions if `INSTRUCTIONS`, with cycles if `CYCLES`.
+/// Writer of a log: with accesses if `ACCESSES`, with instructions if `INSTRUCTIONS`, with cycles if `CYCLES`.
 ///
-/// An error of the file stops writing; [`finish`](Self::finish) tells it. A log that was not finished can be read up
-/// to the last chunk.
+/// A write error stops the log; [`finish`](Self::finish) returns it. A log that was not finished can be read up to its
+/// last chunk.
 #[derive(Debug)]
 pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool = false> {
     output: W,
     error: Option<io::Error>,
     model: Model,
     chains: Box<[u32]>,
-    /// For each block, the next in its chain.
+    /// Next block in the chain of each block.
     chained: Vec<u32>,
-    // Of the block to come.
+    // Data of the current block.
     bits: Vec<u32>,
     accesses: Vec<Access>,
     cycles: Vec<u64>,
-    /// Parts of it are written.
+    /// Set if parts of it are already written.
     has_parts: bool,
-    // Of the chunk to come.
+    // Data of the current chunk.
     codes: Vec<u8>,
     data: Vec<u8>,
     head: Head,
-    /// Blocks that were as guessed, not written yet; after one of the second guess if `after_second`.
+    /// Number of predicted blocks not written yet; after one of the second prediction if `after_second`.
     run: u32,
     after_second: bool,
-    /// Instructions in all chunks before.
+    /// Instructions in all previous chunks.
     instructions: u64,
 }
 
 impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool>
     Writer<W, ACCESSES, INSTRUCTIONS, CYCLES>
 {
-    /// Writes to `output`. Nothing is buffered between chunks of some 64 KiB, so it need not be a `BufWriter`.
+    /// Creates a writer to `output`, which need not be a `BufWriter` since chunks of some 64 KiB are written at once.
     ///
     /// # Errors
-    /// When the header cannot be written.
+    /// Returns an error if the header cannot be written.
     pub fn new(mut output: W, xlen: Xlen) -> io::Result<Self> {
         let xlen = match xlen {
             Xlen::Rv32 => 32,
@@ -82,10 +82,10 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         })
     }
 
-    /// Writes what is left and the end, and gives the file back.
+    /// Writes the rest and the end of the log, and returns the file.
     ///
     /// # Errors
-    /// The first error of the file, whenever it was.
+    /// Returns the first write error, whenever it occurred.
     pub fn finish(mut self) -> io::Result<W> {
         if !self.bits.is_empty() || !self.accesses.is_empty() || !self.cycles.is_empty() {
             self.part();
@@ -102,7 +102,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         }
     }
 
-    /// Whether block `id` of the dictionary is this one, with the same instructions and accesses by the same of them.
+    /// Returns whether block `id` of the dictionary equals this one, with the same instructions and accesses.
     #[inline]
     fn is(&self, id: u32, block: &Block) -> bool {
         let Some(entry) = self.model.entries.get(id as usize) else { return false };
@@ -137,7 +137,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         None
     }
 
-    /// A block that was not guessed.
+    /// Writes a block that was not predicted.
     #[inline(never)]
     fn other(&mut self, block: &Block) -> u32 {
         self.write_run();
@@ -167,7 +167,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         id
     }
 
-    /// What was told of the block to come, since it gets too long.
+    /// Writes what was reported for the current block, since it becomes too long.
     fn part(&mut self) {
         self.write_run();
         self.codes.push(code::PART);
@@ -176,7 +176,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         self.end_of_chunk();
     }
 
-    /// The last part of a block that is too long for the dictionary.
+    /// Writes the last part of a block that is too long for the dictionary.
     fn long(&mut self, block: &Block) {
         self.write_run();
         self.codes.push(code::LONG);
@@ -243,7 +243,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
             return;
         }
         put_varint(&mut self.data, self.bits.len() as u64);
-        // Two bytes tell how long an instruction is; but what we are told need not be one.
+        // Two bytes suffice for the length of an instruction, but the bits may be anything.
         let is_plain = self.bits.iter().all(|&bits| bits & 3 == 3 || bits <= 0xffff);
         self.data.push(u8::from(!is_plain));
         for &bits in &self.bits {
@@ -252,7 +252,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         }
     }
 
-    /// Which instructions access memory, and how.
+    /// Writes which instructions access memory, and how.
     fn put_layout(&mut self) {
         if !ACCESSES {
             return;

@@ -1,18 +1,18 @@
-//! The smallest program files.
+//! Minimal program files.
 
-/// A part of a program: where it is, its bytes, and how many more of zeros.
+/// A segment: its address, its bytes, and the number of zeros after them.
 pub struct Segment<'a> {
     pub address: u64,
     pub bytes: &'a [u8],
     pub zeros: u64,
 }
 
-/// An ELF file with all of `code` at `at`, where it starts.
+/// Makes an ELF file with `code` at `at`, where it starts.
 pub fn elf(is_rv32: bool, at: u64, code: &[u8]) -> Vec<u8> {
     elf_of(is_rv32, at, &[Segment { address: at, bytes: code, zeros: 0x2000 }])
 }
 
-/// An ELF file with these segments, each readable, writable and executable.
+/// Makes an ELF file with these segments, each readable, writable and executable.
 pub fn elf_of(is_rv32: bool, entry: u64, segments: &[Segment<'_>]) -> Vec<u8> {
     let size = |value: u64| {
         if is_rv32 { (value as u32).to_le_bytes().to_vec() } else { value.to_le_bytes().to_vec() }

@@ -1,4 +1,4 @@
-//! What the tests of the hart share.
+//! Helpers of the hart's tests.
 
 pub mod elf;
 
@@ -11,7 +11,7 @@ use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::{Hart, Sink, Stop, Trap};
 
-/// Keeps what is written.
+/// Collects output.
 #[derive(Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<u8>>>);
 
@@ -32,7 +32,7 @@ impl Write for Output {
     }
 }
 
-/// What a program did.
+/// Outcome of a program.
 pub struct Ran {
     pub output: Vec<u8>,
     pub stop: Stop,
@@ -71,7 +71,7 @@ pub fn run(elf: &Path, how: &How<'_>, sink: &mut impl Sink) -> Ran {
     Ran { output: output.bytes(), stop }
 }
 
-/// The addresses of all instructions that were executed, system calls included.
+/// Collects the addresses of all executed instructions, including system calls.
 #[derive(Default)]
 pub struct Addresses {
     pub addresses: Vec<u64>,

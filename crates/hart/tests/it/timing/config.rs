@@ -1,4 +1,4 @@
-//! Configurations as text.
+//! Text form of configurations.
 
 use tracewright_hart::timing::{Config, ConfigProblem, Model};
 
@@ -25,7 +25,7 @@ fn values_comments_and_units() {
     assert_eq!(config.multiply, Config::tiny().multiply);
 }
 
-/// The message for `text`.
+/// Returns the message for `text`.
 fn error(text: &str) -> String {
     Config::parse(text).unwrap_err().to_string()
 }

@@ -6,7 +6,7 @@ use tracewright_hart::timing::{CacheConfig, Config, Predictor, Reason};
 
 use super::program::*;
 
-/// A loop of an addition and a branch, `times` times, then out of it.
+/// Runs a loop of an addition and a branch `times` times, then leaves it.
 fn turns(config: &Config, times: usize) -> Run {
     let mut run = Run::new(config);
     for i in 0..times {
@@ -20,7 +20,7 @@ fn turns(config: &Config, times: usize) -> Run {
 #[test]
 fn a_branch_predicted_right_costs_nothing_and_wrong_the_penalty() {
     for mispredict_penalty in [0, 1, 3, 7] {
-        // Backward: taken, as it should be, but for the last time. The target is found late once.
+        // Backward: taken as predicted, except the last time. The target is found late once.
         let config =
             Config { predictor: Predictor::Static, mispredict_penalty, redirect_penalty: 0, ..ideal() };
         let run = turns(&config, 10);
@@ -46,9 +46,9 @@ fn a_target_found_late_costs_the_redirect_once() {
 fn a_bimodal_predictor_learns_a_loop() {
     let config = Config { predictor: Predictor::Bimodal, ..ideal() };
     let run = turns(&config, 100);
-    // At first it says not taken, then always taken; the end is a surprise again.
+    // First it predicts not taken, then always taken; the end is mispredicted again.
     assert_eq!((run.stats().branches.wrong, run.stall(Reason::Mispredict)), (2, 6));
-    // The surprise told the target.
+    // The misprediction provided the target.
     assert_eq!(run.stats().redirects, 0);
 }
 
@@ -61,7 +61,7 @@ fn returns_are_known_as_deep_as_the_stack() {
         }
         for level in (0..8).rev() {
             run.block((level + 1) * 0x100 + 4, &[jalr(0, 1)], Ended::Taken);
-            // The calls before came back to after the JAL; here blocks lie where the return of the next one is.
+            // The calls before returned to after the JAL; here blocks lie where the next one returns.
             run.block(level * 0x100 + 4, &[addi(5, 5)], Ended::Cut);
         }
         assert_eq!((run.stats().returns.count, run.stats().returns.wrong), (8, wrong), "depth {depth}");
@@ -96,7 +96,7 @@ fn instruction_cache_misses_are_counted_exactly() {
     run.block(0x1000, &[addi(5, 5); 64], Ended::Cut);
     assert_eq!((run.stats().icache.misses, run.stats().icache.hits), (4, 60));
     assert_eq!((run.stats().cycles, run.stall(Reason::InstructionMiss)), (64 + 40, 40));
-    // Again: all there.
+    // Again: all hits.
     run.block(0x1000, &[addi(5, 5); 64], Ended::Cut);
     assert_eq!((run.stats().icache.misses, run.stats().cycles), (4, 128 + 40));
 }

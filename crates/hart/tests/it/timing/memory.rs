@@ -17,7 +17,7 @@ fn data_cache_misses_are_counted_exactly() {
     assert_eq!(run.cycles, [1, 13, 14, 16]);
     assert_eq!((run.stats().dcache.misses, run.stats().dcache.hits), (1, 1));
     assert_eq!((run.stall(Reason::DataMiss), run.stall(Reason::LoadUse)), (11, 1));
-    // Over the end of a line: two are touched.
+    // Across the end of a line: two are touched.
     run.accessing(16, &[ld(5, 6)], &[0x107c], Ended::Cut);
     assert_eq!((run.stats().dcache.misses, run.stats().dcache.hits), (3, 1));
 }
@@ -32,7 +32,7 @@ fn misses_overlap_as_far_as_they_may() {
     };
     // Lines arrive in cycles 11 and 12, and are used two cycles later.
     assert_eq!(run(2, 64), [1, 2, 13, 14]);
-    // The second is asked for when the first is there.
+    // The second is requested when the first has arrived.
     assert_eq!(run(1, 64), [1, 2, 13, 23]);
     // The second load waits for the first, and its line comes ten cycles after that.
     assert_eq!(run(0, 64), [1, 12, 13, 24]);

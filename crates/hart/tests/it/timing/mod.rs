@@ -1,4 +1,4 @@
-//! The timing model against cycles worked out by hand, and against twins that are as plain as can be.
+//! The timing model compared with cycles worked out by hand, and with naive twins.
 
 mod config;
 mod front;

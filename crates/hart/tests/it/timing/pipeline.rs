@@ -74,7 +74,7 @@ fn a_load_costs_its_user_the_bubble_and_others_nothing() {
         run.block(0, &[ld(5, 6), addi(5, 5)], Ended::Cut);
         assert_eq!(run.stall(Reason::LoadUse), u64::from(load_use));
     }
-    // A cache that takes longer to hit is as a longer bubble.
+    // A cache with a longer hit time is like a longer bubble.
     let config = Config { dcache: CacheConfig { hit: 3, ..ideal().dcache }, ..ideal() };
     assert_eq!(cycles(&config, &[ld(5, 6), addi(5, 5)]), [1, 5]);
 }
@@ -83,7 +83,7 @@ fn a_load_costs_its_user_the_bubble_and_others_nothing() {
 fn products() {
     let config = Config { multiply: 4, ..ideal() };
     assert_eq!(cycles(&config, &[mul(5, 6, 7), addi(8, 5)]), [1, 5]);
-    // One a cycle, and what does not use them goes by.
+    // One per cycle, and independent instructions pass.
     assert_eq!(cycles(&config, &[mul(5, 6, 7), mul(8, 6, 7), addi(9, 9), addi(8, 8)]), [1, 2, 3, 6]);
     let config = Config { multiply_pipelined: false, ..config };
     assert_eq!(cycles(&config, &[mul(5, 6, 7), mul(8, 6, 7), addi(9, 9)]), [1, 5, 6]);
@@ -104,7 +104,7 @@ fn quotients_one_at_a_time() {
 fn floating_point_registers_are_others() {
     let config = Config { float_add: 4, ..ideal() };
     assert_eq!(cycles(&config, &[fadd_d(5, 6, 7), addi(5, 5), fadd_d(6, 5, 5)]), [1, 2, 5]);
-    // f0 is a register as any.
+    // f0 is an ordinary register.
     assert_eq!(cycles(&config, &[fadd_d(0, 6, 7), fadd_d(6, 0, 5)]), [1, 5]);
     let mut run = Run::new(&config);
     run.block(0, &[fadd_d(5, 6, 7), fadd_d(5, 5, 5)], Ended::Cut);
@@ -140,7 +140,7 @@ fn each_floating_point_operation_takes_its_time() {
     ];
     for (bits, latency) in cases {
         assert_eq!(cycles(&config, &[bits, fadd_d(5, 5, 5)]), [1, 1 + latency], "{bits:#x}");
-        // Only quotients and roots keep their unit.
+        // Only divisions and roots occupy their unit.
         let next = if latency >= 10 { 1 + latency } else { 2 };
         assert_eq!(cycles(&config, &[bits, bits, addi(5, 5)]), [1, next, next + 1], "{bits:#x}");
     }
@@ -154,11 +154,11 @@ fn x0_is_never_waited_for() {
 #[test]
 fn retiring_when_complete() {
     let config = Config { retire: Retire::Complete, hidden_latency: 0, multiply: 4, ..ideal() };
-    // The product retires when it is there, in the cycle before its user can begin; what comes after it, after it.
+    // The product retires when it is ready, in the cycle before its user can begin; what follows retires after it.
     assert_eq!(cycles(&config, &[mul(5, 6, 7), addi(8, 8), addi(5, 5)]), [4, 5, 6]);
     let hidden = Config { hidden_latency: 2, ..config };
     assert_eq!(cycles(&hidden, &[mul(5, 6, 7), addi(8, 8)]), [2, 3]);
-    // Four that are done retire two a cycle.
+    // Four that are done retire two per cycle.
     let bits = [mul(5, 6, 7), addi(8, 8), addi(9, 9), addi(10, 10)];
     assert_eq!(cycles(&Config { retire_width: 2, ..config }, &bits), [4, 4, 5, 5]);
     // With room for two, the third begins when the first has left, in cycle 5; the fourth in the next.

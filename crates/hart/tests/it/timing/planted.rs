@@ -1,5 +1,5 @@
-//! The programs with a planted stall (`programs/misses.c`, `programs/divides.c`): the model puts most cycles in which
-//! nothing retired into that loop, and down to that reason.
+//! Programs with a planted stall (`programs/misses.c`, `programs/divides.c`): the model attributes most stall cycles to
+//! that loop and that reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,9 +11,9 @@ use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::timing::{Config, Model, Reason, Stats, Timed};
 use tracewright_hart::{Hart, Sink, Stop};
 
-/// Instructions, and cycles in which nothing retired before them, of each function.
+/// Instructions of each function, and stall cycles before them.
 struct ByFunction<'a> {
-    /// Names by the address where they begin.
+    /// Names by start address.
     functions: BTreeMap<u64, &'a str>,
     counts: BTreeMap<&'a str, (u64, u64)>,
     bits: Vec<u32>,
@@ -67,8 +67,8 @@ fn run(name: &str, preset: &str) -> (BTreeMap<String, (u64, u64)>, Stats) {
     (counts, *timed.model.stats())
 }
 
-/// At least `percent` of all stalled cycles are `planted`'s, and of all stalled cycles `reason`'s, while each of
-/// `others` executes at least half as many instructions.
+/// Checks that at least `percent` of all stall cycles belong to `planted`, and to `reason`, while each of `others`
+/// executes at least half as many instructions.
 fn check(name: &str, preset: &str, (planted, reason): (&str, Reason), percent: u64, others: &[&str]) {
     let (counts, stats) = run(name, preset);
     assert!((300_000..2_000_000).contains(&stats.instructions), "{name}: {}", stats.instructions);
@@ -89,7 +89,7 @@ fn a_list_across_memory_misses_the_data_cache() {
     for (preset, percent) in [("rocket_like", 94), ("cva6_like", 74), ("dual_issue", 83)] {
         check("misses.elf", preset, planted, percent, &others);
     }
-    // Without a cache nothing is far away, and the same loop costs what the others do.
+    // Without a cache, the same loop costs what the others do.
     let (counts, stats) = run("misses.elf", "tiny");
     assert!(stats.stalls.iter().sum::<u64>() * 100 < stats.cycles, "{stats}");
     assert_eq!(counts["walk_scattered_list"].0, counts["walk_short_list"].0);

@@ -1,4 +1,4 @@
-//! Instructions, and what runs them through a model.
+//! Instructions, and a driver that runs them through a model.
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::Access;
@@ -9,7 +9,7 @@ pub fn addi(rd: u32, rs1: u32) -> u32 {
     1 << 20 | rs1 << 15 | rd << 7 | 0x13
 }
 
-/// OP: `add`, with `funct7` 1 the multiplications and divisions.
+/// Encodes OP: `add`, or with `funct7` 1 the multiplications and divisions.
 pub fn op(funct7: u32, funct3: u32, rd: u32, rs1: u32, rs2: u32) -> u32 {
     funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | 0x33
 }
@@ -22,7 +22,7 @@ pub fn div(rd: u32, rs1: u32, rs2: u32) -> u32 {
     op(1, 4, rd, rs1, rs2)
 }
 
-/// DIVW.
+/// Encodes DIVW.
 pub fn divw(rd: u32, rs1: u32, rs2: u32) -> u32 {
     div(rd, rs1, rs2) | 8
 }
@@ -39,31 +39,31 @@ pub fn fadd_d(rd: u32, rs1: u32, rs2: u32) -> u32 {
     0x01 << 25 | rs2 << 20 | rs1 << 15 | 7 << 12 | rd << 7 | 0x53
 }
 
-/// AMOADD.D.
+/// Encodes AMOADD.D.
 pub fn amoadd(rd: u32, rs1: u32, rs2: u32) -> u32 {
     rs2 << 20 | rs1 << 15 | 3 << 12 | rd << 7 | 0x2f
 }
 
-/// CSRRS of mscratch.
+/// Encodes CSRRS of mscratch.
 pub fn csr(rd: u32) -> u32 {
     0x340 << 20 | 2 << 12 | rd << 7 | 0x73
 }
 
-/// BNE backward by 4 bytes; where it really goes is told by the next block.
+/// Encodes BNE backward by 4 bytes. The next block shows where it really goes.
 pub fn bne_back() -> u32 {
     let bits = 0xfe00_1ee3;
     assert_eq!(riscv::decode(Xlen::Rv64, bits).imm, -4);
     bits
 }
 
-/// BEQ forward by 16 bytes.
+/// Encodes BEQ forward by 16 bytes.
 pub fn beq_forward() -> u32 {
     let bits = 0x0000_0863;
     assert_eq!(riscv::decode(Xlen::Rv64, bits).imm, 16);
     bits
 }
 
-/// JAL by 0.
+/// Encodes JAL by 0.
 pub fn jal(rd: u32) -> u32 {
     rd << 7 | 0x6f
 }
@@ -72,18 +72,18 @@ pub fn jalr(rd: u32, rs1: u32) -> u32 {
     rs1 << 15 | rd << 7 | 0x67
 }
 
-/// One instruction a cycle, and no cache that could miss.
+/// Returns a configuration with one instruction per cycle and no misses.
 pub fn ideal() -> Config {
     let none = CacheConfig { size: 0, ..Config::default().icache };
     Config { icache: none, dcache: none, ..Config::default() }
 }
 
-/// `count` instructions a cycle.
+/// Returns a configuration with `count` instructions per cycle.
 pub fn wide(count: u32) -> Config {
     Config { issue_width: count, retire_width: count, fetch_bytes: 16, fetch_queue: 16, ..ideal() }
 }
 
-/// A model, and the cycles it gave.
+/// A model and its cycles.
 pub struct Run {
     pub model: Model,
     pub cycles: Vec<u64>,
@@ -94,12 +94,12 @@ impl Run {
         Self { model: Model::new(config).unwrap(), cycles: Vec::new() }
     }
 
-    /// A block at `start` without accesses.
+    /// Runs a block at `start` without accesses.
     pub fn block(&mut self, start: u64, bits: &[u32], ended: Ended) -> &mut Self {
         self.accessing(start, bits, &[], ended)
     }
 
-    /// A block at `start`; `accesses` are the addresses of its loads and stores in turn, eight bytes each.
+    /// Runs a block at `start`; `addresses` are those of its loads and stores in turn, eight bytes each.
     pub fn accessing(&mut self, start: u64, bits: &[u32], addresses: &[u64], ended: Ended) -> &mut Self {
         let mut lens = bits.iter().map(|&bits| u64::from(riscv::len(bits as u16)));
         let end = start + lens.clone().sum::<u64>();
@@ -127,12 +127,12 @@ impl Run {
         self.model.stats()
     }
 
-    /// Cycles lost to `reason`.
+    /// Returns the cycles lost to `reason`.
     pub fn stall(&self, reason: Reason) -> u64 {
         self.stats().stall(reason)
     }
 
-    /// What always holds.
+    /// Checks invariants.
     pub fn check(&self) {
         let stats = self.stats();
         assert_eq!(stats.busy + stats.stalls.iter().sum::<u64>(), stats.cycles, "{stats:?}");
@@ -142,7 +142,7 @@ impl Run {
     }
 }
 
-/// The cycles of a piece of straight code at address 0.
+/// Returns the cycles of straight code at address 0.
 pub fn cycles(config: &Config, bits: &[u32]) -> Vec<u64> {
     Run::new(config).block(0, bits, Ended::Cut).cycles.clone()
 }

@@ -1,4 +1,4 @@
-//! What holds for any program on any processor.
+//! Properties of any program on any processor.
 
 use tracewright_core::Ended;
 use tracewright_hart::Trap;
@@ -7,7 +7,7 @@ use tracewright_testkit::Rng;
 
 use super::program::*;
 
-/// Any processor: a preset, some of its lines replaced by others that can be read.
+/// Returns any configuration: a preset, some of its lines replaced by other valid ones.
 fn any_config(rng: &mut Rng) -> Config {
     let names: Vec<_> = Config::preset_names().collect();
     let mut config = Config::preset(rng.pick::<&str>(&names)).unwrap();
@@ -76,7 +76,7 @@ fn cycles_never_go_back_and_never_hold_more_than_the_width() {
         assert!(run.cycles.is_sorted());
         let width = config.retire_width as usize;
         assert!(run.cycles.iter().zip(run.cycles.iter().skip(width)).all(|(a, b)| a < b), "{config:?}");
-        // Issue cannot be faster than its width either, nor slower than everything at its longest.
+        // Issue is not faster than its width, nor slower than the longest latencies.
         let stats = run.stats();
         assert!(stats.cycles * u64::from(config.issue_width) >= stats.instructions);
         assert!(stats.cpi() < 30_000.0);

@@ -1,4 +1,4 @@
-//! The pipeline's core once more, cycle by cycle as hardware does it: no cache, no branches.
+//! The pipeline simulated cycle by cycle as in hardware, without cache and branches.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use tracewright_testkit::Rng;
 
 use super::program::*;
 
-/// An instruction: its bits, registers, and what it takes.
+/// An instruction: its bits, registers, and timing.
 #[derive(Clone, Copy)]
 struct Item {
     bits: u32,
@@ -37,11 +37,11 @@ fn item(rng: &mut Rng, config: &Config) -> Item {
     Item { bits, unit, destination: rd, sources, latency, busy }
 }
 
-/// Cycle by cycle: retire what can, then begin what can.
+/// Simulates cycle by cycle: retires what can retire, then begins what can begin.
 fn simulate(config: &Config, items: &[Item]) -> Vec<u64> {
     let hidden = u64::from(config.hidden_latency);
     let mut began: Vec<u64> = Vec::new();
-    // Retirements in the time of execution; what is told is earlier by the stages in between.
+    // Retirement in execution time; reported cycles are earlier by the stages in between.
     let mut retired: Vec<u64> = Vec::new();
     let mut ready: HashMap<u32, u64> = HashMap::new();
     let mut free: HashMap<&str, u64> = HashMap::new();

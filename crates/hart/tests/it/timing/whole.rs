@@ -1,4 +1,4 @@
-//! Whole programs, through the machine.
+//! Whole programs on the machine.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::timing::{Config, Model, Timed};
 use tracewright_hart::{Access, Hart, Privilege, Sink, Stop, Trap};
 
-/// Everything that is told, in order.
+/// A report to a sink.
 #[derive(Debug, PartialEq)]
 enum Told {
     Block(Block),
@@ -21,7 +21,7 @@ enum Told {
 struct Record {
     told: Vec<Told>,
     cycles: Vec<u64>,
-    /// Cycles told and no block yet.
+    /// Cycles reported, and no block yet.
     waiting: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ fn the_inner_sink_gets_the_same_and_cycles() {
             assert_eq!(stats.instructions, timed.inner.cycles.len() as u64);
             assert_eq!(timed.inner.cycles.last(), Some(&stats.cycles));
             assert_eq!(stats.busy + stats.stalls.iter().sum::<u64>(), stats.cycles);
-            // What any pipeline of this kind makes of such programs.
+            // The range that any such pipeline has for such programs.
             assert!((0.5..4.0).contains(&stats.cpi()), "{name} {preset}\n{stats}");
             let data = plain.told.iter().filter(|told| matches!(told, Told::Access(_))).count() as u64;
             assert!(stats.dcache.hits + stats.dcache.misses >= data);

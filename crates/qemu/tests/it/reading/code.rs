@@ -1,11 +1,11 @@
-//! Code that is made up where somebody looks at it.
+//! Random code that is generated when it is fetched.
 
 use std::collections::HashMap;
 
 use tracewright_core::Isa;
 use tracewright_testkit::Rng;
 
-/// What an instruction is for.
+/// Kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Plain,
@@ -23,7 +23,7 @@ pub enum Kind {
     Call,
     Break,
     Undefined,
-    /// The next one is conditional.
+    /// Makes the next one conditional.
     It,
     /// RISC-V: the next one may be the second of a pair.
     PairFirst,
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction {
     pub kind: Kind,
-    /// As a sink is told.
+    /// Bits, as reported to a sink.
     pub bits: u32,
     pub len: u8,
 }
@@ -48,13 +48,13 @@ impl Instruction {
     }
 }
 
-/// Memory: for each instruction set a region of its own, small enough for all branches.
+/// Memory: a region for each instruction set, small enough for all branches.
 pub struct Code {
     rng: Rng,
     at: HashMap<u64, Instruction>,
 }
 
-/// Bytes of a region; code runs from one entry to the next, and jumps to entries.
+/// Size of a region. Code runs from one entry to the next, and jumps to entries.
 const REGION: u64 = 0xc00;
 const ENTRY: u64 = 0x40;
 
@@ -63,22 +63,22 @@ impl Code {
         Self { rng, at: HashMap::new() }
     }
 
-    /// Where the code of an instruction set begins: not at the start of a page, so that one ends within.
+    /// Returns where the code of an instruction set begins: not at the start of a page, so that one ends within.
     fn base(isa: Isa) -> u64 {
         0x10_0800 + 0x1_0000 * isa as u64
     }
 
-    /// Somewhere to go.
+    /// Returns a random entry.
     pub fn entry(isa: Isa, rng: &mut Rng) -> u64 {
         Self::base(isa) + ENTRY * rng.below(REGION / ENTRY)
     }
 
-    /// The last address that code may run to without a branch.
+    /// Returns whether code must branch at this address at the latest.
     fn is_end(isa: Isa, at: u64) -> bool {
         at + 16 >= Self::base(isa) + REGION
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     pub fn fetch(&mut self, isa: Isa, at: u64) -> Instruction {
         if let Some(known) = self.at.get(&at) {
             return *known;
@@ -92,7 +92,7 @@ impl Code {
         };
         let in_it = after(self, |kind| *kind == Kind::It);
         let pair = after(self, |kind| *kind == Kind::PairFirst);
-        // Nothing may lie across what is there already.
+        // Instructions must not overlap existing ones.
         let room = if self.at.contains_key(&(at + 2)) { 2 } else { 4 };
         let kind = self.kind(isa, at, in_it, pair);
         let found = encode(isa, at, kind, room, &mut self.rng);
@@ -134,7 +134,7 @@ impl Code {
     }
 }
 
-/// The encoding of an instruction; something plain where it does not fit.
+/// Encodes an instruction; a plain one if it does not fit.
 fn encode(isa: Isa, at: u64, kind: Kind, room: u8, rng: &mut Rng) -> Instruction {
     let (bits, len) = match isa {
         Isa::A64 => (a64(at, kind), 4),

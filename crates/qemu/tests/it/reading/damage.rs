@@ -1,4 +1,4 @@
-//! Logs that were cut, or changed.
+//! Logs that were cut or changed.
 
 use std::io::Cursor;
 
@@ -11,9 +11,9 @@ use super::expected::{Everything, Told};
 use super::machine::{Ran, run};
 use super::writer::{self, CHUNK};
 
-/// Nothing but what was, as far as it goes: the last block may be shorter, or not say how it ended.
+/// Checks that reports are a prefix of the expected ones. The last block may be shorter, or lack how it ended.
 fn assert_begins(told: &[Told], expected: &[Told], what: &str) {
-    // Which thread it is may be what is missing.
+    // The thread's number may be missing.
     let known =
         |told: &[Told]| told.iter().filter(|told| !matches!(told, Told::Context(_))).cloned().collect();
     let (told, expected): (Vec<_>, Vec<_>) = (known(told), known(expected));
@@ -30,7 +30,7 @@ fn assert_begins(told: &[Told], expected: &[Told], what: &str) {
             );
             assert!(all_bits.starts_with(bits) && all_accesses.starts_with(accesses), "{what}");
         }
-        // A call that nothing follows goes on nowhere.
+        // A call that nothing follows has no next address.
         (Told::Trap(last), Some(Told::Trap(whole))) => {
             assert_eq!((last.pc, last.cause), (whole.pc, whole.cause));
         }
@@ -38,7 +38,7 @@ fn assert_begins(told: &[Told], expected: &[Told], what: &str) {
     }
 }
 
-/// Reads all threads; each must be told nothing but the beginning of what ran. Returns what was wrong.
+/// Reads all threads. Each must report a prefix of what ran. Returns the errors.
 fn read(name: &str, bytes: &[u8], ran: &Ran) -> Vec<Option<Error>> {
     let mut log = Log::new(Cursor::new(bytes)).unwrap();
     let mut errors = Vec::new();
@@ -81,7 +81,7 @@ fn a_killed_writer_leaves_what_it_wrote() {
             last.truncate(rng.below(last.len() as u64 + 1) as usize);
         }
         let errors = read(&format!("killed-{seed}"), &of(&ran, true), &ran);
-        // An access that lacks its address cannot be: the word that tells it is written last.
+        // An access without its address is impossible, since its first word is written last.
         let good =
             |error: &Option<Error>| matches!(error, None | Some(Error::Damage { kind: DamageKind::Cut, .. }));
         assert!(ran.header.has_accesses || errors.iter().all(Option::is_none), "seed {seed}: {errors:?}");

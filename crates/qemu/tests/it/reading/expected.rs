@@ -1,9 +1,9 @@
-//! What a sink must be told, put together instruction by instruction.
+//! Expected reports to a sink, computed instruction by instruction.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa};
 use tracewright_hart::{Access, Privilege, Sink, Trap};
 
-/// What a sink is told.
+/// A report to a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     Block(Block, Vec<u32>, Vec<Access>),
@@ -13,7 +13,7 @@ pub enum Told {
     Privilege(Privilege),
 }
 
-/// Keeps it.
+/// Collects all reports.
 #[derive(Debug, Default)]
 pub struct Everything {
     pub told: Vec<Told>,
@@ -55,7 +55,7 @@ impl Sink for Everything {
     }
 }
 
-/// Keeps only blocks, traps and gaps: the short way through the reader.
+/// Collects blocks, traps and gaps only: the fast path of the reader.
 #[derive(Debug, Default)]
 pub struct Plain(pub Vec<Told>);
 
@@ -81,7 +81,7 @@ impl Sink for Plain {
     }
 }
 
-/// An instruction that retired.
+/// A retired instruction.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub isa: Isa,
@@ -97,7 +97,7 @@ pub struct Step {
 pub struct Expected {
     pub told: Vec<Told>,
     run: Vec<Step>,
-    /// What came after the last block has begun, though nothing of it retired.
+    /// Set if what came after the last block has begun, though nothing of it retired.
     pub has_begun: bool,
 }
 
@@ -107,12 +107,12 @@ impl Expected {
         self.run.push(step);
     }
 
-    /// The last instruction that retired.
+    /// Returns the last retired instruction.
     pub fn last(&self) -> Option<&Step> {
         self.run.last()
     }
 
-    /// The block ends here. Nothing if there is none.
+    /// Ends the block, if there is one.
     pub fn end(&mut self, ended: Ended) {
         let Some(last) = self.run.last() else { return };
         let block = Block {
@@ -134,12 +134,12 @@ impl Expected {
         self.has_begun = false;
     }
 
-    /// Whether instructions were the last that happened.
+    /// Returns whether instructions were the last event.
     pub fn is_running(&self) -> bool {
         !self.run.is_empty() || matches!(self.told.last(), Some(Told::Block(..)))
     }
 
-    /// Nothing more is known: of a conditional branch at the very end, not even whether it was taken.
+    /// Ends everything: not even the outcome of a conditional branch at the very end is known.
     pub fn stop(&mut self) {
         self.cut();
         if let Some(Told::Block(block, ..)) = self.told.last_mut()
@@ -151,7 +151,7 @@ impl Expected {
         }
     }
 
-    /// The block ends here, and nobody knows how, or it does not matter.
+    /// Ends the block in an unknown way.
     pub fn cut(&mut self) {
         let Some(Class { flow, conditional, .. }) = self.run.last().map(|step| step.class) else { return };
         self.end(match flow {
@@ -163,7 +163,7 @@ impl Expected {
     }
 }
 
-/// Without what [`Plain`] does not ask for.
+/// Removes what [`Plain`] does not ask for.
 pub fn plain(told: &[Told]) -> Vec<Told> {
     let plain = |told: &Told| match told {
         Told::Block(block, ..) => Told::Block(*block, Vec::new(), Vec::new()),

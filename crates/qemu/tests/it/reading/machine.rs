@@ -1,4 +1,4 @@
-//! Runs code by drawing lots, translation by translation, as QEMU would: with what a log says of it, and what a reader must.
+//! Runs random code translation by translation as QEMU would, and makes the log and the expected reports.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct Ran {
     pub header: Header,
     pub records: Records,
     pub threads: Vec<Words>,
-    /// What each thread must be told.
+    /// Expected reports of each thread.
     pub told: Vec<Vec<Told>>,
 }
 
@@ -27,7 +27,7 @@ pub struct Ran {
 struct Translation {
     number: u32,
     instructions: Vec<(u64, Instruction, Class)>,
-    /// Where it goes on, and the IT block there.
+    /// Address after it. The IT block there follows.
     end: u64,
     it: ItState,
 }
@@ -40,7 +40,7 @@ struct Machine {
     records: Records,
     translations: HashMap<(u64, Isa, ItState), Vec<Translation>>,
     count: u32,
-    /// Where handlers of signals are.
+    /// Addresses of signal handlers.
     handlers: Vec<(u64, Isa)>,
 }
 
@@ -82,7 +82,7 @@ pub fn run(seed: u64) -> Ran {
     for signal in 0..2 {
         let (address, isa, _) = machine.entry();
         machine.handlers.push((address, isa));
-        // Bit 0 tells of T32.
+        // Bit 0 marks T32.
         let address = address | u64::from(isa == Isa::T32);
         machine.records.add(&Record::Handler { signal: 10 + signal, address });
     }
@@ -104,14 +104,14 @@ impl Machine {
         (Code::entry(isa, &mut self.rng), isa, ItState::default())
     }
 
-    /// All that a thread does.
+    /// Runs a thread.
     fn thread(&mut self, tid: u32, words: &mut Words) -> Vec<Told> {
         let mut expected = Expected::default();
         expected.told = vec![Told::Privilege(tracewright_hart::Privilege::User), Told::Context(tid.into())];
         let mut place = self.entry();
         let mut from = 0;
         let mut rounds = *self.rng.pick(&[3_u32, 50, 1500]);
-        // What a trap led to is known once it runs.
+        // The target of a trap is known once it runs.
         while rounds > 0 || !expected.is_running() {
             rounds = rounds.saturating_sub(1);
             if self.rng.one_in(100) && expected.is_running() {
@@ -138,7 +138,7 @@ impl Machine {
         expected.told
     }
 
-    /// Code at a place as it is translated: what was, or anew, up to anywhere.
+    /// Translates the code at a place, or takes an earlier translation.
     fn translation(&mut self, place: Place) -> Translation {
         let (start, isa, mut it) = place;
         let known = self.translations.get(&place).map(Vec::as_slice).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Machine {
         translation
     }
 
-    /// Runs a translation from an instruction on; says where execution goes on.
+    /// Runs a translation from an instruction on. Returns where execution continues.
     fn go(
         &mut self,
         translation: &Translation,
@@ -216,7 +216,7 @@ impl Machine {
         self.next(translation, isa, words, expected)
     }
 
-    /// A barrier in the middle of a translation, or at the end of the one before, is left.
+    /// Ends the block at a barrier in the middle of a translation, or at the end of the previous one.
     fn end_block(&mut self, at: u64, expected: &mut Expected) {
         if let Some(last) = expected.last()
             && last.class.ends_block()
@@ -226,7 +226,7 @@ impl Machine {
         }
     }
 
-    /// Something that keeps an instruction from retiring, or that it asks for.
+    /// Runs an instruction that traps or does not retire.
     #[expect(clippy::too_many_arguments, reason = "all of them are different things")]
     fn trap(
         &mut self,
@@ -269,14 +269,14 @@ impl Machine {
             }
             place
         };
-        // What always traps need not be told of.
+        // Instructions that always trap need no word.
         let is_last = index + 1 == translation.instructions.len();
         if !matches!(instruction.kind, Kind::Call | Kind::Break | Kind::Undefined)
             || self.rng.one_in(2)
             || !is_last
         {
             let retired = if call && !riscv { index + 1 } else { index };
-            // That all retired goes without saying, most of the time.
+            // That all retired is implied, most of the time.
             if !is_last || retired == index {
                 words.word(Word::Left(retired as u32));
             }
@@ -312,7 +312,7 @@ impl Machine {
         }
     }
 
-    /// Where the last instruction leads, or a signal that comes then.
+    /// Returns where the last instruction leads, or a signal handler.
     fn next(
         &mut self,
         translation: &Translation,
@@ -345,7 +345,7 @@ impl Machine {
         if !self.rng.one_in(60) {
             let is_indirect = class.flow == Flow::Indirect && ended == Some(Ended::Taken);
             if is_indirect && self.handlers.contains(&(place.0, place.1)) {
-                // Would be taken for a signal.
+                // It would look like a signal.
                 return self.next(translation, isa, words, expected);
             }
             if let Some(ended) = ended {

@@ -1,4 +1,4 @@
-//! Executions drawn by lot, as logs, and what is read from them.
+//! Random executions, as logs, and what is read from them.
 
 mod code;
 mod damage;

@@ -5,19 +5,19 @@ use tracewright_qemu::format::{
     Successors, Word, checksum,
 };
 
-/// Words of a thread, cut into pieces that go into chunks.
+/// Words of a thread, split into chunks.
 #[derive(Debug, Default)]
 pub struct Words {
     pub chunks: Vec<Vec<u32>>,
     successors: Vec<Successors>,
     last: Option<u32>,
-    /// Outcomes that grow are the last word.
+    /// Set if the last word is outcomes that can grow.
     grows: bool,
 }
 
-/// Bytes of a chunk here: the smallest there are.
+/// Chunk size here: the smallest possible.
 pub const CHUNK: usize = 4096;
-/// Words that fit into one.
+/// Number of words in a chunk.
 const MOST: usize = (CHUNK - CHUNK_HEADER) / 4;
 
 impl Words {
@@ -36,7 +36,7 @@ impl Words {
         }
     }
 
-    /// A word with what belongs to it.
+    /// Appends a word with its operands.
     pub fn words(&mut self, words: &[u32]) {
         self.push(words);
     }
@@ -67,13 +67,13 @@ impl Words {
         self.last = Some(number);
     }
 
-    /// A piece as bytes.
+    /// Returns a chunk as bytes.
     pub fn bytes(&self, chunk: usize) -> Vec<u8> {
         self.chunks[chunk].iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
 
-/// Definitions, cut into pieces that go into chunks.
+/// Definitions, split into chunks.
 #[derive(Debug, Default)]
 pub struct Records(pub Vec<Vec<u8>>);
 
@@ -88,12 +88,12 @@ impl Records {
     }
 }
 
-/// A log file. Chunks of definitions and threads take turns; the last of each is left open where `open` says so.
+/// Makes a log file. Chunks of definitions and threads alternate; the last of each stays open if `open` is set.
 pub fn file(header: &Header, records: &Records, threads: &[Words], open: bool) -> Vec<u8> {
     let mut file = header.to_bytes().to_vec();
     let most = threads.iter().map(|words| words.chunks.len()).max().unwrap_or(0).max(records.0.len());
     for sequence in 0..most {
-        // Definitions come behind what needs them: readers must not mind.
+        // Definitions come after what needs them, which readers must accept.
         for (index, words) in (0..).zip(threads) {
             if sequence < words.chunks.len() {
                 let is_open = open && sequence + 1 == words.chunks.len();

@@ -7,17 +7,17 @@ use tracewright_qemu::read::Log;
 /// What a thread ran, instruction by instruction.
 #[derive(Debug, Default)]
 pub struct Addresses {
-    /// Addresses of instructions, those that raised an exception among them, as QEMU's own log has them.
+    /// Addresses of instructions, including those that raised an exception, as in QEMU's own log.
     pub all: Vec<u64>,
     pub traps: Vec<Trap>,
-    /// How often something between was not known.
+    /// Number of gaps.
     pub lost: usize,
     bits: Vec<u32>,
     isa: Option<Isa>,
 }
 
 impl Addresses {
-    /// Of this thread; and why its log ends.
+    /// Reads a thread. Also returns why its log ends.
     pub fn of(log: &mut Log, thread: u32) -> (Self, Option<Off>) {
         let mut addresses = Self::default();
         let off = log.read(thread, &mut addresses).unwrap();
@@ -50,7 +50,7 @@ impl Sink for Addresses {
     }
 
     fn trap(&mut self, trap: &Trap) {
-        // An exception's instruction did not retire, but QEMU tells it before it tries; a system call of Arm did.
+        // An instruction with an exception did not retire, but QEMU logs it before it tries; a system call of Arm did retire.
         let is_arm_call = matches!(self.isa, Some(Isa::A64 | Isa::A32 | Isa::T32)) && trap.cause == 2;
         if !trap.interrupt && !is_arm_call {
             self.all.push(trap.pc);

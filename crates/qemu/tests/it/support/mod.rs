@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::{Folder, Program};
 
-/// The plugin, which Cargo builds beside the tests.
+/// Returns the plugin, which Cargo builds beside the tests.
 pub fn plugin() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let found = tests.with_file_name("libtracewright_qemu.so");
@@ -16,15 +16,15 @@ pub fn plugin() -> PathBuf {
     found
 }
 
-/// A log, and how the program ended that it is of.
+/// A log, and how its program ended.
 pub struct Recorded {
     pub log: Log,
     pub status: ExitStatus,
 }
 
-/// Runs a program with the plugin, and nothing to read or to write to.
+/// Runs a program with the plugin, without input and output.
 pub fn record(program: &Program<'_>) -> Recorded {
-    // What is open can be read when the folder is gone.
+    // An open file can be read when the folder is gone.
     let folder = Folder::new().unwrap();
     let file = folder.path().join("log");
     let option = format!("{},log={}", plugin().display(), file.display());

@@ -1,4 +1,4 @@
-//! Making programs.
+//! Generates programs.
 
 use tracewright_core::Isa;
 
@@ -6,11 +6,11 @@ use super::super::asm;
 use super::{Kind, Op, Program};
 use crate::Rng;
 
-/// Where programs lie: where LUI reaches them, where it does not, and at the upper end.
+/// Addresses of programs: where LUI reaches them, where it does not, and at the upper end.
 const BASES: [u64; 4] = [0x1_0000, 0x8000_0000, 0x3f_f123_4000, 0xffff_ffff_8000_0000];
 
 impl Program {
-    /// A program.
+    /// Generates a program.
     pub fn generate(rng: &mut Rng) -> Self {
         let isa = if rng.one_in(4) { Isa::Rv32 } else { Isa::Rv64 };
         let address = if isa == Isa::Rv32 { *rng.pick(&BASES[..2]) } else { *rng.pick(&BASES) };
@@ -24,7 +24,7 @@ impl Program {
         }
         let handlers = (0..1 + builder.rng.below(3)).map(|_| builder.handler(count - 1)).collect();
         let mut ops = builder.ops;
-        // Calls name functions until it is known where those begin.
+        // Calls name functions until their addresses are known.
         for op in &mut ops {
             match &mut op.kind {
                 Kind::Call { to } | Kind::PairFirst { to, .. } | Kind::PairSecond { to, .. } => {
@@ -48,7 +48,7 @@ impl Program {
         program
     }
 
-    /// The machine code of an instruction.
+    /// Encodes an instruction.
     fn bits(&self, op: usize) -> u32 {
         let Op { kind, len, register } = self.ops[op];
         let offset = |to: usize| self.addresses[to].wrapping_sub(self.addresses[op]) as i64 as i32;
@@ -114,7 +114,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Function number `function`. It calls later ones, and, where a branch may lead around that, earlier ones and itself; a leaf
+    /// Builds a function. It calls later ones and, where a branch may skip the call, earlier ones and itself; a leaf
     /// calls nothing.
     fn function(&mut self, function: usize, is_leaf: bool) {
         let first = self.ops.len();
@@ -127,7 +127,7 @@ impl Builder<'_> {
                 3 => {}
                 4 | 5 => self.call_to(function + 1),
                 6 | 7 => {
-                    // Recursion, direct or by a detour. Deep enough, the branch leads around it.
+                    // Direct or indirect recursion. At some depth the branch skips it.
                     let at = self.ops.len();
                     self.push(Kind::Branch { to: at + 2, guards: true }, 4, 0);
                     let to = self.rng.below(function as u64 + 1) as usize;
@@ -155,11 +155,11 @@ impl Builder<'_> {
         self.plain();
         let (len, register) = (self.len(), *self.rng.pick(&[1, 1, 5]));
         self.push(Kind::Return, len, register);
-        // What leads forwards leads at most here.
+        // Forward branches go at most here.
         let last = self.ops.len() - 1;
         for at in first..=last {
             let guards = |at: usize| matches!(self.ops[at].kind, Kind::Branch { guards: true, .. });
-            // Nothing but a guard leads to what it guards: execution could call for ever without a branch.
+            // Only its guard leads to a guarded call, or execution could call forever without a branch.
             let allowed = |to: usize| if to > first && guards(to - 1) { to - 1 } else { to };
             let kind = match self.ops[at].kind {
                 Kind::Branch { to, guards: false } => {
@@ -184,7 +184,7 @@ impl Builder<'_> {
         self.push(Kind::Call { to: function }, 4, register);
     }
 
-    /// A call or a tail call by a pair.
+    /// Emits a call or a tail call by a pair.
     fn pair(&mut self, function: usize, is_call: bool) {
         let is_lui = self.reaches_lui && self.rng.one_in(2);
         let (register, link) = if is_call { (1, 1) } else { (6, 0) };
@@ -217,7 +217,7 @@ impl Builder<'_> {
         self.push(Kind::JumpTable { first, last: first }, len, register);
     }
 
-    /// A trap handler, which may call function number `leaf`.
+    /// Builds a trap handler, which may call the function `leaf`.
     fn handler(&mut self, leaf: usize) -> usize {
         let first = self.ops.len();
         self.plain();

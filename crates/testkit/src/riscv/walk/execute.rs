@@ -1,25 +1,25 @@
-//! Running programs.
+//! Runs programs.
 
 use tracewright_core::{Block, Class, Ended, Flow, Role};
 
 use super::{Event, Kind, Program, Trap};
 use crate::Rng;
 
-/// How often things happen besides branches: once in so many instructions, on average; 0 is never.
+/// Frequency of events besides branches: the average number of instructions between them; 0 is never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Happenings {
     /// Interrupts.
     pub interrupts: u64,
     /// Faults.
     pub faults: u64,
-    /// Once in so many returns, jumps go where no call was made.
+    /// Number of returns after which one goes where no call was made.
     pub wrong_returns: u64,
-    /// The context changes where a block begins, and execution goes on there.
+    /// The context changes where a block begins, and execution continues there.
     pub contexts: u64,
-    /// Another thread goes on, with a context of its own.
+    /// Another thread runs, with a context of its own.
     pub switches: u64,
-    /// Each privilege has one trap handler ([`Program::handler`]), and all traps go to one. Otherwise they go to any, or are served by
-    /// somebody who is not traced.
+    /// Set if each privilege has one trap handler ([`Program::handler`]), to which all traps go. Otherwise traps go to
+    /// any handler, or are served untraced.
     pub has_vectors: bool,
 }
 
@@ -29,16 +29,16 @@ impl Default for Happenings {
     }
 }
 
-/// Runs a program; see the [module](super).
+/// Executor of a program; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Walk<'p> {
     program: &'p Program,
     rng: Rng,
     happenings: Happenings,
     thread: Thread,
-    /// Another thread, that does not run now.
+    /// Another thread, which does not run now.
     other: Option<Thread>,
-    /// The first instruction of the block to come, and how many of it have retired.
+    /// First instruction of the current block. The number that has retired follows.
     start: usize,
     count: u32,
     begun: bool,
@@ -49,19 +49,19 @@ struct Thread {
     context: u32,
     at: usize,
     privilege: u8,
-    /// Where calls return to.
+    /// Return addresses of calls.
     calls: Vec<usize>,
-    /// Where traps return to, the privilege there, how many calls there were.
+    /// Return addresses of traps, the privilege there, and the number of calls.
     traps: Vec<(usize, u8, usize)>,
 }
 
-/// Deeper, calls that need not be made are not made.
+/// Depth from which optional calls are not made.
 const DEEP: usize = 30;
-/// No traps but those that must be from here on.
+/// Depth from which there are no optional traps.
 const NESTED: usize = 3;
 
 impl<'p> Walk<'p> {
-    /// A machine about to run `program`.
+    /// Creates an executor of `program`.
     pub fn new(program: &'p Program, rng: Rng) -> Self {
         let privilege = 0;
         let thread =
@@ -70,13 +70,13 @@ impl<'p> Walk<'p> {
         Self { program, rng, happenings, start: thread.at, thread, other: None, count: 0, begun: false }
     }
 
-    /// The same machine, to which other things happen.
+    /// Sets the frequency of events.
     #[must_use]
     pub fn with(self, happenings: Happenings) -> Self {
         Self { happenings, ..self }
     }
 
-    /// Runs about so many instructions. What retired of a block that does not come to its end is told as cut.
+    /// Runs about `instructions` instructions. What retired of an incomplete block is reported as cut.
     pub fn run(&mut self, instructions: u64, sink: &mut impl FnMut(&Event)) {
         if !self.begun {
             self.begun = true;
@@ -94,11 +94,11 @@ impl<'p> Walk<'p> {
         once_in != 0 && self.rng.one_in(once_in)
     }
 
-    /// What comes before the next instruction.
+    /// Decides what happens before the next instruction.
     fn happen(&mut self, sink: &mut impl FnMut(&Event)) {
-        // Something is done, or has been prepared, between blocks or within.
+        // Between blocks or within.
         if self.count == 0 && self.chance(self.happenings.contexts) {
-            // Threads are told apart by their contexts: odd and even ones.
+            // Threads differ in their contexts: odd and even ones.
             self.thread.context = 2 - self.thread.context % 2 + self.rng.below(5) as u32 * 2;
             sink(&Event::Context { id: self.thread.context, elsewhere: false });
         }
@@ -106,7 +106,7 @@ impl<'p> Walk<'p> {
             self.switch(sink);
         }
         while self.thread.traps.len() < NESTED {
-            // At the first instruction of a handler, another trap is not that rare.
+            // At the first instruction of a handler, another trap is more likely.
             let in_handler = self.program.handlers.contains(&self.thread.at);
             let once_in = if in_handler { 8 } else { self.happenings.interrupts };
             if self.happenings.interrupts == 0 || !self.chance(once_in) {
@@ -152,7 +152,8 @@ impl<'p> Walk<'p> {
         (self.start, self.count) = (to, 0);
     }
 
-    /// What the branch at `at` is, whether it is taken, and where it leads. `follows`: an instruction of the block came before it.
+    /// Returns the class of the branch at `at`, whether it is taken, and its target. `follows` means that an
+    /// instruction of the block came before it.
     fn branch(&mut self, at: usize, follows: bool) -> (Class, bool, usize) {
         let class = |flow, role| Class { flow, role, conditional: false };
         let is_deep = self.thread.calls.len() >= DEEP;
@@ -176,7 +177,7 @@ impl<'p> Walk<'p> {
                 (class(flow, role), true, to)
             }
             Kind::JumpTable { first, last } => {
-                // Forwards in the end.
+                // Eventually forward.
                 let to = if self.rng.one_in(2) {
                     last
                 } else {
@@ -210,7 +211,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Some function; when calls are deep, or in a handler, the one that calls nothing.
+    /// Returns some function; if calls are deep, or in a handler, the one that calls nothing.
     fn function(&mut self, at: usize) -> usize {
         let functions = &self.program.functions;
         let leaf = functions[functions.len() - 1];
@@ -221,7 +222,7 @@ impl<'p> Walk<'p> {
         *self.rng.pick(functions)
     }
 
-    /// Where a return leads.
+    /// Returns the target of a return.
     fn return_to(&mut self) -> usize {
         let base = self.thread.traps.last().map_or(0, |&(.., calls)| calls);
         let is_wrong = self.chance(self.happenings.wrong_returns);
@@ -233,24 +234,24 @@ impl<'p> Walk<'p> {
             };
         }
         if is_wrong && self.thread.calls.len() > base + 1 {
-            // Over several calls at once, as longjmp does.
+            // Over several calls at once, as in longjmp.
             let keep = base + 1 + self.rng.below((self.thread.calls.len() - base) as u64 - 1) as usize;
             self.thread.calls.truncate(keep);
         }
         self.thread.calls.pop().unwrap_or(self.program.functions[0])
     }
 
-    /// The end of some handler.
+    /// Returns the end of some handler.
     fn trap_return(&self) -> usize {
         let is_return = |op: &super::Op| matches!(op.kind, Kind::TrapReturn { .. });
         self.program.ops.iter().position(is_return).unwrap_or(0)
     }
 
-    /// The instruction here calls for a trap.
+    /// Takes the trap that the current instruction raises.
     fn trap_at_call(&mut self, cause: u64, value: u64, sink: &mut impl FnMut(&Event)) {
         let at = self.thread.at;
         if self.thread.privilege == 0 && !self.happenings.has_vectors && self.rng.one_in(3) {
-            // Whoever serves it is not traced.
+            // It is served untraced.
             self.cut(sink);
             let next = self.program.addresses[at + 1];
             let pc = self.program.addresses[at];
@@ -290,7 +291,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// The other thread goes on.
+    /// Switches to the other thread.
     fn switch(&mut self, sink: &mut impl FnMut(&Event)) {
         self.cut(sink);
         let program = self.program;
@@ -310,7 +311,7 @@ impl<'p> Walk<'p> {
         self.start = self.thread.at;
     }
 
-    /// Tells what retired of a block that does not come to its end.
+    /// Reports what retired of an incomplete block.
     fn cut(&mut self, sink: &mut impl FnMut(&Event)) {
         if self.count > 0 {
             self.tell(self.thread.at - 1, Class::NEXT, Ended::Cut, sink);

@@ -1,9 +1,9 @@
-//! Random RISC-V programs that do nothing but branch, and a machine that "runs" them by drawing lots at every branch.
+//! Random RISC-V programs that do nothing but branch, and an executor that decides every branch at random.
 //!
-//! Functions of straight code, branches, jumps, calls and returns of every kind, loops, recursion, jump tables, co-routine
-//! swaps, jumps whose address the instruction before tells; handlers that traps lead to. [`Walk`] goes through it: conditions and
-//! indirect targets are random, returns nearly always go where the call was, and traps come anywhere: after a jump before its
-//! target has run, at the first instruction of a handler. What it gives are the [`Event`]s that a hart would tell.
+//! Programs have functions of straight code, branches, jumps, calls and returns of every kind, loops, recursion, jump tables,
+//! coroutine swaps, jumps whose address the previous instruction determines, and trap handlers. [`Walk`] goes through them:
+//! conditions and indirect targets are random, returns nearly always go where the call was, and traps come anywhere: after a jump
+//! before its target has run, at the first instruction of a handler. It emits the [`Event`]s that a hart would report.
 //!
 //! ```
 //! use tracewright_testkit::{Rng, riscv::walk::{Event, Program, Walk}};
@@ -25,38 +25,38 @@ use tracewright_core::{Block, Isa};
 
 pub use execute::{Happenings, Walk};
 
-/// A program: its code, and what its branches can do.
+/// A program: its code, and the behaviour of its branches.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// RV32 or RV64.
     pub isa: Isa,
-    /// Where it lies.
+    /// Address.
     pub address: u64,
-    /// What lies there.
+    /// Contents.
     pub bytes: Vec<u8>,
     ops: Vec<Op>,
-    /// The address of each.
+    /// Address of each instruction.
     addresses: Vec<u64>,
-    /// The first of each function; the last one calls nothing and traps nowhere.
+    /// First instruction of each function. The last function calls nothing and does not trap.
     functions: Vec<usize>,
-    /// The first of each trap handler.
+    /// First instruction of each trap handler.
     handlers: Vec<usize>,
 }
 
-/// What a machine tells.
+/// A report of the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Instructions retired.
+    /// A retired block.
     Block(Block),
-    /// A trap was taken.
+    /// A trap.
     Trap(Trap),
-    /// From now on this is the privilege.
+    /// Privilege from now on.
     Privilege(u8),
-    /// From now on this is the context.
+    /// Context from now on.
     Context {
-        /// Its number.
+        /// Number.
         id: u32,
-        /// Whether execution went on somewhere else with it.
+        /// Set if execution continued elsewhere.
         elsewhere: bool,
     },
 }
@@ -64,15 +64,15 @@ pub enum Event {
 /// A trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// The instruction that did not retire.
+    /// Address of the instruction that did not retire.
     pub pc: u64,
-    /// Its cause.
+    /// Cause.
     pub cause: u64,
-    /// Whether it is an interrupt.
+    /// Set for an interrupt.
     pub interrupt: bool,
-    /// Its value; 0 for interrupts.
+    /// Value; 0 for interrupts.
     pub value: u64,
-    /// Where execution goes on.
+    /// Next address.
     pub next: u64,
 }
 
@@ -80,13 +80,13 @@ pub struct Trap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     kind: Kind,
-    /// 2 or 4 bytes.
+    /// Length: 2 or 4 bytes.
     len: u8,
-    /// A register, where it has a choice.
+    /// A register, if there is a choice.
     register: u8,
 }
 
-/// What an instruction does. Numbers are those of other instructions.
+/// Kind of instruction. Numbers are instruction numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -95,11 +95,11 @@ enum Kind {
         to: usize,
         guards: bool,
     },
-    /// A jump forwards, its link in `register` (which is no link register).
+    /// A forward jump with its link in `register` (which is no link register).
     Jump {
         to: usize,
     },
-    /// A call, its link in `register`.
+    /// A call with its link in `register`.
     Call {
         to: usize,
     },
@@ -108,7 +108,7 @@ enum Kind {
         to: usize,
         is_lui: bool,
     },
-    /// The second one; its link in `link`.
+    /// The second half, with its link in `link`.
     PairSecond {
         to: usize,
         link: u8,
@@ -134,7 +134,7 @@ enum Kind {
 }
 
 impl Program {
-    /// Where the trap handler of a privilege is, where each has one.
+    /// Returns the trap handler of a privilege, if each has one.
     pub fn handler(&self, privilege: u8) -> u64 {
         self.addresses[self.handler_of(privilege)]
     }
@@ -143,7 +143,7 @@ impl Program {
         self.handlers[usize::from(privilege) % self.handlers.len()]
     }
 
-    /// Address after the instruction.
+    /// Returns the address after an instruction.
     fn end(&self, op: usize) -> u64 {
         self.mask(self.addresses[op].wrapping_add(self.ops[op].len.into()))
     }
