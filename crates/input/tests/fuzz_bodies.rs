@@ -140,10 +140,10 @@ pub fn recorded_branches(bytes: &[u8]) {
     assert!(!list.is_empty() && list.len() <= bytes.len());
     match branch_list::read(list.as_slice(), perf::unpacked_zstd) {
         Ok(list) => {
-            let again = branch_list::read(&branch_list::write(&list), |_| Err("not compressed".into()));
+            let again = branch_list::read(&branch_list::write(&list), |_| Err("not compressed"));
             assert_eq!(again, Ok(list));
         }
-        Err(why) => assert!(!why.is_empty() && why.len() < 200, "{why}"),
+        Err(why) => assert!((1..200).contains(&why.to_string().len()), "{why}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Branches: how often each was taken, and where to.
+//! Conditional and other branches: how often each was taken, and its targets.
 
 use std::collections::HashMap;
 
@@ -6,52 +6,53 @@ use tracewright_core::{Class, Flow, Isa, Role};
 
 use crate::counts::{Place, Profile};
 
-/// A branch, summed up.
+/// A branch instruction with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Where it is.
+    /// Address of the instruction.
     pub place: Place,
-    /// How many bytes it has.
+    /// Length of the instruction in bytes.
     pub len: u8,
-    /// Its instruction set.
+    /// Instruction set.
     pub isa: Isa,
-    /// What it can do.
+    /// Class of the instruction.
     pub class: Class,
-    /// How often it was taken.
+    /// Number of times the branch was taken.
     pub taken: u64,
-    /// How often it was not.
+    /// Number of times the branch was not taken.
     pub not_taken: u64,
-    /// Where to, the most frequent first. After a gap it is not known where one went: there may be fewer than were taken.
+    /// Targets with their counts, the most frequent first. The target of a branch before a gap is not known, so the
+    /// counts may add up to less than `taken`.
     pub targets: Vec<(Place, u64)>,
 }
 
 impl Branch {
-    /// How often it ran.
+    /// Returns how often the branch ran.
     #[must_use]
     pub const fn runs(&self) -> u64 {
         self.taken + self.not_taken
     }
 
-    /// f(b): the part of the times that it was taken.
+    /// Returns f(b), the fraction of runs in which the branch was taken.
     #[must_use]
     pub fn frequency(&self) -> f64 {
         self.taken as f64 / self.runs().max(1) as f64
     }
 
-    /// The times it went the way that it goes less often: what a fixed guess gets wrong.
+    /// Returns how often the branch went its less frequent way, which is what a static prediction gets wrong.
     #[must_use]
     pub fn minority(&self) -> u64 {
         self.taken.min(self.not_taken)
     }
 
-    /// Whether it calls what an address in a register says: a function pointer, a method.
+    /// Returns whether the branch calls through a register, as function pointers and virtual methods do.
     #[must_use]
     pub fn is_indirect_call(&self) -> bool {
         self.class.flow == Flow::Indirect && matches!(self.class.role, Role::Call | Role::Swap)
     }
 }
 
-/// All branches that ran, by their places.
+/// Returns all branches that ran, sorted by place.
 #[must_use]
 pub fn branches(profile: &Profile) -> Vec<Branch> {
     let mut all: HashMap<Place, Branch> = HashMap::new();

@@ -1,19 +1,19 @@
-//! What is known of addresses.
+//! A map from addresses to values with a small direct-mapped cache in front.
 
 use std::collections::HashMap;
 
 use tracewright_core::MemorySpace;
 
-/// Something of each address that was asked for. Programs run the same code again and again: what was asked for lately is found without
-/// hashing that withstands chosen addresses, which the map behind it has.
+/// A map keyed by address and memory space. Programs run the same code again and again, so recent lookups are answered
+/// from `lately` without the cost of the `HashMap`'s hash function, which resists chosen keys.
 #[derive(Clone, Debug)]
 pub(crate) struct ByAddress<V> {
     all: HashMap<(u64, MemorySpace), V>,
-    /// By a few bits of a product; none until something is known.
+    /// Direct-mapped cache, indexed by [`slot`]. Empty until the first insertion.
     lately: Vec<Option<(u64, MemorySpace, V)>>,
 }
 
-/// As many are at hand as a program of some size has blocks that matter; they fit into a core's own cache.
+/// Number of index bits of the cache. It holds the hot blocks of a program of some size and fits into a core's private cache.
 const LATELY: u32 = 14;
 
 impl<V> Default for ByAddress<V> {
@@ -23,7 +23,7 @@ impl<V> Default for ByAddress<V> {
 }
 
 impl<V: Copy> ByAddress<V> {
-    /// What is known of an address.
+    /// Returns the value of an address.
     #[inline]
     pub(crate) fn get(&mut self, address: u64, space: MemorySpace) -> Option<V> {
         match self.lately.get(slot(address)) {
@@ -39,12 +39,12 @@ impl<V: Copy> ByAddress<V> {
         Some(value)
     }
 
-    /// The same, for who only looks.
+    /// Returns the value of an address without updating the cache.
     pub(crate) fn peek(&self, address: u64, space: MemorySpace) -> Option<V> {
         self.all.get(&(address, space)).copied()
     }
 
-    /// This is known from now on.
+    /// Sets the value of an address.
     pub(crate) fn insert(&mut self, address: u64, space: MemorySpace, value: V) {
         if self.lately.is_empty() {
             self.lately.resize(1 << LATELY, None);
@@ -54,7 +54,7 @@ impl<V: Copy> ByAddress<V> {
     }
 }
 
-/// Where an address is at hand.
+/// Returns the cache index of an address.
 const fn slot(address: u64) -> usize {
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY)) as usize
 }
@@ -71,7 +71,7 @@ mod tests {
         let (mut ours, mut map) = (ByAddress::default(), HashMap::new());
         assert_eq!(ours.get(0, MemorySpace::ANY), None);
         for number in 0..200_000_u32 {
-            // More addresses than are at hand, in two spaces.
+            // More addresses than the cache holds, in two spaces.
             let space = if rng.one_in(2) { MemorySpace::EL1N } else { MemorySpace::EL2 };
             let address = rng.below(40_000) * 4;
             if rng.one_in(3) {

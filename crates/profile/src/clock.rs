@@ -1,85 +1,85 @@
-//! When instructions retired: elements in, times out.
+//! Retirement times of instructions, from elements.
 
 use tracewright_core::{Block, Element, Stamp};
 use tracewright_delta::Cycles;
 
-/// What tells the time.
+/// Source of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A retirement-delta trace of the same run: the cycle of each instruction.
+    /// Retirement-delta trace of the same run, which gives the cycle of each instruction.
     Delta,
-    /// Cycle counts between the elements: the cycles that some blocks took together. They count from 0 where tracing begins, and
-    /// anew after each gap.
+    /// Cycle counts between elements: the cycles that several blocks took together. They start from 0 where tracing
+    /// begins and after each gap.
     Counts,
-    /// Times in the trace, here and there: the same, coarser.
+    /// Timestamps in the trace: like `Counts`, but coarser.
     Times,
 }
 
-/// Gives the instructions of a trace their times.
+/// Assigns times to the instructions of a trace.
 #[derive(Debug)]
 pub struct Clock<'a> {
     source: Source<'a>,
-    /// The stamps of the last block.
+    /// Stamps of the last block.
     stamps: Vec<Stamp>,
 }
 
 #[derive(Debug)]
 enum Source<'a> {
     Delta(Box<Beside<'a>>),
-    /// The sum of all counts.
+    /// Sum of all counts.
     Counts(u64),
     Times(Option<u64>),
 }
 
-/// A delta trace beside the elements.
+/// A delta trace that runs beside the elements.
 #[derive(Debug)]
 struct Beside<'a> {
     cycles: Cycles<'a>,
-    /// What comes next does not follow: its place in the delta trace must be found.
+    /// Set if the next block does not follow the last one, so that its place in the delta trace must be searched.
     is_open: bool,
-    /// Times that were told since the last block: one of them may be the cycle of what comes next.
+    /// Timestamps since the last block. One of them may be the cycle of the next block.
     times: Vec<u64>,
-    /// Instructions that were not found in it.
+    /// Instructions that were not found in the delta trace.
     unknown: u64,
 }
 
-/// More times than these between two blocks are not of one packet.
+/// Maximum number of timestamps that one packet can cause between two blocks.
 const MOST_TIMES: usize = 4;
 
-/// What an element says of time.
+/// Time information of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told<'s> {
-    /// It is a block: when its instructions retired.
+    /// The element is a block whose instructions retired at these times.
     Block(&'s [Stamp]),
-    /// All instructions so far had retired in this cycle, the last of them perhaps in it.
+    /// All instructions so far had retired by this cycle, the last of them possibly in it.
     Reached(u64),
-    /// It is not known how many cycles lie between what came and what comes.
+    /// The number of cycles between what came before and what comes next is not known.
     Lost,
     /// Nothing.
     Nothing,
 }
 
 impl<'a> Clock<'a> {
-    /// A clock that reads a delta trace.
+    /// Creates a clock that reads a delta trace.
     #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
         let beside = Beside { cycles: Cycles::new(bytes), is_open: true, times: Vec::new(), unknown: 0 };
         Self { source: Source::Delta(Box::new(beside)), stamps: Vec::new() }
     }
 
-    /// A clock that sums up cycle counts.
+    /// Creates a clock that sums up cycle counts.
     #[must_use]
     pub fn counts() -> Self {
         Self { source: Source::Counts(0), stamps: Vec::new() }
     }
 
-    /// A clock that reads times.
+    /// Creates a clock that reads timestamps.
     #[must_use]
     pub fn times() -> Self {
         Self { source: Source::Times(None), stamps: Vec::new() }
     }
 
-    /// What tells the time.
+    /// Returns the source of time.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.source {
@@ -143,7 +143,7 @@ impl<'a> Clock<'a> {
         self.stamps.resize(block.count as usize, stamp);
     }
 
-    /// Nothing more comes.
+    /// Ends the trace, and returns how the delta trace ended.
     pub fn end(&mut self) -> End {
         match &mut self.source {
             Source::Delta(beside) => {
@@ -155,18 +155,18 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// How a delta trace ended.
+/// End of a delta trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// The cycle after the last one that it tells of, if it is whole.
+    /// Cycle after the last one of the delta trace, if it is complete.
     pub cycle: Option<u64>,
-    /// Instructions whose cycles it does not tell.
+    /// Instructions that are not in the delta trace.
     pub unknown: u64,
-    /// Instructions that it tells of and the other trace does not.
+    /// Instructions of the delta trace that are not in the other trace.
     pub left: u64,
 }
 
-/// Whether what comes next does not follow what came.
+/// Returns whether the next block may not follow the last one.
 fn is_break(element: &Element) -> bool {
     match element {
         Element::TraceOn(_)
@@ -199,7 +199,7 @@ impl Beside<'_> {
                 self.cycles.resume(block.start);
             }
         } else if self.is_open || self.cycles.is_waiting() {
-            // A packet has a time, and so may have its message: only the packet's is that of an instruction.
+            // Both a packet and its message may have a time; only the packet's is that of an instruction.
             self.times.iter().any(|&time| self.cycles.seek(time, block.start));
         }
         self.times.clear();

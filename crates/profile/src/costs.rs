@@ -1,4 +1,4 @@
-//! Cycles of single instructions, kept by block.
+//! Cycles of single instructions, stored by block.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -6,14 +6,14 @@ use std::ops::AddAssign;
 
 use tracewright_core::{Block, Isa, MemorySpace};
 
-/// What instructions cost.
+/// Cost of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// How often one retired.
+    /// Number of times the instruction retired.
     pub retired: u64,
-    /// Cycles from the retirement of the instruction before up to its own.
+    /// Cycles from the retirement of the previous instruction to its own.
     pub cycles: u64,
-    /// Those of them in which nothing retired.
+    /// Part of `cycles` in which nothing retired.
     pub stalled: u64,
 }
 
@@ -25,21 +25,21 @@ impl AddAssign for Cost {
     }
 }
 
-/// The number of a block among those that ran.
+/// Number of a block among those that ran.
 pub(crate) type Id = u32;
 
-/// What each instruction of each block cost.
+/// Cost of each instruction of each block.
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
     blocks: Vec<Entry>,
     index: HashMap<Key, Id>,
-    /// The block that came last.
+    /// The last block.
     last: Option<Id>,
-    /// Bytes of all that.
+    /// Memory used, in bytes.
     memory: usize,
 }
 
-/// How often a block ended does not matter here, nor why.
+/// Key of a block, without how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     start: u64,
@@ -52,25 +52,25 @@ struct Key {
 struct Entry {
     key: Key,
     block: Block,
-    /// Whose it is: the number that the user of this gives it.
+    /// Function of the block, as numbered by the caller.
     function: u32,
     runs: u64,
-    /// What is known of single instructions.
+    /// Costs of single instructions.
     each: Box<[Cost]>,
-    /// What is known only of all of them together.
+    /// Costs that are known for all instructions together only.
     shared: Cost,
-    /// What came after it the last time: mostly that comes again.
+    /// Successor at the last run; the next run most often has the same.
     next: Id,
 }
 
 impl Costs {
-    /// Bytes that it takes: some for each instruction of each block that ran.
+    /// Returns the memory used, in bytes: some for each instruction of each block that ran.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// A block ran. `function` says whose it is, if it is new.
+    /// Notes a run of a block and returns its number. `function` is called if the block is new.
     #[inline]
     pub(crate) fn run(&mut self, block: &Block, space: MemorySpace, function: impl FnOnce() -> u32) -> Id {
         let key = Key { start: block.start, count: block.count, isa: block.isa, space };
@@ -114,7 +114,7 @@ impl Costs {
         self.blocks[id as usize].function
     }
 
-    /// An instruction of the block cost this.
+    /// Adds the cost of one instruction of a block.
     #[inline]
     pub(crate) fn add(&mut self, id: Id, at: u32, cycles: u64, stalled: u64) {
         let cost = &mut self.blocks[id as usize].each[at as usize];
@@ -122,7 +122,7 @@ impl Costs {
         cost.stalled += stalled;
     }
 
-    /// Some instructions of the block, `count` from `at` on, cost this together.
+    /// Adds the common cost of `count` instructions of a block, from number `at` on.
     pub(crate) fn share(&mut self, id: Id, at: u32, count: u32, cycles: u64, stalled: u64) {
         let entry = &mut self.blocks[id as usize];
         if count == entry.block.count {
@@ -139,7 +139,8 @@ impl Costs {
         }
     }
 
-    /// All blocks: their function, and what each of their instructions cost. A block that ended in several ways is here once.
+    /// Iterates over all blocks with their function and the cost of each instruction. A block that ended in several
+    /// ways occurs once.
     pub fn blocks(&self) -> impl Iterator<Item = (&Block, MemorySpace, u32, Vec<Cost>)> {
         self.blocks.iter().map(|entry| {
             let mut cycles = Portions::new(entry.shared.cycles, entry.each.len() as u64);
@@ -154,7 +155,7 @@ impl Costs {
     }
 }
 
-/// Divides a number among some so that nothing is left over.
+/// Divides a total into parts such that nothing is left over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portions {
     total: u64,
@@ -167,7 +168,7 @@ impl Portions {
         Self { total, among, at: 0 }
     }
 
-    /// What the next `count` of them get.
+    /// Returns the part of the next `count` units.
     pub fn take(&mut self, count: u64) -> u64 {
         let before = self.upto();
         self.at += count;

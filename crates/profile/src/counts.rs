@@ -1,4 +1,4 @@
-//! What ran, counted: in binaries, wherever they were loaded.
+//! Execution counts of blocks and branches by binary, independent of load addresses.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -8,41 +8,41 @@ use tracewright_image::{CodeSegment, FileRef};
 
 use crate::funnel::Funnel;
 
-/// Where an instruction is: in a binary, at the address that it was linked for.
+/// Location of an instruction: a binary and a link-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The binary's number; [`Place::NOWHERE`] if nobody knows whose it is.
+    /// Number of the binary, or [`Place::NOWHERE`] if unknown.
     pub binary: u32,
-    /// The address.
+    /// Address.
     pub address: u64,
 }
 
 impl Place {
-    /// The binary of what belongs to none: addresses are those in memory.
+    /// Binary number of code that belongs to no known binary. Addresses are memory addresses then.
     pub const NOWHERE: u32 = u32::MAX;
 
-    /// A number of bytes further on.
+    /// Returns the place `bytes` further on.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Self {
         Self { binary: self.binary, address: self.address.wrapping_add(bytes) }
     }
 }
 
-/// A binary of which something ran.
+/// A binary of which code ran.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Binary {
-    /// Its name: a path, most likely.
+    /// Name, usually a path.
     pub name: String,
-    /// Its build ID; empty if it has none.
+    /// Build ID; empty if there is none.
     pub build_id: Vec<u8>,
-    /// Whether it is an ELF file: otherwise its addresses are those in memory.
+    /// Set if the binary is an ELF file. Otherwise its addresses are memory addresses.
     pub is_elf: bool,
-    /// Its executable segments, as far as they are known: they turn addresses into offsets in the file.
+    /// Executable segments, as far as known. They map addresses to file offsets.
     pub code: Vec<CodeSegment>,
 }
 
 impl Binary {
-    /// Describes a file of an image, under the path it had where it ran.
+    /// Describes a file of an image, under its path on the traced system.
     #[must_use]
     pub fn of(file: &FileRef<'_>) -> Self {
         Self {
@@ -53,50 +53,50 @@ impl Binary {
         }
     }
 
-    /// What it is known by: its build ID; without one, its name.
+    /// Returns the identity of the binary: its build ID or, without one, its name.
     #[must_use]
     pub fn key(&self) -> (&[u8], &str, bool) {
         if self.build_id.is_empty() { (&[], &self.name, self.is_elf) } else { (&self.build_id, "", true) }
     }
 
-    /// Whether the two are the same binary.
+    /// Returns whether two binaries have the same identity.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 
-    /// Its name without folders.
+    /// Returns the name without folders.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
-    /// Its build ID in hexadecimal.
+    /// Returns the build ID in hexadecimal.
     #[must_use]
     pub fn build_id_hex(&self) -> String {
         self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// A block of a binary, however it ended.
+/// A block of a binary, regardless of how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code {
-    /// Its first instruction.
+    /// First instruction.
     pub start: Place,
-    /// How many bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// How many instructions.
+    /// Number of instructions.
     pub count: u32,
-    /// Their instruction set.
+    /// Instruction set.
     pub isa: Isa,
-    /// Bytes of the last one.
+    /// Length of the last instruction in bytes.
     pub last_len: u8,
-    /// What the last one can do.
+    /// Class of the last instruction.
     pub class: Class,
 }
 
 impl Code {
-    /// What is known of a block that begins at this place.
+    /// Describes a block that begins at `start`.
     #[must_use]
     pub fn of(block: &Block, start: Place) -> Self {
         let len = block.end.wrapping_sub(block.start) as u32;
@@ -104,19 +104,19 @@ impl Code {
         Self { start, len, count, isa, last_len, class }
     }
 
-    /// Its last instruction.
+    /// Returns the place of the last instruction.
     #[must_use]
     pub fn last(&self) -> Place {
         self.start.plus(u64::from(self.len).saturating_sub(self.last_len.into()))
     }
 
-    /// The first byte after it.
+    /// Returns the place after the block.
     #[must_use]
     pub fn end(&self) -> Place {
         self.start.plus(self.len.into())
     }
 
-    /// It as a block at the addresses of its binary.
+    /// Converts to a block at the addresses of its binary.
     #[must_use]
     pub fn block(&self, ended: Ended) -> Block {
         Block {
@@ -131,25 +131,25 @@ impl Code {
     }
 }
 
-/// How often a block ran, by how it ended.
+/// Number of runs of a block, by how it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
-    /// Its last instruction branched.
+    /// Runs whose last instruction branched.
     pub taken: u64,
-    /// Its last instruction is a branch that was not taken.
+    /// Runs whose last instruction is a branch that was not taken.
     pub not_taken: u64,
-    /// Its last instruction is no branch, or something from outside ended it.
+    /// Runs whose last instruction is no branch, or that were interrupted.
     pub through: u64,
 }
 
 impl Runs {
-    /// How often it ran.
+    /// Returns the number of all runs.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.taken.saturating_add(self.not_taken).saturating_add(self.through)
     }
 
-    /// It ran so many times more.
+    /// Adds `count` runs.
     pub fn add(&mut self, ended: Ended, count: u64) {
         match ended {
             Ended::Taken => self.taken += count,
@@ -161,30 +161,30 @@ impl Runs {
 
 impl AddAssign for Runs {
     fn add_assign(&mut self, other: Self) {
-        // What files say may be anything: sums stop at the largest number, whatever the order.
+        // Counts from files may be arbitrary, so that sums saturate; the result does not depend on the order.
         self.taken = self.taken.saturating_add(other.taken);
         self.not_taken = self.not_taken.saturating_add(other.not_taken);
         self.through = self.through.saturating_add(other.through);
     }
 }
 
-/// What ran, and how often. Profiles add up: of several sources, of several captures.
+/// Execution counts of blocks and branches. Profiles of several sources or captures can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The binaries, by their numbers.
+    /// Binaries, by number.
     pub binaries: Vec<Binary>,
-    /// How often each block ran.
+    /// Runs of each block.
     pub blocks: HashMap<Code, Runs>,
-    /// How often each taken branch (its address) went where.
+    /// Number of times each taken branch (its place) went to each target.
     pub branches: HashMap<(Place, Place), u64>,
-    /// What became of all that was traced.
+    /// Statistics of the trace that the profile was made from.
     pub funnel: Funnel,
 }
 
 impl Profile {
-    /// The number of a binary, which is added if it is new. Two with the same build ID are one, and so are two without any that have
-    /// the same name. Of several names of one, that which sorts first is kept, and of several lists of segments the greatest, so that
-    /// the order does not matter.
+    /// Returns the number of a binary, which is added if it is new. Binaries with the same build ID are the same, and
+    /// so are binaries without build ID that have the same name. Of several names the one that sorts first is kept, and
+    /// of several segment lists the greatest, so that the order of calls does not matter.
     pub fn binary(&mut self, binary: Binary) -> u32 {
         match self.binaries.iter().position(|known| known.is(&binary)) {
             Some(number) => {
@@ -204,7 +204,7 @@ impl Profile {
         }
     }
 
-    /// Adds all of another profile.
+    /// Adds another profile.
     pub fn merge(&mut self, other: &Self) {
         let numbers: Vec<_> = other.binaries.iter().map(|binary| self.binary(binary.clone())).collect();
         let place = |place: Place| match numbers.get(place.binary as usize) {
@@ -221,32 +221,33 @@ impl Profile {
         self.funnel += other.funnel;
     }
 
-    /// How many instructions ran.
+    /// Returns the number of instructions executed.
     #[must_use]
     pub fn instructions(&self) -> u64 {
         self.blocks.iter().map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
     }
 
-    /// The same; `None` if it is more than a number can hold.
+    /// Returns the number of instructions executed, or `None` if it overflows.
     #[must_use]
     pub fn instructions_checked(&self) -> Option<u64> {
         let mut all = self.blocks.iter().map(|(code, runs)| u64::from(code.count).checked_mul(runs.all()));
         all.try_fold(0_u64, |sum, more| sum.checked_add(more?))
     }
 
-    /// How many branches were taken; `None` if it is more than a number can hold.
+    /// Returns the number of branches taken, or `None` if it overflows.
     #[must_use]
     pub fn taken_checked(&self) -> Option<u64> {
         self.branches.values().try_fold(0_u64, |sum, more| sum.checked_add(*more))
     }
 
-    /// How many branches were taken to where something is known of.
+    /// Returns the number of taken branches whose target is known.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.branches.values().sum()
     }
 
-    /// The same with binaries in the order of their build IDs and names: equal profiles are equal then, however they were added up.
+    /// Returns the profile with its binaries sorted by build ID and name. Equal profiles then compare equal, whatever
+    /// the order in which they were merged.
     #[must_use]
     pub fn sorted(&self) -> Self {
         let mut binaries = self.binaries.clone();
@@ -257,7 +258,7 @@ impl Profile {
         sorted
     }
 
-    /// Keeps what begins at places that are wanted: blocks by their first instruction, branches by their own.
+    /// Keeps blocks whose first instruction, and branches whose own place, `wants` accepts.
     pub fn retain(&mut self, wants: impl Fn(Place) -> bool) {
         self.blocks.retain(|code, _| wants(code.start));
         self.branches.retain(|(from, _), _| wants(*from));

@@ -1,57 +1,57 @@
-//! Two profiles beside each other: what got hotter, what got colder. Of the same build, or of two builds of a program.
+//! Comparison of two profiles, of the same build or of two builds of a program.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 use crate::program::Program;
 
-/// A profile, and its binaries.
+/// A profile and its binaries.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// What ran.
+    /// Execution counts.
     pub profile: &'a Profile,
-    /// Where names come from.
+    /// Source of names.
     pub program: &'a Program,
 }
 
-/// Two profiles beside each other.
+/// Differences of two profiles. Arrays have one entry for each profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// Instructions that ran.
+    /// Instructions executed.
     pub instructions: [u64; 2],
-    /// Conditional branches that ran.
+    /// Conditional branches executed.
     pub branches_ran: [u64; 2],
-    /// Functions that ran in either, the one whose share changed most first. Their instructions add up to all.
+    /// Functions that ran in either profile, by decreasing change of their share. Their instructions add up to all.
     pub functions: Vec<Function>,
-    /// Conditional branches that ran in either, the one whose share changed most first; of those that ran as often, the one that was
-    /// taken otherwise most. They add up to all.
+    /// Conditional branches that ran in either profile, by decreasing change of their share, then of their taken rate.
+    /// They add up to all.
     pub branches: Vec<Branch>,
 }
 
-/// A function in both.
+/// A function in both profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name; in brackets what is in no function.
+    /// Name; in brackets if the code is in no function.
     pub name: String,
-    /// Whether it has a name.
+    /// Set if the function has a name.
     pub is_known: bool,
-    /// Instructions that ran in it.
+    /// Instructions executed in it.
     pub instructions: [u64; 2],
 }
 
-/// A conditional branch in both.
+/// A conditional branch in both profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Where it is: in which function, and how far in it, or which source line.
+    /// Location: its function with an offset or a source line.
     pub name: String,
-    /// How often it ran.
+    /// Number of runs.
     pub ran: [u64; 2],
-    /// How often it was taken.
+    /// Number of times it was taken.
     pub taken: [u64; 2],
 }
 
 impl Diff {
-    /// Of two profiles.
+    /// Compares two profiles.
     #[must_use]
     pub fn new(sides: [Side<'_>; 2]) -> Self {
         let instructions = sides.map(|side| side.profile.instructions());
@@ -76,19 +76,19 @@ impl Diff {
     }
 }
 
-/// By how much a share of all grew: 0.5 is half of all.
+/// Returns by how much a share grew: 0.5 is half of the total.
 #[must_use]
 pub fn change(of: [u64; 2], all: [u64; 2]) -> f64 {
     share(of[1], all[1]) - share(of[0], all[0])
 }
 
-/// Which part of all it is.
+/// Returns the share of `of` in `all`.
 #[must_use]
 pub fn share(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
-/// A function: its name, and the name of its binary's file.
+/// A function: its name and the file name of its binary.
 type InFile<'a> = (String, &'a str);
 
 fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
@@ -99,7 +99,7 @@ fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
         }
         of
     });
-    // A name that is in one binary only means the same in the other profile, whatever the binary is called there.
+    // A name that occurs in one binary only identifies the function in the other profile too, whatever its binary is called.
     let mut files: HashMap<&str, [BTreeSet<&str>; 2]> = HashMap::new();
     for (side, of) in of.iter().enumerate() {
         for ((name, file), _) in of.keys() {
@@ -118,7 +118,7 @@ fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
     rows.map(|((name, is_known), instructions)| Function { name, is_known, instructions }).collect()
 }
 
-/// Whose a block is, and whether that is a function.
+/// Returns the function of a block, and whether it is a named one.
 fn function<'a>(side: Side<'a>, code: &Code) -> (InFile<'a>, bool) {
     let file = binary(side.profile, code.start).map_or("", Binary::file_name);
     match side.program.symbol(code.start) {
@@ -132,12 +132,12 @@ fn binary(profile: &Profile, place: Place) -> Option<&Binary> {
     profile.binaries.get(place.binary as usize)
 }
 
-/// What a branch is known by in both profiles.
+/// Identity of a branch in both profiles.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
-    /// Both are of this build: where it is linked to be.
+    /// Same build: build ID and link-time address.
     Same(Vec<u8>, u64),
-    /// In other builds: its function, and the source line or how far behind the start it is; the how-many-eth on that line.
+    /// Other builds: function, source line or offset from its start, and index among the branches there.
     Named(String, String, usize),
 }
 
@@ -181,12 +181,12 @@ fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
     both.into_values().collect()
 }
 
-/// Whether a block ends in a branch that may or may not be taken.
+/// Returns whether a block ends with a conditional branch.
 fn is_conditional(code: &Code) -> bool {
     code.class.is_branch() && code.class.conditional
 }
 
-/// The function of a place, how far behind its start it is, and its source line.
+/// Returns the function of a place, the offset from its start, and the source line.
 fn names(side: Side<'_>, place: Place) -> (String, String, Option<String>) {
     let line = side.program.source(place).filter(|line| line.line > 0);
     let line =

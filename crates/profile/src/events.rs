@@ -1,4 +1,4 @@
-//! Events of the trace unit, put down to the blocks that ran just before.
+//! Events of the trace unit, attributed to the blocks that ran just before.
 
 use std::collections::HashMap;
 
@@ -6,31 +6,31 @@ use tracewright_core::{Block, Element, MemorySpace, Stamp};
 
 use crate::clock::Told;
 
-/// What an event was put down to.
+/// An event number and the block it is attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventAt {
-    /// Its number, from 0 on.
+    /// Event number, from 0.
     pub event: u8,
-    /// The block that was told last before it; `None`: none since tracing began.
+    /// Last block before the event. `None` if there was none since tracing began.
     pub block: Option<(Block, MemorySpace)>,
 }
 
-/// Events of one number at one block, summed up.
+/// Totals of one event number at one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// How many of them have a distance.
+    /// Number of events with a known distance.
     pub timed: u64,
-    /// The sum of the distances: the cycles between the last time that is known before an event, and the first after it. The event, and the end of its
-    /// block, are at most so far apart.
+    /// Sum of the distances. A distance is the number of cycles between the last known time before the event and the
+    /// first known time after it. It bounds the distance of the event from the end of its block.
     pub cycles: u64,
-    /// The largest distance.
+    /// Largest distance.
     pub most: u64,
 }
 
 impl EventRow {
-    /// Adds others.
+    /// Adds another row.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.timed += other.timed;
@@ -39,25 +39,25 @@ impl EventRow {
     }
 }
 
-/// Puts events down to blocks, in order.
+/// Attributes events to blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     rows: HashMap<EventAt, EventRow>,
     last: Option<(Block, MemorySpace)>,
-    /// The last time that is known.
+    /// Last known time.
     time: Option<u64>,
-    /// Events since.
+    /// Events since that time.
     waiting: Vec<(EventAt, u64)>,
 }
 
-/// No more events wait for a time.
+/// Maximum number of events that wait for a time.
 const MOST_WAITING: usize = 1 << 16;
 
 impl Events {
-    /// Takes the next element, and what the clock says of it, if there is one.
+    /// Takes the next element, and what the clock, if any, says about it.
     #[inline]
     pub fn take(&mut self, element: &Element, space: MemorySpace, told: Option<&Told<'_>>) {
-        // Nearly all are blocks, and nearly nothing tells times.
+        // Nearly all elements are blocks without a time.
         if let (Element::Block(block), None) = (element, told) {
             self.last = Some((*block, space));
             return;
@@ -105,7 +105,7 @@ impl Events {
         self.time = Some(cycle);
     }
 
-    /// All rows.
+    /// Iterates over all rows.
     pub fn rows(&self) -> impl Iterator<Item = (&EventAt, &EventRow)> {
         self.rows.iter()
     }

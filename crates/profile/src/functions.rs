@@ -1,4 +1,4 @@
-//! Which function code belongs to, as numbers.
+//! Numbering of functions.
 
 use std::collections::HashMap;
 
@@ -10,43 +10,42 @@ use crate::by_address::ByAddress;
 use crate::counts::{Place, Profile};
 use crate::program::Program;
 
-/// A function: of one binary, wherever that was loaded.
+/// A function of one binary, wherever the binary was loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// The number of its file in the image, of several that are the same the first; `None`: nobody knows whose code it is.
+    /// File number in the image; of several identical files, the first. `None` if the code belongs to no known file.
     pub file: Option<u32>,
-    /// Where it begins, at the address that its file was linked for; `None`: no symbol is there, and it stands for all such code of
-    /// the file.
+    /// Link-time start address. `None` if there is no symbol; the function then stands for all such code of the file.
     pub start: Option<u64>,
-    /// Its name, which is printable; without a symbol that of the file, as `[libc.so]`.
+    /// Printable name. Without a symbol it is that of the file, as in `[libc.so]`.
     pub name: String,
 }
 
-/// Where an instruction is among the functions.
+/// Position of an instruction among the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Within {
-    /// The number of its function.
+    /// Number of the function.
     pub function: u32,
-    /// Whether the function begins there.
+    /// Set if the function begins here.
     pub is_start: bool,
-    /// Whether a symbol tells it; otherwise it stands for all code of its file without one, of however many functions.
+    /// Set if a symbol names the function. Otherwise it stands for all code of its file without symbols.
     pub is_named: bool,
 }
 
-/// Numbers of functions: asks the image once an address.
+/// Numbers functions. The image is asked once for each address.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     list: Vec<Function>,
-    /// By file and start.
+    /// Numbers by file and start.
     numbers: HashMap<(Option<u32>, Option<u64>), u32>,
-    /// By file of the image: the first that is the same.
+    /// For each file of the image: the first identical file.
     same: Vec<u32>,
-    /// As many as the program has blocks.
+    /// Functions by address; as many entries as the program has blocks.
     known: ByAddress<Within>,
 }
 
 impl Functions {
-    /// The function at an address.
+    /// Finds the function at an address.
     #[inline]
     pub fn find(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
         match self.known.get(address, space) {
@@ -74,7 +73,7 @@ impl Functions {
         within
     }
 
-    /// The function at an address that was asked for before; otherwise none, which has no name.
+    /// Returns the function at an address that [`find`](Self::find) has seen, or else an unknown one without a name.
     #[must_use]
     pub fn known(&self, address: u64, space: MemorySpace) -> Within {
         self.known.peek(address, space).unwrap_or(Within {
@@ -84,7 +83,7 @@ impl Functions {
         })
     }
 
-    /// The number of a function, which is added if it is new.
+    /// Returns the number of a function, which is added if it is new.
     pub fn number(&mut self, function: Function) -> u32 {
         *self.numbers.entry((function.file, function.start)).or_insert_with(|| {
             self.list.push(function);
@@ -92,7 +91,7 @@ impl Functions {
         })
     }
 
-    /// The function at a place of a binary.
+    /// Finds the function at a place of a binary.
     pub fn at(&mut self, program: &Program, place: Place) -> u32 {
         let file = program.file_number(place.binary);
         let symbol = program.symbol(place);
@@ -107,7 +106,8 @@ impl Functions {
         self.number(Function { file, start, name })
     }
 
-    /// The same of a profile whose binaries may not be here: all code of such a binary is one function, called as the binary is.
+    /// Finds the function at a place, even if its binary is not available. All code of such a binary is one function
+    /// with the binary's name.
     pub fn of(&mut self, profile: &Profile, program: &Program, place: Place) -> u32 {
         let absent = profile.binaries.get(place.binary as usize).filter(|_| !program.has(place.binary));
         let Some(binary) = absent else { return self.at(program, place) };
@@ -116,7 +116,7 @@ impl Functions {
         self.number(Function { file, start: None, name: format!("[{}]", Printable(binary.file_name())) })
     }
 
-    /// The first file that is the same as one of the image.
+    /// Returns the first file that is identical to a file of the image.
     fn first(&mut self, image: &Image, file: u32) -> u32 {
         if self.same.is_empty() {
             let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::new();
@@ -133,19 +133,19 @@ impl Functions {
         self.same.get(file as usize).copied().unwrap_or(file)
     }
 
-    /// All of them, in the order of their numbers.
+    /// Returns all functions in order of their numbers.
     #[must_use]
     pub fn list(&self) -> &[Function] {
         &self.list
     }
 
-    /// The name of one.
+    /// Returns the name of a function.
     #[must_use]
     pub fn name(&self, function: u32) -> &str {
         self.list.get(function as usize).map_or("?", |function| &function.name)
     }
 
-    /// Adds those of others: by their numbers there, the numbers here.
+    /// Adds the functions of `others`. Returns their numbers here, by number there.
     pub fn merge(&mut self, others: &Self) -> Vec<u32> {
         others.list.iter().map(|function| self.number(function.clone())).collect()
     }

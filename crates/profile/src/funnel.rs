@@ -1,41 +1,42 @@
-//! From bytes to what is in the output: what is left at each step, and why the rest is not.
+//! What is left of the trace at each step from bytes to output, and why the rest is missing.
 
 use std::ops::AddAssign;
 
-/// What became of all that was traced: bytes, those of them that were decoded, instructions, and how many of these are of known binaries and
-/// functions, and in the output; and why the others are not.
+/// Statistics of a trace: how many bytes were decoded, how many instructions these gave, how many of those belong to
+/// known binaries and functions and are in the output, and why others are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Funnel {
     /// Bytes of trace files that were read.
     pub bytes: u64,
-    /// Those of them that are no trace of a source that was asked for: frames, padding, other sources.
+    /// Bytes that are not trace of a requested source: framing, padding, other sources.
     pub bytes_around: u64,
-    /// Those of sources that nothing here can read.
+    /// Bytes of sources in unsupported formats.
     pub bytes_unread: u64,
-    /// Those of which nothing could be made: before the first synchronisation, and in gaps.
+    /// Bytes that could not be decoded: before the first synchronisation and in gaps.
     pub bytes_lost: u64,
-    /// Times that trace is missing.
+    /// Number of gaps in the trace.
     pub gaps: u64,
-    /// Instructions that ran.
+    /// Instructions executed.
     pub instructions: u64,
-    /// Times that no image has the code that ran.
+    /// Number of times that no image had the code that ran.
     pub without_code: u64,
-    /// Times that the code cannot be what ran.
+    /// Number of times that the code cannot be what ran.
     pub mismatches: u64,
-    /// Instructions of a known binary.
+    /// Instructions in a known binary.
     pub in_binary: u64,
-    /// Instructions of a known function.
+    /// Instructions in a known function.
     pub in_function: u64,
     /// Instructions in the output.
     pub in_output: u64,
-    /// How often the trace told that instructions ran without telling which, or how often they ran: all counts are lower bounds then.
+    /// Number of times that the trace reported execution without telling which instructions ran or how often. If not 0,
+    /// all counts are lower bounds.
     pub unknown_paths: u64,
-    /// Sources that were not decoded to their end, since a limit was reached: all counts are lower bounds then.
+    /// Sources that were not decoded to their end because a limit was reached. If not 0, all counts are lower bounds.
     pub stopped: u64,
 }
 
 impl Funnel {
-    /// Bytes that were decoded.
+    /// Returns the number of bytes that were decoded.
     #[must_use]
     pub const fn bytes_decoded(&self) -> u64 {
         let not = self.bytes_around.saturating_add(self.bytes_unread).saturating_add(self.bytes_lost);
@@ -48,7 +49,7 @@ impl Funnel {
         self.unknown_paths > 0 || self.stopped > 0
     }
 
-    /// All numbers, in the order that files have them.
+    /// Returns all numbers, in file order.
     pub(crate) fn numbers(&mut self) -> [&mut u64; 13] {
         [
             &mut self.bytes,

@@ -1,21 +1,21 @@
-//! How long stalls are.
+//! Histogram of stall lengths.
 
-/// Stalls by their length: 1, 2, 3 to 4, 5 to 8 cycles, and so on.
+/// Stalls by length: 1, 2, 3 to 4, 5 to 8 cycles, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram {
     buckets: [(u64, u64); 65],
 }
 
-/// Stalls of about the same length.
+/// Stalls of similar length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// The shortest, in cycles.
+    /// Shortest length, in cycles.
     pub from: u64,
-    /// The longest.
+    /// Longest length, in cycles.
     pub to: u64,
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
-    /// Cycles of all of them.
+    /// Total cycles.
     pub cycles: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A stall of so many cycles; none if that is 0.
+    /// Adds a stall of `length` cycles; 0 is ignored.
     #[inline]
     pub fn add(&mut self, length: u64) {
         if let Some(less) = length.checked_sub(1) {
@@ -36,14 +36,14 @@ impl Histogram {
         }
     }
 
-    /// All of another one.
+    /// Adds another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (here, there) in self.buckets.iter_mut().zip(&other.buckets) {
             *here = (here.0 + there.0, here.1 + there.1);
         }
     }
 
-    /// All up to the last that has any.
+    /// Returns all buckets up to the last one that is not empty.
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
         let used = self.buckets.iter().rposition(|&(count, _)| count > 0).map_or(0, |last| last + 1);

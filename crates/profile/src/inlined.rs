@@ -1,4 +1,4 @@
-//! Where functions of the source are inlined.
+//! Places where source functions are inlined.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,8 +9,8 @@ use crate::coverage::Ran;
 use crate::program::Program;
 use crate::walk::instructions;
 
-/// Finds the symbols that a function of the source is inlined into, in these binaries. Returns by symbol how many instructions of the
-/// inlined function ran there, as `ran` has them by binary.
+/// Finds the symbols that a source function is inlined into. Returns for each symbol how many instructions of the
+/// inlined function ran there, according to `ran`, which is indexed by binary.
 #[must_use]
 pub fn inlined_into<'p>(binaries: &[(u32, &'p Program)], ran: &[Ran], name: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
@@ -18,7 +18,7 @@ pub fn inlined_into<'p>(binaries: &[(u32, &'p Program)], ran: &[Ran], name: &str
         let Some(file) = program.file(binary) else { continue };
         let code = file.code();
         let ran = ran.get(binary as usize);
-        // By name for linkers, or else for people: whether it is the one.
+        // Whether a function is the wanted one, by linkage name or else by display name.
         let mut known: HashMap<&'p str, bool> = HashMap::new();
         let mut is_it = |frame: &Frame<'p>| {
             let key = frame.linkage.or(frame.function);

@@ -1,7 +1,45 @@
-//! What people ask of an execution. Blind to protocols: it takes the elements that any decoder tells.
+//! Analyses of an execution: profiles, call trees, coverage, loops, stalls and timelines.
 //!
-//! [`Tracker`] finds calls in elements and [`Tree`] sums up what ran under which callers;
-//! [`Profile`] counts what ran, in binaries; [`Clock`] says when instructions retired; [`Stalls`] sums up where the cycles went.
+//! Input is [`Element`](tracewright_core::Element)s, in order, from a decoder of any protocol, and the
+//! [`Image`](tracewright_image::Image) that ran. Each analysis takes elements one by one and has accessors for its results.
+//! [`Tracker`] finds calls and drives a [`Tree`] or [`slices`]; a [`Clock`] assigns times, from which [`Stalls`] sums up
+//! cycles. A [`Profile`] counts blocks and branches by binary; [`coverage`], [`diff`], [`branches()`], [`counted`] and
+//! [`export`] work on it, with names and lines from a [`Program`], and [`store`] saves it.
+//!
+//! ```
+//! use tracewright_core::{Block, Class, Element, Ended, Isa, MemorySpace};
+//! use tracewright_profile::{Clock, Stalls, Told};
+//!
+//! let block = |start| Block {
+//!     start,
+//!     end: start + 8,
+//!     count: 2,
+//!     isa: Isa::A64,
+//!     last_len: 4,
+//!     class: Class::NEXT,
+//!     ended: Ended::Through,
+//! };
+//! let elements =
+//!     [Element::Block(block(0x1000)), Element::Cycles(Some(2)), Element::Block(block(0x1008)), Element::Cycles(Some(9))];
+//! let mut clock = Clock::counts();
+//! let mut stalls = Stalls::new(clock.kind());
+//! for element in &elements {
+//!     match (clock.take(element), element) {
+//!         (Told::Block(stamps), Element::Block(block)) => stalls.block(block, MemorySpace::ANY, stamps, || 0),
+//!         (told, _) => stalls.told(told),
+//!     }
+//! }
+//! stalls.finish(clock.end().cycle);
+//! assert_eq!((stalls.account().retired, stalls.account().cycles), (4, 11));
+//! ```
+//!
+//! The crate has no features. To obtain elements, use the decoder of a protocol; to count blocks during decoding, use
+//! `tracewright-flow`.
+//!
+//! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
+//! `histogram`, `timeline` and `meter` (cycles), `counts`, `program`, `functions`, `places` and `funnel` (profiles and what
+//! they refer to), `branches`, `loops`, `paths` and `events` (statistics), `inlined` (inlined functions); public ones are
+//! listed below.
 
 pub mod branch_list;
 mod branches;

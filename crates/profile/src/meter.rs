@@ -1,37 +1,38 @@
-//! Cycles put down to whatever ran: a node of a call tree, a loop.
+//! Cycles attributed to owners, such as call tree nodes or loops.
 
 use tracewright_core::Stamp;
 
 use crate::clock::{Kind, Told};
 use crate::costs::Portions;
 
-/// Puts cycles down to owners, which are numbers, as [`Stalls`](crate::Stalls) does to instructions: those from the retirement of
-/// the instruction before up to an instruction's own are its. Where only the cycles of several together are known, each gets the same part.
+/// Attributes cycles to owners as [`Stalls`](crate::Stalls) does to instructions: an instruction's cycles are those
+/// from the retirement of the previous instruction to its own. If only the cycles of several instructions together are
+/// known, each gets the same part.
 #[derive(Clone, Debug)]
 pub struct Meter {
     kind: Kind,
-    /// The last cycle that is known; `None` after a loss.
+    /// Last known cycle. `None` after a loss.
     last: Option<u64>,
     before_loss: Option<u64>,
-    /// Instructions since, whose cycles are not known yet, by owner.
+    /// Instructions since then, by owner, whose cycles are not known yet.
     pending: Vec<(u32, u64)>,
     waiting: u64,
 }
 
-/// No more owners wait for their cycles.
+/// Maximum number of owners that wait for cycles.
 const MOST_PENDING: usize = 1 << 20;
 
 impl Meter {
-    /// By a clock of this kind.
+    /// Creates a meter for a kind of clock.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         let last = (kind == Kind::Counts).then_some(0);
         Self { kind, last, before_loss: None, pending: Vec::new(), waiting: 0 }
     }
 
-    /// What the clock says of a block that is the owner's. `add` gets owners and their cycles.
+    /// Takes the stamps of a block of `owner`. Calls `add` with owners and their cycles.
     pub fn block(&mut self, owner: u32, stamps: &[Stamp], mut add: impl FnMut(u32, u64)) {
-        // The cycles of a block that are all exact are one difference.
+        // If all stamps of the block are exact, its cycles are one difference.
         let mut sum = 0;
         for stamp in stamps {
             let &Stamp::Exact(cycle) = stamp else {
@@ -64,7 +65,7 @@ impl Meter {
         }
     }
 
-    /// What it says of something else.
+    /// Takes what the clock says about another element.
     pub fn told(&mut self, told: Told<'_>, mut add: impl FnMut(u32, u64)) {
         match told {
             Told::Reached(cycle) => self.reached(cycle, &mut add),

@@ -8,21 +8,21 @@ use tracewright_core::{Element, Ended, MemorySpace};
 use crate::by_address::ByAddress;
 use crate::counts::Place;
 
-/// A branch and whether it was taken: twice its number, and one more if it was.
+/// A branch and its outcome: twice the branch's number, plus 1 if taken.
 type Outcome = u32;
 
-/// Follows conditional branches in order.
+/// Collects statistics of conditional branches.
 ///
-/// Two things are kept. For each branch and each path, that is the last `width` conditional branches with their outcomes: how often it was
-/// taken then. And for each branch and each other one among the last `width`: how often each pair of outcomes was seen. Both tables have a
-/// limit; what does not fit is counted.
+/// A path is the last `width` conditional branches with their outcomes. `Paths` counts, for each branch and path, how
+/// often the branch was taken; and for each branch and each of the `width` branches before it, how often each pair of
+/// outcomes occurred. Both tables are limited in size; entries that do not fit are counted.
 #[derive(Clone, Debug)]
 pub struct Paths {
     width: usize,
     branches: Vec<Place>,
     numbers: HashMap<Place, u32>,
     known: ByAddress<u32>,
-    /// The last outcomes, the oldest first.
+    /// Last outcomes, the oldest first.
     history: VecDeque<Outcome>,
     paths: HashMap<(u32, u64), Path>,
     pairs: HashMap<(u32, u32), [[u64; 2]; 2]>,
@@ -32,42 +32,42 @@ pub struct Paths {
 #[derive(Clone, Debug)]
 struct Path {
     outcomes: Box<[Outcome]>,
-    /// Not taken, taken.
+    /// Counts: not taken, taken.
     runs: [u64; 2],
 }
 
-/// A branch, by the paths that lead to it.
+/// A branch and how well the paths before it predict it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditioned {
-    /// Where it is.
+    /// Address.
     pub place: Place,
-    /// How often it ran after a path of full width.
+    /// Number of runs after a path of full width.
     pub runs: u64,
-    /// How often it was taken then.
+    /// Number of these runs in which it was taken.
     pub taken: u64,
-    /// H(b): what a run of it tells, in bits: 0 if it always goes the same way, 1 if it goes both ways as often.
+    /// H(b), the entropy of the outcome in bits: 0 if it is always the same, 1 if both are equally frequent.
     pub entropy: f64,
-    /// H(b|p): what it still tells to who knows the path. A path that was seen once explains nothing.
+    /// H(b|p), the entropy given the path. A path that occurred once explains nothing.
     pub given_path: f64,
-    /// How many paths led to it.
+    /// Number of different paths to the branch.
     pub paths: u64,
 }
 
-/// Two branches, the second among the last before the first.
+/// A pair of branches, the second of which ran shortly before the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correlated {
     /// The branch.
     pub place: Place,
-    /// The one before it; of several runs of that, the last counts.
+    /// The earlier branch. Its last outcome counts.
     pub with: Place,
-    /// How often: the outcome of the one before, then that of the branch.
+    /// Counts, indexed by the outcome of the earlier branch, then of the branch.
     pub counts: [[u64; 2]; 2],
-    /// Information gain: how many bits less the branch tells, a run, to who knows the outcome of the one before.
+    /// Information gain: by how many bits per run the earlier outcome reduces the entropy.
     pub gain: f64,
 }
 
 impl Correlated {
-    /// How often both ran.
+    /// Returns how often both ran.
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.counts.iter().flatten().sum()
@@ -79,17 +79,17 @@ impl Correlated {
 pub struct HotPath {
     /// Branches and whether they were taken, the oldest first.
     pub branches: Vec<(Place, bool)>,
-    /// How often.
+    /// Number of runs.
     pub runs: u64,
 }
 
-/// The longest paths.
+/// Maximum path width.
 pub const WIDEST: usize = 32;
-/// No more of either kind are kept.
+/// Maximum number of entries in each table.
 const MOST: usize = 1 << 18;
 
 impl Paths {
-    /// Over so many branches, 1 to [`WIDEST`].
+    /// Creates statistics over `width` branches, 1 to [`WIDEST`].
     #[must_use]
     pub fn new(width: usize) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Paths {
         }
     }
 
-    /// Takes the next element. `place` says which place an address is.
+    /// Takes the next element. `place` converts an address.
     pub fn take(
         &mut self,
         element: &Element,
@@ -151,7 +151,7 @@ impl Paths {
 
     fn branch(&mut self, branch: u32, taken: bool) {
         if self.history.len() == self.width {
-            // FNV-1a: of a quarter of a million paths, two have the same with a chance of one in 10^8.
+            // FNV-1a. Among 2^18 paths, the probability of a collision is below 10^-8.
             let hash = self.history.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &outcome| {
                 (hash ^ u64::from(outcome)).wrapping_mul(0x0100_0000_01b3)
             });
@@ -174,7 +174,7 @@ impl Paths {
         self.history.push_back(branch << 1 | u32::from(taken));
     }
 
-    /// Adds those of another source, of the same width.
+    /// Adds the statistics of another source, which must have the same width.
     pub fn merge(&mut self, other: &Self) {
         let numbers: Vec<u32> = other.branches.iter().map(|&place| self.number(place)).collect();
         let here = |outcome: Outcome| numbers[(outcome >> 1) as usize] << 1 | outcome & 1;
@@ -193,19 +193,19 @@ impl Paths {
         self.dropped += other.dropped;
     }
 
-    /// How many branches a path has.
+    /// Returns the path width.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How often there was no room.
+    /// Returns how many entries did not fit.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// f(b|p): each branch after each path.
+    /// Iterates over f(b|p): each branch, path and its counts.
     pub fn frequencies(&self) -> impl Iterator<Item = (Place, Vec<(Place, bool)>, [u64; 2])> {
         self.paths.iter().map(|(&(branch, _), path)| {
             let outcomes = path.outcomes.iter().map(|&outcome| self.outcome(outcome)).collect();
@@ -217,7 +217,7 @@ impl Paths {
         (self.branches[(outcome >> 1) as usize], outcome & 1 == 1)
     }
 
-    /// All branches; those that paths explain most of, in bits of all runs, come first.
+    /// Returns all branches by decreasing information gain of their paths over all runs.
     #[must_use]
     pub fn conditioned(&self) -> Vec<Conditioned> {
         let mut sums: HashMap<u32, ([u64; 2], u64)> = HashMap::new();
@@ -239,7 +239,7 @@ impl Paths {
                 runs,
                 taken: counts[1],
                 entropy: entropy(counts),
-                // What was seen once may weigh more than it should.
+                // Rare paths may weigh too much.
                 given_path: (left[&branch] / runs as f64).min(entropy(counts)),
                 paths,
             }
@@ -250,7 +250,7 @@ impl Paths {
         rows
     }
 
-    /// All pairs of branches of which one explains anything of the other; those where it is most, in bits of all runs, come first.
+    /// Returns all pairs with information gain, by decreasing gain over all runs.
     #[must_use]
     pub fn correlated(&self) -> Vec<Correlated> {
         let rows = self.pairs.iter().filter_map(|(&(branch, with), &counts)| {
@@ -267,7 +267,7 @@ impl Paths {
         rows
     }
 
-    /// The `most` paths that ran most often, each with the branch after it.
+    /// Returns the `most` most frequent paths, each with the branch after it.
     #[must_use]
     pub fn hot(&self, most: usize) -> Vec<HotPath> {
         let all = self.paths.iter().flat_map(|(&(branch, _), path)| {
@@ -285,7 +285,7 @@ impl Paths {
     }
 }
 
-/// Whether there was room.
+/// Adds a path. Returns whether there was room.
 fn add_path(
     paths: &mut HashMap<(u32, u64), Path>,
     key: (u32, u64),
@@ -306,7 +306,7 @@ fn add_path(
     true
 }
 
-/// Whether there was room.
+/// Adds a pair. Returns whether there was room.
 fn add_pair(pairs: &mut HashMap<(u32, u32), [[u64; 2]; 2]>, key: (u32, u32), counts: &[[u64; 2]; 2]) -> bool {
     if pairs.len() >= MOST && !pairs.contains_key(&key) {
         return false;
@@ -318,7 +318,7 @@ fn add_pair(pairs: &mut HashMap<(u32, u32), [[u64; 2]; 2]>, key: (u32, u32), cou
     true
 }
 
-/// H, in bits, of what goes two ways so often.
+/// Returns the entropy, in bits, of two outcomes with these counts.
 fn entropy(counts: [u64; 2]) -> f64 {
     let all = (counts[0] + counts[1]) as f64;
     let part = |count: u64| match count {

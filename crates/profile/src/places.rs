@@ -1,4 +1,4 @@
-//! Which part of the binaries: what is asked for by function, range or binary.
+//! Filter by function, address range or binary.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,23 +7,23 @@ use crate::counts::{Place, Profile};
 use crate::functions::Functions;
 use crate::program::Program;
 
-/// Addresses of a binary; of all, if they are given as numbers.
+/// Address range of a binary, or of all binaries if given as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The binary's number.
+    /// Number of the binary.
     pub binary: Option<u32>,
-    /// The addresses that it was linked for.
+    /// Link-time addresses.
     pub addresses: Range<u64>,
 }
 
-/// Places that are asked for: those that one of each kind has. What is `None` is not asked for.
+/// Filter of places. A place passes if it passes each filter that is not `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// In one of these binaries.
+    /// Accepts these binaries.
     pub binaries: Option<Vec<u32>>,
-    /// In one of these functions.
+    /// Accepts these functions.
     pub functions: Option<Vec<Span>>,
-    /// In one of these ranges.
+    /// Accepts these ranges.
     pub ranges: Option<Vec<Span>>,
 }
 
@@ -40,7 +40,7 @@ impl Span {
 }
 
 impl Places {
-    /// Whether a place is asked for.
+    /// Returns whether a place passes.
     #[must_use]
     pub fn has(&self, place: Place) -> bool {
         let is_in = |spans: &Vec<Span>| spans.iter().any(|span| span.has(place));
@@ -49,7 +49,7 @@ impl Places {
             && self.ranges.as_ref().is_none_or(is_in)
     }
 
-    /// Whether any of these addresses of a binary may be.
+    /// Returns whether some of these addresses may pass.
     #[must_use]
     pub fn meets(&self, binary: u32, addresses: &Range<u64>) -> bool {
         let meets = |spans: &Vec<Span>| spans.iter().any(|span| span.meets(binary, addresses));
@@ -58,7 +58,7 @@ impl Places {
             && self.ranges.as_ref().is_none_or(meets)
     }
 
-    /// The functions of which blocks ran that begin there: their files and starts, as [`Functions`] has them.
+    /// Returns the functions that have executed blocks beginning at accepted places, as file and start like in [`Functions`].
     #[must_use]
     pub fn functions_of(&self, profile: &Profile, program: &Program) -> HashSet<(Option<u32>, Option<u64>)> {
         let mut functions = Functions::default();

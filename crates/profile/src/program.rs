@@ -1,4 +1,4 @@
-//! The binaries of a profile, at the addresses that they were linked for.
+//! Binaries of a profile at their link-time addresses.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,18 +9,18 @@ use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
 
-/// The code, symbols and source lines of a profile's binaries.
+/// Code, symbols and source lines of a profile's binaries.
 #[derive(Debug)]
 pub struct Program {
     image: Image,
-    /// By binary: its number among the files of the image.
+    /// File number in the image by binary.
     files: HashMap<u32, u32>,
-    /// By file of the image: its binary.
+    /// Binary by file number in the image.
     binaries: HashMap<u32, u32>,
 }
 
 impl Program {
-    /// The binaries of a profile, as the image that it was made with has them.
+    /// Finds the binaries of a profile in the image that it was made with.
     #[must_use]
     pub fn new(profile: &Profile, image: &Image) -> Self {
         let (mut files, mut binaries) = (HashMap::new(), HashMap::new());
@@ -37,19 +37,19 @@ impl Program {
         Self { image: image.as_linked(), files, binaries }
     }
 
-    /// What [`space`](Self::space)s are of.
+    /// Returns the image that [`space`](Self::space) refers to.
     #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
     }
 
-    /// A binary as a file.
+    /// Returns the file of a binary.
     #[must_use]
     pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
         self.image.files().nth(*self.files.get(&binary)? as usize)
     }
 
-    /// The binaries have other numbers: by the old ones, the new.
+    /// Renumbers the binaries; `numbers` maps old numbers to new ones.
     #[must_use]
     pub fn renumbered(mut self, numbers: &[u32]) -> Self {
         let files = self.files.drain().collect::<Vec<_>>();
@@ -58,37 +58,37 @@ impl Program {
         self
     }
 
-    /// The memory space of a binary of its own.
+    /// Returns the memory space in which a binary is at its link-time addresses.
     #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {
         self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
     }
 
-    /// Whether a binary is here.
+    /// Returns whether a binary is available.
     #[must_use]
     pub fn has(&self, binary: u32) -> bool {
         self.files.contains_key(&binary)
     }
 
-    /// Where a binary has the symbol called `name`, mangled or not, if it has one.
+    /// Returns the addresses of the symbol `name`, mangled or not, in a binary.
     #[must_use]
     pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
         self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
     }
 
-    /// The number of a binary's file in the image; of several that are the same, the first.
+    /// Returns the file number of a binary in the image; of several identical files, the first.
     #[must_use]
     pub fn file_number(&self, binary: u32) -> Option<u32> {
         self.files.get(&binary).copied()
     }
 
-    /// The binary that a file of the image is of, if anything of it ran.
+    /// Returns the binary of a file of the image, if any of its code ran.
     #[must_use]
     pub fn binary_of(&self, file: u32) -> Option<u32> {
         self.binaries.get(&file).copied()
     }
 
-    /// The place of an address in memory, in the image that the program was made with.
+    /// Returns the place of a memory address in the image that the program was made with.
     #[must_use]
     pub fn place(&self, image: &Image, address: u64, space: MemorySpace) -> Place {
         let found = image.place(address, space);
@@ -97,13 +97,13 @@ impl Program {
         known.unwrap_or(Place { binary: Place::NOWHERE, address })
     }
 
-    /// The instructions of a block.
+    /// Iterates over the instructions of a block.
     #[must_use]
     pub fn instructions(&self, code: &Code) -> Instructions<'_> {
         Instructions::new(&self.image, self.space(code.start.binary), &code.block(Ended::Cut))
     }
 
-    /// Where the last instruction of a block goes when it branches, if it tells that itself.
+    /// Returns the target of a block's last instruction, if it is a direct branch.
     #[must_use]
     pub fn target(&self, code: &Code) -> Option<u64> {
         let len = code.last_len.into();
@@ -111,25 +111,25 @@ impl Program {
         self.instructions(&last).next()?.target
     }
 
-    /// The functions at a place, the innermost inlined one first.
+    /// Returns the functions at a place, the innermost inlined one first.
     #[must_use]
     pub fn frames(&self, place: Place) -> Vec<Frame<'_>> {
         self.image.symbols().frames(place.address, self.space(place.binary))
     }
 
-    /// What linkers call the function at a place.
+    /// Returns the linkage name of the function at a place.
     #[must_use]
     pub fn linkage(&self, place: Place) -> Option<Linkage<'_>> {
         self.image.symbols().linkage(place.address, self.space(place.binary))
     }
 
-    /// The function at a place.
+    /// Returns the symbol at a place.
     #[must_use]
     pub fn symbol(&self, place: Place) -> Option<Symbol<'_>> {
         self.image.symbols().symbol(place.address, self.space(place.binary))
     }
 
-    /// The source line at a place.
+    /// Returns the source line at a place.
     #[must_use]
     pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
         self.image.symbols().source(place.address, self.space(place.binary))

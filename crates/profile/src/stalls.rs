@@ -1,4 +1,4 @@
-//! Where the cycles went.
+//! Stall analysis: where the cycles went.
 
 use tracewright_core::{Block, MemorySpace, Stamp};
 
@@ -9,79 +9,79 @@ use crate::timeline::Timeline;
 
 /// Sums up the cycles of instructions.
 ///
-/// An instruction's cycles are those from the retirement of the instruction before it up to its own: a wait is put down to the
-/// instruction that waited to retire. Where only the cycles of several instructions together are known, each gets the same
-/// part of them, and the least of them that must have been stalls.
+/// An instruction's cycles are those from the retirement of the previous instruction to its own, so that a stall is
+/// attributed to the instruction that waited to retire. If only the cycles of several instructions together are known,
+/// each gets the same part, and the number of stall cycles is a lower bound.
 #[derive(Clone, Debug)]
 pub struct Stalls {
     kind: Kind,
-    /// What single instructions cost.
+    /// Costs of single instructions.
     pub costs: Costs,
-    /// How long stalls were.
+    /// Histogram of stall lengths.
     pub histogram: Histogram,
-    /// Which function was at work when.
+    /// Functions along the run.
     pub timeline: Timeline,
-    /// The longest stalls, the longest first.
+    /// Longest stalls, the longest first.
     longest: Vec<Longest>,
     account: Account,
-    /// The last cycle that is known; `None` after a loss.
+    /// Last known cycle. `None` after a loss.
     last: Option<u64>,
-    /// The last one before that.
+    /// Last known cycle before the loss.
     before_loss: Option<u64>,
-    /// Instructions since, whose cycles are not known yet.
+    /// Instructions since then whose cycles are not known yet.
     pending: Vec<Pending>,
     waiting: u64,
-    /// By times, which come with some packet after: instructions beyond the cycles of those that were told with a time. Their cycles were
-    /// told before, or are told later.
+    /// For timestamps, which come late: instructions in excess of the cycles reported with a timestamp. Their cycles
+    /// were reported before or will be later.
     debt: u64,
-    /// How many had retired at the last loss.
+    /// Value of `account.retired` at the last loss.
     retired_at_loss: u64,
-    /// What is added to cycles for the timeline: counts begin anew after each gap.
+    /// Offset of cycles in the timeline, since counts restart after each gap.
     base: u64,
 }
 
 /// A single stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Longest {
-    /// Its cycles.
+    /// Length in cycles.
     pub length: u64,
-    /// The cycle that ended it.
+    /// Cycle that ended it.
     pub cycle: u64,
-    /// The instruction that waited: its block, and its number there.
+    /// Block of the instruction that waited.
     pub block: Block,
-    /// Where that is.
+    /// Memory space of the block.
     pub space: MemorySpace,
-    /// The number of the instruction in it.
+    /// Index of the instruction in the block.
     pub at: u32,
 }
 
-/// What became of all cycles.
+/// Account of all cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Instructions that retired.
+    /// Instructions retired.
     pub retired: u64,
-    /// Those of them whose cycles are not known.
+    /// Instructions whose cycles are not known.
     pub untimed: u64,
     /// Cycles of instructions.
     pub cycles: u64,
-    /// Those of them in which nothing retired: at least so many.
+    /// Cycles in which nothing retired, as a lower bound.
     pub stalled: u64,
-    /// Cycles before the first instruction, by a clock that began before it.
+    /// Cycles before the first instruction, if the clock began before it.
     pub before: u64,
-    /// Cycles in which trace was lost or switched off, where it is known how many.
+    /// Cycles in which trace was lost or off, where known.
     pub lost: u64,
-    /// Cycles between instructions that belong to none of them: of an exception, for example; and those after the last one.
+    /// Cycles that belong to no instruction: those of an exception, for example, and those after the last instruction.
     pub between: u64,
-    /// How often it is not known what came between.
+    /// Number of times that an unknown number of cycles passed.
     pub losses: u64,
-    /// How often a number of cycles was told for instructions together.
+    /// Number of times that cycles were reported for several instructions together.
     pub shares: u64,
-    /// Instructions that those were of.
+    /// Instructions of these reports.
     pub shared: u64,
 }
 
 impl Account {
-    /// All cycles that are accounted for.
+    /// Returns all cycles accounted for.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.before + self.cycles + self.lost + self.between
@@ -95,17 +95,17 @@ struct Pending {
     count: u32,
 }
 
-/// Instructions that nobody asked for.
+/// Block number of instructions that are not wanted.
 const OUTSIDE: Id = Id::MAX;
-/// No more blocks wait for their cycles.
+/// Maximum number of blocks that wait for cycles.
 const MOST_PENDING: usize = 1 << 20;
-/// Pieces of the timeline.
+/// Columns of the timeline.
 const PIECES: u32 = 800;
-/// How many of the longest stalls are kept.
+/// Number of longest stalls kept.
 const LONGEST: usize = 10;
 
 impl Stalls {
-    /// Nothing yet, by a clock of this kind.
+    /// Creates an empty analysis for a kind of clock.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         let last = (kind == Kind::Counts).then_some(0);
@@ -126,7 +126,7 @@ impl Stalls {
         }
     }
 
-    /// What the clock says of a block. `function` is the number of the function that it belongs to; it is asked once a block.
+    /// Takes the stamps of a block. `function` returns the number of its function and is called once for each block.
     pub fn block(
         &mut self,
         block: &Block,
@@ -144,7 +144,7 @@ impl Stalls {
         }
     }
 
-    /// What it says of instructions that nobody asked for: their cycles are nobody's.
+    /// Takes the stamps of instructions that are not wanted. Their cycles are attributed to no instruction.
     pub fn passed(&mut self, stamps: &[Stamp]) {
         for stamp in stamps {
             match *stamp {
@@ -163,7 +163,7 @@ impl Stalls {
         }
     }
 
-    /// What it says of something else.
+    /// Takes what the clock says about another element.
     pub fn told(&mut self, told: Told<'_>) {
         match told {
             Told::Reached(cycle) => self.reached(cycle),
@@ -208,7 +208,7 @@ impl Stalls {
         self.longest.truncate(LONGEST);
     }
 
-    /// The first instruction that is known again: of what it waited for nothing is known.
+    /// Counts the first instruction after a loss. What it waited for is not known.
     #[cold]
     fn first(&mut self, id: Id, at: u32, cycle: u64) {
         let before = cycle.saturating_sub(1);
@@ -230,7 +230,7 @@ impl Stalls {
         self.last = Some(cycle);
     }
 
-    /// The instruction's cycles are not known yet.
+    /// Adds an instruction whose cycles are not known yet.
     #[inline]
     fn wait(&mut self, id: Id, at: u32) {
         self.waiting += 1;
@@ -244,17 +244,17 @@ impl Stalls {
         }
     }
 
-    /// Those that wait have waited for too long.
+    /// Gives up waiting for the cycles of pending instructions.
     #[cold]
     fn give_up(&mut self) {
         self.account.untimed += std::mem::take(&mut self.waiting);
         self.pending.clear();
     }
 
-    /// All instructions so far had retired in this cycle.
+    /// Notes that all instructions so far had retired by this cycle.
     fn reached(&mut self, cycle: u64) {
         let Some(last) = self.last else {
-            // What ran before the clock was first heard took nobody knows how long.
+            // The duration before the first report of the clock is not known.
             self.give_up();
             match self.before_loss.take() {
                 None => self.account.before += cycle,
@@ -307,16 +307,16 @@ impl Stalls {
         self.waiting = 0;
     }
 
-    /// No more times come of what ran so far: its cycles were told before, as stalls.
+    /// Drops the debt: no more timestamps come for what ran, and its cycles were reported before, as stalls.
     fn settle_debt(&mut self) {
         self.account.stalled = self.account.stalled.saturating_sub(std::mem::take(&mut self.debt));
     }
 
-    /// How long what comes took is not known.
+    /// Notes that an unknown number of cycles passed.
     fn lose(&mut self) {
         self.give_up();
         self.settle_debt();
-        // A gap is told by several elements.
+        // One gap is reported by several elements.
         if self.account.retired > self.retired_at_loss {
             self.account.losses += 1;
             self.retired_at_loss = self.account.retired;
@@ -329,7 +329,7 @@ impl Stalls {
         }
     }
 
-    /// Nothing more comes. `end`: the cycle after the last one that the trace tells of.
+    /// Ends the trace. `end` is the cycle after the last one in the trace.
     pub fn finish(&mut self, end: Option<u64>) {
         self.give_up();
         self.settle_debt();
@@ -339,19 +339,19 @@ impl Stalls {
         }
     }
 
-    /// What became of all cycles.
+    /// Returns the account of all cycles.
     #[must_use]
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// The longest stalls that belong to a single instruction, the longest first.
+    /// Returns the longest stalls that belong to a single instruction, the longest first.
     #[must_use]
     pub fn longest_stalls(&self) -> &[Longest] {
         &self.longest
     }
 
-    /// What tells the time.
+    /// Returns the kind of clock.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind

@@ -1,49 +1,49 @@
-//! Which function was at work when.
+//! Functions along a run.
 
 use std::collections::HashMap;
 
-/// Cycles of functions in equal pieces of time. Their number is limited: where the run is longer, the pieces are.
+/// Cycles of functions in columns of equal width. The number of columns is limited, so the width grows with the run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     most: u64,
-    /// The first cycle of the first piece.
+    /// First cycle of the first column.
     start: Option<u64>,
-    /// Cycles of a piece.
+    /// Width of a column in cycles.
     width: u64,
     cells: HashMap<(u32, u32), Cell>,
-    /// What is being added to, and not in `cells` yet.
+    /// Function and column that are being added to, not yet in `cells`.
     now: (u32, u32),
     cell: Cell,
 }
 
-/// What a function did in a piece of time.
+/// Cycles of a function in one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Cycles in which it retired something.
+    /// Cycles in which it retired instructions.
     pub busy: u64,
     /// Cycles in which it did not.
     pub stalled: u64,
 }
 
 impl Timeline {
-    /// The function of cycles of which nothing is known.
+    /// Function number of cycles of which nothing is known.
     pub const LOST: u32 = u32::MAX;
 
-    /// A timeline of at most `most` pieces.
+    /// Creates a timeline of at most `most` columns.
     #[must_use]
     pub fn new(most: u32) -> Self {
         let most = u64::from(most.max(2));
         Self { most, start: None, width: 1, cells: HashMap::new(), now: (0, 0), cell: Cell::default() }
     }
 
-    /// A function had the cycles after `from` up to `to`, the last `busy` of which retired something.
+    /// Attributes the cycles after `from` up to `to` to a function. Instructions retired in the last `busy` of them.
     #[inline]
     pub fn add(&mut self, function: u32, from: u64, to: u64, busy: u64) {
         if to <= from {
             return;
         }
         let start = *self.start.get_or_insert(from);
-        // A clock that went back.
+        // The clock went back.
         let Some(at) = from.checked_sub(start) else { return };
         let end = to - start;
         if end.div_ceil(self.width) > self.most {
@@ -103,19 +103,19 @@ impl Timeline {
         }
     }
 
-    /// The cycle before the first.
+    /// Returns the cycle before the first.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.start.unwrap_or(0)
     }
 
-    /// Cycles of a piece.
+    /// Returns the width of a column in cycles.
     #[must_use]
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// All cells that are not empty: function, number of the piece, what it did then; in order.
+    /// Returns all cells that are not empty, sorted, as function, column and cycles.
     #[must_use]
     pub fn cells(&mut self) -> Vec<(u32, u32, Cell)> {
         self.keep();

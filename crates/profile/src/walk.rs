@@ -9,7 +9,8 @@ use tracewright_isa::{ItState, decode};
 
 use crate::program::Program;
 
-/// Each instruction of a range of addresses in a binary, whose code is `code`. What does not fit there any more is none.
+/// Calls `take` for each instruction of an address range of a binary with the code ranges `code`. An instruction
+/// that extends beyond the range is left out.
 pub fn instructions(
     program: &Program,
     binary: u32,

@@ -1,4 +1,4 @@
-//! Which part of a run: by its cycles, or by the timestamps in its trace.
+//! Part of a run, by cycles or by timestamps in the trace.
 
 use std::ops::Range;
 
@@ -8,45 +8,45 @@ use tracewright_image::Image;
 
 use crate::clock::{Kind, Told};
 
-/// The time that is asked for: what retired in these cycles, and ran at these timestamps.
+/// Requested time: retirement in these cycles, and execution at these timestamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Cycles.
     pub cycles: Option<Range<u64>>,
-    /// Timestamps: the last one that was told counts.
+    /// Timestamps. The last one in the trace before an instruction counts.
     pub times: Option<Range<u64>>,
 }
 
 impl Window {
-    /// Whether all of a run is asked for.
+    /// Returns whether the whole run is requested.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.cycles.is_none() && self.times.is_none()
     }
 }
 
-/// Says which instructions of a source are in the time asked for.
+/// Selects the instructions of a source that are in the requested time.
 ///
-/// An instruction is where its retirement is; where only the cycles of several together are known, where the first of them can have been.
-/// Cycle counts go on after a gap from where they were before it.
+/// The time of an instruction is that of its retirement; if only the cycles of several instructions are known, the
+/// earliest possible one. Cycle counts continue over a gap from their value before it.
 #[derive(Clone, Debug)]
 pub struct Gate {
     window: Window,
     is_all: bool,
-    /// Nothing: the time is the number of instructions.
+    /// Kind of clock. `None` if time is the number of instructions.
     kind: Option<Kind>,
-    /// The last cycle that is known.
+    /// Last known cycle.
     cycle: Option<u64>,
-    /// What to add to the clock: counts begin anew after a gap.
+    /// Offset of the clock, since counts restart after a gap.
     shift: u64,
-    /// The last timestamp.
+    /// Last timestamp.
     time: Option<u64>,
     outside: u64,
     unknown: u64,
 }
 
 impl Gate {
-    /// For a source whose clock is of this kind; without one instructions are counted.
+    /// Creates a gate for a source with this kind of clock. Without one, instructions are counted.
     #[must_use]
     pub fn new(window: &Window, kind: Option<Kind>) -> Self {
         let cycle = matches!(kind, None | Some(Kind::Counts)).then_some(0);
@@ -54,7 +54,7 @@ impl Gate {
         Self { window: window.clone(), is_all, kind, cycle, shift: 0, time: None, outside: 0, unknown: 0 }
     }
 
-    /// Takes the next element and what its clock says of it, if there is one. Of a block: which of its instructions are inside.
+    /// Takes the next element and what its clock, if any, says about it. For a block, returns which instructions are inside.
     #[inline]
     pub fn take(&mut self, element: &Element, told: Option<&Told<'_>>) -> Range<u32> {
         if self.is_all {
@@ -73,7 +73,7 @@ impl Gate {
             _ => {}
         }
         match element {
-            // 0 says that it is not known.
+            // 0 means unknown.
             Element::Timestamp { value: value @ 1.., .. } => self.time = Some(*value),
             Element::Block(block) => {
                 let by_cycle = match told {
@@ -92,14 +92,14 @@ impl Gate {
         0..0
     }
 
-    /// Takes an element that is not asked for: time goes on, and nothing is counted.
+    /// Takes an element that is not wanted: time advances, and nothing is counted.
     pub fn pass(&mut self, element: &Element, told: Option<&Told<'_>>) {
         let counted = (self.outside, self.unknown);
         self.take(element, told);
         (self.outside, self.unknown) = counted;
     }
 
-    /// Those between the first and the last that are known to be inside.
+    /// Returns the instructions from the first to the last that are known to be inside.
     fn by_stamps(&mut self, stamps: &[Stamp]) -> Range<u32> {
         let mut inside: Option<Range<u32>> = None;
         for (at, stamp) in (0..).zip(stamps) {
@@ -113,7 +113,7 @@ impl Gate {
         if self.window.cycles.is_none() { 0..stamps.len() as u32 } else { inside.unwrap_or(0..0) }
     }
 
-    /// Without a clock.
+    /// Returns the instructions inside when time is the number of instructions.
     fn by_number(&mut self, count: u32) -> Range<u32> {
         let Some(cycles) = &self.window.cycles else { return 0..count };
         if self.kind.is_some() {
@@ -126,34 +126,34 @@ impl Gate {
         start..at(cycles.end).max(start)
     }
 
-    /// Whether the last timestamp is inside.
+    /// Returns whether the last timestamp is inside.
     #[must_use]
     pub fn is_time(&self) -> bool {
         let Some(times) = &self.window.times else { return true };
         self.time.is_some_and(|time| times.contains(&time))
     }
 
-    /// Whether what happens now is inside.
+    /// Returns whether the current time is inside.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let Some(cycles) = &self.window.cycles else { return self.is_time() };
         self.is_time() && self.cycle.is_some_and(|cycle| cycles.contains(&cycle))
     }
 
-    /// Instructions that were not inside.
+    /// Returns the number of instructions outside.
     #[must_use]
     pub fn outside(&self) -> u64 {
         self.outside
     }
 
-    /// Instructions of which nobody knows when they ran.
+    /// Returns the number of instructions whose time is not known.
     #[must_use]
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 }
 
-/// The part of a block with these instructions; `None` if there are none.
+/// Returns the part of a block with the instructions `inside`, or `None` if there are none.
 #[inline]
 #[must_use]
 pub fn cut(image: &Image, space: MemorySpace, block: &Block, inside: &Range<u32>) -> Option<Block> {

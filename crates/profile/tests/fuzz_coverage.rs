@@ -1,4 +1,4 @@
-//! Coverage of anything: programs that were damaged, and profiles that nobody counted.
+//! Coverage of damaged programs with arbitrary profiles.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tracewright_profile::coverage::{Coverage, File, Part, Ran, Wanted};
 use tracewright_profile::{Binary, Code, Place, Profile, Program, export};
 use tracewright_testkit::Rng;
 
-/// Any bytes as a program of which anything ran. The first eight bytes choose what.
+/// Takes any bytes as a program with arbitrary counts, which the first eight bytes choose.
 pub fn coverage(data: &[u8]) {
     let Some((seed, file)) = data.split_first_chunk::<8>() else { return };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));

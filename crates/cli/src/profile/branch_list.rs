@@ -33,7 +33,8 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
         Some(bytes) => bytes,
         None => map_file(path)?,
     };
-    let list = branch_list::read(bytes.as_slice(), perf::unpacked_zstd).map_err(wrong)?;
+    let list =
+        branch_list::read(bytes.as_slice(), perf::unpacked_zstd).map_err(|error| wrong(error.to_string()))?;
     let mut builder = Image::builder();
     let mut missing = Vec::new();
     let mut found = Vec::new();

@@ -339,7 +339,7 @@ fn stacks(
     Ok(match opts.format {
         Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
         Format::Flamegraph => export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
-            .map_err(Error::Message)?,
+            .map_err(|error| Error::Message(error.to_string()))?,
         Format::Pprof => export::pprof::write(&done.calls, profile, program),
         _ => export::callgrind::write(&done.calls, profile, program).into_bytes(),
     })

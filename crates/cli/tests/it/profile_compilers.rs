@@ -110,7 +110,7 @@ fn branch_lists_of_a_kernel_that_was_moved() {
     let expected = counts(&simpleperf(&folder, &folder.join("oracle/perf_etm.bl"), "bolt-simpleperf"));
     assert_eq!(expected.len(), 19);
     let bytes = fs::read(folder.join("oracle/perf_etm.bl")).unwrap();
-    let mut list = branch_list::read(&bytes, |_| Err(String::new())).unwrap();
+    let mut list = branch_list::read(&bytes, |_| Err("")).unwrap();
     // Its `.text` is linked for 0x1000.
     let start = 0xffff_ff9a_5dc9_d000_u64;
     for binary in &mut list.binaries {

@@ -1,4 +1,4 @@
-//! From branch lists to profiles, by following the code; and back.
+//! Converts branch lists to profiles by following the code, and profiles to branch lists.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use tracewright_image::Image;
 use super::{BranchList, Listed, ListedKind, Outcomes};
 use crate::counts::{Code, Place, Profile};
 
-/// No block of real code has more instructions.
+/// Upper bound on the instructions of a block. No real code reaches it.
 const MOST: usize = 1 << 14;
 
-/// What a branch list comes to.
+/// Number of branches that could and could not be followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expanded {
     /// Branches that were followed.
@@ -21,7 +21,7 @@ pub struct Expanded {
     pub lost: u64,
 }
 
-/// A block and what its last instruction tells itself.
+/// A block, and the direct target of its last instruction.
 #[derive(Clone, Copy)]
 struct Step {
     code: Code,
@@ -29,7 +29,7 @@ struct Step {
 }
 
 impl Expanded {
-    /// Adds what ran of a binary to a profile, in which it has this number; its code is in `space`.
+    /// Adds the branches of one binary to `profile`, where the binary has this number. Its code is in `space`.
     pub fn add(
         &mut self,
         profile: &mut Profile,
@@ -49,7 +49,7 @@ impl Expanded {
                             .as_ref()
                     });
                     let Some((last, before)) = found.and_then(|steps| steps.split_last()) else {
-                        // Without code nothing is known of what comes after.
+                        // Without code, the next address is not known.
                         self.lost += count;
                         at = None;
                         continue;
@@ -76,7 +76,7 @@ fn add(profile: &mut Profile, code: &Code, ended: Ended, count: u64) {
     profile.funnel.instructions += count * u64::from(code.count);
 }
 
-/// The blocks from a place to the next branch, which ends the last of them.
+/// Returns the blocks from `start` up to the next branch, which ends the last of them.
 fn scan(image: &Image, space: MemorySpace, isa: Isa, start: Place) -> Option<Vec<Step>> {
     let block = Block {
         start: start.address,
@@ -111,8 +111,8 @@ fn scan(image: &Image, space: MemorySpace, isa: Isa, start: Place) -> Option<Vec
     None
 }
 
-/// A profile as a branch list: each block that ends with a branch is an address with one branch. What something else ended is left
-/// out, since no branch list can tell.
+/// Converts a profile to a branch list: each block that ends with a branch becomes an address with one branch. Other
+/// blocks are left out because a branch list cannot express them.
 #[must_use]
 pub fn of_profile(profile: &Profile) -> BranchList {
     let mut list = BranchList::default();

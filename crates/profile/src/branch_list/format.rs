@@ -1,4 +1,7 @@
-//! Branch lists as bytes: messages of Protocol Buffers. Today each lies behind its length, behind a head; once there was just one.
+//! Branch lists as bytes: Protocol Buffers messages. The current form has a header, then messages that each follow
+//! their length. The old form is one message.
+
+use std::fmt::{self, Display};
 
 use tracewright_core::protobuf::{Message, Value};
 
@@ -7,52 +10,103 @@ use crate::export::protobuf::Writer;
 
 const MAGIC: &[u8] = b"simpleperf:EtmBranchList";
 const VERSION: u32 = 1;
-/// More branches have not run anywhere; and sums of fewer, of all instructions up to the next branch, fit into 64 bits.
+/// Upper bound on the branches of a list. With it, the instructions up to each branch add up to less than 2^64.
 const MOST: u64 = 1 << 48;
-/// Nothing is compressed to less than one in this.
+/// Upper bound on the compression ratio of a part.
 const MOST_RATIO: usize = 200;
-/// Tag and length of the magic in the old form, in which it is the first field.
+/// Tag and length of the magic in the old form, where it is the first field.
 const OLD: &[u8] = &[0x0a, 24];
 
-/// Whether bytes begin as a branch list does.
+/// Error of [reading](read) a branch list. Numbers are offsets in the file unless said otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The header is cut off.
+    Header,
+    /// The version (the number) is not supported.
+    Version(u32),
+    /// The list is cut off here.
+    Cut(usize),
+    /// A part cannot be decompressed.
+    Packed {
+        /// Offset of the part.
+        offset: usize,
+        /// Message of the decompressor.
+        why: String,
+    },
+    /// A part expands to more than any real list does.
+    Expands(usize),
+    /// A part is malformed.
+    Damaged(usize),
+    /// The counts add up to more branches (the number) than can have run.
+    TooMany(u128),
+}
+
+impl Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header => write!(f, "a branch list that is cut off in its head"),
+            Self::Version(version) => {
+                write!(f, "a branch list of version {version}: only {VERSION} is known")
+            }
+            Self::Cut(at) => {
+                write!(f, "offset {at:#x}: the branch list is cut off: whole parts before that are not used")
+            }
+            Self::Packed { offset, why } => write!(f, "offset {offset:#x}: {why}"),
+            Self::Expands(at) => write!(
+                f,
+                "offset {at:#x}: the branch list is far larger than what it was compressed to: it is damaged"
+            ),
+            Self::Damaged(at) => {
+                write!(f, "the branch list is damaged in the part that begins at offset {at:#x}")
+            }
+            Self::TooMany(count) => write!(f, "the branch list tells of {count} branches: it is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Returns whether `bytes` begin like a branch list.
 #[must_use]
 pub fn is_branch_list(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.strip_prefix(OLD).is_some_and(|rest| rest.starts_with(MAGIC))
 }
 
-/// Reads a branch list, of either form. `unpack` undoes zstd.
+/// Reads a branch list of either form. `unpack` decompresses zstd.
 ///
 /// # Errors
-/// What is wrong, and where.
-pub fn read(bytes: &[u8], unpack: impl Fn(&[u8]) -> Result<Vec<u8>, String>) -> Result<BranchList, String> {
+/// Returns an error if the bytes are damaged, of an unknown version, or cannot be decompressed.
+pub fn read<E: Display>(
+    bytes: &[u8],
+    unpack: impl Fn(&[u8]) -> Result<Vec<u8>, E>,
+) -> Result<BranchList, ReadError> {
     let mut list = BranchList::default();
     if !bytes.starts_with(MAGIC) {
         message(bytes, 0, &mut list)?;
         return checked(list);
     }
     let mut at = MAGIC.len();
-    let head = bytes.get(at..at + 5).ok_or("a branch list that is cut off in its head")?;
+    let head = bytes.get(at..at + 5).ok_or(ReadError::Header)?;
     let (version, packed) = (u32::from_le_bytes([head[0], head[1], head[2], head[3]]), head[4]);
     if version != VERSION {
-        return Err(format!("a branch list of version {version}: only {VERSION} is known"));
+        return Err(ReadError::Version(version));
     }
     at += 5;
-    // Memory stays in proportion to the file.
+    // Keeps memory in proportion to the file.
     let mut room = bytes.len().saturating_mul(MOST_RATIO).saturating_add(1 << 20);
     while at < bytes.len() {
-        let cut_off =
-            || format!("offset {at:#x}: the branch list is cut off: whole parts before that are not used");
-        let len: [u8; 4] = bytes.get(at..at + 4).and_then(|len| len.try_into().ok()).ok_or_else(cut_off)?;
+        let cut_off = ReadError::Cut(at);
+        let Some(len) = bytes.get(at..).and_then(<[u8]>::first_chunk) else { return Err(cut_off) };
         let start = at + 4;
-        let part = start.checked_add(u32::from_le_bytes(len) as usize).and_then(|end| bytes.get(start..end));
-        let part = part.ok_or_else(cut_off)?;
+        let part = start.checked_add(u32::from_le_bytes(*len) as usize).and_then(|end| bytes.get(start..end));
+        let part = part.ok_or(cut_off)?;
         if packed == 0 {
             message(part, start, &mut list)?;
         } else {
-            let part = unpack(part).map_err(|why| format!("offset {start:#x}: {why}"))?;
-            room = room.checked_sub(part.len()).ok_or_else(|| {
-                format!("offset {start:#x}: the branch list is far larger than what it was compressed to: it is damaged")
-            })?;
+            let part =
+                unpack(part).map_err(|why| ReadError::Packed { offset: start, why: why.to_string() })?;
+            room = room.checked_sub(part.len()).ok_or(ReadError::Expands(start))?;
             message(&part, start, &mut list)?;
         }
         at = start + part.len();
@@ -60,17 +114,17 @@ pub fn read(bytes: &[u8], unpack: impl Fn(&[u8]) -> Result<Vec<u8>, String>) -> 
     checked(list)
 }
 
-/// A list whose sums can be made.
-fn checked(list: BranchList) -> Result<BranchList, String> {
+/// Refuses a list whose counts add up to more than [`MOST`].
+fn checked(list: BranchList) -> Result<BranchList, ReadError> {
     let branches = list.binaries.iter().flat_map(|binary| binary.branches.values()).flatten();
     let total = branches.map(|(outcomes, count)| u128::from(outcomes.len) * u128::from(*count)).sum::<u128>();
     if total > MOST.into() {
-        return Err(format!("the branch list tells of {total} branches: it is damaged"));
+        return Err(ReadError::TooMany(total));
     }
     Ok(list)
 }
 
-/// A branch list as simpleperf writes it now, not compressed.
+/// Writes a branch list in simpleperf's current form, uncompressed.
 #[must_use]
 pub fn write(list: &BranchList) -> Vec<u8> {
     let mut all = Writer::default();
@@ -109,12 +163,12 @@ pub fn write(list: &BranchList) -> Vec<u8> {
     bytes
 }
 
-/// A message with binaries, which begins at `offset` of the file.
-fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), String> {
-    let wrong = || format!("the branch list is damaged in the part that begins at offset {offset:#x}");
+/// Reads a message with binaries that begins at `offset` of the file.
+fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), ReadError> {
+    let wrong = || ReadError::Damaged(offset);
     for field in Message::new(bytes) {
         let (number, value) = field.map_err(|_| wrong())?;
-        // 3 is what branch records (LBR) told, on other processors.
+        // Field 3 holds what branch records (LBR) gave on other processors.
         if let (2, Value::Bytes(bytes)) = (number, value) {
             list.binaries.push(listed(bytes).ok_or_else(wrong)?);
         }
@@ -146,7 +200,7 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
                 for field in Message::new(info) {
                     let (number, value) = field.ok()?;
                     if let (1, Value::Number(start)) = (number, value) {
-                        // 0 says that addresses are those it was linked for.
+                        // 0 means that addresses are link-time addresses.
                         binary.kernel_start = Some(start).filter(|start| *start != 0);
                     }
                 }
@@ -157,7 +211,7 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
     Some(binary)
 }
 
-/// An address and what came next there.
+/// Reads an address and the branches after it.
 fn address(bytes: &[u8], binary: &mut Listed) -> Option<()> {
     let (mut from, mut branches) = (0, Vec::new());
     for field in Message::new(bytes) {

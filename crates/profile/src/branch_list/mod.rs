@@ -1,7 +1,7 @@
-//! simpleperf's branch lists (`inject --output branch-list`): from which addresses which branches were taken or not, how often. A
-//! device can make them without the program; whoever has the program makes a profile of them.
+//! simpleperf's branch lists (`inject --output branch-list`): which branches were taken or not after an address, and
+//! how often. A device can make them without the program; with the program they become a profile.
 //!
-//! `format.rs` (bytes), `expand.rs` (to a profile, and back).
+//! `format.rs` reads and writes the bytes; `expand.rs` converts to and from profiles.
 
 mod expand;
 mod format;
@@ -9,53 +9,53 @@ mod format;
 use std::collections::BTreeMap;
 
 pub use expand::{Expanded, of_profile};
-pub use format::{is_branch_list, read, write};
+pub use format::{ReadError, is_branch_list, read, write};
 
-/// What ran, by binary.
+/// Branches by binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchList {
-    /// The binaries.
+    /// Binaries.
     pub binaries: Vec<Listed>,
 }
 
-/// What ran of a binary.
+/// Branches of one binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// Its path where it ran.
+    /// Path on the device.
     pub path: String,
-    /// Its build ID, as told: filled up with zeros to 20 bytes.
+    /// Build ID as recorded, padded with zeros to 20 bytes.
     pub build_id: Vec<u8>,
-    /// What it is.
+    /// Kind of binary.
     pub kind: ListedKind,
-    /// Where the kernel began in memory: addresses of the kernel are those there. `None` if they are those it was linked for.
+    /// Address of the kernel in memory, if the kernel's addresses are memory addresses. `None` if they are link-time addresses.
     pub kernel_start: Option<u64>,
-    /// By address: the branches that came next, and how often.
+    /// Sequences of branches by start address, with their counts.
     pub branches: BTreeMap<u64, BTreeMap<Outcomes, u64>>,
 }
 
-/// What a binary is.
+/// Kind of a binary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListedKind {
-    /// A program or a library.
+    /// Program or library.
     #[default]
     Elf,
-    /// The kernel.
+    /// Kernel.
     Kernel,
-    /// A module of the kernel.
+    /// Kernel module.
     Module,
 }
 
-/// Branches one after another: taken or not.
+/// Sequence of branch outcomes: taken or not taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outcomes {
-    /// How many.
+    /// Number of outcomes.
     len: u32,
-    /// A bit each, the lowest first; those beyond the length are 0.
+    /// One bit for each outcome, the lowest first. Unused bits are 0.
     bits: Vec<u8>,
 }
 
 impl Listed {
-    /// The same with addresses that are larger by `distance` (modulo 2^64): from those in memory to those it was linked for.
+    /// Adds `distance` (modulo 2^64) to all addresses, to convert memory addresses to link-time addresses.
     #[must_use]
     pub fn moved(&self, distance: u64) -> Self {
         let at = |address: &u64| address.wrapping_add(distance);
@@ -66,7 +66,7 @@ impl Listed {
 }
 
 impl Outcomes {
-    /// As bits, the lowest first; `None` if there are not enough bytes for so many.
+    /// Takes `len` outcomes from `bits`, the lowest bit first. Returns `None` if `bits` is too short.
     #[must_use]
     pub fn new(bits: &[u8], len: u32) -> Option<Self> {
         let bytes = len.div_ceil(8) as usize;
@@ -77,18 +77,18 @@ impl Outcomes {
         Some(Self { len, bits })
     }
 
-    /// Whether each was taken, in order.
+    /// Iterates over the outcomes in order; `true` means taken.
     pub fn iter(&self) -> impl Iterator<Item = bool> {
         (0..self.len as usize).map(|at| self.bits[at / 8] >> (at % 8) & 1 != 0)
     }
 
-    /// How many.
+    /// Returns the number of outcomes.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no outcomes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

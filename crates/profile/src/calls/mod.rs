@@ -1,7 +1,7 @@
-//! Who called whom: calls and returns found in elements in order.
+//! Calls and returns found in elements.
 //!
-//! [`Tracker`] takes elements and tells a [`Watch`] which functions are entered and left; [`Tree`] is one that sums up what ran under
-//! which callers.
+//! [`Tracker`] takes elements in order and reports to a [`Watch`] which functions are entered and left. [`Tree`] is a
+//! `Watch` that sums up instructions and cycles by call path.
 
 mod stack;
 mod tracker;
@@ -9,21 +9,21 @@ mod tree;
 
 use crate::functions::Functions;
 
-/// A call tree with the names of all that is in it.
+/// A call tree with the names of its functions and threads.
 #[derive(Clone, Debug, Default)]
 pub struct CallTree {
-    /// What ran under which callers.
+    /// Instructions and cycles by call path.
     pub tree: Tree,
-    /// Its functions.
+    /// Functions of the tree.
     pub functions: Functions,
-    /// The names of its threads.
+    /// Names of the threads.
     pub threads: Vec<String>,
-    /// Whether cycles are known.
+    /// Set if cycles are known.
     pub has_cycles: bool,
 }
 
 impl CallTree {
-    /// Adds the tree of a source, with the names of its threads. Threads of the same name are one.
+    /// Adds the tree of another source with its function and thread names. Threads with the same name become one.
     pub fn merge(&mut self, tree: &Tree, functions: &Functions, threads: &[String]) {
         let functions = self.functions.merge(functions);
         let threads = threads.iter().map(|name| {
@@ -37,7 +37,7 @@ impl CallTree {
         self.tree.merge(tree, &functions, &threads);
     }
 
-    /// Functions from the outermost on, the thread before them where there are several.
+    /// Returns the names of the functions from the outermost to `node`, preceded by the thread if there are several threads.
     #[must_use]
     pub fn stack(&self, node: u32) -> Vec<&str> {
         let mut names = Vec::new();

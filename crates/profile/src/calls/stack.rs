@@ -1,71 +1,70 @@
-//! The calls that one thread is in.
+//! The call stack of one thread.
 
 use crate::functions::Within;
 
-/// Takes note of functions that are entered and left. Every leaving is that of the function entered last, in the thread that was told
-/// last.
+/// Receives function entries and exits. Each exit is that of the function entered last in the thread reported last.
 pub trait Watch {
-    /// What comes is of this thread: a number, from 0 on.
+    /// Reports that what follows belongs to this thread. Threads are numbered from 0.
     fn thread(&mut self, number: u32);
-    /// A function is entered.
+    /// Reports that a function is entered.
     fn enter(&mut self, function: u32, how: How);
-    /// The function that was entered last is left.
+    /// Reports that the function entered last is left.
     fn leave(&mut self);
 }
 
-/// How a function is entered.
+/// Way in which a function is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum How {
-    /// Execution is in it, and it is not known who called it: the trace begins, or was lost.
+    /// Execution is found in the function and its caller is not known, because the trace begins or was lost.
     Found,
-    /// A call.
+    /// Call.
     Call,
-    /// A branch, or just the next instruction, leads to its start from another function: it returns to that one's caller.
+    /// Branch or fall-through from another function to its start. It returns to that function's caller.
     Tail,
-    /// An exception or a signal: it is the handler.
+    /// Exception or signal: the function is the handler.
     Exception,
-    /// A branch leads into the middle of it: a part of a function that lies elsewhere, most likely.
+    /// Branch into the middle of the function: most likely a part of a function that lies elsewhere.
     Part,
 }
 
 impl How {
-    /// Whether it counts as a call.
+    /// Returns whether this entry counts as a call.
     #[must_use]
     pub const fn is_call(self) -> bool {
         matches!(self, Self::Call | Self::Tail | Self::Exception)
     }
 }
 
-/// A function that is at work, or waits for one that it called.
+/// A function that runs, or waits for one that it called.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     function: u32,
     how: How,
-    /// Where execution goes on after it, if that is known.
+    /// Return address, if known.
     back: Option<u64>,
 }
 
 impl Frame {
-    /// Whether it shares the activation of the frame below it.
+    /// Returns whether the frame shares the activation of the frame below it.
     const fn is_tail(&self) -> bool {
         matches!(self.how, How::Tail | How::Part)
     }
 }
 
-/// Calls deeper than this are put down to the function there.
+/// Maximum depth of a call stack. What runs in deeper calls is attributed to the function at this depth.
 pub const DEEPEST: usize = 4096;
 
-/// The calls that one thread is in.
+/// The call stack of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
     frames: Vec<Frame>,
-    /// Calls beyond the deepest.
+    /// Number of current calls beyond [`DEEPEST`].
     skipped: u64,
-    /// How many came to be so since somebody asked.
+    /// Number of calls beyond [`DEEPEST`] since the counter was last taken.
     pub too_deep: u64,
 }
 
-/// Where execution goes on.
+/// Address where execution continues, and its function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct To {
     pub address: u64,
@@ -73,17 +72,17 @@ pub(super) struct To {
 }
 
 impl Stack {
-    /// The functions from the outermost on.
+    /// Iterates over the functions, the outermost first.
     pub fn functions(&self) -> impl Iterator<Item = u32> {
         self.frames.iter().map(|frame| frame.function)
     }
 
-    /// How many frames it has.
+    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// All are left.
+    /// Leaves all frames.
     pub fn forget(&mut self, watch: &mut impl Watch) {
         self.cut(0, watch);
     }
@@ -98,7 +97,7 @@ impl Stack {
             self.frames.push(Frame { function, how, back });
             watch.enter(function, how);
         } else if matches!(how, How::Tail | How::Part) {
-            // Nobody returns to it: it takes the place of the last.
+            // Nothing returns to the last frame, so the new one replaces it.
             if let Some(last) = self.frames.last_mut() {
                 last.function = function;
                 watch.leave();
@@ -110,7 +109,7 @@ impl Stack {
         }
     }
 
-    /// Leaves all frames from this one on.
+    /// Leaves all frames from number `len` on.
     fn cut(&mut self, len: usize, watch: &mut impl Watch) {
         self.skipped = 0;
         for _ in self.frames.drain(len..) {
@@ -118,25 +117,25 @@ impl Stack {
         }
     }
 
-    /// The first frame of the last activation.
+    /// Returns the first frame of the last activation.
     fn activation(&self) -> usize {
         self.frames.iter().rposition(|frame| !frame.is_tail()).unwrap_or(0)
     }
 
-    /// The last frame of a function.
+    /// Returns the last frame of a function.
     fn find(&self, function: u32) -> Option<usize> {
         self.frames.iter().rposition(|frame| frame.function == function)
     }
 
-    /// Nothing is known of who called what runs now.
+    /// Leaves all frames and begins again with a function whose caller is not known.
     fn restart(&mut self, to: To, watch: &mut impl Watch) {
         self.cut(0, watch);
         self.push(to, How::Found, None, watch);
     }
 
-    /// A call that returns to `back`.
+    /// Handles a call that returns to `back`.
     pub fn call(&mut self, to: To, back: u64, watch: &mut impl Watch) {
-        // A call of what comes next just asks where it is.
+        // A call to the next instruction only reads the program counter.
         if to.address != back || to.within.is_start {
             self.push(to, How::Call, Some(back), watch);
         } else {
@@ -144,7 +143,7 @@ impl Stack {
         }
     }
 
-    /// A branch that is no call and no return, or none at all.
+    /// Handles a branch that is neither call nor return, or a fall-through.
     pub fn go_on(&mut self, to: To, indirect: bool, watch: &mut impl Watch) {
         let Some(current) = self.current() else { return self.restart(to, watch) };
         let function = to.within.function;
@@ -156,13 +155,14 @@ impl Stack {
         match (within, self.find(function)) {
             (Some(at), _) => self.cut(first + at + 1, watch),
             (None, _) if to.within.is_start => self.push(to, How::Tail, None, watch),
-            // As longjmp and exceptions of languages do.
+            // A non-local exit: longjmp or a language exception.
             (None, Some(at)) if indirect => self.cut(at + 1, watch),
             (None, _) => self.push(to, How::Part, None, watch),
         }
     }
 
-    /// A return. Whether it was that of the last call, or of another one that is known: otherwise what runs above it is a guess.
+    /// Handles a return. Returns whether it matched the last call, or left to a caller before the trace began; if not,
+    /// the stack is a guess.
     pub fn leave(&mut self, to: To, watch: &mut impl Watch) -> bool {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -176,10 +176,10 @@ impl Stack {
             return is_last;
         }
         match self.find(to.within.function) {
-            // Some branch to functions with returns.
+            // Some code branches to functions with return instructions.
             _ if to.within.is_start => self.go_on(to, true, watch),
             Some(at) => self.cut(at + 1, watch),
-            // To a caller that was not seen: nothing is wrong with it.
+            // A return to a caller that was not seen is no loss.
             None => {
                 let is_outermost = self.activation() == 0;
                 self.restart(to, watch);
@@ -189,7 +189,7 @@ impl Stack {
         false
     }
 
-    /// A return that is a call as well.
+    /// Handles a return that is also a call.
     pub fn swap(&mut self, to: To, back: u64, watch: &mut impl Watch) {
         let first = self.activation();
         if self.frames.get(first).is_some_and(|frame| frame.back == Some(to.address)) {
@@ -198,9 +198,9 @@ impl Stack {
         self.push(to, How::Call, Some(back), watch);
     }
 
-    /// After an exception that returns to `back`.
+    /// Handles an exception that returns to `back`. Returns whether the stack is still known.
     pub fn exception(&mut self, to: To, back: Option<u64>, was_lost: bool, watch: &mut impl Watch) -> bool {
-        // Whatever served it was not traced. Some tell the instruction that trapped, some the next.
+        // The handler was not traced. `back` may be the instruction that trapped or the next one.
         if back.is_some_and(|back| is_near(to.address, back)) {
             self.go_on(to, false, watch);
             return true;
@@ -215,7 +215,7 @@ impl Stack {
         true
     }
 
-    /// If it is where an exception returns to, that has been served.
+    /// Leaves the exception that returns to `to`, if there is one. Returns whether there is.
     fn resume(&mut self, to: To, watch: &mut impl Watch) -> bool {
         let is_it = |frame: &Frame| {
             frame.how == How::Exception && frame.back.is_some_and(|back| is_near(to.address, back))
@@ -226,7 +226,7 @@ impl Stack {
         true
     }
 
-    /// After a return from an exception.
+    /// Handles a return from an exception. Returns whether it matched a known exception.
     pub fn exception_return(&mut self, to: To, watch: &mut impl Watch) -> bool {
         if self.resume(to, watch) {
             return true;
@@ -235,7 +235,7 @@ impl Stack {
             self.restart(to, watch);
             return false;
         };
-        // Execution goes on elsewhere: what the handler wanted.
+        // The handler chose to continue elsewhere.
         self.cut(at, watch);
         match self.find(to.within.function) {
             Some(at) => self.cut(at + 1, watch),
@@ -244,12 +244,13 @@ impl Stack {
         false
     }
 
-    /// After a gap. Whether the calls it is in are still known.
+    /// Finds the function again after a gap. Returns whether it was on the stack.
     pub fn find_again(&mut self, to: To, watch: &mut impl Watch) -> bool {
         let function = to.within.function;
         let found = match to.within.is_named {
             true => self.find(function),
-            // Calls within such code look alike: with the last of them, the stack would grow at each gap that hides a return.
+            // Without symbols, nested calls look alike. Choosing the last would let the stack grow at each gap that
+            // hides a return.
             false => self.frames.iter().position(|frame| frame.function == function),
         };
         match found {
@@ -265,12 +266,12 @@ impl Stack {
     }
 }
 
-/// Whether an address is one that an exception returns to: `back`, or the instruction after it.
+/// Returns whether an exception with the return address `back` can return to `address`: `back` or the instruction after it.
 const fn is_near(address: u64, back: u64) -> bool {
     matches!(address.wrapping_sub(back), 0 | 2 | 4)
 }
 
-/// Both take note.
+/// Forwards everything to both.
 impl<A: Watch, B: Watch> Watch for (A, B) {
     fn thread(&mut self, number: u32) {
         self.0.thread(number);

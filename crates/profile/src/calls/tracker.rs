@@ -1,4 +1,4 @@
-//! Elements in, functions entered and left out.
+//! Finds function entries and exits in elements.
 
 use std::collections::HashMap;
 
@@ -7,36 +7,36 @@ use tracewright_core::{Block, Element, Ended, Flow, MemorySpace, Role};
 use super::stack::{Stack, To, Watch};
 use crate::functions::Within;
 
-/// Whose calls: what the trace tells apart.
+/// A thread, as far as the trace distinguishes threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread {
-    /// The virtual machine, if it is traced.
+    /// Virtual machine ID, if traced.
     pub vmid: Option<u32>,
-    /// The context ID: on Linux the thread's number, if it is traced.
+    /// Context ID, if traced. On Linux this is the thread ID.
     pub context_id: Option<u32>,
 }
 
-/// How often it was not clear which calls execution was in.
+/// Number of times that the call stack became uncertain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Gaps in the trace after which the caller is not known.
     pub gaps: u64,
-    /// Returns, from calls and exceptions, to where nothing known returns to: longjmp, co-routines, lost calls.
+    /// Returns from calls and exceptions to an unexpected address: longjmp, coroutines, lost calls.
     pub returns: u64,
-    /// Calls deeper than [`DEEPEST`](super::DEEPEST): what ran in them is put down to the function there.
+    /// Calls deeper than [`DEEPEST`](super::DEEPEST). What ran in them is attributed to the function at that depth.
     pub too_deep: u64,
 }
 
-/// Finds calls and returns in the elements of one source, in order. Each thread has its own; what is lost at a gap is found again as far
-/// as it can be: a function that was at work before goes on.
+/// Finds calls and returns in the elements of one source. Each thread has its own call stack. After a gap the tracker
+/// resumes with the frame of the function that runs, if that function was on the stack.
 #[derive(Debug)]
 pub struct Tracker {
-    /// All that were seen, by their numbers.
+    /// All threads seen, by number.
     threads: Vec<Thread>,
     numbers: HashMap<Thread, u32>,
-    /// Those that do not run.
+    /// Call stacks of threads that do not run now.
     others: HashMap<u32, Calling>,
-    /// The frames of those.
+    /// Number of frames in `others`.
     kept: usize,
     current: u32,
     calling: Calling,
@@ -44,17 +44,17 @@ pub struct Tracker {
     losses: Losses,
 }
 
-/// The calls that a thread is in, and how its last block ended.
+/// Call stack of a thread, and how its last block ended.
 #[derive(Debug)]
 struct Calling {
     stack: Stack,
     after: After,
 }
 
-/// How execution came to what comes next.
+/// How execution reaches the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// Nobody knows.
+    /// Unknown.
     Lost,
     Next,
     Jump {
@@ -74,9 +74,9 @@ enum After {
     ExceptionReturn,
 }
 
-/// More threads than these are not kept apart.
+/// Maximum number of threads that are told apart.
 const MOST_THREADS: usize = 1 << 16;
-/// More frames of threads that do not run are not kept.
+/// Maximum number of frames kept for threads that do not run.
 const MOST_KEPT: usize = 1 << 20;
 
 impl Default for Tracker {
@@ -102,8 +102,8 @@ impl Default for Calling {
 }
 
 impl Tracker {
-    /// Takes the next element, whose code is in `space`. `find` tells the function of an address there. What a block belongs to is told before it
-    /// is taken note of: what `watch` knows then is where the block ran.
+    /// Takes the next element, whose code is in `space`. `find` returns the function of an address. `watch` hears of
+    /// entries and exits before this returns, so that its state is that of the block.
     pub fn take(
         &mut self,
         element: &Element,
@@ -152,7 +152,7 @@ impl Tracker {
         }
     }
 
-    /// What is missing may be what serves an exception: where that returns to is known all the same.
+    /// Notes a gap. A handler may be lost in it, but the return address of its exception is still known.
     fn lose(&mut self) {
         self.calling.after = match self.calling.after {
             After::Exception { back, .. } => After::Exception { back, was_lost: true },
@@ -194,7 +194,7 @@ impl Tracker {
     fn switch(&mut self, thread: Thread, watch: &mut impl Watch) {
         let number = match self.numbers.get(&thread) {
             Some(&number) => number,
-            // The first to be told is the one that ran already.
+            // The first context names the thread that ran from the beginning.
             None if !self.is_told => {
                 self.numbers.clear();
                 self.numbers.insert(thread, 0);
@@ -212,7 +212,7 @@ impl Tracker {
         if number == self.current {
             return;
         }
-        // Who is told of late has done something nobody saw.
+        // If the context comes late, part of what the thread did was not seen.
         let goes_on = self.calling.after == After::Next;
         if !goes_on {
             self.calling.after = After::Lost;
@@ -231,7 +231,7 @@ impl Tracker {
         watch.thread(number);
     }
 
-    /// Threads that do not run begin anew.
+    /// Empties the stacks of the threads that do not run.
     #[cold]
     fn forget(&mut self, watch: &mut impl Watch) {
         for (number, mut calling) in self.others.drain() {
@@ -241,18 +241,18 @@ impl Tracker {
         self.kept = 0;
     }
 
-    /// All threads that were seen, by their numbers.
+    /// Returns all threads seen, by number.
     #[must_use]
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// The functions that the current thread is in, the outermost first.
+    /// Iterates over the call stack of the current thread, the outermost function first.
     pub fn stack(&self) -> impl Iterator<Item = u32> {
         self.calling.stack.functions()
     }
 
-    /// How often it was not clear which calls execution was in.
+    /// Returns how often the call stack became uncertain.
     #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses

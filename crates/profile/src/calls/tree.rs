@@ -1,4 +1,4 @@
-//! What ran under which callers.
+//! Instructions and cycles by call path.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -8,9 +8,9 @@ use super::stack::{How, Watch};
 /// Instructions and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Instructions that ran.
+    /// Instructions executed.
     pub instructions: u64,
-    /// Cycles that they took, as far as these are known.
+    /// Cycles of these instructions, as far as known.
     pub cycles: u64,
 }
 
@@ -21,56 +21,56 @@ impl AddAssign for Sums {
     }
 }
 
-/// A function under its callers.
+/// A function on one call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The node of its caller; `None`: it is a thread.
+    /// Node of the caller. `None` if this node is a thread.
     pub parent: Option<u32>,
-    /// The function's number, or the thread's.
+    /// Number of the function, or of the thread.
     pub function: u32,
-    /// How often it was called from there.
+    /// Number of calls from the parent.
     pub calls: u64,
-    /// What ran in itself.
+    /// Sums of the function itself, without its callees.
     pub own: Sums,
 }
 
-/// What functions did, and what ran under which callers.
+/// Call tree: the sums of each function on each call path.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     nodes: Vec<Node>,
     children: HashMap<(Option<u32>, u32), u32>,
-    /// The nodes that execution is in, of each thread; the first is the thread's.
+    /// Current node path of each suspended thread. The first node is the thread's.
     stacks: HashMap<u32, Vec<u32>>,
     thread: u32,
-    /// Those of the current thread.
+    /// Current node path of the running thread.
     stack: Vec<u32>,
-    /// Times that a node was wanted and there were too many.
+    /// Number of times that a node was not created because of [`MOST_NODES`].
     folded: u64,
-    /// Whether calls are not counted: they are not in the time that was asked for.
+    /// Set while calls are not counted because they are outside the requested time.
     is_quiet: bool,
 }
 
-/// A function, summed up.
+/// Totals of a function over all call paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// What ran in itself.
+    /// Sums of the function itself.
     pub own: Sums,
-    /// What ran in it and in all that it called. What recursion runs counts once.
+    /// Sums of the function and everything it called. Recursion is counted once.
     pub inclusive: Sums,
 }
 
-/// Calls of one function by another, summed up.
+/// Totals of all calls from one function to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edge {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// What ran in them. What recursion runs counts once.
+    /// Sums of the calls. Recursion is counted once.
     pub inclusive: Sums,
 }
 
-/// More nodes than these are not made: what runs there is put down to the caller.
+/// Maximum number of nodes. Beyond it, sums are attributed to the caller.
 const MOST_NODES: usize = 1 << 20;
 
 impl Watch for Tree {
@@ -94,7 +94,7 @@ impl Watch for Tree {
     }
 
     fn leave(&mut self) {
-        // The thread stays.
+        // The thread's node stays.
         if self.stack.len() > 1 {
             self.stack.pop();
         }
@@ -102,25 +102,25 @@ impl Watch for Tree {
 }
 
 impl Tree {
-    /// Where execution is: the node that what runs now belongs to.
+    /// Returns the node of the function that runs now.
     #[must_use]
     pub fn current(&self) -> u32 {
         self.stack.last().copied().unwrap_or(0)
     }
 
-    /// Whether calls count from now on. At first they do.
+    /// Sets whether calls are counted from now on. Initially they are.
     pub fn count_calls(&mut self, count: bool) {
         self.is_quiet = !count;
     }
 
-    /// Something ran at a node.
+    /// Adds to the sums of a node.
     pub fn add(&mut self, node: u32, sums: Sums) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.own += sums;
         }
     }
 
-    /// A node's child; the node itself if there are too many.
+    /// Returns the child of a node for a function. Returns the node itself if there are too many nodes.
     fn child(&mut self, parent: Option<u32>, function: u32) -> u32 {
         if let Some(&node) = self.children.get(&(parent, function)) {
             return node;
@@ -135,19 +135,19 @@ impl Tree {
         node
     }
 
-    /// All nodes; callers come before those that they call.
+    /// Returns all nodes. Callers come before their callees.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Times that something was put down to its caller because there were too many nodes.
+    /// Returns how often something was attributed to the caller because there were too many nodes.
     #[must_use]
     pub fn folded(&self) -> u64 {
         self.folded
     }
 
-    /// Adds all of another tree, whose functions and threads have these numbers here.
+    /// Adds another tree. `functions` and `threads` map its numbers to numbers of this tree.
     pub fn merge(&mut self, other: &Self, functions: &[u32], threads: &[u32]) {
         let mut here: Vec<u32> = Vec::with_capacity(other.nodes.len());
         for node in &other.nodes {
@@ -166,7 +166,7 @@ impl Tree {
         self.folded += other.folded;
     }
 
-    /// What ran at each node and under it.
+    /// Returns the sums of each node together with all nodes below it.
     #[must_use]
     pub fn inclusive(&self) -> Vec<Sums> {
         let mut sums: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
@@ -179,7 +179,7 @@ impl Tree {
         sums
     }
 
-    /// By node: whether its function is at work further up already.
+    /// Returns for each node whether its function also occurs further up the path.
     fn recursive(&self) -> Vec<bool> {
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         let mut todo = Vec::new();
@@ -208,7 +208,7 @@ impl Tree {
         recursive
     }
 
-    /// All functions, summed up.
+    /// Returns the totals of all functions.
     #[must_use]
     pub fn functions(&self) -> HashMap<u32, Calls> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
@@ -224,7 +224,7 @@ impl Tree {
         all
     }
 
-    /// Who called whom: caller, then callee.
+    /// Returns the totals of all calls, keyed by caller and callee.
     #[must_use]
     pub fn edges(&self) -> HashMap<(u32, u32), Edge> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
@@ -243,7 +243,7 @@ impl Tree {
         all
     }
 
-    /// Nodes from the outermost function down to this one; the thread is not among them.
+    /// Returns the nodes from the outermost function to `node`, without the thread.
     #[must_use]
     pub fn path(&self, node: u32) -> Vec<u32> {
         let mut path = Vec::new();
@@ -258,7 +258,7 @@ impl Tree {
         path
     }
 
-    /// The thread that a node is of.
+    /// Returns the thread of a node.
     #[must_use]
     pub fn thread_of(&self, node: u32) -> u32 {
         let mut at = node;

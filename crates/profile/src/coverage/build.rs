@@ -1,4 +1,4 @@
-//! Walks all code of all functions, beside what ran of it.
+//! Walks all code of all functions and notes what ran of it.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,13 +15,13 @@ use crate::counts::{Place, Profile};
 use crate::program::Program;
 use crate::walk::instructions;
 
-/// A line of a file.
+/// A source line: file number and line number.
 type Line = (u32, u32);
 
-/// All code of a binary without symbols.
+/// Name of the function that stands for all code of a binary without symbols.
 const NAMELESS: &str = "(no symbols)";
 
-/// What compilers put apart of a function because they think that it hardly runs.
+/// Suffix of the parts of functions that compilers place apart because they expect them to run rarely.
 const APART: &str = ".cold";
 
 pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Coverage {
@@ -44,35 +44,35 @@ pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Cov
     build.finish()
 }
 
-/// What is found so far.
+/// Coverage under construction.
 struct Build<'w> {
     wanted: &'w Wanted,
     coverage: Coverage,
-    /// Files by name, and whether they are sources.
+    /// File numbers by name and by whether the file is a source.
     files: HashMap<(String, bool), u32>,
-    /// Functions by file and name.
+    /// Function numbers by file and name.
     functions: HashMap<(u32, String), u32>,
-    /// By function: its lines, and whether they ran.
+    /// Lines of each function, and whether they ran.
     lines: Vec<HashMap<u32, bool>>,
-    /// By name for linkers, or else for people: whether inlined functions were asked for.
+    /// Results of the name filter for inlined functions, by linkage name or else by display name.
     asked: HashMap<String, bool>,
     loops: Loops,
-    /// How often copies of inlined functions were called: by function, binary, and copy.
+    /// Calls of the copies of inlined functions, by function, binary and copy.
     copies: HashMap<(u32, u32, usize), Calls>,
 }
 
-/// A part of a function that is being walked.
+/// A part of a function during the walk.
 struct Walk<'a> {
     binary: u32,
     program: &'a Program,
     ran: &'a Ran,
-    /// The function's number, its name, and its file.
+    /// Number of the function. Its name and its file follow.
     function: u32,
     name: &'a str,
     file: u32,
-    /// Whether the function was asked for; what is inlined into it may be without it.
+    /// Set if the function is wanted. Functions inlined into it may be wanted even if it is not.
     is_asked: bool,
-    /// The last line that was seen in it.
+    /// Last source line seen in the part.
     line: Line,
 }
 
@@ -90,13 +90,13 @@ impl<'w> Build<'w> {
         }
     }
 
-    /// Adds a binary. Whether its functions are known.
+    /// Adds a binary. Returns whether its functions are known.
     fn binary(&mut self, number: u32, name: &str, program: &Program, ran: &Ran) -> bool {
         let Some(file) = program.file(number) else { return false };
         let (mut functions, code) = (file.functions(), file.code());
         let known = !functions.is_empty();
         if !known {
-            // All code without a name is as good as one function.
+            // All code without symbols counts as one function.
             let whole = |code: &CodeRange| (NAMELESS, code.range.clone());
             let start = code.first().map_or(0, |code| code.range.start);
             functions.extend(code.iter().map(whole).map(|(name, range)| tracewright_image::Function {
@@ -113,12 +113,12 @@ impl<'w> Build<'w> {
                 continue;
             }
             let start = Place { binary: number, address: part.start };
-            // Its first instruction may be of something inlined.
+            // The first instruction may belong to an inlined function.
             let frames = program.frames(start);
             let symbol = Frame { function: Some(name_of), ..Frame::default() };
             let is_asked = self.wanted.function(&symbol)
                 || frames.last().is_some_and(|own| self.wanted.function(own))
-                // The lowest bit only says that it is T32.
+                // The lowest bit only marks T32.
                 || named.iter().any(|named| (named.start & !1..named.end).contains(&part.start));
             let own = frames.last().and_then(|own| Some((own, own.line.filter(|source| source.line > 0)?)));
             let (file, line) = match own {
@@ -166,7 +166,7 @@ impl<'w> Build<'w> {
 
     /// Adds a part of a function.
     fn part(&mut self, mut walk: Walk<'_>, range: &Range<u64>, code: &[CodeRange]) {
-        // How often each line ran in each of its copies.
+        // Number of runs of each line in each of its copies.
         let mut copies: HashMap<(Line, u64), u64> = HashMap::new();
         instructions(walk.program, walk.binary, range, code, |_, instruction| {
             self.instruction(&mut walk, &mut copies, instruction);
@@ -177,7 +177,7 @@ impl<'w> Build<'w> {
         }
     }
 
-    /// Counts the calls of functions that are inlined at an instruction, which ran `count` times.
+    /// Counts the calls of functions inlined at an instruction that ran `count` times.
     fn inlined(&mut self, place: Place, frames: &[Frame<'_>], count: u64) {
         for frame in frames {
             let (Some(copy), Some(name), Some(source)) = (frame.copy, frame.function, frame.line) else {
@@ -194,7 +194,7 @@ impl<'w> Build<'w> {
         }
     }
 
-    /// The function that an instruction of this file is of: the innermost one that is inlined there, or the one that is walked.
+    /// Returns the function of an instruction of `file`: the innermost one inlined there, or the walked one.
     fn function_at(&mut self, walk: &Walk<'_>, file: u32, frames: &[Frame<'_>]) -> u32 {
         match inlined(frames).and_then(|frame| frame.function) {
             Some(name) => self.function(file, name),
@@ -203,7 +203,7 @@ impl<'w> Build<'w> {
         }
     }
 
-    /// Whether the function was asked for that an instruction is of.
+    /// Returns whether the function of an instruction is wanted.
     fn is_asked(&mut self, walk: &Walk<'_>, frames: &[Frame<'_>]) -> bool {
         let Some(frame) = inlined(frames) else { return walk.is_asked };
         let Some(name) = frame.linkage.or(frame.function) else { return walk.is_asked };
@@ -259,7 +259,7 @@ impl<'w> Build<'w> {
         let branches = matches!(instruction.class.flow, Flow::Direct | Flow::Indirect | Flow::Pair);
         if branches && instruction.class.conditional {
             let runs = walk.ran.branch(address);
-            // What is of no line is of the one before it.
+            // An instruction without a line belongs to the line before it.
             let (file, line) = walk.line;
             let branch = Branch { line, place, taken: runs.taken, not_taken: runs.not_taken, function };
             of.branches += branch.outcomes();
@@ -267,7 +267,7 @@ impl<'w> Build<'w> {
         }
     }
 
-    /// All that was asked for, in order.
+    /// Sorts and returns everything that is wanted.
     fn finish(self) -> Coverage {
         let Self { wanted, mut coverage, lines, loops, copies, .. } = self;
         for ((function, ..), calls) in copies {
@@ -278,12 +278,12 @@ impl<'w> Build<'w> {
             let mut part = Part::default();
             lines.values().for_each(|&ran| part.count(ran));
             if function.line == 0 {
-                // Of lambdas, GCC says no line.
+                // GCC gives no line for lambdas.
                 function.line = lines.keys().min().copied().unwrap_or(0);
             }
             function.lines = part;
         }
-        // New numbers: first of files, then of functions.
+        // Renumber files, then functions.
         let mut order: Vec<_> = (0..coverage.files.len()).collect();
         order.retain(|&file| wanted.file(&coverage.files[file].name) && coverage.files[file].has_code());
         order.sort_by_key(|&file| (!coverage.files[file].is_source, coverage.files[file].name.clone()));
@@ -294,7 +294,7 @@ impl<'w> Build<'w> {
         let all = std::mem::take(&mut coverage.functions);
         let mut functions: Vec<_> = (0..).zip(all).collect::<Vec<(u32, Function)>>();
         functions.retain_mut(|(_, function)| match numbers[function.file as usize] {
-            // All of it is of something inlined.
+            // All of its instructions belong to inlined functions.
             _ if function.instructions.all == 0 => false,
             Some(new) => {
                 function.file = new;
@@ -308,7 +308,7 @@ impl<'w> Build<'w> {
             numbers.insert(*old, new);
         });
         for file in &mut files {
-            // A function of a file that was not asked for may be inlined from it.
+            // A function of an unwanted file may be inlined from this file.
             file.branches.iter_mut().for_each(|branch| {
                 branch.function = numbers.get(&branch.function).copied().unwrap_or(u32::MAX);
             });
@@ -320,12 +320,12 @@ impl<'w> Build<'w> {
     }
 }
 
-/// The innermost function that is inlined here.
+/// Returns the innermost function inlined here.
 fn inlined<'f, 'a>(frames: &'f [Frame<'a>]) -> Option<&'f Frame<'a>> {
     frames.first().filter(|_| frames.len() > 1)
 }
 
-/// Which copy of a line these are: where all that it is inlined into is called.
+/// Returns a hash of the call sites that the line is inlined through, which identifies its copy.
 fn copy(frames: &[Frame<'_>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for frame in frames.iter().skip(1) {

@@ -1,9 +1,10 @@
-//! How often functions that are inlined were called.
+//! Number of calls of inlined functions.
 //!
-//! No instruction is the call: compilers move instructions out of the loop that the call is in, and both the first instruction of a copy
-//! and DW_AT_entry_pc may be such a one. Most often one of those that stayed runs at each call. It runs once each time, unless it is in a
-//! loop of the inlined function itself; such a loop is entered once each time. So the number of calls is that of the instruction, or the
-//! outermost loop of its own, that there was most often.
+//! No single instruction marks an inlined call. Compilers move instructions out of the loop that contains the call, and
+//! both the first instruction of a copy and DW_AT_entry_pc may be such an instruction. Usually at least one instruction
+//! stays and runs at each call. It runs once per call, unless it is in a loop of the inlined function itself, which is
+//! then entered once per call. So the number of calls is the maximum over the copy's instructions outside its own loops
+//! (their runs) and its outermost own loops (their entries).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,22 +13,21 @@ use crate::functions::Functions;
 use crate::loops::{Graph, counted};
 use crate::program::Program;
 
-/// What tells how often an inlined copy was called.
+/// Data from which the number of calls of an inlined copy is computed.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// By the innermost loop that is not the copy's own: how many instructions are there, and how often the one ran that ran most; of
-    /// the copy's own loops, how often they were entered.
+    /// By innermost loop that is not the copy's own: the number of the copy's instructions there, and the maximum of
+    /// their runs and of the entries of the copy's own loops.
     by_loop: HashMap<Option<u32>, (u64, u64)>,
 }
 
-/// The loops of what ran.
+/// Loops of a profile.
 #[derive(Debug)]
 pub struct Loops {
     graph: Graph,
-    /// By loop: how often it was entered.
+    /// Number of entries of each loop.
     entries: Vec<u64>,
-    /// By loop: the inlined copies that it belongs to, since all branches are theirs that leave it or
-    /// begin it again.
+    /// Inlined copies that own each loop. A copy owns a loop if all branches that leave or repeat it belong to the copy.
     owners: Vec<HashSet<usize>>,
 }
 
@@ -42,7 +42,7 @@ impl Loops {
         let entries = counted(&graph, profile).iter().map(|counts| counts.entries).collect();
         let mut owners: Vec<Option<HashSet<usize>>> = vec![None; graph.loops().len()];
         for (from, nodes) in (0..).zip(graph.successors()) {
-            // The loops that end or begin again with this branch.
+            // Loops that this branch leaves or repeats.
             let decides = |number: u32| {
                 let is_outside = |to: &u32| !graph.around(*to).any(|around| around == number);
                 nodes.iter().any(|to| graph.loops()[number as usize].header == *to || is_outside(to))
@@ -76,8 +76,8 @@ impl Loops {
         *most = count.max(*most);
     }
 
-    /// Returns how often a copy was called. The loop that the call is in is the one that, with the loops around it, has the most of
-    /// the copy's instructions: those that were moved are in loops around it, and debug information puts few elsewhere.
+    /// Returns how often a copy was called. The call is in the loop that, together with the loops around it, has most of the
+    /// copy's instructions: moved instructions are in loops around it, and debug information places few elsewhere.
     pub fn calls(&self, calls: &Calls) -> u64 {
         let parent = |number: &u32| self.graph.loops()[*number as usize].parent;
         let there =
@@ -90,7 +90,7 @@ impl Loops {
     }
 }
 
-/// Keeps those of the owners of a loop, if any are known, that are among `copies`.
+/// Intersects the owners of a loop with `copies`.
 fn keep(owners: &mut Option<HashSet<usize>>, copies: HashSet<usize>) {
     match owners {
         Some(owners) => owners.retain(|copy| copies.contains(copy)),

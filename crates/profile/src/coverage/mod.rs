@@ -1,10 +1,10 @@
-//! How much of the binaries ran: instructions, branches both ways, source lines, functions.
+//! Coverage of binaries: instructions, branch outcomes, source lines and functions.
 //!
-//! What could have run is all code of the functions that a binary's symbols tell, whether any of it ran or not; without symbols, all its code. A line ran as often as
-//! the instruction of it that ran most; copies of it, inlined into several places, add up.
+//! The total is all code of the functions in a binary's symbol table, whether it ran or not; without symbols, all code of the
+//! binary. A line's count is that of its most frequent instruction. Copies of a line that are inlined in several places add up.
 //!
-//! Each instruction counts once: for the file of its source line, and for the function there that the source tells, as gcov and llvm-cov do.
-//! What is inlined counts for the function it is of, not for that it is inlined into. What has no source line counts for the symbol it is in.
+//! Each instruction counts once, for the file of its source line and for the source function there, as in gcov and
+//! llvm-cov. Inlined code counts for the function it comes from. Code without a source line counts for its symbol.
 
 mod build;
 mod calls;
@@ -20,96 +20,96 @@ use crate::places::Places;
 use crate::program::Program;
 pub use ran::Ran;
 
-/// How many of all there are.
+/// A number of covered items out of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Those that ran.
+    /// Items that ran.
     pub hit: u64,
-    /// All.
+    /// All items.
     pub all: u64,
 }
 
-/// How much ran.
+/// Coverage of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Source files in the order of their names; then the binaries, for the functions whose source is not known.
+    /// Source files sorted by name, then the binaries, for functions whose source is not known.
     pub files: Vec<File>,
-    /// All functions, in the order of files, lines and addresses.
+    /// Functions sorted by file, line and address.
     pub functions: Vec<Function>,
-    /// How many instructions these functions executed.
+    /// Number of instructions executed in these functions.
     pub executed: u64,
-    /// How many instructions were executed that are of no function that is known, or was asked for.
+    /// Number of instructions executed in no known or wanted function.
     pub outside: u64,
-    /// Binaries of which something ran whose functions are not known: all their code is one, as far as it is known.
+    /// Binaries of which code ran but whose functions are not known. All known code of such a binary counts as one function.
     pub without_functions: Vec<String>,
 }
 
-/// A source file; or a binary, for what has none.
+/// A source file, or a binary for code without a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
-    /// Its path, as the compiler saw it.
+    /// Path, as the compiler saw it.
     pub name: String,
-    /// Whether it is a source file.
+    /// Set for a source file.
     pub is_source: bool,
-    /// How often each line ran of which there is code.
+    /// Number of runs of each line that has code.
     pub lines: BTreeMap<u32, u64>,
-    /// The conditional branches, in the order of lines and places.
+    /// Conditional branches, sorted by line and place.
     pub branches: Vec<Branch>,
-    /// Its instructions.
+    /// Covered instructions.
     pub instructions: Part,
 }
 
 /// A conditional branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Branch {
-    /// Its line; 0 if that is not known.
+    /// Source line; 0 if unknown.
     pub line: u32,
-    /// Where it is.
+    /// Address of the branch.
     pub place: Place,
-    /// How often it was taken.
+    /// Number of times the branch was taken.
     pub taken: u64,
-    /// How often it was not.
+    /// Number of times the branch was not taken.
     pub not_taken: u64,
-    /// The number of its function.
+    /// Number of its function.
     pub function: u32,
 }
 
 /// A function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, demangled.
+    /// Demangled name.
     pub name: String,
-    /// The number of its file.
+    /// Number of its file.
     pub file: u32,
-    /// The line where it begins; 0 if that is not known.
+    /// Line of its start; 0 if unknown.
     pub line: u32,
-    /// Where it begins.
+    /// Address of its start.
     pub start: Option<Place>,
-    /// How often it was entered at its beginning, loops to there aside. For each copy that is inlined, this adds how
-    /// often the instruction of it ran that ran most; a loop of its own counts as often as it was entered.
+    /// Number of entries at its start, without loops to there. Each inlined copy adds the number of runs of its most
+    /// frequent instruction; a loop of the copy counts as often as it was entered.
     pub calls: u64,
-    /// Its instructions.
+    /// Covered instructions.
     pub instructions: Part,
-    /// The outcomes of its conditional branches.
+    /// Covered outcomes of conditional branches.
     pub branches: Part,
-    /// Its lines.
+    /// Covered lines.
     pub lines: Part,
 }
 
-/// What is asked for: nothing means all.
+/// Filter of what is counted. An empty filter accepts everything.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Files whose path has one of these in it.
+    /// Accepts files whose path contains one of these.
     pub files: Vec<String>,
-    /// Code that is there.
+    /// Accepts code at these places.
     pub places: Option<Places>,
-    /// Functions of the source that have one of these names, mangled or not, also where they are inlined. The name of a C++ function
-    /// may be without its parameters.
+    /// Accepts source functions with one of these names, mangled or not, also where they are inlined. The name of a C++
+    /// function may omit its parameters.
     pub functions: Vec<String>,
 }
 
 impl Part {
-    /// In percent; nothing if there is nothing.
+    /// Returns the percentage covered, or `None` if there are no items.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         (self.all > 0).then(|| 100.0 * self.hit as f64 / self.all as f64)
@@ -129,13 +129,13 @@ impl AddAssign for Part {
 }
 
 impl Branch {
-    /// Its two outcomes.
+    /// Returns how many of the two outcomes occurred.
     #[must_use]
     pub fn outcomes(&self) -> Part {
         Part { hit: u64::from(self.taken > 0) + u64::from(self.not_taken > 0), all: 2 }
     }
 
-    /// Whether it ran.
+    /// Returns whether the branch ran.
     #[must_use]
     pub fn ran(&self) -> bool {
         self.taken > 0 || self.not_taken > 0
@@ -143,12 +143,12 @@ impl Branch {
 }
 
 impl File {
-    /// Whether any code of it was asked for.
+    /// Returns whether any code of the file is wanted.
     fn has_code(&self) -> bool {
         self.instructions.all > 0 || !self.branches.is_empty()
     }
 
-    /// Its lines.
+    /// Returns the covered lines.
     #[must_use]
     pub fn lines(&self) -> Part {
         let mut part = Part::default();
@@ -156,7 +156,7 @@ impl File {
         part
     }
 
-    /// The outcomes of its branches.
+    /// Returns the covered branch outcomes.
     #[must_use]
     pub fn branches(&self) -> Part {
         let mut part = Part::default();
@@ -166,7 +166,7 @@ impl File {
 }
 
 impl Function {
-    /// Whether any of it ran.
+    /// Returns whether any of the function ran.
     #[must_use]
     pub fn ran(&self) -> bool {
         self.instructions.hit > 0
@@ -178,12 +178,12 @@ impl Wanted {
         self.files.is_empty() || self.files.iter().any(|part| name.contains(part.as_str()))
     }
 
-    /// Whether a function of the source was asked for by name.
+    /// Returns whether a source function is wanted by name.
     fn function(&self, function: &Frame<'_>) -> bool {
         self.functions.is_empty() || self.functions.iter().any(|name| function.is_called(name))
     }
 
-    /// Whether any of these addresses of a binary may be.
+    /// Returns whether some of these addresses may be wanted.
     fn meets(&self, binary: u32, addresses: &Range<u64>) -> bool {
         self.places.as_ref().is_none_or(|places| places.meets(binary, addresses))
     }
@@ -194,14 +194,14 @@ impl Wanted {
 }
 
 impl Coverage {
-    /// What a profile covers of its binaries. A binary is read from the first of `programs` that has it: there is one for each
-    /// capture that the profile is of.
+    /// Computes the coverage of a profile. Each binary is read from the first of `programs` that has it; there is one
+    /// program for each capture that the profile was made from.
     #[must_use]
     pub fn new(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Self {
         build::coverage(profile, programs, wanted)
     }
 
-    /// The functions of a file.
+    /// Returns the functions of a file.
     #[must_use]
     pub fn functions_of(&self, file: u32) -> &[Function] {
         let first = self.functions.partition_point(|function| function.file < file);
@@ -209,7 +209,7 @@ impl Coverage {
         &self.functions[first..first + len]
     }
 
-    /// Those of a file's functions that ran.
+    /// Returns how many of a file's functions ran.
     #[must_use]
     pub fn functions_part(&self, file: u32) -> Part {
         let mut part = Part::default();

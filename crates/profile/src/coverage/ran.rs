@@ -1,4 +1,4 @@
-//! What ran of one binary, by address.
+//! Execution counts of one binary by address.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,21 @@ use tracewright_flow::Instructions;
 use crate::counts::{Code, Place, Profile, Runs};
 use crate::program::Program;
 
-/// What ran of a binary.
+/// Execution counts of a binary.
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// How often each instruction did.
+    /// Number of runs of each instruction.
     counts: HashMap<u64, u64>,
-    /// How each branch went.
+    /// Outcomes of each branch.
     runs: HashMap<u64, Runs>,
-    /// How often other than calls went to an address from another.
+    /// Jumps to each address that are not calls: source and count.
     jumps: HashMap<u64, Vec<(u64, u64)>>,
-    /// All that was executed: also what is not read any more.
+    /// Number of instructions executed, including code that can no longer be read.
     pub(super) all: u64,
 }
 
 impl Ran {
-    /// What ran of all binaries of a profile, by their numbers; and how much that belongs to none.
+    /// Returns the counts of all binaries of a profile by number, and the number of instructions outside any binary.
     #[must_use]
     pub fn of_all(profile: &Profile, programs: &[Program]) -> (Vec<Self>, u64) {
         let has = |binary: u32| programs.iter().find(move |program| program.file(binary).is_some());
@@ -57,26 +57,26 @@ impl Ran {
     fn count(&mut self, code: &Code, runs: u64, program: &Program) {
         let block = code.block(Ended::Cut);
         let instructions = Instructions::new(program.image(), program.space(code.start.binary), &block);
-        // Code that is not what ran could go on after the block's end.
+        // If the code is not what ran, it could continue after the block's end.
         for instruction in instructions.take(code.count as usize) {
             let count = self.counts.entry(instruction.address).or_default();
             *count = count.saturating_add(runs);
         }
     }
 
-    /// How often the instruction at an address ran.
+    /// Returns how often the instruction at an address ran.
     #[must_use]
     pub fn at(&self, address: u64) -> u64 {
         self.counts.get(&address).copied().unwrap_or(0)
     }
 
-    /// How the branch at an address went.
+    /// Returns the outcomes of the branch at an address.
     #[must_use]
     pub fn branch(&self, address: u64) -> Runs {
         self.runs.get(&address).copied().unwrap_or_default()
     }
 
-    /// How often a function was entered at `place`, its start: not from `within` itself, but by calls.
+    /// Returns how often a function was entered at its start `place`: by calls or from outside of `within`.
     pub fn entered(&self, place: Place, within: impl Fn(u64) -> bool) -> u64 {
         let jumps = self.jumps.get(&place.address).into_iter().flatten();
         let loops: u64 = jumps.filter(|(from, _)| within(*from)).map(|(_, count)| count).sum();

@@ -1,5 +1,5 @@
-//! The text that simpleperf writes and AutoFDO's `create_llvm_prof --profiler text` reads: ranges that ran, and branches that were
-//! taken, of one binary after another, at offsets in its file. Byte for byte what simpleperf (`inject --output autofdo`) writes.
+//! Text that simpleperf (`inject --output autofdo`) writes, byte for byte, and AutoFDO's `create_llvm_prof --profiler
+//! text` reads: for each binary the executed ranges and taken branches, at file offsets.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::ranges::{Ranges, Targets, code_segments};
 use crate::counts::{Binary, Profile};
 use crate::program::Program;
 
-/// All binaries that are ELF files, by their paths.
+/// Writes all ELF binaries, sorted by path.
 #[must_use]
 pub fn write(profile: &Profile, program: &Program) -> String {
     let mut all: Vec<_> = (0..)
@@ -25,7 +25,7 @@ pub fn write(profile: &Profile, program: &Program) -> String {
     }
     for (number, binary, ranges) in all {
         let segments = code_segments(profile, program, number);
-        // Where nobody knows the segments (kernel modules have none), addresses are written as they are.
+        // Without segments (kernel modules have none), addresses are written unchanged.
         let offset = |address: u64| match &segments[..] {
             [] => Some(address),
             segments => segments.iter().find_map(|segment| segment.offset_of(address)),
@@ -38,12 +38,12 @@ pub fn write(profile: &Profile, program: &Program) -> String {
         for (start, last, count) in ranges {
             let _ = writeln!(text, "{start:x}-{last:x}:{count}");
         }
-        // A branch to elsewhere goes to 0.
+        // A branch to another binary gets the target 0.
         let branches = branches
             .iter()
             .filter_map(|((from, to), count)| Some((offset(*from)?, offset(*to).unwrap_or(0), count)));
         let branches = sorted(branches);
-        // The 0: no addresses were sampled alone.
+        // 0: there are no single sampled addresses.
         let _ = writeln!(text, "0\n{}", branches.len());
         for (from, to, count) in branches {
             let _ = writeln!(text, "{from:x}->{to:x}:{count}");
@@ -60,7 +60,7 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     items
 }
 
-/// Build ID, which has 20 bytes here however long it is, and path of a binary.
+/// Formats the build ID of a binary, padded or cut to 20 bytes, and its path.
 pub(super) fn comment(binary: &Binary) -> String {
     let mut text = "// build_id: 0x".to_owned();
     for at in 0..20 {

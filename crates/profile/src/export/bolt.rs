@@ -1,4 +1,4 @@
-//! What `perf2bolt -pa` (LLVM's BOLT) reads: `F` ranges that ran, `B` branches that were taken, of one binary.
+//! Input of `perf2bolt -pa` (LLVM's BOLT): `F` executed ranges and `B` taken branches of one binary.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use super::ranges::{Ranges, Targets};
 use crate::counts::Profile;
 use crate::program::Program;
 
-/// The binary with this number. Branches that left it, or came from elsewhere, have 0 on that side.
+/// Writes one binary. Branches that leave or enter it have 0 on the other side.
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let mut all = Ranges::of(profile, program, number, Targets::Known);
-    // BOLT takes a range for what ran between two branches that were taken. Ours end at each branch: that one was not taken is a
-    // range of its own, from it to what follows.
+    // BOLT expects ranges between two taken branches, but our blocks end at each branch. So a branch that was not taken
+    // gets a range of its own, from it to the next instruction.
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
         if runs.not_taken > 0 {
             let (branch, next) = (code.last().address, code.end().address);
@@ -27,8 +27,8 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     text(&all)
 }
 
-/// The binary with this number, byte for byte as simpleperf (`inject --output bolt`) writes it: with comments, which BOLT does not
-/// read, and without the targets of indirect branches.
+/// Writes one binary byte for byte as simpleperf (`inject --output bolt`) does: with comments, which BOLT ignores, and
+/// without the targets of indirect branches.
 #[must_use]
 pub fn simpleperf(profile: &Profile, program: &Program, number: u32) -> String {
     let comment = profile.binaries.get(number as usize).map(comment).unwrap_or_default();
@@ -40,7 +40,7 @@ fn text(all: &Ranges) -> String {
     for ((start, last), count) in &all.ranges {
         let _ = writeln!(text, "F {start:x} {last:x} {count}");
     }
-    // The last number says how many of them were foretold wrongly: no trace tells.
+    // The last number counts mispredictions, which are not in the trace.
     for ((from, to), count) in &all.branches {
         let _ = writeln!(text, "B {from:x} {to:x} {count} 0");
     }

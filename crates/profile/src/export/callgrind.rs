@@ -1,7 +1,8 @@
-//! The file of valgrind's callgrind, as callgrind_annotate and KCachegrind read it.
+//! File format of valgrind's callgrind, for callgrind_annotate and KCachegrind.
 //!
-//! A function has its instructions by source line, and its cycles at its first line: how they spread is not known here. What calls ran is known for
-//! each pair of functions; where one calls another from several lines, each line gets its part by the number of calls.
+//! Instructions are written by source line. The cycles of a function are written at its first line, since they are not
+//! known by line. The inclusive cost of calls is known for each pair of functions. If a function calls another from
+//! several lines, the cost is divided by the number of calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -17,10 +18,10 @@ use crate::counts::{Place, Profile};
 use crate::functions::Functions;
 use crate::program::Program;
 
-/// A function's own lines: by file (none if it is that of the function's start) and line.
+/// Instructions of a function by file (`None` for the file of its start) and line.
 type Lines = BTreeMap<(Option<String>, u32), u64>;
 
-/// The text.
+/// Writes the file.
 #[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     let mut functions = calls.functions.clone();
@@ -54,7 +55,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
                 let _ = writeln!(body, "fe={}", start.0);
             }
         }
-        // Cycles, and what was put down to it because nothing deeper is kept.
+        // Cycles, and instructions of deeper calls that the tree did not keep.
         let rest = Sums {
             instructions: of.own.instructions.saturating_sub(told.instructions),
             cycles: of.own.cycles,
@@ -93,7 +94,7 @@ fn object(file: Option<u32>, program: &Program) -> Printable<'_> {
     Printable(found.map_or("???", |file| file.name()))
 }
 
-/// The source file and line that a function begins at.
+/// Returns the source file and line of a function's start.
 fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (Printable<'p>, u32) {
     let function = &functions.list()[number as usize];
     let at = function.start.zip(function.file.map(Image::space_of));
@@ -101,7 +102,7 @@ fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (Pr
     source.map_or((Printable("???"), 0), |source| (Printable(source.file), source.line))
 }
 
-/// Instructions by function and line: all of a block belong to the function that it begins in.
+/// Returns instructions by function and line. A block counts for the function that it begins in.
 fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> HashMap<u32, Lines> {
     let mut all: HashMap<u32, Lines> = HashMap::new();
     for (code, runs) in &profile.blocks {
@@ -126,7 +127,7 @@ fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> Has
     all
 }
 
-/// The lines of one function that another is called from, and how often.
+/// Returns the lines from which one function calls another, with counts.
 fn sites(
     functions: &mut Functions,
     profile: &Profile,
@@ -142,7 +143,7 @@ fn sites(
             continue;
         }
         let pair = (functions.at(program, from), functions.at(program, to));
-        // Branches inside a function are no calls of it.
+        // Branches inside a function are not calls of it.
         if !is_call && pair.0 == pair.1 {
             continue;
         }

@@ -10,7 +10,7 @@ use super::ranges::{Ranges, Targets, functions};
 use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
 
-/// The binary with this number.
+/// Writes one binary.
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { branches: mut edges, .. } = Ranges::of(profile, program, number, Targets::Known);
@@ -25,7 +25,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
             *edges.entry((0, to.address)).or_default() += count;
         }
     }
-    // Where functions return to is known from where they were called.
+    // BOLT infers the targets of returns from the calls.
     edges.retain(|(from, _), _| !returns.contains(from));
     for ((from, to), count) in fallen(profile, program, number, &edges) {
         *edges.entry((from, to)).or_default() += count;
@@ -35,7 +35,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
         .into_iter()
         .filter_map(|((from, to), count)| {
             let (from, to) = (names.of(from), names.of(to));
-            // Between what has no names there is nothing to say.
+            // An edge needs a name on one side.
             (from != NOWHERE || to != NOWHERE).then(|| format!("{from} {to} 0 {count}\n"))
         })
         .collect();
@@ -43,7 +43,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     lines.concat()
 }
 
-/// How often execution went on without a branch to where BOLT begins a block: after a branch that was not taken, and where branches go.
+/// Counts fall-throughs to where BOLT begins a block: after a branch that was not taken, and at branch targets.
 fn fallen(
     profile: &Profile,
     program: &Program,
@@ -63,7 +63,7 @@ fn fallen(
                 *fallen.entry((before, instruction.address)).or_default() += runs.all();
             }
         }
-        // A jump behind a conditional branch belongs to the same block, if nothing else goes there.
+        // A jump behind a conditional branch belongs to the same block, unless it is a branch target.
         let next = Code { start: code.end(), ..*code };
         let is_jump =
             |next: InBlock| next.target.is_some() && !next.class.conditional && next.class.role == Role::Jump;
@@ -78,16 +78,16 @@ fn fallen(
 
 const NOWHERE: &str = "0 [unknown] 0";
 
-/// Functions as BOLT names them.
+/// Function names as BOLT writes them.
 struct Names<'p> {
     program: &'p Program,
     number: u32,
-    /// By where they begin.
+    /// Start address and name of functions, by start address.
     known: HashMap<u64, (u64, Option<String>)>,
 }
 
 impl Names<'_> {
-    /// An address by the function it is in.
+    /// Formats an address as function and offset.
     fn of(&mut self, address: u64) -> String {
         let place = Place { binary: self.number, address };
         let symbol = if address == 0 { None } else { self.program.symbol(place) };
@@ -96,7 +96,7 @@ impl Names<'_> {
             let Some(found) = self.program.linkage(place) else { return (0, None) };
             let name = std::str::from_utf8(found.name).ok().map(|name| {
                 let name = Printable(name).to_string().replace(' ', "\\ ");
-                // Names that are not global may come again: BOLT numbers them by their addresses.
+                // Local names may repeat: BOLT numbers them in address order.
                 match found.global {
                     _ if found.plt => format!("{name}@PLT"),
                     true => name,

@@ -1,15 +1,38 @@
-//! Flame graphs as SVG, drawn by inferno: a picture to open in a browser, to search and to zoom.
+//! Flame graphs as SVG, drawn by inferno.
+
+use std::fmt;
 
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
 use super::folded::{self, Weight};
 use crate::calls::CallTree;
 
-/// The picture.
+/// Error of [drawing](write) a flame graph.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DrawError {
+    /// Nothing ran.
+    Empty,
+    /// inferno failed.
+    Inferno(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("nothing ran: there is nothing to draw"),
+            Self::Inferno(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DrawError {}
+
+/// Draws the flame graph of a call tree.
 ///
 /// # Errors
-/// If nothing ran.
-pub fn write(calls: &CallTree, weight: Weight, title: &str) -> Result<Vec<u8>, String> {
+/// Returns an error if nothing ran.
+pub fn write(calls: &CallTree, weight: Weight, title: &str) -> Result<Vec<u8>, DrawError> {
     let folded = folded::write(calls, weight);
     let mut options = Options::default();
     title.clone_into(&mut options.title);
@@ -17,13 +40,14 @@ pub fn write(calls: &CallTree, weight: Weight, title: &str) -> Result<Vec<u8>, S
         Weight::Instructions => "instructions".into(),
         Weight::Cycles => "cycles".into(),
     };
-    // The same run gives the same picture.
+    // Colours depend on names only, so that the same run gives the same picture.
     options.hash = true;
     options.text_truncate_direction = TextTruncateDirection::Right;
     if folded.is_empty() {
-        return Err("nothing ran: there is nothing to draw".into());
+        return Err(DrawError::Empty);
     }
     let mut svg = Vec::new();
-    flamegraph::from_lines(&mut options, folded.lines(), &mut svg).map_err(|error| error.to_string())?;
+    flamegraph::from_lines(&mut options, folded.lines(), &mut svg)
+        .map_err(|error| DrawError::Inferno(error.into()))?;
     Ok(svg)
 }

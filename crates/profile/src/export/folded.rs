@@ -1,11 +1,11 @@
-//! Folded stacks: `main;sort;compare 1234`, a line for each stack, as flamegraph.pl, inferno and speedscope read them.
+//! Folded stacks for flamegraph.pl, inferno and speedscope: `main;sort;compare 1234`, one line for each stack.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::calls::{CallTree, Sums};
 
-/// What stacks weigh.
+/// Weight of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Instructions.
@@ -15,7 +15,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// That of sums.
+    /// Returns the chosen one of two sums.
     #[must_use]
     pub const fn of(self, sums: &Sums) -> u64 {
         match self {
@@ -25,14 +25,14 @@ impl Weight {
     }
 }
 
-/// Stacks in which something ran itself.
+/// Writes all stacks whose innermost function has a weight of its own.
 #[must_use]
 pub fn write(calls: &CallTree, weight: Weight) -> String {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for (at, node) in (0..).zip(calls.tree.nodes()) {
         let own = weight.of(&node.own);
         if own > 0 {
-            // What separates frames cannot be in names. Nothing in them ends a line.
+            // The separator cannot be part of a name. Names contain no line breaks.
             let stack = calls.stack(at);
             let names: Vec<_> = stack.iter().map(|name| name.replace(';', ":")).collect();
             *stacks.entry(names.join(";")).or_default() += own;

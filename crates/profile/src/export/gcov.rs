@@ -1,36 +1,36 @@
-//! What GCC reads with `-fauto-profile`: a file that is `gcov`'s by its outer form only.
+//! File for GCC's `-fauto-profile`, which has the outer form of a `gcov` file.
 
 use std::collections::BTreeMap;
 
 use super::samples::{Function, Location, Samples};
 use super::summary::Summary;
 
-/// `gcda`, and what follows.
+/// `gcda`.
 const MAGIC: u32 = 0x6763_6461;
 
-/// Which GCC it is for: each reads its own version only.
+/// Format version. Each GCC reads its own version only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Of GCC 12 to 15.
+    /// GCC 12 to 15.
     Two = 2,
-    /// Of GCC 16: with a summary, with files of functions, and with when they ran first.
+    /// GCC 16: adds a summary, the files of functions, and the time of their first run.
     Three = 3,
 }
 
-/// Tags of sections.
+/// Section tags.
 const SUMMARY: u32 = 0xa800_0000;
 const NAMES: u32 = 0xaa00_0000;
 const FUNCTIONS: u32 = 0xac00_0000;
 const MODULES: u32 = 0xae00_0000;
 const WORKING_SET: u32 = 0xaf00_0000;
 
-/// The targets of an indirect call, in GCC's list of what values are profiled.
+/// Number of indirect-call targets among GCC's value profiles.
 const INDIRECT_CALL: u32 = 7;
 
-/// The number of a file that is not told: names for linkers say enough.
+/// File number of a function without a file. Linkage names are sufficient.
 const NO_FILE: u32 = u32::MAX;
 
-/// All functions.
+/// Writes all functions.
 #[must_use]
 pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     let is_new = version == Version::Three;
@@ -56,7 +56,7 @@ pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     for (name, of) in &samples.functions {
         wide(&mut functions, of.head);
         if is_new {
-            // When it ran first: a profile that only counts does not know.
+            // Time of the first run, which a counting profile does not have.
             wide(&mut functions, 0);
         }
         word(&mut functions, names[name.as_str()]);
@@ -69,7 +69,7 @@ pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     }
     for (tag, section) in [(NAMES, table), (FUNCTIONS, functions)] {
         word(&mut bytes, tag);
-        // In words; nobody relies on it.
+        // Length in words; no reader relies on it.
         word(&mut bytes, (section.len() / 4) as u32);
         bytes.extend(section);
     }
@@ -81,7 +81,7 @@ pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     bytes
 }
 
-/// A section without a length.
+/// Writes the summary section, which has no length.
 fn summary(bytes: &mut Vec<u8>, summary: &Summary) {
     word(bytes, SUMMARY);
     summary.head().into_iter().for_each(|value| wide(bytes, value));
@@ -92,7 +92,7 @@ fn summary(bytes: &mut Vec<u8>, summary: &Summary) {
     }
 }
 
-/// The names of a function and of all that it calls and has inlined.
+/// Collects the names of a function, its callees and its inlined functions.
 fn gather<'s>(names: &mut BTreeMap<&'s str, u32>, name: &'s str, function: &'s Function) {
     names.insert(name, 0);
     for name in function.body.values().flat_map(|body| body.targets.keys()) {
@@ -125,7 +125,7 @@ fn body(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u32>, of: &Function) {
     }
 }
 
-/// A place in one word.
+/// Packs a location into one word.
 fn place(location: Location) -> u32 {
     location.offset << 16 | location.discriminator & 0xffff
 }
@@ -134,7 +134,7 @@ fn word(bytes: &mut Vec<u8>, value: u32) {
     bytes.extend(value.to_le_bytes());
 }
 
-/// Two words, the lower one first.
+/// Writes a 64-bit number as two words, the lower one first.
 fn wide(bytes: &mut Vec<u8>, value: u64) {
     bytes.extend(value.to_le_bytes());
 }

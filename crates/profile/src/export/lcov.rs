@@ -1,7 +1,7 @@
-//! The text of lcov (a `.info` file), that `genhtml` and most tools for coverage read.
+//! Text format of lcov (a `.info` file), which `genhtml` and most coverage tools read.
 //!
-//! What is of no source line is not in it. A conditional branch is a block with two branches: 0 is that it was taken, 1 that it was
-//! not.
+//! Code without a source line is left out. A conditional branch is written as a block with two branches: 0 is taken, 1
+//! is not taken.
 
 use std::fmt::Write;
 
@@ -9,20 +9,20 @@ use tracewright_core::text::Printable;
 
 use crate::coverage::{Coverage, File, Part};
 
-/// All source files.
+/// Writes all source files.
 #[must_use]
 pub fn write(coverage: &Coverage) -> String {
     let mut text = String::new();
     for (number, file) in (0..).zip(&coverage.files).filter(|(_, file)| file.is_source) {
         let _ = writeln!(text, "TN:\nSF:{}", Printable(&file.name));
-        // Lines begin at 1: a function of which no line is known has no place in the file.
+        // Lines begin at 1, so a function without a known line has no place in the file.
         let functions = || coverage.functions_of(number).iter().filter(|function| function.line > 0);
         let mut part = Part::default();
         for function in functions() {
             let _ = writeln!(text, "FN:{},{}", function.line, Printable(&function.name));
         }
         for function in functions() {
-            // One that was entered elsewhere, or of whose beginning the trace does not tell, ran all the same.
+            // A function that was entered elsewhere, or whose entry was not traced, ran nevertheless.
             let ran = u64::from(function.ran());
             part += Part { hit: ran, all: 1 };
             let _ = writeln!(text, "FNDA:{},{}", function.calls.max(ran), Printable(&function.name));

@@ -1,4 +1,4 @@
-//! LLVM's sample profile as text: what `clang -fprofile-sample-use` and `llvm-profdata --sample` read.
+//! LLVM's sample profile as text, for `clang -fprofile-sample-use` and `llvm-profdata --sample`.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use tracewright_core::text::Printable;
 
 use super::samples::{Function, Location, Samples};
 
-/// All functions, those of which the most ran first.
+/// Writes all functions by decreasing count.
 #[must_use]
 pub fn write(samples: &Samples) -> String {
     let mut functions: Vec<_> = samples.functions.iter().collect();
@@ -20,7 +20,7 @@ pub fn write(samples: &Samples) -> String {
     text
 }
 
-/// What is in a function, indented so far.
+/// Writes the body of a function at an indentation depth.
 fn body(text: &mut String, function: &Function, depth: usize) {
     for (location, body) in &function.body {
         let _ = write!(text, "{:depth$}{}: {}", "", place(*location), body.count);
@@ -37,8 +37,8 @@ fn body(text: &mut String, function: &Function, depth: usize) {
     }
 }
 
-/// Returns a name as it may be in a line: names come from files that anybody may have written. Lines that begin with `#` or `[` are no
-/// functions, and one that begins with a blank is a line of the function before.
+/// Returns a name that is safe in a line, since names come from untrusted files. A line that begins with `#` or `[` is
+/// no function, and a line that begins with a blank belongs to the function before.
 fn printable(name: &str) -> String {
     let name = Printable(name).to_string();
     match name.as_bytes() {

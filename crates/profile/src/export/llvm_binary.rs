@@ -1,4 +1,4 @@
-//! LLVM's sample profile in its extended binary form: the same as the text, in fewer bytes, and read function by function.
+//! LLVM's sample profile in its extensible binary form: smaller than the text, and read function by function.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::summary::Summary;
 const MAGIC: u64 = 0x5350_524f_4634_3204;
 const VERSION: u64 = 103;
 
-/// Kinds of sections.
+/// Section kinds.
 const SUMMARY: u64 = 1;
 const NAMES: u64 = 2;
 const OFFSETS: u64 = 4;
 const PROFILE: u64 = 32;
 
-/// All functions.
+/// Writes all functions.
 #[must_use]
 pub fn write(samples: &Samples) -> Vec<u8> {
     let mut names = BTreeMap::new();
@@ -42,7 +42,7 @@ pub fn write(samples: &Samples) -> Vec<u8> {
     number(&mut bytes, MAGIC);
     number(&mut bytes, VERSION);
     bytes.extend((sections.len() as u64).to_le_bytes());
-    // Names are needed before anything that has them by number, and the profile lies before the table of its functions.
+    // Names come before sections that refer to them, and the profile before the table of its functions.
     let order = [0, 1, 3, 2];
     let mut offset = bytes.len() as u64 + 32 * sections.len() as u64;
     let mut starts = [0; 4];
@@ -59,7 +59,7 @@ pub fn write(samples: &Samples) -> Vec<u8> {
     bytes
 }
 
-/// The names of a function and of all that it calls and has inlined.
+/// Collects the names of a function, its callees and its inlined functions.
 fn gather<'s>(names: &mut BTreeMap<&'s str, u64>, name: &'s str, function: &'s Function) {
     names.insert(name, 0);
     for name in function.body.values().flat_map(|body| body.targets.keys()) {
@@ -92,7 +92,7 @@ fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u64>, name: &str, of: &F
     }
 }
 
-/// How the counts are distributed.
+/// Writes the distribution of the counts.
 fn summary(samples: &Samples) -> Vec<u8> {
     let summary = Summary::of(samples);
     let mut bytes = Vec::new();
@@ -103,7 +103,7 @@ fn summary(samples: &Samples) -> Vec<u8> {
     bytes
 }
 
-/// A number as LEB128.
+/// Appends a number as LEB128.
 fn number(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

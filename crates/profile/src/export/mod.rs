@@ -1,5 +1,5 @@
-//! Profiles as others read them: a file each. Every one takes a [`Profile`](crate::Profile) and, where it needs names or lines, the
-//! [`Program`](crate::Program) that ran.
+//! Profiles in other tools' formats, one module each. Most functions take a [`Profile`](crate::Profile) and, for names
+//! and lines, the [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
 pub mod bolt;

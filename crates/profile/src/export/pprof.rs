@@ -1,4 +1,4 @@
-//! pprof's profile.proto, as `go tool pprof` reads it: a sample for each stack, with instructions and cycles.
+//! pprof's profile.proto for `go tool pprof`: one sample for each stack, with instructions and cycles.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::calls::CallTree;
 use crate::counts::Profile;
 use crate::program::Program;
 
-/// Numbers of messages' fields, as profile.proto has them.
+/// Field numbers of profile.proto.
 mod field {
     pub const SAMPLE_TYPE: u32 = 1;
     pub const SAMPLE: u32 = 2;
@@ -21,7 +21,7 @@ mod field {
     pub const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// The file, as gzip.
+/// Writes the profile as gzip.
 #[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> {
     let mut out = Writer::default();
@@ -41,7 +41,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
             continue;
         }
         let mut of = Writer::default();
-        // The innermost comes first; 0 is no number.
+        // The innermost location comes first; 0 is not a valid number.
         let locations = tree.path(at).into_iter().rev();
         of.packed(1, locations.map(|node| u64::from(tree.nodes()[node as usize].function) + 1));
         of.packed(2, [own.instructions, own.cycles].into_iter().take(kinds.len()));
@@ -63,7 +63,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         of.number(5, strings.number(&binary.name));
         let build_id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
         of.number(6, strings.number(&build_id));
-        // Functions, file names and lines are here: nobody has to look for them.
+        // Functions, file names and lines are included, so that pprof need not look them up.
         (7..=9).for_each(|has| of.number(has, 1));
         out.message(field::MAPPING, &of);
     }
@@ -97,7 +97,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     gzip(out.as_bytes())
 }
 
-/// Strings by their numbers. They are printable: pprof writes them to terminals.
+/// String table. Strings are printable because pprof writes them to terminals.
 #[derive(Default)]
 struct Strings {
     list: Vec<String>,
@@ -117,7 +117,7 @@ impl Strings {
     }
 }
 
-/// A gzip file whose bytes are stored as they are: these are small, and need no library.
+/// Wraps bytes as a gzip file without compression. The data is small, and this needs no library.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     let mut chunks = bytes.chunks(0xffff).peekable();

@@ -1,5 +1,5 @@
-//! What `llvm-profgen --unsymbolized-profile` reads: ranges that ran and branches that were taken, of one binary, counted from where its
-//! first segment with code begins.
+//! Input of `llvm-profgen --unsymbolized-profile`: executed ranges and taken branches of one binary, relative to its
+//! first executable segment.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::ranges::{Ranges, Targets, code_segments};
 use crate::counts::Profile;
 use crate::program::Program;
 
-/// The size of the pages that llvm-profgen assumes.
+/// Page size that llvm-profgen assumes.
 const PAGE: u64 = 0x1000;
 
-/// The binary with this number.
+/// Writes one binary.
 #[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { ranges, branches } = Ranges::of(profile, program, number, Targets::Known);
@@ -22,7 +22,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     for ((start, last), count) in ranges {
         let _ = writeln!(text, "{:x}-{:x}:{count}", start - base, last - base);
     }
-    // Branches to elsewhere say nothing of this binary.
+    // Branches to other binaries do not help here.
     let branches: Vec<_> =
         branches.iter().filter(|((from, to), _)| *from >= base && *to >= base && *to != 0).collect();
     let _ = writeln!(text, "{}", branches.len());

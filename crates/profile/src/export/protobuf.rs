@@ -1,49 +1,49 @@
-//! Messages of Protocol Buffers, written: what pprof, Perfetto and simpleperf read. `core::protobuf` reads them.
+//! Writer of Protocol Buffers messages, for pprof, Perfetto and simpleperf. `core::protobuf` reads them.
 
-/// A message, as it becomes longer.
+/// A message under construction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// A number as a field.
+    /// Appends a number field.
     pub fn number(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
-    /// The same, but 0 is left out: readers take what is missing for that.
+    /// Appends a number field unless it is 0, which readers assume for missing fields.
     pub fn nonzero(&mut self, field: u32, value: u64) {
         if value != 0 {
             self.number(field, value);
         }
     }
 
-    /// Text, or bytes of any kind.
+    /// Appends a field with text or bytes.
     pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend(bytes);
     }
 
-    /// A message within this one.
+    /// Appends a nested message.
     pub fn message(&mut self, field: u32, message: &Self) {
         self.bytes(field, &message.0);
     }
 
-    /// A list of numbers.
+    /// Appends a packed list of numbers.
     pub fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
         let mut packed = Self::default();
         values.for_each(|value| packed.varint(value));
         self.message(field, &packed);
     }
 
-    /// All fields so far.
+    /// Returns all fields so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Without any field, as it was at first.
+    /// Removes all fields.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -61,7 +61,7 @@ impl Writer {
 mod tests {
     use super::*;
 
-    /// The examples of the format's own documentation.
+    /// Checks the examples of the format's documentation.
     #[test]
     fn fields_are_those_of_the_documentation() {
         let mut message = Writer::default();

@@ -1,4 +1,4 @@
-//! What ran of one binary, as ranges of addresses and taken branches: what several formats say in their own words.
+//! Executed address ranges and taken branches of one binary, which several formats contain.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,31 +8,31 @@ use tracewright_image::{CodeSegment, FileRef};
 use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
 
-/// What ran of one binary, sorted.
+/// Executed ranges and taken branches of one binary, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// How often each range ran: its first and its last instruction. It ends at a branch, taken or not, or where something from
-    /// outside ended it.
+    /// Number of runs of each range, keyed by its first and last instruction. A range ends at a branch, taken or not,
+    /// or at an interruption.
     pub ranges: BTreeMap<(u64, u64), u64>,
-    /// How often each branch was taken to where; 0 where that is not known, or not in this binary.
+    /// Number of times each branch went to each target. The target is 0 if it is unknown or in another binary.
     pub branches: BTreeMap<(u64, u64), u64>,
 }
 
-/// Of which branches it is told where they went.
+/// Branches whose targets are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// Of all where that is known.
+    /// All branches with known targets.
     Known,
-    /// Of those only that tell it themselves, as simpleperf does: of returns, indirect calls and jumps it is 0.
+    /// Direct branches only, as simpleperf does. Returns, indirect calls and indirect jumps get the target 0.
     Direct,
 }
 
 impl Ranges {
-    /// Those of the binary with this number.
+    /// Collects the ranges of one binary.
     #[must_use]
     pub fn of(profile: &Profile, program: &Program, number: u32, targets: Targets) -> Self {
         let mut all = Self::default();
-        // By the address of a branch: how often it was taken, less how often it is known where to; and a block that ends with it.
+        // By branch address: the taken count less the known targets, and a block that ends with the branch.
         let mut taken: HashMap<u64, (u64, Code)> = HashMap::new();
         for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
             let last = code.last().address;
@@ -60,8 +60,8 @@ impl Ranges {
     }
 }
 
-/// Returns the executable segments of a binary: those that the profile has; else, in profiles written before they were kept,
-/// those of the file, if it is here.
+/// Returns the executable segments of a binary: those in the profile or, for profiles of older versions, those of the
+/// file if it is available.
 pub(super) fn code_segments(profile: &Profile, program: &Program, number: u32) -> Vec<CodeSegment> {
     let known = profile.binaries.get(number as usize).map(|binary| binary.code.clone()).unwrap_or_default();
     if known.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn code_segments(profile: &Profile, program: &Program, number: u32) -
     known
 }
 
-/// All functions of which something ran, each as one block.
+/// Returns all functions of which code ran, each as one block.
 pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
     let mut functions = HashSet::new();
     for (code, _) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
@@ -82,7 +82,7 @@ pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
     functions
 }
 
-/// The binary of which the most instructions ran, of those that are ELF files.
+/// Returns the ELF binary that executed most instructions.
 #[must_use]
 pub fn largest(profile: &Profile) -> Option<u32> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
@@ -97,7 +97,7 @@ pub fn largest(profile: &Profile) -> Option<u32> {
         .map(|(number, _)| number)
 }
 
-/// Only what ran of one binary.
+/// Returns the part of a profile that belongs to one binary.
 #[must_use]
 pub fn only(profile: &Profile, number: u32) -> Profile {
     let is_in = |place: Place| place.binary == number;

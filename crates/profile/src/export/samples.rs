@@ -1,4 +1,4 @@
-//! Counts by function and source line, with inlined functions nested: what compilers read, in whatever form.
+//! Counts by function and source line with nested inlined functions, as compilers read them in several formats.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,55 +6,55 @@ use super::ranges;
 use crate::counts::{Place, Profile};
 use crate::program::Program;
 
-/// Counts of all functions of which something ran and that debug information tells of.
+/// Counts of all functions that ran and have debug information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// By the name for linkers.
+    /// Functions by linkage name.
     pub functions: BTreeMap<String, Function>,
 }
 
-/// Counts of a function, or of a copy of it inlined somewhere.
+/// Counts of a function, or of a copy inlined somewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// How often it was entered by a branch.
+    /// Number of entries by a branch.
     pub head: u64,
-    /// How many bytes of instructions of it ran, and of what is inlined into it: so llvm-profgen weighs functions.
+    /// Executed bytes of code, including inlined functions. llvm-profgen weighs functions this way.
     pub total: u64,
-    /// By place in its source.
+    /// Counts by source location.
     pub body: BTreeMap<Location, Body>,
-    /// What is inlined where, by name.
+    /// Inlined functions by location and name.
     pub inlined: BTreeMap<Location, BTreeMap<String, Function>>,
 }
 
-/// A place in the source of a function.
+/// Source location relative to its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// Lines after that of its declaration. Before it: less than 0, and 16 bits are left of that.
+    /// Lines after that of the declaration, modulo 2^16.
     pub offset: u32,
-    /// Which part of the line.
+    /// Part of the line.
     pub discriminator: u32,
 }
 
-/// What ran at a place in the source.
+/// Counts of a source location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// How often: that of the instruction that ran most often.
+    /// Runs of the most frequent instruction.
     pub count: u64,
-    /// Functions that were called from here, by name.
+    /// Functions called from here, by name.
     pub targets: BTreeMap<String, u64>,
 }
 
-/// How compilers number the parts of a line.
+/// Encoding of discriminators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discriminators {
-    /// One after another, as GCC does.
+    /// GCC: plain numbers.
     Plain,
-    /// As clang does: a number for the part, how many copies were made of the code, and which one it is.
+    /// clang: a number for the part, a duplication factor, and the number of the copy.
     Clang,
 }
 
 impl Discriminators {
-    /// The part of the line.
+    /// Returns the part of the line.
     fn part(self, of: u32) -> u32 {
         match self {
             Self::Plain => of & 0xffff,
@@ -62,7 +62,7 @@ impl Discriminators {
         }
     }
 
-    /// What of one instruction stands for how many, since the code was copied so often.
+    /// Returns the duplication factor: one run of the instruction stands for so many.
     fn copies(self, of: u32) -> u64 {
         if self == Self::Plain {
             return 1;
@@ -76,7 +76,7 @@ impl Discriminators {
     }
 }
 
-/// The first of the numbers that are packed into a discriminator of clang: bit 0 set is 0; else 5 bits, or 12 if bit 6 is set.
+/// Decodes the first number of a clang discriminator: 0 if bit 0 is set; else 5 bits, or 12 if bit 6 is set.
 fn clang_number(of: u32) -> u32 {
     let number = of >> 1;
     match (of & 1, number & 0x20) {
@@ -86,15 +86,15 @@ fn clang_number(of: u32) -> u32 {
     }
 }
 
-/// A way from a function into what is inlined: names and places, the outermost first. The last place is that of the instruction.
+/// Path from a function to an inlined one: names and locations, the outermost first. The last location is the instruction's.
 type Path<'p> = Vec<(&'p str, Location)>;
 
 impl Samples {
-    /// The samples of a profile.
+    /// Computes the samples of a profile.
     #[must_use]
     pub fn new(profile: &Profile, program: &Program, discriminators: Discriminators) -> Self {
         let mut all = Self::default();
-        // By instruction: how often it ran, and its length.
+        // Number of runs and length of each instruction.
         let mut counts: HashMap<Place, (u64, u8)> = HashMap::new();
         for (code, runs) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
             for instruction in program.instructions(code) {
@@ -102,7 +102,7 @@ impl Samples {
                 counts.entry(place).or_insert((0, instruction.len)).0 += runs.all();
             }
         }
-        // What did not run of functions that did is told as well: that it is cold is worth knowing.
+        // Code that did not run is included for functions that ran: that it is cold is useful to know.
         for function in ranges::functions(profile, program) {
             for instruction in program.instructions(&function) {
                 let place = Place { address: instruction.address, ..function.start };
@@ -131,7 +131,7 @@ impl Samples {
         all
     }
 
-    /// The innermost function of a path, with so much added to all around it, and the place in it.
+    /// Adds `count` to the totals along a path. Returns its innermost function and the location there.
     fn at(&mut self, path: &Path<'_>, count: u64) -> Option<(&mut Function, Location)> {
         let (&(first, mut location), rest) = path.split_first()?;
         let mut function = self.functions.entry(first.to_owned()).or_default();
@@ -146,7 +146,7 @@ impl Samples {
     }
 }
 
-/// The functions at a place; and how many copies of the code there are.
+/// Returns the path at a place and its duplication factor.
 fn path(program: &Program, place: Place, discriminators: Discriminators) -> (Path<'_>, u64) {
     let frames = program.frames(place);
     let copies = frames.first().map_or(1, |frame| discriminators.copies(frame.discriminator));

@@ -1,29 +1,29 @@
-//! How counts are distributed: what compilers go by when they call code hot or cold.
+//! Distribution of counts, by which compilers decide what is hot or cold.
 
 use std::collections::BTreeMap;
 
 use super::samples::{Function, Samples};
 
-/// Shares of all counts, in millionths, for which the summary says how many counts make them up.
+/// Shares of the total count, in millionths, that the summary lists.
 const CUTOFFS: [u32; 16] = [
     10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 950_000,
     990_000, 999_000, 999_900, 999_990, 999_999,
 ];
 
-/// How the counts of samples are distributed.
+/// Distribution of the counts of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
-    /// The sum of all.
+    /// Sum of all counts.
     pub total: u64,
-    /// The largest.
+    /// Largest count.
     pub most: u64,
-    /// How often the function was entered that was entered most often.
+    /// Largest number of entries of a function.
     pub most_entered: u64,
-    /// How many counts.
+    /// Number of counts.
     pub counts: u64,
-    /// How many functions.
+    /// Number of functions.
     pub functions: u64,
-    /// By share: the least of the counts that make it up, and how many these are.
+    /// For each share: the smallest count needed to reach it, and how many counts are at least that large.
     pub shares: Vec<(u32, u64, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl Summary {
         for cutoff in CUTOFFS {
             let wanted = (u128::from(total) * u128::from(cutoff) / 1_000_000) as u64;
             while sum < wanted && at < counts.len() {
-                // All counts that are equal go together.
+                // Equal counts go together.
                 let count = counts[at];
                 while at < counts.len() && counts[at] == count {
                     sum += count;
@@ -58,7 +58,7 @@ impl Summary {
         }
     }
 
-    /// The numbers before the shares, and how many shares there are, as all formats have them.
+    /// Returns the numbers before the shares and the number of shares, as all formats have them.
     pub fn head(&self) -> [u64; 6] {
         let shares = self.shares.len() as u64;
         [self.total, self.most, self.most_entered, self.counts, self.functions, shares]

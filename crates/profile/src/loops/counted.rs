@@ -1,4 +1,4 @@
-//! What counts alone tell of loops, where nobody knows in which order things ran.
+//! Loop counts from a profile, which has no order of execution.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use super::graph::Graph;
 use super::trips::TripCounts;
 use crate::counts::{Place, Profile};
 
-/// By number of the loop: how often its header ran, how often it was entered, and how many instructions ran in it. How often it turned
-/// each time is not known.
+/// Computes for each loop how often its header ran, how often it was entered, and how many instructions ran in it. The
+/// trips of single entries are not known.
 #[must_use]
 pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     let mut counts = vec![TripCounts::default(); graph.loops().len()];
-    // How often execution came to the header from inside; to any part from outside.
+    // Transfers to the header from inside, and to any part from outside.
     let (mut back, mut into) = (vec![0_u64; counts.len()], vec![0_u64; counts.len()]);
     let mut goes = |at: u32, to: Place, count: u64| {
         let Some(to) = graph.leader(to).filter(|_| count > 0) else { return };
@@ -27,7 +27,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
             *sum = sum.saturating_add(count);
         }
     };
-    // Jumps, and the leaders that they end.
+    // Jumps and the leaders that they end.
     let mut jumps = HashMap::new();
     let leaders = graph.leaders();
     for (code, runs) in &profile.blocks {
@@ -36,7 +36,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
         loop {
             let leader = &leaders[at as usize];
             let next = graph.inner(at).filter(|&next| leaders[next as usize].place < code.end());
-            // Both go up to the same branch.
+            // Both extend to the same branch.
             let here =
                 next.map_or(left, |next| left.min(leader.count.saturating_sub(leaders[next as usize].count)));
             left -= here;
@@ -54,7 +54,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
         }
         let goes_on = runs.not_taken.saturating_add(runs.through);
         let is_call = matches!(code.class.role, Role::Call | Role::Swap);
-        // What is called returns.
+        // A callee returns.
         goes(at, code.end(), if is_call { runs.all() } else { goes_on });
         if matches!(code.class.role, Role::Jump | Role::LoopEnd) {
             jumps.insert(code.last(), at);
@@ -66,7 +66,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
         }
     }
     for (number, counts) in counts.iter_mut().enumerate() {
-        // Not all ways from outside are known: what enters after a gap comes from nowhere.
+        // Entries after a gap have no known source, so that not all entries are known.
         let is_irreducible = graph.loops()[number].irreducible;
         counts.entries =
             if is_irreducible { into[number] } else { counts.trips.saturating_sub(back[number]) };
@@ -74,7 +74,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     counts
 }
 
-/// The loops that a leader is in, the innermost first.
+/// Iterates over the loops around a leader, the innermost first.
 fn around(graph: &Graph, leader: u32) -> impl Iterator<Item = usize> {
     graph.around(leader).map(|number| number as usize)
 }

@@ -1,27 +1,27 @@
-//! Loops and their nesting in any graph: Havlak's algorithm, on Tarjan's.
+//! Loops and their nesting in any graph, by Havlak's extension of Tarjan's algorithm.
 
 use std::collections::HashSet;
 
 /// A loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The node that it begins with.
+    /// First node.
     pub header: u32,
-    /// The loop around it: its number.
+    /// Number of the enclosing loop.
     pub parent: Option<u32>,
-    /// How many loops there are around it.
+    /// Number of enclosing loops.
     pub depth: u32,
-    /// Whether it can be entered elsewhere, too.
+    /// Set if the loop can also be entered elsewhere.
     pub irreducible: bool,
 }
 
-/// The loops of a graph, outer ones before inner ones, and for each node the number of the innermost that it is in. Nodes that are not
-/// reached from `entries` are entries of their own.
+/// Finds the loops of a graph, outer ones before inner ones, and the innermost loop of each node. Nodes that `entries`
+/// do not reach become entries too.
 #[must_use]
 pub fn forest(successors: &[Vec<u32>], entries: &[u32]) -> (Vec<Loop>, Vec<Option<u32>>) {
     let order = Order::new(successors, entries);
     let len = order.nodes.len();
-    // From here on nodes are numbers in the order they were first reached.
+    // From here on, nodes are preorder numbers.
     let mut back: Vec<Vec<u32>> = vec![Vec::new(); len];
     let mut other: Vec<Vec<u32>> = vec![Vec::new(); len];
     for (from, nodes) in successors.iter().enumerate() {
@@ -83,7 +83,7 @@ pub fn forest(successors: &[Vec<u32>], entries: &[u32]) -> (Vec<Loop>, Vec<Optio
     (loops, innermost.collect())
 }
 
-/// The node that stands for all of a loop's.
+/// Returns the representative of a node's loop.
 fn find(sets: &mut [u32], node: u32) -> u32 {
     let mut root = node;
     while sets[root as usize] != root {
@@ -96,11 +96,11 @@ fn find(sets: &mut [u32], node: u32) -> u32 {
     root
 }
 
-/// Nodes in the order in which a search first reaches them, depth first.
+/// Nodes in depth-first preorder.
 struct Order {
     nodes: Vec<u32>,
     numbers: Vec<u32>,
-    /// The last number under each.
+    /// Last preorder number below each node.
     last: Vec<u32>,
 }
 
@@ -135,7 +135,7 @@ impl Order {
         Self { nodes, numbers, last }
     }
 
-    /// Whether a node is above another one in the tree of the search, or is it.
+    /// Returns whether `node` is `other` or an ancestor of it in the search tree.
     fn is_above(&self, node: u32, other: u32) -> bool {
         node <= other && other <= self.last[node as usize]
     }

@@ -1,4 +1,4 @@
-//! The graph of what ran, each function for itself.
+//! Control flow graph of the code that ran, function by function.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,24 +7,25 @@ use tracewright_core::{Class, Role};
 use super::forest::{Loop, forest};
 use crate::counts::{Place, Profile};
 
-/// Where a branch leads to, or what runs after one; up to the next such place code is a basic block.
+/// First instruction of a basic block: a branch target or the instruction after a branch. The block extends to the next
+/// branch and may contain other leaders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Where it is.
+    /// Address.
     pub place: Place,
-    /// The function's number.
+    /// Number of the function.
     pub function: u32,
-    /// How many instructions there are up to the next branch.
+    /// Number of instructions up to the next branch.
     pub count: u32,
-    /// The first byte after that branch.
+    /// Address after that branch.
     pub end: Place,
-    /// The branch.
+    /// Class of the branch.
     pub class: Class,
-    /// Where the branch is.
+    /// Address of the branch.
     pub last: Place,
 }
 
-/// The graph of all that ran: calls lead to what runs after them.
+/// Control flow graph of all code that ran. A call leads to the instruction after it.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     leaders: Vec<Leader>,
@@ -35,7 +36,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// That of a profile. `function` says what belongs together.
+    /// Builds the graph of a profile. `function` returns the function of a place.
     pub fn new(profile: &Profile, mut function: impl FnMut(Place) -> u32) -> Self {
         let mut longest: BTreeMap<Place, Leader> = BTreeMap::new();
         let mut goes_on: HashMap<Place, bool> = HashMap::new();
@@ -90,7 +91,7 @@ impl Graph {
         for (at, nodes) in (0..).zip(&successors) {
             nodes.iter().filter(|&&node| node != at).for_each(|&node| entries[node as usize] = false);
         }
-        // Where a function is entered from others comes first.
+        // Nodes where a function is entered from others come first.
         let called = profile.branches.keys().filter_map(|(_, to)| numbers.get(to).copied());
         let entries: Vec<u32> = (0..leaders.len() as u32).filter(|&at| entries[at as usize]).collect();
         let mut called: Vec<u32> = called
@@ -102,55 +103,52 @@ impl Graph {
         Self { leaders, numbers, successors, loops, innermost }
     }
 
-    /// All leaders, by their places.
+    /// Returns all leaders, sorted by place.
     #[must_use]
     pub fn leaders(&self) -> &[Leader] {
         &self.leaders
     }
 
-    /// The number of the leader at a place.
+    /// Returns the number of the leader at a place.
     #[must_use]
     pub fn leader(&self, place: Place) -> Option<u32> {
         self.numbers.get(&place).copied()
     }
 
-    /// Where execution went from each leader.
+    /// Returns the successors of each leader.
     #[must_use]
     pub fn successors(&self) -> &[Vec<u32>] {
         &self.successors
     }
 
-    /// All loops, outer ones before inner ones; headers are numbers of leaders.
+    /// Returns all loops, outer ones before inner ones. Headers are leader numbers.
     #[must_use]
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
 
-    /// The innermost loop that a leader is in.
+    /// Returns the innermost loop of a leader.
     #[must_use]
     pub fn innermost(&self, leader: u32) -> Option<u32> {
         self.innermost.get(leader as usize).copied().flatten()
     }
 
-    /// The loops that a leader is in, the innermost first.
+    /// Iterates over the loops around a leader, the innermost first.
     pub fn around(&self, leader: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(self.innermost(leader), |number| self.loops[*number as usize].parent)
     }
 
-    /// The next leader, if it comes before the branch of this one.
+    /// Returns the next leader if it comes before the branch of this one.
     #[must_use]
     pub fn inner(&self, leader: u32) -> Option<u32> {
         inner(&self.leaders, leader as usize)
     }
 
-    /// Whether a loop is another one, or inside it.
+    /// Returns whether a loop is `outer` or inside it.
     #[must_use]
     pub fn is_inside(&self, inner: u32, outer: u32) -> bool {
-        let mut at = Some(inner);
-        while let Some(number) = at.filter(|&number| number != outer) {
-            at = self.loops[number as usize].parent;
-        }
-        at.is_some()
+        std::iter::successors(Some(inner), |number| self.loops[*number as usize].parent)
+            .any(|number| number == outer)
     }
 }
 

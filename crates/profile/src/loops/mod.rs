@@ -1,4 +1,4 @@
-//! Loops: found in the graph of what ran, counted in elements in order.
+//! Loops: found in the graph of executed code, counted in elements.
 
 mod counted;
 mod forest;

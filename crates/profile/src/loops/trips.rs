@@ -1,4 +1,4 @@
-//! How often loops turn.
+//! Trip counts of loops.
 
 use std::collections::HashMap;
 
@@ -10,44 +10,45 @@ use crate::calls::{How, Watch};
 use crate::counts::Place;
 use crate::histogram::Histogram;
 
-/// What a loop came to.
+/// Counts of a loop.
 #[derive(Clone, Debug, Default)]
 pub struct TripCounts {
-    /// How often it was entered.
+    /// Number of entries.
     pub entries: u64,
-    /// How often its header ran in all. A loop that tests at its end turns so often, one that tests at its beginning once less an entry.
+    /// Number of runs of the header. This is the trip count of a loop that tests at its end; a loop that tests at its
+    /// beginning has one trip less for each entry.
     pub trips: u64,
-    /// The fewest and the most of an entry.
+    /// Smallest and largest number of header runs in one entry.
     pub range: Option<(u64, u64)>,
-    /// Entries by how often the header ran.
+    /// Entries by number of header runs.
     pub histogram: Histogram,
-    /// Instructions that ran in it, inner loops included, but not what it calls.
+    /// Instructions executed in the loop, including inner loops but not callees.
     pub instructions: u64,
 }
 
-/// Follows loops in blocks in order; who enters and leaves functions is told to it as a [`Watch`].
+/// Counts loops in blocks. It hears of function entries and exits as a [`Watch`].
 #[derive(Debug)]
 pub struct Trips<'g> {
     graph: &'g Graph,
     counts: Vec<TripCounts>,
-    /// Numbers of leaders by where blocks are.
+    /// Leader numbers by block address.
     known: ByAddress<Option<u32>>,
     stacks: HashMap<u32, Stack>,
     thread: u32,
     stack: Stack,
 }
 
-/// The loops that a thread is in.
+/// Loops that a thread is in.
 #[derive(Debug, Default)]
 struct Stack {
-    /// A loop and how often its header ran.
+    /// Loops with the number of header runs so far.
     loops: Vec<(u32, u64)>,
-    /// Where those of each function at work begin.
+    /// Index in `loops` where each active function begins.
     frames: Vec<usize>,
 }
 
 impl<'g> Trips<'g> {
-    /// Of the loops of a graph.
+    /// Creates a counter for the loops of a graph.
     #[must_use]
     pub fn new(graph: &'g Graph) -> Self {
         let counts = vec![TripCounts::default(); graph.loops().len()];
@@ -61,7 +62,7 @@ impl<'g> Trips<'g> {
         }
     }
 
-    /// A block ran. `place` says which place it is.
+    /// Counts a block. `place` converts its address.
     pub fn block(
         &mut self,
         block: &Block,
@@ -83,7 +84,7 @@ impl<'g> Trips<'g> {
                 offset < block.end.wrapping_sub(block.start)
             });
             let here = match next {
-                // What runs up to the same branch.
+                // A later leader before the same branch.
                 Some(next) => {
                     let leaders = graph.leaders();
                     left.min(leaders[at as usize].count.saturating_sub(leaders[next as usize].count))
@@ -127,11 +128,11 @@ impl<'g> Trips<'g> {
         {
             *trips += 1;
         }
-        // What runs in the loops around it is added up in the end.
+        // Instructions are added to enclosing loops at the end.
         self.counts[inner as usize].instructions += u64::from(instructions);
     }
 
-    /// What came of it: by number of the loop.
+    /// Returns the counts by loop number.
     #[must_use]
     pub fn finish(mut self) -> Vec<TripCounts> {
         let all = std::mem::take(&mut self.stacks).into_values().chain([std::mem::take(&mut self.stack)]);
@@ -139,7 +140,7 @@ impl<'g> Trips<'g> {
             self.counts[active as usize].leave(trips);
         }
         let loops = self.graph.loops();
-        // Inner ones come after those around them.
+        // Inner loops come after those around them.
         for number in (0..loops.len()).rev() {
             if let Some(parent) = loops[number].parent {
                 self.counts[parent as usize].instructions += self.counts[number].instructions;
@@ -150,7 +151,7 @@ impl<'g> Trips<'g> {
 }
 
 impl TripCounts {
-    /// Adds those of the same loop elsewhere.
+    /// Adds the counts of the same loop from another source.
     pub fn merge(&mut self, other: &Self) {
         self.entries += other.entries;
         self.trips += other.trips;

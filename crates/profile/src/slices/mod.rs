@@ -1,9 +1,9 @@
-//! Functions along a run: when each was entered and left, for timelines.
+//! Function calls along a run as slices of time, for timelines.
 //!
-//! [`Slicer`] takes elements in order, and tells slices that are nested in each other: each ends before the one it began in does. A
-//! function begins when the instruction before its first one retired: so all cycles belong to the function of the instruction that
-//! waited for them, as everywhere. Where trace is lost, and while another thread runs, slices end, and begin again after that. Its memory is that
-//! of the calls that threads are in.
+//! [`Slicer`] takes elements in order and emits properly nested slices. A function begins when the instruction before
+//! its first one retired, so that cycles belong to the function of the instruction that waited for them, as everywhere.
+//! Where trace is lost, and while another thread runs, slices end, and begin again afterwards. Memory is proportional
+//! to the call stacks of the threads.
 
 mod track;
 
@@ -21,42 +21,42 @@ pub use track::{Limits, Shown, Slices};
 /// Makes slices of elements.
 #[derive(Debug)]
 pub struct Slicer<'c> {
-    /// Nothing: instructions are counted instead.
+    /// Clock. Without one, instructions are counted.
     clock: Option<Clock<'c>>,
     tracker: Tracker,
     tracks: Tracks,
     time: Time,
     noted: Vec<Change>,
-    /// Which instructions are in the time asked for.
+    /// Selects the instructions in the requested time.
     gate: Gate,
-    /// Whether the last element was not asked for.
+    /// Set if the last element was passed over.
     is_passing: bool,
 }
 
-/// What changes at an instruction.
+/// A change at an instruction.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Thread(u32),
     Enter(u32),
     Leave,
-    /// So many instructions in the time asked for ran.
+    /// This many instructions in the requested time ran.
     Ran(u64),
 }
 
-/// More changes than these do not wait for their time.
+/// Maximum number of changes that wait for a time.
 const MOST_PENDING: usize = 1 << 21;
 
-/// When things happen.
+/// Current time, and the changes that wait for one.
 #[derive(Debug, Default)]
 struct Time {
-    /// The last time that is known; nothing after a loss.
+    /// Last known time. `None` after a loss.
     last: Option<u64>,
     before_loss: u64,
-    /// What to add to the clock: it may begin anew.
+    /// Offset of the clock, which may restart at 0.
     shift: u64,
-    /// Instructions since the last time.
+    /// Instructions since the last known time.
     waiting: u64,
-    /// Changes since then, each after so many of these.
+    /// Changes since then, with the number of instructions before each.
     pending: Vec<(u64, Change)>,
 }
 
@@ -75,13 +75,13 @@ impl Watch for Vec<Change> {
 }
 
 impl<'c> Slicer<'c> {
-    /// By a clock; without one the time is the number of instructions.
+    /// Creates a slicer with a clock. Without a clock, time is the number of instructions.
     #[must_use]
     pub fn new(clock: Option<Clock<'c>>, limits: Limits) -> Self {
         Self::at_times(clock, limits, None)
     }
 
-    /// The same, and only what ran at these timestamps.
+    /// Creates a slicer that keeps only what ran at timestamps in `times`.
     #[must_use]
     pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
@@ -102,7 +102,7 @@ impl<'c> Slicer<'c> {
         }
     }
 
-    /// Takes the next element, whose code is in `space`. `find` tells the function of an address there.
+    /// Takes the next element, whose code is in `space`. `find` returns the function of an address.
     pub fn take(
         &mut self,
         element: &Element,
@@ -148,7 +148,7 @@ impl<'c> Slicer<'c> {
         }
     }
 
-    /// Takes the next element, which is not asked for: time goes on, and slices end until the next that is.
+    /// Takes the next element without showing it: time advances, and slices end until the next [`take`](Self::take).
     pub fn pass(&mut self, element: &Element, out: &mut impl Slices) {
         let Self { clock: Some(clock), tracks, time, gate, is_passing, .. } = self else { return };
         if !std::mem::replace(is_passing, true) {
@@ -179,32 +179,32 @@ impl<'c> Slicer<'c> {
         }
     }
 
-    /// What became of the instructions in the time asked for, once it is [finished](Self::finish).
+    /// Returns what became of the instructions in the requested time. Complete after [`finish`](Self::finish).
     #[must_use]
     pub fn shown(&self) -> Shown {
         self.tracks.shown()
     }
 
-    /// Which instructions were in it.
+    /// Returns the selection of instructions.
     #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// No element comes any more: all slices end. What the clock says of it.
+    /// Ends all slices. Returns how the clock ended.
     pub fn finish(&mut self, out: &mut impl Slices) -> Option<End> {
         self.time.give_up(&mut self.tracks, out);
         self.tracks.suspend(self.time.now(), out);
         self.clock.as_mut().map(Clock::end)
     }
 
-    /// All threads that were seen, by their numbers.
+    /// Returns all threads seen, by number.
     #[must_use]
     pub fn threads(&self) -> &[Thread] {
         self.tracker.threads()
     }
 
-    /// When slices ended because there were too many.
+    /// Returns the time at which slices ended because there were too many.
     #[must_use]
     pub fn cut(&self) -> Option<u64> {
         self.tracks.cut()
@@ -216,7 +216,7 @@ impl Time {
         self.last.unwrap_or(self.before_loss)
     }
 
-    /// A block comes whose first instruction has this stamp: if the time was lost, it is known again.
+    /// Resumes after a loss at a block whose first instruction has this stamp.
     fn resume(&mut self, first: Option<&Stamp>, tracks: &mut Tracks, out: &mut impl Slices) {
         if let (None, Some(&Stamp::Exact(cycle))) = (self.last, first) {
             let cycle = self.time_of(cycle);
@@ -227,7 +227,7 @@ impl Time {
         }
     }
 
-    /// A time of the clock, which never goes back.
+    /// Converts a clock cycle to a time that never decreases.
     fn time_of(&mut self, cycle: u64) -> u64 {
         let now = self.now();
         let time = cycle.saturating_add(self.shift);
@@ -265,7 +265,7 @@ impl Time {
         }
     }
 
-    /// All that waits had happened by then: each instruction took the same part of the time.
+    /// Distributes the time until `cycle` evenly over the waiting instructions, and applies their changes.
     fn reached(&mut self, cycle: u64, tracks: &mut Tracks, out: &mut impl Slices) {
         let to = self.time_of(cycle);
         let from = self.now();
@@ -283,7 +283,7 @@ impl Time {
         self.last = Some(to);
     }
 
-    /// From here on it is not, or it is again, the time that is asked for.
+    /// Closes or opens the requested time from here on.
     fn shut(&mut self, is_shut: bool, tracks: &mut Tracks, out: &mut impl Slices) {
         if is_shut != tracks.is_shut() {
             self.give_up(tracks, out);
@@ -297,7 +297,7 @@ impl Time {
         }
     }
 
-    /// Nobody will say when what waits happened.
+    /// Applies all waiting changes now, since their times will not become known.
     fn give_up(&mut self, tracks: &mut Tracks, out: &mut impl Slices) {
         let now = self.now();
         for (_, change) in std::mem::take(&mut self.pending) {
@@ -306,7 +306,7 @@ impl Time {
         self.waiting = 0;
     }
 
-    /// Nobody knows how long it takes to what comes next. `anew`: the clock begins with 0 again.
+    /// Notes that the time to the next element is not known. `anew` means that the clock restarts at 0.
     fn lose(&mut self, anew: bool, tracks: &mut Tracks, out: &mut impl Slices) {
         self.give_up(tracks, out);
         let now = self.now();

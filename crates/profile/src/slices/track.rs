@@ -1,42 +1,42 @@
-//! The slices of each thread: which are told, and which are too short, too early, too late.
+//! Slices of each thread: which are emitted, and which are too short, too early or too late.
 
 use std::collections::HashMap;
 
-/// Takes slices. Those of a thread are nested, and their times never go back.
+/// Receives slices. The slices of a thread are nested, and their times never decrease.
 pub trait Slices {
-    /// In a thread a function begins.
+    /// Begins a slice of `function` in a thread.
     fn begin(&mut self, thread: u32, function: u32, time: u64);
-    /// In a thread the function that began last ends.
+    /// Ends the innermost slice of a thread.
     fn end(&mut self, thread: u32, time: u64);
-    /// Whether slices of a function are wanted.
+    /// Returns whether slices of a function are wanted.
     fn wants(&self, _function: u32) -> bool {
         true
     }
 }
 
-/// What became of the instructions in the time asked for.
+/// Breakdown of the instructions in the requested time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// They ran in a slice that was told: in its function, or in what that called.
+    /// Instructions in emitted slices, including callees of their functions.
     pub told: u64,
-    /// They ran in no function that is wanted.
+    /// Instructions in no wanted function.
     pub unwanted: u64,
-    /// They ran in slices that are too short, or when nobody knows the time.
+    /// Instructions in slices that are too short, or at unknown times.
     pub short: u64,
-    /// They come after the last slice that was allowed.
+    /// Instructions after the last allowed slice.
     pub cut: u64,
 }
 
-/// Which slices are told.
+/// Selection of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Nothing before this time.
+    /// Earliest time.
     pub from: u64,
-    /// Nothing after this time.
+    /// Latest time.
     pub to: u64,
-    /// None that is shorter.
+    /// Shortest slice.
     pub shortest: u64,
-    /// No more than so many.
+    /// Maximum number of slices.
     pub most: u64,
 }
 
@@ -46,37 +46,37 @@ impl Default for Limits {
     }
 }
 
-/// The functions that a thread is in.
+/// Active functions of a thread.
 #[derive(Debug, Default)]
 struct Track {
-    /// Those that are wanted, the outermost first.
+    /// Wanted functions, the outermost first.
     stack: Vec<Frame>,
-    /// How many of them have been told.
+    /// Number of these whose slice has been emitted.
     open: usize,
-    /// Of all functions at work: whether they are wanted.
+    /// For all active functions: whether they are wanted.
     wanted: Vec<bool>,
 }
 
-/// A function at work.
+/// An active function.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     function: u32,
-    /// When it began, or began again.
+    /// Time at which it began, or began again.
     start: u64,
-    /// Instructions of its own since.
+    /// Own instructions since then.
     ran: u64,
 }
 
-/// The slices of all threads.
+/// Slices of all threads.
 #[derive(Debug)]
 pub(super) struct Tracks {
     limits: Limits,
     current: u32,
     track: Track,
     others: HashMap<u32, Track>,
-    /// Whether time goes on.
+    /// Set while time advances.
     runs: bool,
-    /// Whether this is not the time that is asked for: nothing begins.
+    /// Set outside the requested time, where nothing begins.
     is_shut: bool,
     told: u64,
     is_over: bool,
@@ -104,12 +104,12 @@ impl Tracks {
         self.cut
     }
 
-    /// What became of the instructions so far; [`suspend`](Self::suspend) first, so that none wait.
+    /// Returns what became of the instructions so far. Call [`suspend`](Self::suspend) first, so that none wait.
     pub fn shown(&self) -> Shown {
         self.shown
     }
 
-    /// So many instructions in the time asked for ran in the innermost function.
+    /// Counts instructions of the innermost function in the requested time.
     pub fn ran(&mut self, count: u64) {
         match self.track.stack.last_mut() {
             _ if self.cut.is_some() => self.shown.cut += count,
@@ -141,7 +141,7 @@ impl Tracks {
         let Some(frame) = stack.pop() else { return };
         match stack.last_mut() {
             _ if is_told => self.shown.told += frame.ran,
-            // They ran in that, too.
+            // They ran in the caller, too.
             Some(caller) => caller.ran += frame.ran,
             None => self.shown.short += frame.ran,
         }
@@ -161,18 +161,18 @@ impl Tracks {
         }
     }
 
-    /// All end, and may begin again.
+    /// Ends all slices; they may begin again.
     pub fn suspend(&mut self, time: u64, out: &mut impl Slices) {
         if self.runs {
             self.advance(time, out);
             self.close(time, out);
         }
-        // What was not told by now begins anew, and is too short.
+        // Slices that were not emitted yet begin anew and were too short.
         self.shown.short += self.track.take_ran();
         self.runs = false;
     }
 
-    /// Whether nothing may begin from now on; what has begun was [suspended](Self::suspend).
+    /// Sets whether nothing may begin from now on. Slices must have been [suspended](Self::suspend).
     pub fn set_shut(&mut self, is_shut: bool) {
         self.is_shut = is_shut;
     }
@@ -181,7 +181,7 @@ impl Tracks {
         self.is_shut
     }
 
-    /// What had not ended begins again.
+    /// Begins the suspended slices again.
     pub fn resume(&mut self, time: u64, out: &mut impl Slices) {
         if self.runs || self.is_shut {
             return;
@@ -192,13 +192,13 @@ impl Tracks {
         self.advance(time, out);
     }
 
-    /// It is so late: tells the slices that are long enough by now.
+    /// Advances the time and emits slices that are now long enough.
     fn advance(&mut self, time: u64, out: &mut impl Slices) {
         if !self.runs || self.is_over || time < self.limits.from {
             return;
         }
         let now = time.min(self.limits.to);
-        // Those that ended when the time began that was asked for are not in it.
+        // A slice that ends exactly at the beginning of the requested time is outside it.
         let is_in = now > self.limits.from || self.limits.from == 0;
         while let Some(&Frame { function, start, .. }) =
             self.track.stack.get(self.track.open).filter(|_| is_in)
@@ -226,7 +226,7 @@ impl Tracks {
     fn close(&mut self, time: u64, out: &mut impl Slices) {
         let open = std::mem::take(&mut self.track.open);
         if open > 0 {
-            // What is too short to be told ran in what is told.
+            // Instructions in functions too short to emit count for the emitted caller.
             self.shown.told += self.track.take_ran();
         }
         (0..open).for_each(|_| out.end(self.current, time.min(self.limits.to)));

@@ -1,46 +1,46 @@
-//! Why bytes are no profile.
+//! Errors of reading a profile file.
 
 use std::error::Error;
 use std::fmt;
 
-/// What is wrong with a file, and where.
+/// Error of reading a profile file, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// Kind of damage.
     pub reason: Reason,
 }
 
-/// What is wrong with a file.
+/// Kind of damage of a profile file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It does not begin like a profile.
+    /// The file does not begin like a profile.
     NoProfile,
-    /// It is of a newer version.
+    /// The version is newer than [`VERSION`](super::VERSION).
     Version(u64),
-    /// It ends too early.
+    /// The file ends too early.
     Ends,
-    /// Something follows behind its end.
+    /// Bytes follow the end.
     Follows,
-    /// Bytes are not those that were written.
+    /// A checksum does not match.
     Checksum,
-    /// A section that must be understood, and is not known.
+    /// A mandatory section is not known.
     Section(u8),
-    /// A section is missing, or comes twice, or not in its place.
+    /// A section is missing, occurs twice, or is out of order.
     Order,
-    /// A number that is none, or too large for what it is.
+    /// A number is malformed or out of range.
     Number,
-    /// A name that is no text.
+    /// A name is not UTF-8.
     Text,
-    /// An instruction set, or what an instruction does, that is not known.
+    /// An instruction set or instruction class is not known.
     Instruction,
-    /// A binary that is not in the list, or cannot be.
+    /// A binary number is not in the list, or the binary is inconsistent.
     Binary,
-    /// Something that should come after what is before it.
+    /// Entries are not sorted.
     Unsorted,
-    /// Counts add up to more than ever can run.
+    /// Counts add up to more than [`LARGEST_SUM`](super::LARGEST_SUM).
     TooMuch,
 }
 

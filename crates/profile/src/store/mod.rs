@@ -1,4 +1,5 @@
-//! A profile as a file: compact, with checksums, the same bytes for the same profile. `docs/profile-format.md` describes it.
+//! Profile files: compact, with checksums, and the same bytes for the same profile. `docs/profile-format.md` describes
+//! the format.
 //!
 //! ```
 //! use tracewright_profile::{Profile, store};
@@ -19,29 +20,29 @@ pub use damage::{Damage, Reason};
 pub use read::read;
 pub use write::write;
 
-/// The first bytes of every file.
+/// First bytes of every file.
 pub const MAGIC: [u8; 8] = *b"\x89TWPROF\n";
-/// The version that is written, and the newest that is read.
+/// Version that is written, and newest version that is read.
 pub const VERSION: u64 = 1;
-/// No sum of a file is larger, so that sums of a few files and products with small numbers still fit: instructions, taken branches, and
-/// each number of the funnel.
+/// Largest sum in a file: of instructions, of taken branches, and of each number of the funnel. Sums of a few files and
+/// products with small numbers still fit into 64 bits.
 pub const LARGEST_SUM: u64 = 1 << 60;
 
-/// Sections by their first byte.
+/// Section tags.
 mod tag {
-    /// The binaries.
+    /// Binaries.
     pub const BINARIES: u8 = b'B';
-    /// The funnel.
+    /// Funnel.
     pub const FUNNEL: u8 = b'F';
-    /// The executable segments of binaries.
+    /// Executable segments of binaries.
     pub const SEGMENTS: u8 = b's';
     /// Blocks and branches of a binary.
     pub const CODE: u8 = b'C';
-    /// The end.
+    /// End.
     pub const END: u8 = b'E';
 }
 
-/// Whether a file that begins like this is a profile.
+/// Returns whether a file that begins with `start` is a profile.
 #[must_use]
 pub fn is_profile(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)

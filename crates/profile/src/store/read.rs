@@ -1,4 +1,4 @@
-//! A profile from bytes: any bytes. Nothing is allocated that the file has not at least a byte for.
+//! Reads a profile from untrusted bytes. Each allocation is bounded by the size of the file.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::varint::Cursor;
 use super::{LARGEST_SUM, MAGIC, VERSION, tag};
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 
-/// The profile of a file's bytes.
+/// Reads a profile file.
 ///
 /// # Errors
-/// If anything is wrong with them, and where.
+/// Returns what is wrong with the file, and at which offset.
 pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
     if !bytes.starts_with(&MAGIC) {
         return Err(Damage { offset: 0, reason: Reason::NoProfile });
@@ -42,7 +42,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
                 return Ok(reader.profile);
             }
             tag::BINARIES | tag::FUNNEL | tag::CODE | tag::END => return Err(at.damage(Reason::Order)),
-            // What is not needed to understand the rest has a small letter.
+            // Optional sections have a lower-case tag.
             b'a'..=b'z' if sections >= 2 => body = Cursor::new(&[], body.offset()),
             _ => return Err(at.damage(Reason::Section(tag))),
         }
@@ -53,7 +53,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
     }
 }
 
-/// The next section: its tag and its bytes, which are as they were written.
+/// Returns the tag and body of the next section after checking its checksum.
 fn section<'a>(file: &mut Cursor<'a>) -> Result<(u8, Cursor<'a>), Damage> {
     let start = file.clone();
     let tag = file.byte()?;
@@ -73,9 +73,9 @@ struct Reader {
     profile: Profile,
     instructions: u64,
     taken: u64,
-    /// That of the last section with code.
+    /// Binary of the last code section.
     last_owner: Option<u64>,
-    /// How often the branch at an address of this section's binary was taken.
+    /// Taken count of the branch at each address of the section's binary.
     taken_at: HashMap<u64, u64>,
 }
 
@@ -90,7 +90,8 @@ impl Reader {
             };
             let len = body.number()?;
             let build_id = body.take(len)?.to_vec();
-            // Only ELF files have one. Two with the same are one binary, whose kind must not depend on their order.
+            // Only ELF files have a build ID. Two binaries with the same one are merged, and the kind must not depend
+            // on their order.
             if !is_elf && !build_id.is_empty() {
                 return Err(at.damage(Reason::Binary));
             }
@@ -115,7 +116,7 @@ impl Reader {
             if number > LARGEST_SUM {
                 return Err(at.damage(Reason::TooMuch));
             }
-            // Those that are new are of no use here.
+            // Numbers of newer versions are skipped.
             if let Some(known) = known.next() {
                 *known = number;
             }
@@ -141,7 +142,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The binary with a number that files have.
+    /// Converts a binary number of the file.
     fn binary(&self, owner: u64, at: &Cursor<'_>) -> Result<u32, Damage> {
         match owner.checked_sub(1) {
             None => Ok(Place::NOWHERE),
@@ -178,7 +179,7 @@ impl Reader {
         let mut last = None;
         let mut end = 0_u64;
         let blocks = body.number()?;
-        // Each has five bytes at least.
+        // Each block takes at least five bytes.
         let room = usize::try_from(blocks).unwrap_or(usize::MAX).min(body.rest().len() / 5);
         self.profile.blocks.reserve(room);
         self.taken_at.reserve(room);
@@ -217,7 +218,7 @@ impl Reader {
             }
             let start = Place { binary, address };
             let code = Code { start, len, count, isa, last_len, class };
-            // It cannot overflow: it is at most the sum of instructions.
+            // This cannot overflow: it is at most the sum of instructions.
             *self.taken_at.entry(code.last().address).or_default() += taken;
             self.profile.blocks.insert(code, Runs { taken, not_taken, through });
         }
@@ -227,7 +228,7 @@ impl Reader {
     fn branches(&mut self, body: &mut Cursor<'_>, binary: u32, owner: u64) -> Result<(), Damage> {
         let mut last: Option<u64> = None;
         let branches = body.number()?;
-        // Each has four bytes at least.
+        // Each branch takes at least four bytes.
         let room = usize::try_from(branches).unwrap_or(usize::MAX).min(body.rest().len() / 4);
         self.profile.branches.reserve(room);
         for _ in 0..branches {
@@ -254,7 +255,7 @@ impl Reader {
                 }
                 last_target = Some((in_binary, target));
                 let to = Place { binary: self.binary(in_binary, &at)?, address: target };
-                // The last is what blocks say that is left, unless it says so.
+                // 0 stands for the rest of the taken count.
                 let count = match body.number()? {
                     0 if number == further && left > 0 => left,
                     0 => return Err(at.damage(Reason::Number)),
@@ -270,7 +271,7 @@ impl Reader {
     }
 }
 
-/// How often something happened that is in a file since it did.
+/// Reads a count, which must not be 0.
 fn counted(body: &mut Cursor<'_>) -> Result<u64, Damage> {
     let at = body.clone();
     match body.number()? {
@@ -279,7 +280,7 @@ fn counted(body: &mut Cursor<'_>) -> Result<u64, Damage> {
     }
 }
 
-/// How many instructions are in so many bytes, if all but so many were short.
+/// Returns the number of instructions in `len` bytes, given the correction `short`.
 fn count(len: u32, isa: Isa, short: i64) -> Option<u32> {
     let count = i64::from(len / u32::from(isa.shortest())).checked_sub(short)?;
     u32::try_from(count).ok().filter(|&count| count > 0 && count <= len)

@@ -1,18 +1,18 @@
-//! What blocks have in common: instruction set, and what the last instruction is.
+//! Common properties of blocks: the instruction set and the class of the last instruction.
 
 use tracewright_core::{Class, Flow, Isa, Role};
 
 use crate::counts::Code;
 
-// Their places in these lists are their numbers in files: add new ones at the end.
+// The index in these lists is the number in files: add new ones at the end.
 const ISAS: [Isa; 5] = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64];
 const FLOWS: [Flow; 7] =
     [Flow::Next, Flow::Direct, Flow::Indirect, Flow::Pair, Flow::Isb, Flow::Wait, Flow::TransactionStart];
 const ROLES: [Role; 6] =
     [Role::Jump, Role::Call, Role::Return, Role::Swap, Role::ExceptionReturn, Role::LoopEnd];
 
-/// In files: instruction set, bytes of the last instruction, its flow, its role; the highest bit of the flow is set if it is
-/// conditional. In the order that they have there.
+/// Instruction set, length, flow and role of the last instruction, in file order. The highest bit of the flow marks a
+/// conditional one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape(pub [u8; 4]);
 
@@ -21,7 +21,7 @@ const CONDITIONAL: u8 = 0x80;
 impl Shape {
     pub fn of(code: &Code) -> Self {
         let Class { flow, role, conditional } = code.class;
-        // All are in the lists, which a test says.
+        // A test checks that the lists are complete.
         let isa = ISAS.iter().position(|&isa| isa == code.isa).unwrap_or(0) as u8;
         let flow = FLOWS.iter().position(|&known| known == flow).unwrap_or(0) as u8;
         let role = ROLES.iter().position(|&known| known == role).unwrap_or(0) as u8;
@@ -32,7 +32,7 @@ impl Shape {
         ISAS.get(usize::from(self.0[0])).copied()
     }
 
-    /// Bytes of the last instruction.
+    /// Returns the length of the last instruction in bytes.
     pub fn last_len(self) -> u8 {
         self.0[1]
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_number() {
-        // A kind that is added breaks these, and belongs into the lists then.
+        // A new variant breaks these matches; add it to the lists then.
         let isa = |isa: Isa| match isa {
             Isa::A64 => 0,
             Isa::A32 => 1,

@@ -1,8 +1,8 @@
-//! Numbers in as few bytes as they need (LEB128), and differences.
+//! Variable-length numbers (LEB128) and differences.
 
 use super::damage::{Damage, Reason};
 
-/// Appends a number: seven bits a byte, the lowest first; all but the last byte have the highest bit set.
+/// Appends a number: seven bits in each byte, the lowest first. All bytes but the last have the highest bit set.
 pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -11,16 +11,16 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a difference: those near 0 are short.
+/// Appends a signed difference in zigzag form, so that small ones are short.
 pub fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     put(bytes, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Reads numbers from bytes, and knows where it is.
+/// Reads numbers from bytes and tracks the offset.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
-    /// Offset of the first of them in the file.
+    /// Offset of the first byte in the file.
     offset: u64,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, offset }
     }
 
-    /// Where it is in the file.
+    /// Returns the current offset in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -38,12 +38,12 @@ impl<'a> Cursor<'a> {
         self.bytes.is_empty()
     }
 
-    /// What is left.
+    /// Returns the remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Something is wrong here.
+    /// Creates an error at the current offset.
     pub fn damage(&self, reason: Reason) -> Damage {
         Damage { offset: self.offset, reason }
     }
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // Ten bytes have room for 70 bits, and a last byte of nothing is one too many.
+            // Ten bytes hold 70 bits, and a final 0 byte is redundant.
             if bits << shift >> shift != bits || byte == 0 && shift > 0 {
                 return Err(Damage { offset: start, reason: Reason::Number });
             }
@@ -86,7 +86,7 @@ impl<'a> Cursor<'a> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A number that fits into less.
+    /// Reads a number that must fit into `T`.
     pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
         let offset = self.offset;
         T::try_from(self.number()?).map_err(|_| Damage { offset, reason: Reason::Number })

@@ -1,4 +1,4 @@
-//! A profile to bytes.
+//! Writes a profile file.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use super::varint::{put, put_signed};
 use super::{MAGIC, VERSION, tag};
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 
-/// The bytes of a profile's file: the same for the same profile, however it was added up.
+/// Writes a profile. The bytes are the same for equal profiles, whatever the order of their merges.
 #[must_use]
 pub fn write(profile: &Profile) -> Vec<u8> {
     let (binaries, owners) = sorted(profile);
@@ -46,7 +46,7 @@ pub fn write(profile: &Profile) -> Vec<u8> {
     file
 }
 
-/// Its tag, how long it is, its bytes, and the checksum of all that.
+/// Appends a section: tag, length, body, and a checksum of all three.
 fn section(file: &mut Vec<u8>, tag: u8, body: &[u8]) {
     let start = file.len();
     file.push(tag);
@@ -83,9 +83,9 @@ fn segments(binaries: &[Binary]) -> Vec<u8> {
     bytes
 }
 
-/// Binaries in the order of files, each once; and by number in the profile, the number in files, where 0 is none.
+/// Returns the merged binaries in file order, and the file number of each binary of the profile. File number 0 means no binary.
 fn sorted(profile: &Profile) -> (Vec<Binary>, Vec<u64>) {
-    // That this keeps of several names the right one is what adding does.
+    // Merging keeps the right name of several.
     let mut all = Profile::default();
     let added: Vec<_> = profile.binaries.iter().map(|binary| all.binary(binary.clone())).collect();
     let mut order: Vec<_> = (0..all.binaries.len()).collect();
@@ -96,15 +96,15 @@ fn sorted(profile: &Profile) -> (Vec<Binary>, Vec<u64>) {
     (order.into_iter().map(|number| all.binaries[number].clone()).collect(), owners)
 }
 
-/// A block, in the order of files: its binary, address, bytes, instructions and shape.
+/// Sort key of a block: binary, address, length, instructions and shape.
 type BlockKey = (u64, u64, u32, u32, Shape);
-/// A branch, in the order of files: its binary and address, and those of where it went.
+/// Sort key of a branch: its binary and address, and those of its target.
 type BranchKey = (u64, u64, u64, u64);
 
 type Block = (BlockKey, Runs);
 type Branch = (BranchKey, u64);
 
-/// All that ran, in order; what is the same in files is one.
+/// Returns all blocks and branches in file order, with equal ones merged.
 fn ran(profile: &Profile, owners: &[u64]) -> (Vec<Block>, Vec<Branch>) {
     let owner = |place: Place| owners.get(place.binary as usize).copied().unwrap_or(0);
     let blocks = profile.blocks.iter().filter(|(_, runs)| runs.all() > 0);
@@ -132,7 +132,7 @@ fn ran(profile: &Profile, owners: &[u64]) -> (Vec<Block>, Vec<Branch>) {
     (blocks, branches)
 }
 
-/// The body of a section with the code of a binary.
+/// Encodes the body of a code section.
 fn code(owner: u64, blocks: &[Block], branches: &[Branch]) -> Vec<u8> {
     let mut bytes = Vec::new();
     put(&mut bytes, owner);
@@ -173,7 +173,7 @@ fn code(owner: u64, blocks: &[Block], branches: &[Branch]) -> Vec<u8> {
                 put(&mut bytes, in_binary);
             }
             put_signed(&mut bytes, address.wrapping_sub(from) as i64);
-            // Mostly the last is what blocks say that is left.
+            // The last target usually has the rest of the taken count.
             let is_rest = number + 1 == targets.len() && count == left;
             put(&mut bytes, if is_rest { 0 } else { count });
             left = left.saturating_sub(count);

@@ -1,4 +1,4 @@
-//! Elements in any order, of code that cannot be: nothing panics, and sums add up.
+//! Elements in any order and of impossible code: nothing panics, and sums add up.
 
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security,

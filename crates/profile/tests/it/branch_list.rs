@@ -1,4 +1,4 @@
-//! Branch lists beside what simpleperf tells of them, and beside bytes that are none.
+//! Branch lists compared with simpleperf's dump of them, and damaged ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ fn not_packed(_: &[u8]) -> Result<Vec<u8>, String> {
     Err("compressed".into())
 }
 
-/// A branch list as `simpleperf dump` shows it.
+/// Formats a branch list as `simpleperf dump` does.
 fn dump(list: &BranchList) -> String {
     let mut text = "etm_data:\n".to_owned();
     for (number, binary) in list.binaries.iter().enumerate() {
@@ -93,11 +93,11 @@ fn the_old_form_is_read() {
     assert_eq!((list.binaries.len(), branches), (BINARIES, BRANCHES));
 }
 
-/// In the old list, counted by a few lines of Python.
+/// Number of binaries in the old list, counted by a few lines of Python.
 const BINARIES: usize = 1;
 const BRANCHES: usize = 1011;
 
-/// Random code, and random branches in it, followed: what comes of it is as a branch list again the same.
+/// Follows random branches in random code. Converting the resulting profile back gives the same branch list.
 #[test]
 fn a_profile_is_a_branch_list_and_back() {
     let mut rng = Rng::new(80);
@@ -137,7 +137,7 @@ fn a_profile_is_a_branch_list_and_back() {
         assert_eq!(followed, expanded.followed, "{round}");
         assert_eq!(profile.instructions(), profile.funnel.instructions);
         all += followed;
-        // What an ISB ended comes again from its own start only.
+        // A block after an ISB occurs only with its own start.
         let branches = |profile: &Profile| -> HashMap<Code, Runs> {
             let is_branch = |code: &Code| code.class.is_branch();
             profile
@@ -177,7 +177,7 @@ fn any_bytes_are_read_or_refused() {
             }
             Err(why) => {
                 refused += 1;
-                assert!(!why.is_empty());
+                assert!(!why.to_string().is_empty());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Calls and returns, beside a stack kept naively.
+//! Calls and returns compared with a naive stack.
 
 use crate::executed;
 
@@ -13,7 +13,8 @@ use tracewright_profile::{Clock, How, Meter, Stalls, Sums, Told, Tracker, Tree, 
 /// By function: calls, own and inclusive instructions.
 type Table = HashMap<u32, (u64, u64, u64)>;
 
-/// Each activation is the functions that share it: those that were entered without a call.
+/// Computes the table naively. An activation is a list of functions: one that was called and those entered from it
+/// without a call.
 fn naive(run: &Executed) -> Table {
     let mut stack: Vec<(u64, Vec<u32>)> = Vec::new();
     let mut table = Table::new();
@@ -89,7 +90,7 @@ fn calls_are_those_of_a_naive_stack() {
     assert!(calls > 10_000, "{calls}");
 }
 
-/// With exceptions, threads and gaps: each instruction is where it ran, and none is lost; edges are consistent with nodes.
+/// With exceptions, threads and gaps, each instruction is attributed once to the function it ran in, and edges agree with nodes.
 #[test]
 fn everything_is_somewhere() {
     let mut threads = 0;
@@ -117,7 +118,7 @@ fn everything_is_somewhere() {
         assert!(calls <= functions.values().map(|of| of.calls).sum());
         threads += tracker.threads().len();
 
-        // Twice the tree is twice the sums.
+        // Merging a tree twice doubles its sums.
         let mut twice = Tree::default();
         let same: Vec<u32> = (0..1000).collect();
         twice.merge(&tree, &same, &same);
@@ -133,7 +134,7 @@ fn everything_is_somewhere() {
     assert!(threads > 100, "{threads}");
 }
 
-/// The cycles of all nodes together are those that single instructions get.
+/// The cycles of all nodes add up to those of single instructions.
 #[test]
 fn cycles_are_those_of_instructions() {
     for seed in 0..40 {
@@ -171,7 +172,7 @@ fn cycles_are_those_of_instructions() {
     }
 }
 
-/// What is entered and left, as text.
+/// Entries and exits as text.
 #[derive(Default)]
 struct Said(String);
 
@@ -203,7 +204,7 @@ const RETURN: Class = Class { flow: Flow::Indirect, role: Role::Return, conditio
 const ERET: Class = Class { flow: Flow::Indirect, role: Role::ExceptionReturn, conditional: false };
 const SWAP: Class = Class { flow: Flow::Indirect, role: Role::Swap, conditional: false };
 
-/// An instruction at an address.
+/// Returns an element for one instruction.
 fn at(address: u64, class: Class) -> Element {
     let ended = if class == Class::NEXT { Ended::Cut } else { Ended::Taken };
     Element::Block(Block {
@@ -228,7 +229,7 @@ fn thread(context_id: u32) -> Element {
     Element::Context(Context { level: 0, security, is_64bit: true, vmid: None, context_id }, Isa::A64)
 }
 
-/// What is said of elements; functions are 0x100 bytes long.
+/// Returns the entries and exits of elements. Functions are 0x100 bytes long.
 fn said(elements: &[Element]) -> String {
     let mut tracker = Tracker::default();
     let mut said = Said::default();
@@ -247,10 +248,10 @@ fn said(elements: &[Element]) -> String {
 fn calls_and_tail_calls() {
     let run = [at(0x100, CALL), at(0x200, JUMP), at(0x300, JUMP), at(0x210, RETURN), at(0x104, JUMP)];
     assert_eq!(said(&run), "#0 ?1 +2 ~3 - -");
-    // From a part of a function that lies elsewhere, and back; a call of what comes next.
+    // From a part of a function that lies elsewhere, and back; a call of the next instruction.
     let run = [at(0x100, JUMP), at(0x2f0, JUMP), at(0x110, CALL), at(0x114, JUMP), at(0x120, JUMP)];
     assert_eq!(said(&run), "#0 ?1 /2 -");
-    // Recursion, and the caller that nobody saw.
+    // Recursion, and a caller that was not seen.
     let run = [at(0x100, CALL), at(0x100, RETURN), at(0x104, RETURN), at(0x310, JUMP), at(0x320, JUMP)];
     assert_eq!(said(&run), "#0 ?1 +1 - - ?3");
 }
@@ -266,7 +267,7 @@ fn leaps() {
     let mut run = calls.to_vec();
     run.extend([at(0x400, GOTO), at(0x240, RETURN), at(0x104, JUMP)]);
     assert_eq!(said(&run), "#0 ?1 +2 +3 +4 - - -");
-    // A pair of co-routines goes no deeper.
+    // A pair of coroutines goes no deeper.
     let run = [at(0x100, CALL), at(0x200, SWAP), at(0x104, SWAP), at(0x204, SWAP), at(0x108, RETURN)];
     assert_eq!(said(&run), "#0 ?1 +2 - +1 - +2 - +1");
 }
@@ -311,8 +312,8 @@ fn gaps_and_threads() {
     assert_eq!(said(&run), "#0 ?1 +2 #1 ?8 +9 #0 - #1 -");
 }
 
-/// Code without symbols is one function, whatever it calls in itself. Where returns are lost, since no image has the code that returns, the
-/// stack does not grow.
+/// Code without symbols is one function, whatever it calls in itself. The stack does not grow where returns are lost
+/// because no image has the code.
 #[test]
 fn lost_returns_within_code_without_symbols() {
     let lost = Element::NoCode { address: 0x9000, space: MemorySpace::ANY };
@@ -322,7 +323,7 @@ fn lost_returns_within_code_without_symbols() {
     assert_eq!(said.matches('+').count(), said.matches('-').count() + 1, "{said}");
 }
 
-/// Deep recursion is told as far as it is kept, and what returns from it finds its way back.
+/// Deep recursion is kept up to the limit, and its returns are matched.
 #[test]
 fn deep_recursion() {
     let mut run = vec![at(0x80, CALL)];
@@ -336,7 +337,7 @@ fn deep_recursion() {
     assert_eq!(said.matches(" -").count(), 4096);
 }
 
-/// Many threads, each deep in calls: what is entered is left as often, and not all of it is kept.
+/// Many threads with deep calls: entries and exits balance, and not all frames are kept.
 #[test]
 fn many_deep_threads() {
     #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What is summed up, beside sums made one by one.
+//! Analyses compared with naive sums.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ fn block(start: u64, count: u32) -> Block {
     }
 }
 
-/// Blocks of a small program, with the cycle in which each instruction retired.
+/// Returns blocks of a small program with the retirement cycle of each instruction.
 fn run(rng: &mut Rng, width: u64, blocks: usize) -> Vec<(Block, Vec<u64>)> {
     let mut cycle = rng.below(100) + 1;
     let mut in_cycle = 0;
@@ -41,7 +41,7 @@ fn run(rng: &mut Rng, width: u64, blocks: usize) -> Vec<(Block, Vec<u64>)> {
     all
 }
 
-/// The costs of all instructions, by address: retired, cycles, stalled.
+/// Returns the costs of all instructions by address: retired, cycles, stalled.
 fn naive(run: &[(Block, Vec<u64>)]) -> HashMap<u64, (u64, u64, u64)> {
     let mut costs: HashMap<u64, (u64, u64, u64)> = HashMap::new();
     let mut last = run[0].1[0] - 1;
@@ -68,7 +68,7 @@ fn costs(stalls: &Stalls) -> HashMap<u64, (u64, u64, u64)> {
     costs
 }
 
-/// A delta trace of the run, switched off and on again after some blocks; those blocks.
+/// Encodes a delta trace of the run that is switched off and on again after some blocks. Returns it with those blocks.
 fn encode(rng: &mut Rng, run: &[(Block, Vec<u64>)], width: u8) -> (Vec<u8>, Vec<usize>) {
     let mut bytes = Vec::new();
     let config = Config::de(width);
@@ -123,7 +123,7 @@ fn costs_are_those_of_a_naive_sum() {
     }
 }
 
-/// Counts of several blocks together: nothing is lost and nothing made up, and a block alone between two counts gets its own.
+/// Counts of several blocks together: nothing is lost or invented, and a block alone between two counts gets its own.
 #[test]
 fn shares_add_up() {
     for seed in 0..200 {
@@ -189,7 +189,7 @@ fn times_begin_where_the_first_is_heard() {
     assert_eq!([0, 4, 8, 12].map(|at| costs[&(0x2000 + at)].1), [2, 3, 2, 3]);
 }
 
-/// Bytes that are no delta trace, and elements in any order: nothing but what adds up.
+/// Bytes that are no delta trace, and elements in any order: the account still adds up.
 #[test]
 fn anything_goes() {
     for seed in 0..2000 {

@@ -1,4 +1,4 @@
-//! Loops, beside definitions that are looked up one by one.
+//! Loops compared with naive definitions.
 
 use crate::executed;
 
@@ -9,7 +9,7 @@ use tracewright_core::{Ended, MemorySpace, Role};
 use tracewright_profile::{Code, Graph, Place, Profile, Tracker, Trips, branches, forest};
 use tracewright_testkit::Rng;
 
-/// The nodes that are reached without one of them.
+/// Returns the nodes that are reached without passing `without`.
 fn reached(successors: &[Vec<u32>], without: Option<u32>) -> HashSet<u32> {
     let mut seen = HashSet::new();
     let mut todo = vec![0];
@@ -21,7 +21,8 @@ fn reached(successors: &[Vec<u32>], without: Option<u32>) -> HashSet<u32> {
     seen
 }
 
-/// Natural loops: for each header, all nodes from which an edge back to it is reached without it. Nothing if the graph is irreducible.
+/// Returns the natural loops: for each header, all nodes that reach a back edge without passing the header. Returns
+/// `None` if the graph is irreducible.
 fn natural(successors: &[Vec<u32>]) -> Option<BTreeMap<u32, BTreeSet<u32>>> {
     let all = reached(successors, None);
     let mut loops: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -42,7 +43,7 @@ fn natural(successors: &[Vec<u32>]) -> Option<BTreeMap<u32, BTreeSet<u32>>> {
             }
         }
     }
-    // Without its edges back a reducible graph has no cycles.
+    // Without its back edges, a reducible graph has no cycles.
     let mut left = all.clone();
     while let Some(&end) =
         left.iter().find(|&&node| forward[node as usize].iter().all(|to| !left.contains(to)))
@@ -52,7 +53,7 @@ fn natural(successors: &[Vec<u32>]) -> Option<BTreeMap<u32, BTreeSet<u32>>> {
     left.is_empty().then_some(loops)
 }
 
-/// The nodes of each loop, by header.
+/// Returns the nodes of each loop by header.
 fn bodies(successors: &[Vec<u32>]) -> BTreeMap<u32, BTreeSet<u32>> {
     let (loops, innermost) = forest(successors, &[0]);
     let mut bodies: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -92,7 +93,7 @@ fn loops_are_natural_ones() {
     assert!(reducible > 500 && found > 500, "{reducible} {found}");
 }
 
-/// What ran, counted.
+/// Counts a run.
 fn profile(run: &Executed) -> Profile {
     let mut profile = Profile::default();
     let blocks: Vec<_> = run.elements.iter().filter_map(block).collect();
@@ -106,7 +107,7 @@ fn profile(run: &Executed) -> Profile {
     profile
 }
 
-/// Entries, trips and instructions of loops: the leaders that each call of a function ran, searched for runs inside each loop.
+/// Entries, trips and instructions of loops agree with a naive search in the leaders of each call of a function.
 #[test]
 fn trips_are_those_of_a_naive_search() {
     let mut all = 0;
@@ -124,7 +125,7 @@ fn trips_are_those_of_a_naive_search() {
         }
         let found = trips.finish();
 
-        // The same for single instructions: calls by number, each with the function that it is in.
+        // The same for single instructions: calls by number, each with its function.
         let mut calls: Vec<Vec<(u32, u64)>> = vec![Vec::new()];
         let mut stack: Vec<(u64, Vec<(u32, usize)>)> = Vec::new();
         let mut last: Option<tracewright_core::Block> = None;

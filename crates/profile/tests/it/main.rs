@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do: one program, so that it is linked once.
+//! Integration tests, in one binary so that they are linked once.
 
 mod anything;
 mod branch_list;

@@ -1,4 +1,4 @@
-//! Paths and events, beside what is counted one by one.
+//! Paths and events compared with naive counts.
 
 use crate::executed;
 
@@ -67,7 +67,7 @@ fn frequencies_are_counted() {
             "seed {seed}"
         );
 
-        // Twice is twice.
+        // Merging twice doubles the counts.
         let mut twice = Paths::new(width);
         twice.merge(&paths);
         twice.merge(&paths);
@@ -82,7 +82,7 @@ fn branch(address: u64, taken: bool) -> Element {
     Element::Block(Block { start, end, count: 1, isa: Isa::A64, last_len: 4, class, ended })
 }
 
-/// A branch that goes as another went is explained by that one, and a fair coin by nothing.
+/// A branch that copies another one's outcome is explained by it, and a fair coin by nothing.
 #[test]
 fn who_decides_is_found() {
     let rng = &mut Rng::new(1);
@@ -99,7 +99,7 @@ fn who_decides_is_found() {
     assert_eq!(rows[0].place.address, 0x30);
     assert!(rows[0].entropy > 0.99 && rows[0].given_path < 1e-9);
     assert!(rows[1..].iter().all(|row| row.given_path > 0.98), "{rows:?}");
-    // What comes after a gap has no path.
+    // After a gap there is no path.
     let gap = Element::TraceOn(tracewright_core::TraceOn::Overflow);
     let run: Vec<_> = run.into_iter().flat_map(|element| [element, gap]).collect();
     assert!(follow(&run, 3).conditioned().is_empty());
@@ -137,7 +137,7 @@ fn events_belong_to_the_last_block() {
         assert_eq!(found, expected, "seed {seed}");
     }
     assert!(all > 100, "{all}");
-    // Between two counts of cycles: at most what the second says.
+    // Between two cycle counts the distance is at most the second count.
     let mut events = Events::default();
     let mut clock = Clock::counts();
     let run = [branch(0x10, true), Element::Cycles(Some(5)), branch(0x20, true), Element::Event(2)];

@@ -1,4 +1,4 @@
-//! Slices, beside sums and clippings made one by one.
+//! Slices compared with naive sums and clippings.
 
 use crate::executed;
 
@@ -10,16 +10,16 @@ use tracewright_profile::slices::{Limits, Slicer, Slices};
 use tracewright_profile::{Clock, Told};
 use tracewright_testkit::Rng;
 
-/// A slice: thread, function, from, to; how deep.
+/// A slice: thread, function, start, end, depth.
 type Slice = (u32, u32, u64, u64, usize);
 
-/// Takes slices, and checks that they are nested and in order.
+/// Collects slices and checks that they are nested and in order.
 #[derive(Default)]
 struct Taken {
     open: BTreeMap<u32, Vec<(u32, u64)>>,
     last: BTreeMap<u32, u64>,
     slices: Vec<Slice>,
-    /// By function: time that was not that of a slice within.
+    /// Time of each function that is not in a nested slice.
     own: BTreeMap<u32, u64>,
 }
 
@@ -60,7 +60,7 @@ fn slices(run: &Executed, clock: Option<Clock<'_>>, limits: Limits) -> (Taken, O
     (taken, slicer.cut())
 }
 
-/// By function: the instructions it executed between two of the run.
+/// Returns the instructions that each function executed between two of the run.
 fn own(run: &Executed, from: u64, to: u64) -> BTreeMap<u32, u64> {
     let mut own = BTreeMap::new();
     let mut at = 0;
@@ -132,12 +132,12 @@ fn there_are_never_more_slices_than_asked_for() {
     assert_eq!((taken.slices, cut), (all.slices, None));
 }
 
-/// Cycle counts, and gaps between them: all cycles that are told are in slices, those before the first instruction apart.
+/// Cycle counts with gaps between them: all cycles are in slices, except those before the first instruction.
 #[test]
 fn counted_cycles_are_all_in_slices() {
     for seed in 0..20 {
         let mut run = Executed::anything(seed);
-        // Only counts that some instructions before them are of: each block has one, or shares one with the next.
+        // Only counts that follow instructions: each block has one, or shares one with the next.
         let mut rng = Rng::new(seed);
         let mut elements = Vec::new();
         for element in run.elements.drain(..).filter(|it| !matches!(it, Element::Cycles(_))) {
@@ -149,7 +149,7 @@ fn counted_cycles_are_all_in_slices() {
         }
         run.elements = elements;
         let (taken, _) = slices(&run, Some(Clock::counts()), Limits::default());
-        // Counts of one stretch add up; what was counted when it is lost was counted.
+        // Counts between gaps add up, also if the last is followed by a loss.
         let mut clock = Clock::counts();
         let (mut expected, mut reached) = (0, 0);
         for element in &run.elements {
@@ -165,7 +165,7 @@ fn counted_cycles_are_all_in_slices() {
     }
 }
 
-/// Elements in any order, with any numbers: slices are nested all the same.
+/// Any elements with any numbers give nested slices.
 #[test]
 fn any_elements_give_slices() {
     for seed in 0..60 {

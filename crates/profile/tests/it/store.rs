@@ -1,4 +1,4 @@
-//! Profiles as files, and added up.
+//! Profile files and merging.
 
 use crate::random;
 
@@ -23,7 +23,7 @@ fn what_is_written_is_read() {
     }
 }
 
-/// A merge written down a second time: every count by what its binary is known by.
+/// Merges profiles naively: every count by the identity of its binary.
 fn naive(profiles: &[&Profile]) -> (BTreeMap<String, [u64; 3]>, BTreeMap<String, u64>) {
     let (mut blocks, mut branches) = (BTreeMap::new(), BTreeMap::new());
     for profile in profiles {
@@ -117,7 +117,7 @@ fn counts_that_cannot_be_are_refused() {
     let mut large = profile.clone();
     large.blocks.values_mut().next().unwrap().taken = LARGEST_SUM;
     assert_eq!(reason(&large), Reason::TooMuch);
-    // Nor does adding them up overflow.
+    // Merging them does not overflow either.
     for runs in large.blocks.values_mut() {
         runs.taken = u64::MAX;
     }
@@ -141,7 +141,7 @@ fn a_build_id_of_what_is_no_elf_file_is_refused() {
 
 #[test]
 fn a_file_is_small() {
-    // Blocks of four instructions one after another, as compiled code has them, each with a branch.
+    // Consecutive blocks of four instructions, as in compiled code, each with a branch.
     let mut profile = Profile::default();
     profile.binary(Binary { name: "/bin/app".into(), build_id: vec![7; 20], is_elf: true, code: Vec::new() });
     let mut rng = Rng::new(5);
@@ -157,6 +157,6 @@ fn a_file_is_small() {
     }
     let text = autofdo::write(&profile, &Program::new(&profile, &Image::builder().build())).len();
     let file = store::write(&profile).len();
-    // The text does not even tell where branches without code went.
+    // The text does not even contain the targets of branches without code.
     assert!(file < 105_000 && 5 * file < 2 * text, "{file} bytes, as text {text}");
 }

@@ -1,4 +1,4 @@
-//! What tests of analyses share.
+//! Helpers of the tests of analyses.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use tracewright_profile::Within;
 use tracewright_testkit::Rng;
 use tracewright_testkit::program::{self, Executor, Happenings};
 
-/// What a random program ran, with the starts of its functions: all that is called, and where it begins.
+/// Execution of a random program, with the starts of its functions: its entry and all call targets.
 pub struct Executed {
     pub elements: Vec<Element>,
     pub starts: Vec<u64>,
 }
 
 impl Executed {
-    /// Nothing but calls, returns and branches.
+    /// Runs a program with nothing but calls, returns and branches.
     pub fn computing(seed: u64) -> Self {
         let program = program::generate_computing(&mut Rng::new(seed), 600);
         let happenings = Happenings { exceptions: 0, ..Happenings::default() };
         Self::of(&program, seed, happenings, &[])
     }
 
-    /// All that can happen.
+    /// Runs a program with everything that can happen.
     pub fn anything(seed: u64) -> Self {
         let program = program::generate(&mut Rng::new(seed), 600);
         let happenings = Happenings {
@@ -49,7 +49,7 @@ impl Executed {
         Self { elements, starts: starts.into_iter().collect() }
     }
 
-    /// The function that an address is in: its number is that of its start.
+    /// Returns the function of an address. Its number is that of its start.
     pub fn find(&self, address: u64) -> Within {
         let at = self.starts.partition_point(|&start| start <= address);
         Within { function: at as u32, is_start: at > 0 && self.starts[at - 1] == address, is_named: true }

@@ -1,4 +1,4 @@
-//! Profiles made at random.
+//! Random profiles.
 
 use tracewright_core::{Class, Flow, Isa, Role};
 use tracewright_image::CodeSegment;
@@ -9,7 +9,7 @@ fn segment(rng: &mut Rng) -> CodeSegment {
     CodeSegment { address: rng.sized(64), offset: rng.sized(40), len: rng.sized(30) }
 }
 
-/// Of a few binaries, some of which other such profiles have, too.
+/// Makes a profile of a few binaries, some of which occur in other such profiles.
 pub fn random(rng: &mut Rng) -> Profile {
     let mut profile = Profile::default();
     for _ in 0..rng.below(4) {
