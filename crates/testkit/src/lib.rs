@@ -13,7 +13,7 @@
 //! ```
 //!
 //! * [`program`], [`riscv`]: random programs and their execution; [`Run`]: a random execution with its ETMv4 or ETE trace;
-//!   [`traced`]: what a perfect decoder returns of it.
+//!   [`traced()`]: what a perfect decoder returns of it.
 //! * [`etm`], [`etrace`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
 //! * [`hostile`]: damage of files; [`control`]: naive trace control; [`lister`]: the output of OpenCSD's lister.
 //! * [`captures()`], [`debian`], [`qemu`]: recordings and programs that tests use if they are available.
