@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tracewright_core::text::Grouped;
+
 use crate::error::Condition;
 
 /// A remark about a capture: the capture is good, but something in it may not be as its maker expects.
@@ -197,13 +199,5 @@ fn privilege(level: u8) -> &'static str {
 
 /// Returns a number with its digits in groups of three: `1 234 567`.
 pub fn grouped(number: impl Into<u128>) -> String {
-    let digits = number.into().to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
+    Grouped(number.into()).to_string()
 }

@@ -30,7 +30,6 @@ mod shell;
 mod stalls;
 mod stats;
 mod stop;
-mod svg;
 mod timeline;
 
 use std::io::ErrorKind;

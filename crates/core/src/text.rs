@@ -49,6 +49,26 @@ impl fmt::Display for Printable<'_> {
     }
 }
 
+/// A number with its digits in groups of three: `1 234 567`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grouped(pub u128);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut unit, mut rest) = (1, self.0);
+        while rest / unit >= 1000 {
+            unit *= 1000;
+        }
+        write!(f, "{}", rest / unit)?;
+        while unit > 1 {
+            rest %= unit;
+            unit /= 1000;
+            write!(f, " {:03}", rest / unit)?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

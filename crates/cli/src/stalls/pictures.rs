@@ -7,8 +7,8 @@ use tracewright_profile::{Bucket, Stalls, Timeline};
 
 use super::text::clock;
 use crate::record::grouped;
-use crate::svg::{Bin, Histogram, Lane, Lanes};
 use tracewright::SourceStalls;
+use tracewright_report::{Bin, Histogram, Lane, Lanes};
 
 /// How long stalls are, of all sources.
 pub fn histogram(title: &str, sources: &[SourceStalls]) -> String {

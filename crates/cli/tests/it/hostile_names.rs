@@ -12,7 +12,7 @@ use tracewright_testkit::qemu::Folder;
 
 use crate::support::hostile_elf;
 #[allow(dead_code, reason = "only whether it is well-formed is asked")]
-#[path = "../../src/svg/tests/xml.rs"]
+#[path = "../../../report/src/tests/xml.rs"]
 mod xml;
 
 /// Beginnings of names. What comes after a newline must not begin a line.

@@ -1,7 +1,7 @@
 use super::{NAME, check, check_by_others, texts, told};
 use tracewright_profile::Bucket;
 
-use crate::svg::Histogram;
+use crate::Histogram;
 
 /// The bucket of powers of two whose longest is this power.
 fn bucket(power: u32, count: u64, cycles: u64) -> Bucket {

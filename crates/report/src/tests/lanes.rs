@@ -1,5 +1,5 @@
 use super::{NAME, Tag, check, check_by_others, texts, told};
-use crate::svg::{Bin, Lane, Lanes};
+use crate::{Bin, Lane, Lanes};
 
 const WIDTH: u64 = 3000;
 

@@ -1,4 +1,4 @@
-//! To look at the pictures: `SVG_OUT=FOLDER cargo test -p tracewright-cli svg` writes them there.
+//! To look at the pictures: `SVG_OUT=FOLDER cargo test -p tracewright-report` writes them there.
 
 mod histogram;
 mod lanes;

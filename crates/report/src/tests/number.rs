@@ -1,4 +1,4 @@
-use crate::svg::number::{range, round_step, short, tick_label, ticks};
+use crate::number::{range, round_step, short, tick_label, ticks};
 
 #[test]
 fn steps_are_round_and_few() {

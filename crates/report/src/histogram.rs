@@ -5,7 +5,7 @@ use tracewright_profile::Bucket;
 
 use super::number::{range, short};
 use super::{Anchor, MARGIN, Svg, text};
-use crate::record::grouped;
+use crate::number::grouped;
 
 /// A picture of stalls by their length.
 #[derive(Clone, Copy, Debug)]

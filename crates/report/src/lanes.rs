@@ -9,7 +9,7 @@ use super::columns::{Columns, part};
 use super::number::{round_step, short, tick_label, ticks};
 use super::text::{cut, width};
 use super::{Anchor, Coord, MARGIN, Svg};
-use crate::record::grouped;
+use crate::number::grouped;
 
 /// What a function did in a part of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

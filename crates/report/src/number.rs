@@ -1,6 +1,11 @@
 //! Numbers in pictures: round ones for axes, short ones for labels.
 
-use crate::record::grouped;
+use tracewright_core::text::Grouped;
+
+/// Returns a number with its digits in groups of three: `1 234 567`.
+pub(crate) fn grouped(number: impl Into<u128>) -> String {
+    Grouped(number.into()).to_string()
+}
 
 const UNITS: [(u64, &str); 7] = [
     (1, ""),
