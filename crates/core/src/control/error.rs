@@ -83,18 +83,28 @@ pub enum Expected {
 impl Error<'_> {
     /// Returns the text with the position marked below it, in two lines. The message is not part of it.
     pub fn shown<'a>(&self, text: &'a str) -> impl fmt::Display + use<'a> {
-        let (at, len) = (self.at, self.len);
-        fmt::from_fn(move |f| {
-            // Carets count characters, not bytes.
-            let columns =
-                |range: core::ops::Range<usize>| text.get(range).map_or(0, |part| part.chars().count());
-            let (before, width) = (columns(0..at), columns(at..at + len).max(1));
-            // A control character would move the caret.
-            let line = |c: char| if c.is_control() { ' ' } else { c };
-            f.write_str("  ")?;
-            text.chars().try_for_each(|c| write!(f, "{}", line(c)))?;
-            write!(f, "\n  {:before$}{:^<width$}", "", "^")
-        })
+        Marked { text, at: self.at, len: self.len }
+    }
+}
+
+/// A text with a position marked below it.
+struct Marked<'a> {
+    text: &'a str,
+    at: usize,
+    len: usize,
+}
+
+impl fmt::Display for Marked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, at, len } = *self;
+        // Carets count characters, not bytes.
+        let columns = |range: core::ops::Range<usize>| text.get(range).map_or(0, |part| part.chars().count());
+        let (before, width) = (columns(0..at), columns(at..at + len).max(1));
+        // A control character would move the caret.
+        let line = |c: char| if c.is_control() { ' ' } else { c };
+        f.write_str("  ")?;
+        text.chars().try_for_each(|c| write!(f, "{}", line(c)))?;
+        write!(f, "\n  {:before$}{:^<width$}", "", "^")
     }
 }
 

@@ -101,7 +101,7 @@ fn keep(name: &str, run: u64, worker: &Worker) -> PathBuf {
 fn shown(args: &[String]) -> String {
     let mut line = String::new();
     for arg in args {
-        let arg = if arg.len() > 300 { &arg[..arg.floor_char_boundary(300)] } else { arg };
+        let arg: String = arg.chars().take(300).collect();
         let _ = write!(line, "{arg:?} ");
     }
     line
