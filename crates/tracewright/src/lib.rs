@@ -86,3 +86,8 @@ pub use crate::error::Error;
 pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Traced};
 pub use crate::stalls::{SourceStalls, StallMeter, StallState};
 pub use crate::trace::{Diagnostic, OpenOptions, Outcome, ProgramProfile, Trace};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../book/src/library.md")]
+struct Documents;
