@@ -95,8 +95,10 @@ impl<C: Consumer> Delivery<'_, '_, C> {
     #[inline(always)]
     fn item(&mut self, item: &Item) {
         match *item {
-            Item::Element(offset, Element::Block(ref block)) => self.block(offset, block),
-            Item::Element(offset, ref element) => self.element(offset, element),
+            Item::Element(offset, ref element) => match element {
+                Element::Block(block) => self.block(offset, block, element),
+                _ => self.element(offset, element),
+            },
             Item::Packet { last, .. } => self.mark(last),
             Item::Gap(from) => self.remember_gap(from),
             Item::Skipped(position) => self.remember_skipped(position),
@@ -127,8 +129,16 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         }
     }
 
-    /// The place of a stream position.
+    /// Returns the place of a stream position.
+    #[inline(always)]
     pub fn place(&mut self, position: u64) -> Place {
+        match self.places {
+            Places::Same => Place { offset: position, opencsd_index: position },
+            Places::Frames { .. } => self.framed_place(position),
+        }
+    }
+
+    fn framed_place(&mut self, position: u64) -> Place {
         let known = self.places.of(position, &mut self.cursor);
         let known = known.or_else(|| {
             let Remembered { gap, skipped, .. } = *self.remembered;
@@ -226,9 +236,9 @@ impl<C: Consumer> Delivery<'_, '_, C> {
     }
 
     #[inline(always)]
-    fn block(&mut self, offset: u64, block: &Block) {
+    fn block(&mut self, offset: u64, block: &Block, element: &Element) {
         if !self.wants(offset) {
-            return self.consumer.passed(self.state, self.source, &Element::Block(*block));
+            return self.consumer.passed(self.state, self.source, element);
         }
         let tally = &mut self.part.tally;
         let sum = tally.instructions + u64::from(block.count);
@@ -237,7 +247,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         }
         tally.instructions = sum;
         tally.blocks += 1;
-        self.give(offset, &Element::Block(*block));
+        self.give(offset, element);
         if self.consumer.memory(self.state) > self.quota.memory {
             self.stop(Limit::Memory);
         }
@@ -251,7 +261,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
     fn last_block(&mut self, offset: u64, block: &Block) {
         let inside = 0..self.most.saturating_sub(self.part.tally.instructions) as u32;
         if let Some(part) = flow::cut(self.image, self.space, block, &inside) {
-            self.block(offset, &part);
+            self.block(offset, &part, &Element::Block(part));
         }
         if !self.is_stopped() {
             self.stop(Limit::Instructions);

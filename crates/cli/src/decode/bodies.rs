@@ -1,7 +1,9 @@
 //! Blocks run again and again: the text of each is made once.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracewright_core::{Block, MemorySpace};
 
@@ -10,19 +12,71 @@ use crate::line::Line;
 /// Bytes kept for each thread.
 const MOST: usize = 4 << 20;
 
-/// Texts of blocks, for each thread.
-pub struct Bodies(Vec<Mutex<Texts>>);
+thread_local! {
+    static TEXTS: RefCell<Texts> = RefCell::default();
+}
 
+/// Texts of blocks that one printer made, on one thread.
 #[derive(Default)]
 struct Texts {
-    texts: HashMap<(Block, MemorySpace), Box<[u8]>>,
+    of: u64,
+    texts: HashMap<(Block, MemorySpace), Box<[u8]>, Mixer>,
     len: usize,
 }
 
+/// A quick hash of a few numbers, with a seed that nobody knows: programs cannot be made to collide.
+struct Mixer(u64);
+
+impl Default for Mixer {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Mixer {
+    type Hasher = Mix;
+
+    fn build_hasher(&self) -> Mix {
+        Mix(self.0)
+    }
+}
+
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(32)
+    }
+}
+
+/// The texts of a printer.
+pub struct Bodies(u64);
+
 impl Bodies {
-    /// Creates a cache for so many threads.
-    pub fn new(threads: usize) -> Self {
-        Self((0..=threads.max(1)).map(|_| Mutex::default()).collect())
+    /// Creates a cache that shares nothing with others.
+    pub fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        Self(NUMBER.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Calls `f` with the text that `make` makes of a block, or has made of it before. `make` must be the same each time.
@@ -33,19 +87,22 @@ impl Bodies {
         make: impl FnOnce(&mut Line),
         f: impl FnOnce(&[u8]),
     ) {
-        let thread = rayon::current_thread_index().unwrap_or(0) % self.0.len();
-        let mut cache = self.0[thread].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(text) = cache.texts.get(&(*block, space)) {
-            return f(text);
-        }
-        let mut line = Line::default();
-        make(&mut line);
-        let text: Box<[u8]> = line.bytes().into();
-        if cache.len + text.len() > MOST {
-            *cache = Texts::default();
-        }
-        f(&text);
-        cache.len += text.len() + size_of::<(Block, MemorySpace, Box<[u8]>)>();
-        cache.texts.insert((*block, space), text);
+        TEXTS.with_borrow_mut(|cache| {
+            if cache.of != self.0 {
+                *cache = Texts { of: self.0, ..Texts::default() };
+            }
+            if let Some(text) = cache.texts.get(&(*block, space)) {
+                return f(text);
+            }
+            let mut line = Line::default();
+            make(&mut line);
+            let text: Box<[u8]> = line.bytes().into();
+            if cache.len + text.len() > MOST {
+                *cache = Texts { of: self.0, ..Texts::default() };
+            }
+            f(&text);
+            cache.len += text.len() + size_of::<(Block, MemorySpace, Box<[u8]>)>();
+            cache.texts.insert((*block, space), text);
+        });
     }
 }

@@ -332,10 +332,10 @@ impl BufferDecode<'_> {
             out.flush()?;
             Ok(self.report(&decoded))
         } else if opts.json {
-            let json = Json { buffer: quoted(), detail, clocks, bodies: Bodies::new(self.engine.jobs()) };
+            let json = Json { buffer: quoted(), detail, clocks, bodies: Bodies::new() };
             self.list(&json, "", Form::Json)
         } else {
-            let text = Text { detail, clocks, bodies: Bodies::new(self.engine.jobs()) };
+            let text = Text { detail, clocks, bodies: Bodies::new() };
             self.list(&text, text.columns(), Form::Text)
         }
     }

@@ -107,7 +107,7 @@ fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Erro
 fn snippet(ran: &Ran, image: &Image, offset: u64) -> Result<String, Error> {
     let mut text = Vec::new();
     let range = Range { from: offset, to: offset + 1 };
-    let lines = Text { detail: Detail::Instructions, clocks: None, bodies: Bodies::new(1) };
+    let lines = Text { detail: Detail::Instructions, clocks: None, bodies: Bodies::new() };
     decode(ran, image, &lines, range, |line, range| {
         text.extend_from_slice(&line.bytes()[range]);
         ControlFlow::Continue(())
