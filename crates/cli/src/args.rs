@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tracewright_core::TraceId;
 use tracewright_engine::Limits;
 use tracewright_etrace::decode::Handler;
 use tracewright_image::Image;
@@ -212,11 +211,6 @@ impl SelectArgs {
     /// Whether all there is is wanted.
     pub fn is_all(&self) -> bool {
         self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
-    }
-
-    /// Whether a source on a trace bus is wanted.
-    pub fn wants(&self, id: TraceId) -> bool {
-        self.wants_number(id.get().into())
     }
 
     /// Whether a source with this ID is wanted.

@@ -101,7 +101,7 @@ impl Timing {
                 let has_times = !config.params.notime || config.encapsulation.has_timestamps();
                 has_times.then_some(Self::Times)
             }
-            Protocol::Unsupported(..) => None,
+            Protocol::Registered(_) | Protocol::Unsupported(..) => None,
         }
     }
 }

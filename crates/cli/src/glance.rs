@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tracewright_engine::BufferReader;
+use tracewright_engine::{Found, Options, PacketRequest, Visitor};
 use tracewright_etm::packet::Packet;
 use tracewright_input::{Capture, Protocol};
 
 use crate::output::Error;
-use crate::reader::{self, Found, Visitor};
 
 /// Returns which ETMv4 and ETE sources among `candidates` (their numbers in the capture) have packets that `is_it` accepts. Reads
 /// until each of them had one, or to the end; pipes are left alone.
@@ -19,14 +18,14 @@ pub fn sources_with(
     let is_etm = |index: &usize| matches!(capture.sources[*index].protocol, Protocol::Etm(_));
     let left = candidates.into_iter().filter(is_etm).collect();
     let mut look = Look { is_it, left, found: BTreeSet::new() };
-    let options = reader::Options { unordered: true, quiet: true, ..reader::Options::default() };
     // A pipe can be read only once.
     for buffer in capture.buffers.iter().filter(|buffer| buffer.path.is_file()) {
         let wanted = buffer.sources.iter().filter(|source| look.left.contains(source));
-        let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].id()).collect();
+        let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].number()).collect();
         if !ids.is_empty() {
-            let input = BufferReader::open(buffer, &capture.checksums, &|_| {})?;
-            reader::read(capture, buffer, input, options, &|id| ids.contains(&id), &mut look)?;
+            let (wants, options) = (&|id| ids.contains(&id), &Options::default());
+            let request = PacketRequest { capture, buffer, bytes: None, wants, options, progress: &|_| {} };
+            request.visit_unordered(&mut look)?;
         }
     }
     Ok(look.found)
@@ -40,8 +39,11 @@ struct Look {
 
 impl Visitor for Look {
     fn packet(&mut self, found: &Found<'_>) {
-        if (self.is_it)(found.packet) && self.left.remove(&found.source.index) {
-            self.found.insert(found.source.index);
+        if let (Some(packet), Some(source)) = (found.packet.of_protocol().downcast_ref(), found.source)
+            && (self.is_it)(packet)
+            && self.left.remove(&source.index)
+        {
+            self.found.insert(source.index);
         }
     }
 

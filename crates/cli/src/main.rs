@@ -27,7 +27,6 @@ mod packets;
 mod port;
 mod profile;
 mod progress;
-mod reader;
 mod record;
 mod retirement;
 mod stalls;

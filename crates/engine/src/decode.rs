@@ -9,13 +9,14 @@ use tracewright_input::{Buffer, BufferFormat, Capture};
 
 use crate::consumer::{Blocks, Consumer};
 use crate::incoming::{Incoming, Reading, format};
-use crate::lane::{self, Lane};
+use crate::lane;
 use crate::limits::{Limit, Limits, Range};
 use crate::pipeline::{Pipeline, Take};
 use crate::problem::{Error, Named, Problem};
 use crate::protocol::Options;
 use crate::reader::{BufferReader, Progress};
 use crate::segment::For;
+use crate::source::Source;
 use crate::tally::Tally;
 
 /// Bytes read before the range, to be synchronised there, and after it: a packet that begins inside may be committed later.
@@ -178,8 +179,9 @@ impl<'a> Request<'a> {
         if start > 0 && !from_start {
             input.skip_to(start);
         }
-        let mut incoming = Incoming::new(&lanes, wants);
-        let mut reading = Reading::new(input, buffer, capture);
+        let first = buffer.sources.first().and_then(|&source| capture.sources[source].id());
+        let mut incoming = Incoming::new(&mut lanes, options, wants, first);
+        let mut reading = Reading::new(input, buffer);
         let blocks = match C::BLOCKS {
             Blocks::Summed if !range.is_all() || limits.instructions != u64::MAX => Blocks::Each,
             blocks => blocks,
@@ -197,6 +199,7 @@ impl<'a> Request<'a> {
             && let Some(piece) = reading.next_piece()?
         {
             if !std::mem::replace(&mut is_first, false) {
+                lane::end(&mut lanes, &mut incoming);
                 flow = pipeline.interrupt(&lanes, take);
             }
             if piece.offset >= upto {
@@ -227,9 +230,10 @@ impl<'a> Request<'a> {
             wanted += at.min(range.to).saturating_sub(piece.offset.max(range.from));
         }
         if flow.is_continue() {
+            lane::end(&mut lanes, &mut incoming);
             flow = pipeline.finish(&lanes, take);
         }
-        let named = |lane: usize| named(&lanes[lane]);
+        let named = |lane: usize| named(&lanes[lane].source);
         let doubts: Vec<_> = pipeline
             .doubtful(&lanes)
             .map(|(lane, tally)| Doubt {
@@ -280,6 +284,7 @@ impl<'a> Request<'a> {
     }
 }
 
-fn named(lane: &Lane<'_>) -> Named {
-    Named { index: lane.source.index, name: lane.source.of.name.clone(), id: lane.source.id }
+/// Returns a source for messages.
+pub fn named(source: &Source<'_>) -> Named {
+    Named { index: source.index, name: source.of.name.clone(), id: source.id }
 }

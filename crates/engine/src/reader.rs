@@ -258,26 +258,6 @@ impl<'a> BufferReader<'a> {
     }
 }
 
-const CHUNK: usize = 1 << 20;
-
-impl BufferReader<'_> {
-    /// Calls `f` with the bytes of the current piece, chunk by chunk, until it returns false. Returns how many bytes there were.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
-    pub fn for_each_chunk(&mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
-        let mut chunk = vec![0; CHUNK];
-        let mut total = 0;
-        loop {
-            let len = self.read(&mut chunk)?;
-            total += len as u64;
-            if len == 0 || !f(&chunk[..len]) {
-                return Ok(total);
-            }
-        }
-    }
-}
-
 /// A file with known checksums. It is read a piece at a time, and each piece is checked before it is used.
 struct Checked<'a> {
     file: File,

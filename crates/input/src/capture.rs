@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
@@ -13,6 +14,7 @@ use crate::mapping::{self, Process};
 use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
+use crate::registry::{self, SourceParams};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, Problem, Profile, folder};
 
@@ -76,6 +78,8 @@ pub enum Protocol {
     Etm(Box<etm::Params>),
     /// RISC-V E-Trace.
     Etrace(Box<EtraceSource>),
+    /// A protocol that was [registered](crate::register).
+    Registered(Arc<dyn SourceParams>),
     /// A protocol tracewright cannot read yet: its name in the capture, and its trace ID if the registers tell it.
     Unsupported(String, Option<TraceId>),
 }
@@ -157,11 +161,17 @@ impl From<snapshot::BufferFormat> for BufferFormat {
 }
 
 impl Source {
+    /// A source of which nothing else is known.
+    pub(crate) fn new(name: String, protocol: Protocol) -> Self {
+        Self { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
+    }
+
     /// The source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {
             Protocol::Etm(params) => Some(params.id()),
             Protocol::Etrace(_) => None,
+            Protocol::Registered(params) => u8::try_from(params.id()).ok().map(TraceId::from_low_bits),
             Protocol::Unsupported(_, id) => *id,
         }
     }
@@ -170,6 +180,7 @@ impl Source {
     pub fn number(&self) -> Option<u16> {
         match &self.protocol {
             Protocol::Etrace(source) => Some(source.source),
+            Protocol::Registered(params) => Some(params.id()),
             _ => self.id().map(|id| id.get().into()),
         }
     }
@@ -182,6 +193,7 @@ impl Source {
                 if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
             }
             Protocol::Etrace(_) => "E-Trace".into(),
+            Protocol::Registered(params) => params.title(),
             Protocol::Unsupported(name, _) => name.clone(),
         }
     }
@@ -283,7 +295,8 @@ impl Capture {
         if sources.is_empty() {
             return problem("no source given: a trace cannot be read without its source's parameters");
         }
-        if format == BufferFormat::SourceData && sources.len() > 1 {
+        let shares = |source: &RawSource| matches!(source, RawSource::Registered(_));
+        if format == BufferFormat::SourceData && sources.len() > 1 && !sources.iter().all(shares) {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
@@ -315,6 +328,14 @@ impl Capture {
                         return problem(&format!("two sources with id={}", source.source));
                     }
                 }
+                RawSource::Registered(params) => {
+                    if format == BufferFormat::Etrace {
+                        return problem(&format!("{} has a --packing", params.title()));
+                    }
+                    if !ids.insert(params.id()) {
+                        return problem(&format!("two sources with id={}", params.id()));
+                    }
+                }
             }
         }
         let sources = sources.iter().enumerate().map(|(i, raw)| {
@@ -328,10 +349,8 @@ impl Capture {
                     delta: None,
                     time: None,
                 },
-                RawSource::Etrace(source) => {
-                    let protocol = Protocol::Etrace(source.clone());
-                    Source { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
-                }
+                RawSource::Etrace(source) => Source::new(name, Protocol::Etrace(source.clone())),
+                RawSource::Registered(params) => Source::new(name, Protocol::Registered(params.clone())),
             }
         });
         let sources: Vec<_> = sources.collect();
@@ -411,7 +430,20 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
             Protocol::Etm(etm_params(device, core, etm::Protocol::Etm4)?.into())
         }
         Some(snapshot::Protocol::Ete) => Protocol::Etm(etm_params(device, core, etm::Protocol::Ete)?.into()),
-        _ => Protocol::Unsupported(device.kind.clone(), other_id(device)),
+        _ => match registry::of_device(&device.kind) {
+            Some(kind) => {
+                let registers = device.registers.iter();
+                let given: Vec<_> = registers
+                    .map(|register| (register.name.to_ascii_lowercase(), register.text.clone()))
+                    .collect();
+                let params = kind.params(&given).map_err(|error| {
+                    let message = format!("{}: {error}: the source cannot be read", device.name);
+                    Problem::file_error(&device.file, message)
+                })?;
+                Protocol::Registered(params)
+            }
+            None => Protocol::Unsupported(device.kind.clone(), other_id(device)),
+        },
     };
     let registers = device.registers.iter();
     Ok(Source {

@@ -49,6 +49,7 @@ pub mod perf;
 mod problem;
 mod program;
 mod raw;
+mod registry;
 pub mod snapshot;
 
 pub use capture::{Buffer, BufferFormat, Capture, Packed, Piece, Program, Protocol, Source};
@@ -59,4 +60,5 @@ pub use output::OutputFolder;
 pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, build_id, map_file};
 pub use raw::{RawEtm, RawSource};
+pub use registry::{SourceKind, SourceParams, WrongParam, register};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

@@ -378,7 +378,7 @@ impl BufferDecode<'_> {
         for problem in remarks.iter().chain(&errors) {
             report(&format!("{}: {problem}", buffer.name));
         }
-        report_unread(capture, buffer, &decoded.unread);
+        report_unread(capture, buffer, decoded.unread.iter().copied());
         if self.options.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {

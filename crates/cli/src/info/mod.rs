@@ -9,7 +9,7 @@ mod words;
 use std::io::Write;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use tracewright_core::text::Printable;
 use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Piece, Protocol, Source};
 
@@ -105,6 +105,9 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         if let Some((name, kind)) = &source.core {
             writeln!(out, "  traces {} ({})", Printable(name), Printable(kind))?;
         }
+        for (name, value) in facts(source) {
+            writeln!(out, "  {name:<18}  {}", Printable(&value))?;
+        }
         let registers = words::explain(source);
         // A chip has many alike: say it once.
         if let Some((name, _)) =
@@ -140,7 +143,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     processes::text(out, &capture.processes)
 }
 
-fn json(capture: &Capture) -> serde_json::Value {
+fn json(capture: &Capture) -> Value {
     let sources = capture.sources.iter().map(|source| {
         let registers: serde_json::Map<_, _> = source
             .registers
@@ -162,6 +165,12 @@ fn json(capture: &Capture) -> serde_json::Value {
         });
         if let Protocol::Etrace(source) = &source.protocol {
             object["etrace"] = etrace::json(source);
+        }
+        if let Protocol::Registered(_) = source.protocol {
+            object["facts"] = facts(source)
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), Value::from(value)))
+                .collect();
         }
         if let Some(path) = &source.delta {
             object["delta"] = delta::json(path);
@@ -198,12 +207,20 @@ fn json(capture: &Capture) -> serde_json::Value {
 }
 
 /// Where a piece of trace is, when it was written, and by whom.
-fn piece(piece: &Piece) -> serde_json::Value {
+fn piece(piece: &Piece) -> Value {
     let Piece { offset, len, moment, packed } = piece;
     let time = Some(moment.time).filter(|time| *time != u64::MAX);
     json!({
         "offset": offset, "bytes": len, "time": time, "thread": moment.thread, "compressed": packed.is_some(),
     })
+}
+
+/// What is to be known of a source whose protocol was registered.
+fn facts(source: &Source) -> Vec<(&'static str, String)> {
+    match &source.protocol {
+        Protocol::Registered(params) => params.facts(),
+        _ => Vec::new(),
+    }
 }
 
 fn protocol(source: &Source) -> String {

@@ -13,6 +13,7 @@ use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::file::read_plain;
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
+use crate::registry;
 use crate::snapshot::{Dump, MemorySpace};
 
 /// No description of a capture comes near this size.
@@ -96,14 +97,22 @@ fn source(
             let delta = delta_file(document, &mut table, dir);
             (Protocol::Etrace(Box::new(etrace_source(document, table)?)), delta)
         }
-        // Its keys are not ours to judge.
-        Some((other, _)) => (Protocol::Unsupported(other, None), None),
+        Some((other, line)) => match registry::named(&other) {
+            Some(kind) => {
+                let given: Vec<_> =
+                    document.rest(table)?.into_iter().map(|(name, text, _)| (name, text)).collect();
+                let params = kind.params(&given).map_err(|error| (line, error.to_string()));
+                (Protocol::Registered(document.good(params)?), None)
+            }
+            // Its keys are not ours to judge.
+            None => (Protocol::Unsupported(other, None), None),
+        },
         None => {
             document.log.error(line, "protocol is missing: expected \"etrace\"");
             return Err(Wrong);
         }
     };
-    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta, time: None })
+    Ok(Source { delta, ..Source::new(name, protocol) })
 }
 
 /// Where a source's retirement-delta trace is. All else can be read without it.
@@ -225,8 +234,13 @@ fn buffer(
         None => (0..sources.len()).collect(),
         Some((names, line)) => with_names(document, &names, line, sources),
     };
+    let is_registered = |&&index: &&usize| matches!(sources[index].protocol, Protocol::Registered(_));
+    let format = match wanted.iter().find(is_registered) {
+        Some(_) => BufferFormat::SourceData,
+        None => BufferFormat::Etrace,
+    };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format: BufferFormat::Etrace, sources, pieces: None })
+    Ok(Buffer { name, path, format, sources, pieces: None })
 }
 
 /// The sources that a buffer names.

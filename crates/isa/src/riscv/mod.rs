@@ -12,6 +12,7 @@
 //! Decoding is strict: what is reserved, what belongs to an extension that is not listed, and what the other XLEN has
 //! alone is [`Op::Illegal`]. HINTs are what they are encoded as, with x0 for a destination.
 
+pub mod cause;
 mod class;
 mod compressed;
 mod csr;
