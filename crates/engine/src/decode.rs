@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture};
+use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::consumer::{Blocks, Consumer};
-use crate::incoming::{Incoming, Reading, format};
+use crate::incoming::{Incoming, Reading};
 use crate::lane;
 use crate::limits::{Limit, Limits, Range};
 use crate::pipeline::{Pipeline, Take};
@@ -173,7 +173,7 @@ impl<'a> Request<'a> {
         // What lies long before the range is not needed, unless something is counted or told from the start on: DSTREAM's blocks,
         // cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
-        let from_start = buffer.format == BufferFormat::DstreamCoreSight
+        let from_start = buffer.format == Packing::DstreamCoreSight
             || lanes.iter().any(|lane| lane.plug.needs_start())
             || consumer.needs_all();
         if start > 0 && !from_start {
@@ -251,8 +251,8 @@ impl<'a> Request<'a> {
         problems.extend(unsupported.into_iter().map(|(lane, why)| Problem::Unsupported(named(lane), why)));
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if format(buffer.format).is_some() && !incoming.any_frame {
-            problems.push(Problem::NoFrames { syncs: buffer.format != BufferFormat::CoreSight, bytes });
+        } else if buffer.format.is_framed() && !incoming.any_frame {
+            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
         }
         for (lane, bytes) in pipeline.unsynchronised(&lanes) {
             let what = lanes[lane].plug.synchronisation();
@@ -262,7 +262,7 @@ impl<'a> Request<'a> {
         if let Some((offset, len)) = pipeline.tally.cut.filter(|_| range.to == u64::MAX) {
             // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
             problems.push(match buffer.format {
-                BufferFormat::Etrace | BufferFormat::SourceData => Problem::EndsInside { offset, len },
+                Packing::Source => Problem::EndsInside { offset, len },
                 _ => Problem::RingEndsInside { offset },
             });
         }

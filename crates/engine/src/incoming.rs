@@ -2,7 +2,7 @@
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, Sink};
-use tracewright_input::{Buffer, BufferFormat, Piece};
+use tracewright_input::{Buffer, Packing, Piece};
 
 use crate::lane::Lane;
 use crate::place::Places;
@@ -163,7 +163,7 @@ impl<'a> Reading<'a> {
     /// Advances to the next piece of the file.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
         let Some(piece) = self.input.next_piece()? else { return Ok(None) };
-        let is_dstream = self.buffer.format == BufferFormat::DstreamCoreSight;
+        let is_dstream = self.buffer.format == Packing::DstreamCoreSight;
         self.deframer = format(self.buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
         self.blocks = is_dstream.then(DstreamBlocks::new);
         self.at = piece.offset;
@@ -206,11 +206,11 @@ impl<'a> Reading<'a> {
 }
 
 /// Returns the kind of frames that a buffer has, if any.
-pub fn format(format: BufferFormat) -> Option<Format> {
-    match format {
-        BufferFormat::SourceData | BufferFormat::Etrace => None,
-        BufferFormat::CoreSight => Some(Format::Aligned),
-        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
-        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
+fn format(packing: Packing) -> Option<Format> {
+    match packing {
+        Packing::Source => None,
+        Packing::CoreSight => Some(Format::Aligned),
+        Packing::CoreSightFsync | Packing::DstreamCoreSight => Some(Format::Fsync),
+        Packing::CoreSightHsync => Some(Format::FsyncHsync),
     }
 }

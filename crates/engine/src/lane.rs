@@ -2,7 +2,7 @@
 
 use tracewright_frames::OffsetMap;
 use tracewright_image::Moment;
-use tracewright_input::{Buffer, BufferFormat, Capture};
+use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::incoming::Incoming;
 use crate::place::Places;
@@ -61,8 +61,8 @@ impl<'a> Lane<'a> {
 
 /// Makes a lane for each source of a buffer that a protocol reads and `wants` names.
 pub fn lanes<'a>(capture: &'a Capture, buffer: &Buffer, wants: &dyn Fn(u16) -> bool) -> Vec<Lane<'a>> {
-    let framed = !matches!(buffer.format, BufferFormat::SourceData | BufferFormat::Etrace);
-    let dstream = buffer.format == BufferFormat::DstreamCoreSight;
+    let framed = buffer.format.is_framed();
+    let dstream = buffer.format == Packing::DstreamCoreSight;
     let mut lanes: Vec<Lane<'a>> = Vec::new();
     for (number, &index) in buffer.sources.iter().enumerate() {
         let source = Source::new(capture, index);

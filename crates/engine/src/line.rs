@@ -9,44 +9,52 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl Line {
     /// Starts anew.
+    #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Forgets what was written after the first `len` bytes.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
     }
 
     /// What was written.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Appends text.
+    #[inline]
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.0.extend_from_slice(text.as_bytes());
         self
     }
 
     /// Appends what was made elsewhere.
+    #[inline]
     pub fn append(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
     /// Appends blanks.
+    #[inline]
     pub fn blanks(&mut self, count: usize) -> &mut Self {
         self.0.resize(self.0.len() + count, b' ');
         self
     }
 
     /// Appends two digits for a byte.
+    #[inline]
     pub fn hex_byte(&mut self, byte: u8) -> &mut Self {
         self.0.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
         self
     }
 
     /// Appends `0x` and as many digits as the number has, right-aligned in `width` columns.
+    #[inline]
     pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
         let mut text = [0; 18];
         let mut at = text.len();
@@ -67,6 +75,7 @@ impl Line {
     }
 
     /// Appends a decimal number.
+    #[inline]
     pub fn decimal(&mut self, mut value: u64) -> &mut Self {
         let mut digits = [0; 20];
         let mut at = digits.len();

@@ -6,10 +6,10 @@ use std::fmt;
 
 use tracewright_core::TraceId;
 use tracewright_frames::{self as frames, Lost, LostReason, OffsetMap, Run};
-use tracewright_input::{Buffer, BufferFormat, Capture};
+use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::decode::named;
-use crate::incoming::{Reading, Receive, format, is_damage};
+use crate::incoming::{Reading, Receive, is_damage};
 use crate::line::Line;
 use crate::place::{Place, Places};
 use crate::problem::{Error, Problem};
@@ -230,17 +230,25 @@ impl Counts {
     #[inline(always)]
     fn add<T: Syntax>(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let kind = T::kind(packet);
-        let role = T::KINDS[kind].role;
-        if role == Role::Sync {
-            self.syncs.add(offset);
-            if T::NAMES_SOURCES {
-                self.packets_apart.add(self.by_kind.iter().map(|(packets, _)| packets).sum());
+        let len = match T::KINDS[kind].role {
+            Role::Sync => {
+                self.synchronised::<T>(offset);
+                bytes.len() as u64
             }
-        }
-        let len = if role == Role::Skipped { T::skipped(packet) } else { bytes.len() as u64 };
+            Role::Skipped => T::skipped(packet),
+            _ => bytes.len() as u64,
+        };
         let (packets, bytes) = &mut self.by_kind[kind];
         (*packets, *bytes) = (*packets + 1, *bytes + len);
         self.timestamps += u64::from(T::has_timestamp(packet));
+    }
+
+    #[inline(never)]
+    fn synchronised<T: Syntax>(&mut self, offset: u64) {
+        self.syncs.add(offset);
+        if T::NAMES_SOURCES {
+            self.packets_apart.add(self.by_kind.iter().map(|(packets, _)| packets).sum());
+        }
     }
 
     /// Returns the kinds that occur, most bytes first, each with its number of packets and of bytes.
@@ -345,7 +353,7 @@ impl PacketRequest<'_> {
         visitor.opened();
         let mut lanes = Lanes::new(self, visitor, how);
         let is_shared = lanes.is_shared;
-        if lanes.lanes.is_empty() && buffer.format == BufferFormat::Etrace {
+        if buffer.sources.is_empty() && !buffer.format.is_framed() {
             return Ok((PacketsRead { bytes: 0, problems: vec![Problem::NoSource] }, Vec::new(), true));
         }
         let mut reading = Reading::new(input, buffer);
@@ -368,8 +376,8 @@ impl PacketRequest<'_> {
         }
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if format(buffer.format).is_some() && !lanes.any_frame && !is_done {
-            problems.push(Problem::NoFrames { syncs: buffer.format != BufferFormat::CoreSight, bytes });
+        } else if buffer.format.is_framed() && !lanes.any_frame && !is_done {
+            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
         } else if first.is_some_and(|lane| !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
         }
@@ -433,8 +441,8 @@ pub(crate) struct Seen {
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, .. } = *request;
-        let is_framed = format(buffer.format).is_some();
-        let dstream = buffer.format == BufferFormat::DstreamCoreSight;
+        let is_framed = buffer.format.is_framed();
+        let dstream = buffer.format == Packing::DstreamCoreSight;
         let (mut lanes, mut by_id, mut unreadable) = (Vec::<Lane<'_>>::new(), [None; 0x80], None);
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
@@ -626,13 +634,15 @@ impl<T: Syntax> Known<'_, T> {
 
 impl Seen {
     #[inline(always)]
-    fn packet(&mut self, role: Role, offset: u64, len: usize) {
+    fn packet(&mut self, role: Role, offset: u64, len: usize, is_shared: bool) {
         match role {
-            Role::Plain => self.any = true,
-            Role::Sync => (self.any, self.is_synchronised) = (true, true),
+            Role::Plain => {}
+            Role::Sync => self.is_synchronised = true,
             Role::Incomplete => self.cut = Some((offset, len)),
-            Role::Malformed | Role::Skipped => {}
+            Role::Malformed | Role::Skipped => return,
         }
+        // Only where sources share a stream does anybody ask.
+        self.any |= is_shared && role != Role::Incomplete;
     }
 }
 
@@ -671,7 +681,7 @@ impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
     // Into the parser's loop, where each call knows its kind of packet.
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
-        self.seen.packet(T::KINDS[T::kind(packet)].role, offset, bytes.len());
+        self.seen.packet(T::KINDS[T::kind(packet)].role, offset, bytes.len(), T::NAMES_SOURCES);
         let counts = match self.known.whose(packet) {
             Whose::Source(index) => &mut self.known.sources[index].counts,
             Whose::Nobody => &mut self.known.no_source,
@@ -692,7 +702,7 @@ struct Visiting<'s, 'a, T: Syntax> {
 impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let role = T::KINDS[T::kind(packet)].role;
-        self.seen.packet(role, offset, bytes.len());
+        self.seen.packet(role, offset, bytes.len(), T::NAMES_SOURCES);
         // What was passed over may have begun gigabytes ago; places do not go back that far.
         let skipped_from = self.seen.skipped_from.take().filter(|_| role == Role::Skipped);
         let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));

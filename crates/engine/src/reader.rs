@@ -330,7 +330,7 @@ impl<'a> Checked<'a> {
 mod tests {
     use std::path::PathBuf;
 
-    use tracewright_input::BufferFormat;
+    use tracewright_input::Packing;
 
     use super::*;
 
@@ -348,7 +348,7 @@ mod tests {
         std::fs::write(&path, (0..=255).collect::<Vec<u8>>()).unwrap();
         let piece = |&(offset, len): &(u64, u64)| Piece { offset, len, moment: Moment::LAST, packed: None };
         let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
-        let (format, sources) = (BufferFormat::SourceData, Vec::new());
+        let (format, sources) = (Packing::Source, Vec::new());
         let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces };
         (buffer, Scratch(path))
     }

@@ -11,6 +11,7 @@ use tracewright_image::Moment;
 use crate::etrace::{EtraceSource, differs};
 use crate::folder::Checksums;
 use crate::mapping::{self, Process};
+use crate::packing::Packing;
 use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
@@ -92,7 +93,7 @@ pub struct Buffer {
     /// The file; `-` is standard input.
     pub path: PathBuf,
     /// How the bytes are packed.
-    pub format: BufferFormat,
+    pub format: Packing,
     /// Which of the capture's sources wrote into it.
     pub sources: Vec<usize>,
     /// Which parts of the file are trace, in the order of the file; `None`: all of it is one.
@@ -129,33 +130,6 @@ impl Buffer {
         match &self.pieces {
             Some(pieces) => Some(pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len))),
             None => self.path.metadata().map(|file| file.len()).ok(),
-        }
-    }
-}
-
-/// How trace bytes are packed in a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BufferFormat {
-    /// Memory-aligned CoreSight frames.
-    CoreSight,
-    /// CoreSight frames with frame syncs.
-    CoreSightFsync,
-    /// CoreSight frames with frame syncs and half syncs.
-    CoreSightHsync,
-    /// CoreSight frames with frame syncs in DSTREAM blocks.
-    DstreamCoreSight,
-    /// One source's bytes, without frames.
-    SourceData,
-    /// E-Trace messages, encapsulated as the sources say. All sources see all bytes.
-    Etrace,
-}
-
-impl From<snapshot::BufferFormat> for BufferFormat {
-    fn from(format: snapshot::BufferFormat) -> Self {
-        match format {
-            snapshot::BufferFormat::CoreSight => Self::CoreSight,
-            snapshot::BufferFormat::DstreamCoreSight => Self::DstreamCoreSight,
-            snapshot::BufferFormat::SourceData => Self::SourceData,
         }
     }
 }
@@ -250,13 +224,13 @@ impl Capture {
             .iter()
             .map(|buffer| {
                 // Without frames the bytes are the first source's, whether it can be read or not.
-                let unframed = buffer.format == snapshot::BufferFormat::SourceData;
+                let unframed = buffer.format == Packing::Source;
                 let all = buffer.sources.iter().take(if unframed { 1 } else { usize::MAX });
                 let sources = all.filter_map(|source| source_of_device.get(source.device).copied().flatten());
                 Buffer {
                     name: buffer.name.clone(),
                     path: buffer.path.clone(),
-                    format: buffer.format.into(),
+                    format: buffer.format,
                     sources: sources.collect(),
                     pieces: None,
                 }
@@ -290,13 +264,16 @@ impl Capture {
     ///
     /// # Errors
     /// When the sources given contradict each other or the format.
-    pub fn raw(path: &Path, format: BufferFormat, sources: &[RawSource]) -> Result<Self, Problem> {
+    pub fn raw(path: &Path, format: Packing, sources: &[RawSource]) -> Result<Self, Problem> {
         let problem = |message: &str| Err(Problem::file_error(path, message));
         if sources.is_empty() {
             return problem("no source given: a trace cannot be read without its source's parameters");
         }
-        let shares = |source: &RawSource| matches!(source, RawSource::Registered(_));
-        if format == BufferFormat::SourceData && sources.len() > 1 && !sources.iter().all(shares) {
+        let has_etm = sources.iter().any(|source| matches!(source, RawSource::Etm(_)));
+        if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {
+            return problem("sources of ETM and E-Trace cannot be in one file");
+        }
+        if format == Packing::Source && sources.len() > 1 && has_etm {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
@@ -305,10 +282,7 @@ impl Capture {
             match source {
                 RawSource::Etm(source) => {
                     let id = source.params.id();
-                    if format == BufferFormat::Etrace {
-                        return problem("sources of ETM and E-Trace cannot be in one file");
-                    }
-                    if format != BufferFormat::SourceData && !(0x01..=0x6f).contains(&id.get()) {
+                    if format != Packing::Source && !(0x01..=0x6f).contains(&id.get()) {
                         return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
                     }
                     if !ids.insert(u16::from(id.get())) {
@@ -316,7 +290,7 @@ impl Capture {
                     }
                 }
                 RawSource::Etrace(source) => {
-                    if format != BufferFormat::Etrace {
+                    if format != Packing::Source {
                         return problem("E-Trace is not read from frames, and has no --packing");
                     }
                     if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
@@ -329,9 +303,6 @@ impl Capture {
                     }
                 }
                 RawSource::Registered(params) => {
-                    if format == BufferFormat::Etrace {
-                        return problem(&format!("{} has a --packing", params.title()));
-                    }
                     if !ids.insert(params.id()) {
                         return problem(&format!("two sources with id={}", params.id()));
                     }

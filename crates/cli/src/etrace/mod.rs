@@ -24,9 +24,10 @@ pub use seen::Seen;
 pub use settings::Settings;
 pub use tracer::{Finished, Traced, Tracer, WithData, WithoutCode};
 
-use tracewright_input::{Buffer, BufferFormat};
+use tracewright_input::{Buffer, Capture, Protocol};
 
 /// Whether a buffer holds E-Trace.
-pub fn is_etrace(buffer: &Buffer) -> bool {
-    buffer.format == BufferFormat::Etrace
+pub fn is_etrace(capture: &Capture, buffer: &Buffer) -> bool {
+    let mut sources = buffer.sources.iter().map(|&source| &capture.sources[source]);
+    sources.any(|source| matches!(source.protocol, Protocol::Etrace(_)))
 }

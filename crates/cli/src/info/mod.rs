@@ -11,10 +11,11 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 use tracewright_core::text::Printable;
-use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Piece, Protocol, Source};
+use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
+use crate::etrace::is_etrace;
 use crate::images;
 use crate::output::{Error, Form, Needs, Outcome, Output, printable_path, report_problems};
 use crate::retirement;
@@ -130,7 +131,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
         writeln!(out, "\nbuffer {}: {size}", Printable(&buffer.name))?;
-        writeln!(out, "  format   {}", format_words(buffer.format))?;
+        writeln!(out, "  format   {}", format_words(capture, buffer))?;
         writeln!(out, "  file     {}", printable_path(&buffer.path))?;
         if let Some(pieces) = &buffer.pieces {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
@@ -183,7 +184,7 @@ fn json(capture: &Capture) -> Value {
             "name": buffer.name,
             "file": buffer.path.display().to_string(),
             "bytes": buffer.bytes(),
-            "format": format_words(buffer.format),
+            "format": format_words(capture, buffer),
             "sources": names,
         });
         if let Some(pieces) = &buffer.pieces {
@@ -229,14 +230,14 @@ fn protocol(source: &Source) -> String {
     format!("{}{note}", Printable(&source.protocol_name()))
 }
 
-fn format_words(format: BufferFormat) -> &'static str {
-    match format {
-        BufferFormat::CoreSight => "CoreSight frames",
-        BufferFormat::CoreSightFsync => "CoreSight frames with frame syncs",
-        BufferFormat::CoreSightHsync => "CoreSight frames with frame and half syncs",
-        BufferFormat::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
-        BufferFormat::SourceData => "one source, unframed",
-        BufferFormat::Etrace => "E-Trace messages",
+fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
+    match buffer.format {
+        Packing::CoreSight => "CoreSight frames",
+        Packing::CoreSightFsync => "CoreSight frames with frame syncs",
+        Packing::CoreSightHsync => "CoreSight frames with frame and half syncs",
+        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
+        Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
+        Packing::Source => "one source, unframed",
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use clap::{Args, ValueEnum};
 use tracewright_engine::{Found, Options, PacketRequest, Place, Role, Source, Visitor, is_damage};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, Capture, Protocol};
+use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
@@ -105,7 +105,7 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
     }
     let wants = |id| opts.select.wants_number(id);
     for buffer in buffers {
-        if is_etrace(buffer) && opencsd {
+        if opencsd && is_etrace(&capture, buffer) {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
             return Err(Error::Message(message.into()));
         }
@@ -142,7 +142,7 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
 pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: impl IntoIterator<Item = (u16, u64)>) {
     let name = &buffer.name;
     let sources = || buffer.sources.iter().map(|&source| &capture.sources[source]);
-    let is_shared = sources().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
+    let is_shared = is_etrace(capture, buffer);
     let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
     for (id, len) in unread {
         match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {

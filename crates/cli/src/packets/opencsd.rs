@@ -5,7 +5,7 @@ use tracewright_core::text::Printable;
 use tracewright_engine::{Found, Place, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
+use tracewright_input::{Buffer, Capture, Protocol};
 
 use super::Printer;
 use crate::line::Line;
@@ -75,7 +75,7 @@ impl Printer for OpenCsd {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
         self.skipped = vec![Skipped::default(); capture.sources.len()];
         writeln!(out, "Using {} as trace source", Printable(&buffer.name))?;
-        self.framed = buffer.format != BufferFormat::SourceData;
+        self.framed = buffer.format.is_framed();
         for &source in &buffer.sources {
             if let Protocol::Etm(params) = &capture.sources[source].protocol {
                 let name = if params.is_ete() { "ETE" } else { "ETMV4I" };

@@ -44,7 +44,7 @@ impl Printer for Text {
         line.text("  ");
         let padding = packet.padding(bytes);
         let mut dots = usize::from(padding > 0);
-        let (mut bytes, mut words) = (&bytes[padding..], str::from_utf8(words.bytes()).unwrap_or_default());
+        let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
         loop {
             let (now, later) = bytes.split_at(bytes.len().min(BYTES - dots));
             let (words_now, words_later) = split_words(words);
@@ -54,7 +54,7 @@ impl Printer for Text {
             }
             if !words_now.is_empty() {
                 let width = (3 * (now.len() + dots)).saturating_sub(1);
-                line.blanks(3 * BYTES + 1 - width).text(words_now);
+                line.blanks(3 * BYTES + 1 - width).append(words_now);
             }
             line.text("\n");
             (bytes, words, dots) = (later, words_later, 0);
@@ -83,10 +83,11 @@ impl Printer for Text {
 /// A line that belongs to no source.
 fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
     write!(out, "{offset:#10x}  --  {:19}", "")?;
-    let mut words = words;
+    let mut words = words.as_bytes();
     loop {
         let (now, later) = split_words(words);
-        writeln!(out, "{now}")?;
+        out.write_all(now)?;
+        writeln!(out)?;
         if later.is_empty() {
             return Ok(());
         }
@@ -96,13 +97,13 @@ fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
 }
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
-fn split_words(words: &str) -> (&str, &str) {
+fn split_words(words: &[u8]) -> (&[u8], &[u8]) {
     if words.len() <= WORDS {
-        return (words, "");
+        return (words, b"");
     }
-    let Some((head, _)) = words.char_indices().nth(WORDS).map(|(end, _)| words.split_at(end)) else {
-        return (words, "");
-    };
+    let text = str::from_utf8(words).unwrap_or_default();
+    let Some((end, _)) = text.char_indices().nth(WORDS) else { return (words, b"") };
+    let head = &text[..end];
     let at = head.rfind(", ").map(|comma| comma + 1).or(head.rfind(' ')).unwrap_or(head.len());
-    (&words[..at], words[at..].trim_start())
+    (&words[..at], words[at..].trim_ascii_start())
 }

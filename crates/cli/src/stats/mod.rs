@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tracewright_core::text::Printable;
 use tracewright_engine::{Counted, Counts, Distances, Kind, Options, PacketRequest, Role};
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
+use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
@@ -137,8 +137,7 @@ impl Stats<'_> {
             }
         }
         // With all sources shown, say where the rest went.
-        let is_framed = !matches!(self.buffer.format, BufferFormat::SourceData | BufferFormat::Etrace);
-        if is_framed && self.wanted.len() == self.buffer.sources.len() {
+        if self.buffer.format.is_framed() && self.wanted.len() == self.buffer.sources.len() {
             let data: u64 = self.counted.sources.iter().map(|(_, counts)| counts.total().1).sum();
             let frames = read.saturating_sub(data + self.counted.unread.values().sum::<u64>() + lost_bytes);
             writeln!(

@@ -11,8 +11,7 @@ use tracewright_engine::{
     At, Blocks, Consumer, Engine, Found, Limits, Line, Options, PacketRequest, Range, Request, Role, Visitor,
 };
 use tracewright_flow as flow;
-use tracewright_input::snapshot::{self, MemorySpace};
-use tracewright_input::{BufferFormat, Capture, ImageFile, Protocol, RawSource, SnapshotWriter};
+use tracewright_input::{Capture, ImageFile, MemorySpace, Packing, Protocol, RawSource, SnapshotWriter};
 
 use crate::toy::{self, Packet};
 
@@ -75,7 +74,7 @@ pub fn trace(ids: &[u16], packets: u32) -> (Vec<u8>, u64) {
 pub fn raw(path: &Path, ids: &[u16]) -> Capture {
     toy::add();
     let sources: Vec<RawSource> = ids.iter().map(|id| format!("toy,id={id}").parse().unwrap()).collect();
-    Capture::raw(path, BufferFormat::SourceData, &sources).unwrap()
+    Capture::raw(path, Packing::Source, &sources).unwrap()
 }
 
 /// Text of all elements.
@@ -240,7 +239,7 @@ fn a_toy_in_a_snapshot() {
     let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
     let source = writer.source("TOY_0", "TOY.1", &[("ID", 5)]).unwrap();
     writer.dump(core, ADDRESS, MemorySpace::ANY, &code()[..]).unwrap();
-    let buffer = writer.buffer("ETB_0", snapshot::BufferFormat::SourceData, &bytes[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::Source, &bytes[..]).unwrap();
     writer.connect(source, buffer, Some(core)).unwrap();
     writer.finish().unwrap();
     check(&Capture::open(&scratch.0).unwrap(), 5, blocks);

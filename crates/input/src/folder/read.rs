@@ -8,9 +8,10 @@ use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
 use super::{CAPTURE_FILE, Checksums, FORMAT, checksums};
-use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
+use crate::capture::{Buffer, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::file::read_plain;
+use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
 use crate::registry;
@@ -234,13 +235,8 @@ fn buffer(
         None => (0..sources.len()).collect(),
         Some((names, line)) => with_names(document, &names, line, sources),
     };
-    let is_registered = |&&index: &&usize| matches!(sources[index].protocol, Protocol::Registered(_));
-    let format = match wanted.iter().find(is_registered) {
-        Some(_) => BufferFormat::SourceData,
-        None => BufferFormat::Etrace,
-    };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format, sources, pieces: None })
+    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None })
 }
 
 /// The sources that a buffer names.

@@ -19,6 +19,7 @@ pub use tracewright_core::MemorySpace;
 pub use write::SnapshotWriter;
 
 use crate::mapping::Process;
+use crate::packing::Packing;
 use crate::problem::Problem;
 
 /// A trace snapshot: which devices there are, what was in memory, which buffer holds whose trace.
@@ -163,39 +164,9 @@ pub struct Buffer {
     /// The size of that file.
     pub size: u64,
     /// How the bytes are packed.
-    pub format: BufferFormat,
+    pub format: Packing,
     /// Whose trace it holds.
     pub sources: Vec<SourceRef>,
-}
-
-/// How the bytes of a [`Buffer`] are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BufferFormat {
-    /// 16-byte formatter frames.
-    CoreSight,
-    /// The bytes of a single source, unframed.
-    SourceData,
-    /// Formatter frames with synchronisation, in a DSTREAM probe's 512-byte blocks.
-    DstreamCoreSight,
-}
-
-impl BufferFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::CoreSight, Self::SourceData, Self::DstreamCoreSight];
-
-    /// The format a snapshot calls `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
-    /// The name in a snapshot.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CoreSight => "coresight",
-            Self::SourceData => "source_data",
-            Self::DstreamCoreSight => "dstream_coresight",
-        }
-    }
 }
 
 /// A trace source of a buffer.

@@ -4,11 +4,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::text;
-use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
+use super::{Buffer, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
 use crate::folder::{CAPTURE_FILE, checksums, mappings};
 use crate::ini;
 use crate::mapping::Process;
 use crate::output::{OutputFolder, cannot_write};
+use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 
 /// Writes a snapshot folder, which OpenCSD's tools open too.
@@ -149,12 +150,8 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// When an ini file cannot hold the name, or the file cannot be made.
-    pub fn open_buffer(
-        &mut self,
-        name: &str,
-        format: BufferFormat,
-    ) -> Result<(usize, PathBuf, File), Problem> {
-        let name = self.value("buffer name", name)?;
+    pub fn open_buffer(&mut self, name: &str, format: Packing) -> Result<(usize, PathBuf, File), Problem> {
+        let name = self.buffer_name(name, format)?;
         let number = self.snapshot.buffers.len();
         let file = format!("buffer_{number}.bin");
         let path = self.snapshot.dir.join(&file);
@@ -167,12 +164,18 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// When an ini file cannot hold the name, or the bytes cannot be read or written.
-    pub fn buffer(&mut self, name: &str, format: BufferFormat, bytes: impl Read) -> Result<usize, Problem> {
-        let name = self.value("buffer name", name)?;
+    pub fn buffer(&mut self, name: &str, format: Packing, bytes: impl Read) -> Result<usize, Problem> {
+        let name = self.buffer_name(name, format)?;
         let number = self.snapshot.buffers.len();
         let (path, size) = self.copy(&format!("buffer_{number}.bin"), bytes)?;
         self.snapshot.buffers.push(Buffer { name, path, size, format, sources: Vec::new() });
         Ok(number)
+    }
+
+    fn buffer_name(&self, name: &str, format: Packing) -> Result<String, Problem> {
+        let message = || format!("packing {} cannot be in a snapshot", format.name());
+        format.in_snapshots().ok_or_else(|| Problem::file_error(&self.snapshot.dir, message()))?;
+        self.value("buffer name", name)
     }
 
     /// Says that source number `source` wrote to buffer number `buffer` what it saw of core number `core`. A
