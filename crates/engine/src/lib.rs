@@ -1,8 +1,11 @@
 //! From a capture's buffers to packets and elements, on all cores: one pipeline for every packing and every protocol.
 //!
 //! An [`Engine`] decodes a buffer of a capture ([`Request`]) and gives what ran to a [`Consumer`], whose result comes back in
-//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A protocol is what implements [`Protocol`]; two are
-//! there from the start, others are added with [`register`].
+//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A [`PacketRequest`] stops at packets: it
+//! gives them to a [`Visitor`], or counts them.
+//!
+//! A protocol implements [`Syntax`] (packets), [`Protocol`] (elements) and [`SourceKind`](tracewright_input::SourceKind) (how
+//! captures describe a source). ETMv4 with ETE and E-Trace are built in; [`register`] adds others.
 //!
 //! * `reader`: the bytes of a buffer; `incoming`: one lane a source, taken out of their packing; `router`: packets of sources that share
 //!   bytes, parsed once; `lane`: a window of them.

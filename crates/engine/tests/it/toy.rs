@@ -69,46 +69,38 @@ impl SourceKind for Toy {
     }
 }
 
+/// A packet: its kind, whose it is, and an address, an atom or the number of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packet {
-    Sync(u16, u64),
-    Address(u16, u64),
-    Atom(u16, bool),
-    Exception(u16, u8),
-    Malformed,
-    Incomplete,
-}
+pub struct Packet(pub usize, pub u16, pub u64);
+
+pub const SYNC: usize = 0;
+pub const ADDRESS: usize = 1;
+pub const ATOM: usize = 2;
+pub const EXCEPTION: usize = 3;
+const MALFORMED: usize = 4;
+const INCOMPLETE: usize = 5;
+/// Bytes after the header, of each kind.
+const LENGTHS: [usize; 4] = [8, 8, 0, 1];
 
 impl Packet {
     /// The packet at the start of some bytes, and its length; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (&header, rest) = bytes.split_first()?;
-        let source = u16::from(header >> 3 & 7);
-        let address = || rest.first_chunk().map(|address| u64::from_le_bytes(*address));
-        Some(match (header >> 6, header & 7) {
-            (0, 0) => (Self::Sync(source, address()?), 9),
-            (1, 0) => (Self::Address(source, address()?), 9),
-            (2, atom @ 0..=1) => (Self::Atom(source, atom == 1), 1),
-            (3, 0) => (Self::Exception(source, *rest.first()?), 2),
-            _ => (Self::Malformed, 1),
-        })
+        let (kind, source) = (usize::from(header >> 6), u16::from(header >> 3 & 7));
+        if header & 7 > u8::from(kind == ATOM) {
+            return Some((Self(MALFORMED, 0, 0), 1));
+        }
+        let value = rest.get(..LENGTHS[kind])?.iter().rev();
+        let value = value.fold((header & 1).into(), |value, &byte| value << 8 | u64::from(byte));
+        Some((Self(kind, source, value), 1 + LENGTHS[kind]))
     }
 
     /// Appends its bytes.
     pub fn write(self, bytes: &mut Vec<u8>) {
-        let (kind, source, low) = match self {
-            Self::Sync(source, _) => (0, source, 0),
-            Self::Address(source, _) => (1, source, 0),
-            Self::Atom(source, taken) => (2, source, u8::from(taken)),
-            Self::Exception(source, _) => (3, source, 0),
-            Self::Malformed | Self::Incomplete => (0, 0, 2),
-        };
-        bytes.push(kind << 6 | (source as u8) << 3 | low);
-        match self {
-            Self::Sync(_, address) | Self::Address(_, address) => bytes.extend(address.to_le_bytes()),
-            Self::Exception(_, number) => bytes.push(number),
-            _ => {}
-        }
+        let Self(kind, source, value) = self;
+        let atom = if kind == ATOM { value as u8 } else { 0 };
+        bytes.push((kind as u8) << 6 | (source as u8) << 3 | atom);
+        bytes.extend(&value.to_le_bytes()[..LENGTHS[kind]]);
     }
 }
 
@@ -157,41 +149,28 @@ impl Syntax for Toy {
             (*position, rest) = (*position + len as u64, &rest[len..]);
         }
         if bytes.is_none() && !rest.is_empty() {
-            sink.packet(*position, rest, &Packet::Incomplete);
+            sink.packet(*position, rest, &Packet(INCOMPLETE, 0, 0));
             (*position, rest) = (*position + rest.len() as u64, &[]);
         }
         *carry = rest.to_vec();
     }
 
     fn kind(packet: &Packet) -> usize {
-        match packet {
-            Packet::Sync(..) => 0,
-            Packet::Address(..) => 1,
-            Packet::Atom(..) => 2,
-            Packet::Exception(..) => 3,
-            Packet::Malformed => 4,
-            Packet::Incomplete => 5,
-        }
+        packet.0
     }
 
-    fn source(packet: &Packet) -> Option<u16> {
-        match *packet {
-            Packet::Sync(source, _) | Packet::Address(source, _) => Some(source),
-            Packet::Atom(source, _) | Packet::Exception(source, _) => Some(source),
-            Packet::Malformed | Packet::Incomplete => None,
-        }
+    fn source(&Packet(kind, source, _): &Packet) -> Option<u16> {
+        (kind < MALFORMED).then_some(source)
     }
 
     fn told(_: &Params) {}
 
     fn words(_: &Params, (): &(), packet: &Packet, line: &mut Line) {
-        line.text(&format!("{packet:?}"));
+        line.text(Self::KINDS[packet.0].name).text(" ").hex(packet.2, 0);
     }
 
     fn fields(_: &Params, (): &(), packet: &Packet, line: &mut Line) {
-        if let Packet::Atom(_, taken) = packet {
-            line.text(&format!(r#","taken":{taken}"#));
-        }
+        line.text(r#","value":"#).decimal(packet.2);
     }
 
     fn exception(_: &Params, exception: &Exception) -> String {
@@ -238,17 +217,15 @@ impl Protocol for Toy {
         if Self::source(packet).is_some_and(|source| source != feed.id) {
             return;
         }
-        if let Packet::Sync(_, address) = packet {
+        if packet.0 == SYNC {
             feed.synchronised();
-            feed.synchronised_at(offset, *address);
+            feed.synchronised_at(offset, packet.2);
         }
-        if *packet == Packet::Incomplete {
+        if packet.0 == INCOMPLETE {
             feed.cut(offset, len);
         }
-        feed.decoder.packet(offset, packet, &mut feed.sink);
-        feed.taken(offset, offset + len as u64, |start, _| {
-            *start == offset && matches!(packet, Packet::Sync(..))
-        });
+        feed.decoder.packet(offset, *packet, &mut feed.sink);
+        feed.taken(offset, offset + len as u64, |start, _| *start == offset && packet.0 == SYNC);
     }
 
     fn split(params: &Params, parser: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
@@ -256,9 +233,7 @@ impl Protocol for Toy {
         let mut starts = vec![0];
         while let Some((packet, len)) = Packet::read(&all[at..]) {
             let from = at.saturating_sub(parser.1.len());
-            if matches!(packet, Packet::Sync(id, _) if id == params.id)
-                && from >= starts[starts.len() - 1] + least
-            {
+            if packet.0 == SYNC && packet.1 == params.id && from >= starts[starts.len() - 1] + least {
                 starts.push(from);
             }
             at += len;
@@ -278,28 +253,28 @@ pub struct ToyDecoder<'i> {
 }
 
 impl ToyDecoder<'_> {
-    fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    fn packet(&mut self, offset: u64, Packet(kind, _, value): Packet, sink: &mut impl Sink) {
         self.last = Some(offset);
-        match *packet {
-            Packet::Sync(_, address) => {
+        match kind {
+            SYNC => {
                 if self.walker.address().is_none() {
                     sink.element(offset, &Element::TraceOn(TraceOn::Normal));
                 }
                 self.walker.restart();
-                self.walker.set_address(address, Isa::A64);
+                self.walker.set_address(value, Isa::A64);
             }
-            Packet::Address(_, address) => self.walker.set_address(address, Isa::A64),
-            Packet::Atom(_, taken) => {
+            ADDRESS => self.walker.set_address(value, Isa::A64),
+            ATOM => {
                 // Where the program does not allow it, execution is lost until the next sync.
-                let _ = self.walker.branch(taken, &mut Telling(offset, sink));
+                let _ = self.walker.branch(value == 1, &mut Telling(offset, sink));
             }
-            Packet::Exception(_, number) => {
-                let number = number.into();
-                let (interrupt, value, return_address, at_target) = (false, None, None, false);
+            EXCEPTION => {
+                let (number, interrupt, at_target) = (value as u16, false, false);
+                let (value, return_address) = (None, None);
                 let exception = Exception { number, interrupt, value, return_address, at_target };
                 sink.element(offset, &Element::Exception(exception));
             }
-            Packet::Malformed | Packet::Incomplete => {}
+            _ => {}
         }
     }
 }

@@ -17,10 +17,10 @@ use crate::toy::{self, Packet};
 
 /// `nop`, `cbz x0, .-4`, `ret`.
 const CODE: [u32; 3] = [0xd503_201f, 0xb4ff_ffe0, 0xd65f_03c0];
-pub const ADDRESS: u64 = 0x1000;
+const ADDRESS: u64 = 0x1000;
 
 /// The bytes of the program.
-pub fn code() -> Vec<u8> {
+fn code() -> Vec<u8> {
     CODE.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -52,17 +52,17 @@ pub fn trace(ids: &[u16], packets: u32) -> (Vec<u8>, u64) {
             dice = dice.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
             let taken = dice >> 28 > 4;
             let packet = if std::mem::take(needs_address) {
-                Packet::Address(id, ADDRESS)
+                Packet(toy::ADDRESS, id, ADDRESS)
             } else if number % 100 == 0 {
-                Packet::Sync(id, if *at_return { ADDRESS + 8 } else { ADDRESS })
+                Packet(toy::SYNC, id, if *at_return { ADDRESS + 8 } else { ADDRESS })
             } else if number % 100 == 50 {
-                Packet::Exception(id, 7)
+                Packet(toy::EXCEPTION, id, 7)
             } else {
                 blocks += 1;
                 *needs_address = *at_return;
                 let taken = *at_return || taken;
                 *at_return = !*at_return && !taken;
-                Packet::Atom(id, taken)
+                Packet(toy::ATOM, id, taken.into())
             };
             packet.write(&mut bytes);
         }
@@ -197,9 +197,10 @@ fn check(capture: &Capture, id: u16, blocks: u64) {
     assert!(read.problems.is_empty(), "{:?}", read.problems);
     let lines: Vec<_> = shown.0.lines().collect();
     let header = id << 3;
-    let first = format!("0x0 Some({id}) [{header:x}, 0, 10, 0, 0, 0, 0, 0, 0] Sync: Sync({id}, 4096)");
+    let first =
+        format!("0x0 Some({id}) [{header:x}, 0, 10, 0, 0, 0, 0, 0, 0] Sync: Sync 0x1000,\"value\":4096");
     assert_eq!(lines[0], first);
-    assert!(lines.iter().any(|line| line.ends_with(&format!("Atom: Atom({id}, true),\"taken\":true"))));
+    assert!(lines.iter().any(|line| line.ends_with("Atom: Atom 0x1,\"value\":1")));
     // stats
     let counted = request.count().unwrap();
     let [(0, counts)] = &counted.sources[..] else { panic!("{counted:?}") };
